@@ -139,6 +139,5 @@ func (e *Encryption) notConfigured(method string) string {
 
 // isPlaintext reports whether the method at address reads unencrypted data.
 func (e *Encryption) isPlaintext(address string) bool {
-	entry, ok := e.config.Methods[address]
-	return address == attr.Unencrypted || ok && entry.Kind == attr.Unencrypted
+	return address == attr.Unencrypted || e.kindOf(address) == attr.Unencrypted
 }

@@ -24,18 +24,25 @@ type candidate struct {
 
 func (e *Encryption) candidate(address string, file []byte) candidate {
 	m, err := e.methods[address]()
-	f, own := m.Method.(FileMethod)
-	plaintext := e.isPlaintext(address)
+	recognizes, plaintext := e.kinds[e.kindOf(address)].Recognizes, e.isPlaintext(address)
 	return candidate{
 		method: m, address: address, broken: err, plaintext: plaintext,
-		whole: own || plaintext, recognizes: own && f.RecognizesFile(file),
+		whole: recognizes != nil || plaintext, recognizes: err == nil && recognizes != nil && recognizes(file),
 	}
+}
+
+// kindOf returns the kind of the method at an address, which may be the kind itself.
+func (e *Encryption) kindOf(address string) string {
+	if entry, ok := e.config.Methods[address]; ok {
+		return entry.Kind
+	}
+	return address
 }
 
 // choose returns the methods for this kind of file, in order. The envelope is
 // nil if the file is not an envelope or is damaged.
 func (t Target) choose(kind FileKind, file []byte, env *envelope) []candidate {
-	if kind == Empty || kind == BackendRecord {
+	if kind == KindEmpty || kind == KindBackendRecord {
 		return nil
 	}
 	var chosen []candidate
@@ -48,7 +55,7 @@ func (t Target) choose(kind FileKind, file []byte, env *envelope) []candidate {
 			chosen = append(chosen, c)
 		}
 	}
-	if recognized && kind == State {
+	if recognized && kind == KindState {
 		// The format keeps the shape of a state, as that of sops may. Without
 		// the key, its values are not plaintext.
 		chosen = slices.DeleteFunc(chosen, func(c candidate) bool { return c.plaintext })
@@ -57,7 +64,7 @@ func (t Target) choose(kind FileKind, file []byte, env *envelope) []candidate {
 }
 
 func (c candidate) suits(kind FileKind, env *envelope) bool {
-	isPlain := kind == State || kind == Plan
+	isPlain := kind == KindState || kind == KindPlan
 	switch {
 	case c.plaintext:
 		return isPlain
@@ -83,9 +90,9 @@ func (e *Encryption) recognizing(file []byte) string {
 // refuse explains why none of the methods is for this kind of file.
 func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 	switch kind {
-	case Empty:
+	case KindEmpty:
 		return because(ErrDamaged, "the file is empty; Terraform and OpenTofu never leave an empty state behind, so something cut it off")
-	case BackendRecord:
+	case KindBackendRecord:
 		return errors.New("the file is not a state: it is the record of a backend that Terraform and OpenTofu keep in .terraform, " +
 			"and the state is where that backend keeps it")
 	}
@@ -97,13 +104,13 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 		return t.encryptedError(format, fmt.Sprintf("the file is encrypted by %s, and no %[1]s method is selected%s", format, selected))
 	}
 	switch kind {
-	case Encrypted:
+	case KindEncrypted:
 		e := t.encryptedError("", "the file is encrypted"+env.describeKeys()+", and "+t.encryption.unselected(selected))
 		e.StoredKind = env.storedKind()
 		stores := func(a *attr.Entry) int { return env.stores(metadataKey(a, t.encryption.keyKinds)) }
 		slices.SortStableFunc(e.KeyProviders, func(a, b *attr.Entry) int { return stores(b) - stores(a) })
 		return e
-	case State, Plan:
+	case KindState, KindPlan:
 		if err := t.accept(kind); err != nil {
 			return err
 		}
@@ -119,7 +126,7 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 // encryptedError is a [NotConfiguredError] with what the settings have for such a
 // file.
 func (t Target) encryptedError(format, text string) *NotConfiguredError {
-	e := &NotConfiguredError{Format: format, Methods: t.encryption.configuredFor(format), Plan: t.kind == Plan,
+	e := &NotConfiguredError{Format: format, Methods: t.encryption.configuredFor(format), Plan: t.kind == KindPlan,
 		Selected: t.Methods(), text: text}
 	if named, ok := t.encryption.methods[format]; ok {
 		_, err := named()
@@ -145,7 +152,7 @@ func (e *Encryption) unselected(selected string) string {
 // format returns the kind of method whose format the file has, or "".
 func (e *Encryption) format(file []byte) string {
 	for _, name := range slices.Sorted(maps.Keys(e.kinds)) {
-		if recognizes := e.kinds[name].Recognizes; recognizes != nil && recognizes(file) {
+		if kind := e.kinds[name]; kind.Recognizes != nil && !kind.Vague && kind.Recognizes(file) {
 			return name
 		}
 	}
@@ -168,7 +175,7 @@ func (e *Encryption) configuredFor(format string) []*attr.Entry {
 // refuseInside says what to do about content that is not plaintext if then is not
 // set.
 func (t Target) refuseInside(kind FileKind, content []byte) error {
-	if kind == Encrypted {
+	if kind == KindEncrypted {
 		return because(ErrNotConfigured, "it decrypted an OpenTofu envelope: the file was encrypted twice; "+
 			`add then = "method.…" to it, with the address of the method for the envelope`)
 	}

@@ -74,7 +74,7 @@ func FuzzDecrypt(f *testing.F) {
 		case !opened.Encrypted && !bytes.Equal(opened.Data, file):
 			t.Errorf("plaintext %q came out as %q", file, opened.Data)
 		}
-		if info, err := encryption.Inspect(file); err == nil && info.Kind == encryption.Encrypted && info.Version != "v0" {
+		if info, err := encryption.Inspect(file); err == nil && info.Kind == encryption.KindEncrypted && info.Version != "v0" {
 			t.Errorf("%+v", info)
 		}
 	})

@@ -90,14 +90,6 @@ type Recognizer interface {
 	Recognizes(stored json.RawMessage) bool
 }
 
-// FileMethod is a method for a format of its own: Decrypt gets the whole file
-// and not the data of an OpenTofu envelope. Its [Block] says WholeFile.
-type FileMethod interface {
-	// RecognizesFile reports whether a file, of any kind and size, has the
-	// format; only then is it given to Decrypt. It leaves the file as it is.
-	RecognizesFile(file []byte) bool
-}
-
 // Closer is a key provider or a method that holds something between its calls, such
 // as connections, a session or keys.
 type Closer interface {
@@ -134,19 +126,21 @@ type Block[T any] struct {
 	// the entry is used, and by [Target.Check]. [attr.Values.Errorf] makes its errors.
 	Build func(attr.Values) (T, error)
 
-	// Recognizes reports whether a file has the format of this kind of method,
-	// for the error if none of the kind is selected. Nil if it has none.
+	// Recognizes is for methods with a file format of their own: Decrypt gets whole
+	// files, and not the data of OpenTofu envelopes, which methods without it get. It
+	// reports whether a file, of any kind and size, can have the format, and leaves
+	// the file as it is. Each method has the attribute then, the address of the
+	// method for the file inside the file, in addition to those of the table.
 	Recognizes func(file []byte) bool
-
-	// WholeFile says that the methods are [FileMethod]s. Each then has the
-	// attribute then, the address of the method for the file inside the file, in
-	// addition to those of the table.
-	WholeFile bool
 
 	// StoredAs is the kind in the name under which key providers of this kind store
 	// their metadata: that of another key provider, in a program that has none of
 	// this kind. "" is the kind itself.
 	StoredAs string
+
+	// Vague says that files of other formats are recognized as well. So a file is
+	// said to have this one only if a method of the kind is selected.
+	Vague bool
 }
 
 // Registry lists the kinds of key providers and methods that settings may name,
@@ -166,7 +160,7 @@ func (r Registry) Options(variables cty.Value) config.Options {
 		o.KeyProviders = append(o.KeyProviders, b.Table)
 	}
 	for _, b := range r.Methods {
-		if b.WholeFile {
+		if b.Recognizes != nil {
 			b.Attrs = slices.Concat(b.Attrs, entries.FileMethodAttrs())
 		}
 		o.Methods = append(o.Methods, b.Table)
@@ -293,16 +287,13 @@ func buildKeyProvider(entry *attr.Entry, kinds map[string]Block[KeyProvider], cf
 
 func buildMethod(entry *attr.Entry, kinds map[string]Block[Method], cfg *config.Config) (method, error) {
 	var common []attr.Attr
-	whole := kinds[entry.Kind].WholeFile
+	whole := kinds[entry.Kind].Recognizes != nil
 	if whole {
 		common = entries.FileMethodAttrs()
 	}
 	built, values, err := build(entry, "method", kinds, common, cfg)
 	if err != nil {
 		return method{}, err
-	}
-	if _, is := built.(FileMethod); is != whole {
-		return method{}, fmt.Errorf("the registry is wrong about the method %s: it is for whole files, or it is not", entry.Kind)
 	}
 	m := method{Method: built, references: entry.References(kinds[entry.Kind].Table)}
 	if whole {
@@ -371,23 +362,32 @@ func metadataKey(entry *attr.Entry, kinds map[string]Block[KeyProvider]) string 
 
 // State is the target for state files, with the methods of the state block. Without
 // that block, it opens nothing or, if there are no settings at all, plaintext.
-func (e *Encryption) State() Target { return e.target(State, "state", e.settings().State) }
+func (e *Encryption) State() Target { return e.target(KindState, "state", e.settings().State) }
 
 // Plan is the target for plan files, with the methods of the plan block; see
 // [Encryption.State]. A plan is a zip archive with a member called tfplan.
-func (e *Encryption) Plan() Target { return e.target(Plan, "plan", e.settings().Plan) }
+func (e *Encryption) Plan() Target { return e.target(KindPlan, "plan", e.settings().Plan) }
 
 // RemoteState is the target for the states of other configurations: the
 // remote_state_data_source called name or, for the empty name, the default of
-// remote_state_data_sources. False means that it is not configured; the result is
-// then the default target, as in OpenTofu.
-func (e *Encryption) RemoteState(name string) (Target, bool) {
+// remote_state_data_sources. An error is [ErrNotConfigured]: the settings have no such
+// block. OpenTofu then takes the default.
+func (e *Encryption) RemoteState(name string) (Target, error) {
 	settings := e.settings()
 	if t := settings.Remote[name]; t != nil {
-		return e.target(State, "remote_state_data_source "+name, t), true
+		return e.target(KindState, "remote_state_data_source "+name, t), nil
 	}
-	t := settings.RemoteDefault
-	return e.target(State, "remote_state_data_sources.default", t), name == "" && t != nil
+	switch t := settings.RemoteDefault; {
+	case !e.made():
+		return Target{}, errNotMade()
+	case name != "":
+		return Target{}, because(ErrNotConfigured, "there is no remote_state_data_source %s in the settings%s", quoted(name),
+			syntax.Suggest(name, slices.Sorted(maps.Keys(settings.Remote))))
+	case t == nil:
+		return Target{}, because(ErrNotConfigured, "there is no default in remote_state_data_sources of the settings")
+	default:
+		return e.target(KindState, "remote_state_data_sources.default", t), nil
+	}
 }
 
 // Use is a target of the methods at these addresses: the primary, then the

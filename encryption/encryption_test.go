@@ -459,12 +459,12 @@ state { method = method.aes_gcm.m }`)
 func TestInspect(t *testing.T) {
 	t.Parallel()
 	info, err := encryption.Inspect(seal(t, keys+`state { method = method.aes_gcm.b }`, state))
-	if err != nil || info.Kind != encryption.Encrypted || *info.Serial != 7 || info.Lineage != "l-1" || info.Version != "v0" ||
+	if err != nil || info.Kind != encryption.KindEncrypted || *info.Serial != 7 || info.Lineage != "l-1" || info.Version != "v0" ||
 		len(info.KeyProviders) != 1 || info.KeyProviders[0] != "key_provider.static.b" {
 		t.Errorf("got %+v, %v", info, err)
 	}
 	for file, want := range map[string]encryption.FileKind{
-		"": encryption.Empty, plan: encryption.Plan, state: encryption.State, "{}": encryption.Unknown, "x": encryption.Unknown,
+		"": encryption.KindEmpty, plan: encryption.KindPlan, state: encryption.KindState, "{}": encryption.KindUnknown, "x": encryption.KindUnknown,
 	} {
 		if info, err := encryption.Inspect([]byte(file)); err != nil || info.Kind != want {
 			t.Errorf("%q: %+v, %v", file, info, err)

@@ -15,7 +15,7 @@ import (
 // shredder is a method for whole files that leaves nothing of what it is given.
 type shredder struct{ key string }
 
-func (s shredder) RecognizesFile(file []byte) bool { return bytes.HasPrefix(file, []byte("SHRED ")) }
+func isShredder(file []byte) bool { return bytes.HasPrefix(file, []byte("SHRED ")) }
 
 func (s shredder) Decrypt(_ context.Context, _ encryption.Keys, file []byte) ([]byte, error) {
 	defer clear(file)
@@ -31,7 +31,8 @@ func withShredder() encryption.Registry {
 		Table: attr.Table{Name: "shredder", Attrs: []attr.Attr{{Name: "key", Type: cty.String, Required: true}}},
 		Build: func(v attr.Values) (encryption.Method, error) { return shredder{v.String("key")}, nil },
 
-		WholeFile: true,
+		Recognizes: isShredder,
+		Vague:      true,
 	})
 	return r
 }

@@ -20,12 +20,12 @@ type FileKind int
 
 // The kinds of files.
 const (
-	Unknown       FileKind = iota // none of the others; it may be a format of its own
-	Empty                         // no bytes at all
-	Encrypted                     // an OpenTofu envelope
-	State                         // a plaintext state
-	Plan                          // a plaintext plan
-	BackendRecord                 // .terraform/terraform.tfstate, which says where the state is
+	KindUnknown       FileKind = iota // none of the others; it may be a format of its own
+	KindEmpty                         // no bytes at all
+	KindEncrypted                     // an OpenTofu envelope
+	KindState                         // a plaintext state
+	KindPlan                          // a plaintext plan
+	KindBackendRecord                 // .terraform/terraform.tfstate, which says where the state is
 )
 
 // String returns a few words for users, such as "plaintext state".
@@ -35,7 +35,7 @@ func (k FileKind) String() string {
 	}[k]
 }
 
-// content is a State or a Plan, without how it is kept.
+// content is a state or a plan, without how it is kept.
 func (k FileKind) content() string { return strings.TrimPrefix(k.String(), "plaintext ") }
 
 // Info is what a file says without any key. Nothing of it is authenticated:
@@ -57,10 +57,10 @@ type Info struct {
 // It is for showing what a file is, not for deciding how to read it. Pass every
 // file to [Target.Decrypt], also one that looks like plaintext: only that heeds
 // enforced settings, knows the formats of other tools, and tells a state from a
-// [BackendRecord].
+// [KindBackendRecord].
 func Inspect(file []byte) (Info, error) {
 	kind, env, err := identify(file)
-	if kind == Unknown && isBroken(file) {
+	if kind == KindUnknown && isBroken(file) {
 		err = unreadable(file)
 	}
 	if err != nil || env == nil {
@@ -155,9 +155,9 @@ func (env *envelope) digits() ([]byte, bool) {
 func identify(file []byte) (FileKind, *envelope, error) {
 	switch {
 	case len(file) == 0:
-		return Empty, nil, nil
+		return KindEmpty, nil, nil
 	case isPlan(file):
-		return Plan, nil, nil
+		return KindPlan, nil, nil
 	}
 	var encoded, backend, modules json.RawMessage
 	small, err := jsonwalk.Pick(file, func(name string, value []byte) bool {
@@ -174,7 +174,7 @@ func identify(file []byte) (FileKind, *envelope, error) {
 		return false
 	})
 	if err != nil {
-		return Unknown, nil, nil //nolint:nilerr // it may be a format of its own
+		return KindUnknown, nil, nil //nolint:nilerr // it may be a format of its own
 	}
 	var header struct {
 		envelope
@@ -184,21 +184,21 @@ func identify(file []byte) (FileKind, *envelope, error) {
 	err = json.Unmarshal(small, &header)
 	header.encoded = encoded
 	if _, broken := errors.AsType[*json.SyntaxError](err); broken {
-		return Unknown, nil, nil
+		return KindUnknown, nil, nil
 	}
 	switch {
 	case header.Version == envelopeVersion && err != nil:
-		return Encrypted, nil, damaged(err)
+		return KindEncrypted, nil, damaged(err)
 	case header.Version == envelopeVersion:
-		return Encrypted, &header.envelope, nil
+		return KindEncrypted, &header.envelope, nil
 	case header.Version != "":
-		return Encrypted, nil, fmt.Errorf("encryption_version %s is not known here; %q is", quoted(header.Version), envelopeVersion)
+		return KindEncrypted, nil, fmt.Errorf("encryption_version %s is not known here; %q is", quoted(header.Version), envelopeVersion)
 	case string(header.StateVersion) == "3" && isRecord(backend, modules):
-		return BackendRecord, nil, nil
+		return KindBackendRecord, nil, nil
 	case isNumber(header.StateVersion):
-		return State, nil, nil
+		return KindState, nil, nil
 	}
-	return Unknown, nil, nil
+	return KindUnknown, nil, nil
 }
 
 // isBroken reports whether a file that is no state and no plan begins as JSON or as a
@@ -261,7 +261,7 @@ func isNumber(raw json.RawMessage) bool {
 // is accepted, because early versions wrote none; a copy of nothing is not.
 func (env *envelope) check(plain []byte) (FileKind, error) {
 	if env.Serial == nil && env.Lineage == "" && isPlan(plain) {
-		return Plan, nil
+		return KindPlan, nil
 	}
 	var inner struct {
 		Version json.RawMessage
@@ -284,24 +284,24 @@ func (env *envelope) check(plain []byte) (FileKind, error) {
 		}
 		return found < 3, err // the rest of the state may be large
 	}); err != nil {
-		return Unknown, because(ErrDamaged, "the decrypted data is not a state: %w", describeJSON(err))
+		return KindUnknown, because(ErrDamaged, "the decrypted data is not a state: %w", describeJSON(err))
 	}
 	if !isNumber(inner.Version) {
-		return Unknown, because(ErrDamaged, "what it decrypted is not a state and not a plan")
+		return KindUnknown, because(ErrDamaged, "what it decrypted is not a state and not a plan")
 	}
 	switch {
 	case env.Serial != nil && inner.Serial == nil:
-		return Unknown, because(ErrDamaged, "there is a serial (%d) beside the encrypted data, but none inside: somebody changed the file",
+		return KindUnknown, because(ErrDamaged, "there is a serial (%d) beside the encrypted data, but none inside: somebody changed the file",
 			*env.Serial)
 	case env.Serial != nil && *env.Serial != *inner.Serial:
-		return Unknown, because(ErrDamaged, "the serial beside the encrypted data (%d) is not the one inside (%d): somebody changed "+
+		return KindUnknown, because(ErrDamaged, "the serial beside the encrypted data (%d) is not the one inside (%d): somebody changed "+
 			"the file", *env.Serial, *inner.Serial)
 	case env.Lineage != "" && inner.Lineage == "":
-		return Unknown, because(ErrDamaged, "there is a lineage beside the encrypted data, but none inside: somebody changed the file")
+		return KindUnknown, because(ErrDamaged, "there is a lineage beside the encrypted data, but none inside: somebody changed the file")
 	case env.Lineage != "" && env.Lineage != inner.Lineage:
-		return Unknown, because(ErrDamaged, "the lineage beside the encrypted data is not the one inside: somebody changed the file")
+		return KindUnknown, because(ErrDamaged, "the lineage beside the encrypted data is not the one inside: somebody changed the file")
 	}
-	return State, nil
+	return KindState, nil
 }
 
 // describeJSON keeps the place and the kind of an error of encoding/json, and

@@ -96,7 +96,7 @@ func TestDirectories(t *testing.T) {
 			damaged[i] = b
 			info, _ := encryption.Inspect(damaged)
 			z, err := zip.NewReader(bytes.NewReader(damaged), int64(len(damaged)))
-			if info.Kind == encryption.Plan && (err != nil || z.File[0].Name != "tfplan") {
+			if info.Kind == encryption.KindPlan && (err != nil || z.File[0].Name != "tfplan") {
 				t.Errorf("byte %d as %d: %v", i, b, err)
 			}
 		}
@@ -131,14 +131,14 @@ func TestCutOff(t *testing.T) {
 			}
 			_, opening := target.Decrypt(t.Context(), []byte(file[:end]))
 			info, err := encryption.Inspect([]byte(file[:end]))
-			if reason(t, opening) != "damaged" || !errors.Is(err, encryption.ErrDamaged) || info.Kind != encryption.Unknown ||
+			if reason(t, opening) != "damaged" || !errors.Is(err, encryption.ErrDamaged) || info.Kind != encryption.KindUnknown ||
 				err.Error() != opening.Error() {
 				t.Fatalf("%s, %d bytes: got %v, %v and %v", name, end, opening, info.Kind, err)
 			}
 		}
 	}
 	for _, other := range []string{"x", "{}", "[1", "{a: b}", "{\xfe\xff", "PKx"} {
-		if info, err := encryption.Inspect([]byte(other)); err != nil || info.Kind != encryption.Unknown {
+		if info, err := encryption.Inspect([]byte(other)); err != nil || info.Kind != encryption.KindUnknown {
 			t.Errorf("%q: got %v, %v", other, info.Kind, err)
 		}
 	}

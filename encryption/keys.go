@@ -41,11 +41,11 @@ type fileKeys struct {
 
 // key is the [Keys] of the file.
 func (k fileKeys) key(ctx context.Context, address string) ([]byte, error) {
-	if literal, ok := k.encryption.config.Literals[address]; ok {
-		if literal.Decryption == nil {
+	if _, literal, ok := k.encryption.config.Literal(address); ok {
+		if literal == nil {
 			return nil, &KeyError{address, fmt.Errorf("%w: the literal key has no decryption_key", ErrNoKey)}
 		}
-		return bytes.Clone(literal.Decryption), nil
+		return literal, nil
 	}
 	identity, err := k.identity(address, nil)
 	if err != nil {
@@ -129,7 +129,7 @@ func (k fileKeys) identity(address string, path []string) (string, error) {
 	if slices.Contains(path[:len(path)-1], address) {
 		return "", k.encryption.circle(path)
 	}
-	if _, literal := k.encryption.config.Literals[address]; literal {
+	if _, _, literal := k.encryption.config.Literal(address); literal {
 		return address + "\n", nil
 	}
 	provider, err := k.encryption.keyProvider(address)
@@ -220,11 +220,11 @@ type newKeys struct {
 }
 
 func (k *newKeys) key(ctx context.Context, address string) ([]byte, error) {
-	if literal, ok := k.encryption.config.Literals[address]; ok {
-		if literal.Encryption == nil {
+	if literal, _, ok := k.encryption.config.Literal(address); ok {
+		if literal == nil {
 			return nil, &KeyError{address, fmt.Errorf("the literal key has no encryption_key")}
 		}
-		return bytes.Clone(literal.Encryption), nil
+		return literal, nil
 	}
 	if key, ok := k.made[address]; ok {
 		return bytes.Clone(key), nil

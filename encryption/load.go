@@ -92,7 +92,7 @@ func Environment(lookup attr.LookupEnv) Layer {
 func (l Layer) AllowCommands() Layer {
 	return func(o config.Options) (*config.Config, error) {
 		c, err := l.read(o)
-		return config.Merge(c, &config.Config{AllowExternal: true}), err
+		return config.Merge(c, &config.Config{AllowCommands: true}), err
 	}
 }
 

@@ -51,8 +51,8 @@ func TestMemory(t *testing.T) {
 		limit uint64
 		work  func() error
 	}{
-		{name: "to inspect an encrypted file", limit: mebi / 2, work: func() error { return inspect(file, encryption.Encrypted) }},
-		{name: "to inspect a state", limit: mebi / 2, work: func() error { return inspect(plain, encryption.State) }},
+		{name: "to inspect an encrypted file", limit: mebi / 2, work: func() error { return inspect(file, encryption.KindEncrypted) }},
+		{name: "to inspect a state", limit: mebi / 2, work: func() error { return inspect(plain, encryption.KindState) }},
 		{name: "to seal: with the plaintext, 2.5 times the file", limit: size * 3 / 2, work: func() error {
 			_, err := target.Encrypt(t.Context(), plain)
 			return err
@@ -295,7 +295,7 @@ func BenchmarkMemory(b *testing.B) {
 			b.ReportMetric(1+float64(total)/float64(b.N)/float64(len(input)), "peak/file")
 		})
 	}
-	run("Inspect", file, func(file []byte) error { return inspect(file, encryption.Encrypted) })
+	run("Inspect", file, func(file []byte) error { return inspect(file, encryption.KindEncrypted) })
 	run("Encrypt", plain, func(plain []byte) error {
 		_, err := enc.State().Encrypt(b.Context(), plain)
 		return err

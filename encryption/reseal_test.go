@@ -94,7 +94,7 @@ func TestResealFailsClosed(t *testing.T) {
 		}
 	}
 	file, err := strict.State().Reseal(t.Context(), asPlain, []byte(changed))
-	if info, _ := encryption.Inspect(file); err != nil || info.Kind != encryption.Encrypted {
+	if info, _ := encryption.Inspect(file); err != nil || info.Kind != encryption.KindEncrypted {
 		t.Errorf("with a method, it was not sealed: %s, %v", file, err)
 	}
 }

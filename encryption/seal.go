@@ -63,9 +63,8 @@ func (e *Encryption) seal(ctx context.Context, address string, dst, plain []byte
 		return nil, &Error{Step: StepConfiguration, Err: err}
 	}
 	kind, _, _ := identify(plain)
-	_, whole := m.Method.(FileMethod)
 	env := &envelope{Version: envelopeVersion}
-	if whole || e.isPlaintext(address) {
+	if e.candidate(address, nil).whole {
 		env = nil
 	}
 	switch {
@@ -73,7 +72,7 @@ func (e *Encryption) seal(ctx context.Context, address string, dst, plain []byte
 		if plain, err = e.seal(ctx, m.then, nil, plain); err != nil {
 			return nil, err
 		}
-	case env != nil && kind == State:
+	case env != nil && kind == KindState:
 		if err := env.label(plain); err != nil {
 			return nil, &Error{Step: StepEnvelope, Err: err}
 		}

@@ -15,7 +15,7 @@ import (
 // use.
 type Target struct {
 	encryption *Encryption
-	kind       FileKind // of what is opened and sealed: State or Plan; Unknown for both
+	kind       FileKind // of what is opened and sealed: KindState or KindPlan; KindUnknown for both
 	name       string   // for errors; "" when the caller chose the methods
 	methods    []string
 	enforced   bool
@@ -40,7 +40,7 @@ func (t Target) Methods() []string { return slices.Clone(t.methods) }
 // Opened is a file that was opened.
 type Opened struct {
 	Data         []byte    // the plaintext; for a file that was plaintext, it may be the file itself
-	Kind         FileKind  // State or Plan: what Data is
+	Kind         FileKind  // KindState or KindPlan: what Data is
 	Encrypted    bool      // false when the file was plaintext
 	Method       string    // address of the method that opened it; if that has then, the outermost one; "" without settings
 	UsedFallback bool      // Method is not the primary
@@ -111,7 +111,7 @@ func (t Target) begin(ctx context.Context) error {
 }
 
 func (t Target) accept(kind FileKind) error {
-	if t.kind == Unknown || t.kind == kind {
+	if t.kind == KindUnknown || t.kind == kind {
 		return nil
 	}
 	return fmt.Errorf("this is a %s, and a %s is required here", kind.content(), t.kind.content())
@@ -119,7 +119,7 @@ func (t Target) accept(kind FileKind) error {
 
 // passes reports whether plaintext is read although no method is selected.
 func (t Target) passes(kind FileKind, file []byte) bool {
-	return t.lenient && !t.enforced && (kind == State || kind == Plan) && t.encryption.format(file) == ""
+	return t.lenient && !t.enforced && (kind == KindState || kind == KindPlan) && t.encryption.format(file) == ""
 }
 
 // Encrypt seals a state or a plan, whichever the target is for, with the target's
@@ -138,11 +138,11 @@ func (t Target) checkPlain(plain []byte) error {
 	kind, _, _ := identify(plain)
 	err := t.accept(kind)
 	switch {
-	case kind == Empty:
+	case kind == KindEmpty:
 		err = errors.New("there is nothing to seal")
-	case kind == Encrypted, t.encryption.format(plain) != "", t.encryption.recognizing(plain) != "":
+	case kind == KindEncrypted, t.encryption.format(plain) != "", t.encryption.recognizing(plain) != "":
 		err = errors.New("this is encrypted already")
-	case kind != State && kind != Plan:
+	case kind != KindState && kind != KindPlan:
 		err = errors.New("this is not a state and not a plan, so it could not be opened again")
 	}
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -123,18 +124,11 @@ func TestTargets(t *testing.T) {
 	none := newEncryption(t, lighttest.Registry(), "")
 	blank := newEncryption(t, lighttest.Registry(), "encryption {}")
 	strict := newEncryption(t, lighttest.Registry(), all)
-	named, isNamed := strict.RemoteState("network")
-	_, isDefault := strict.RemoteState("")
-	other, isOther := strict.RemoteState("other")
-	remote, isRemote := none.RemoteState("network")
-	if !isNamed || !isDefault || isOther || isRemote || named.Methods()[0] != "method.aes_gcm.b" ||
-		other.Methods()[0] != "method.aes_gcm.a" || len(remote.Methods()) != 0 {
-		t.Errorf("remote states: %t, %t, %t, %t, %v, %v", isNamed, isDefault, isOther, isRemote, named.Methods(), other.Methods())
+	remote, err := strict.RemoteState("")
+	if err != nil || remote.Methods()[0] != "method.aes_gcm.a" {
+		t.Errorf("the default: %v, %v", remote.Methods(), err)
 	}
-	plain, err := encryption.Load(lighttest.Registry(), encryption.Code(`state { method = "unencrypted" }`, "plain"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := newEncryption(t, lighttest.Registry(), `state { method = "unencrypted" }`)
 	sealedState, sealedPlan := string(seal(t, all, state)), sealPlan(t)
 	const sops = `{"version":4,"outputs":{},"sops":{"mac":"ENC[AES256_GCM,data:x]","version":"3.9.0","lastmodified":"2026-01-01T00:00:00Z"}}`
 	for name, c := range map[string]struct {
@@ -144,7 +138,6 @@ func TestTargets(t *testing.T) {
 	}{
 		"no settings, state":                {target: none.State(), file: state, want: ""},
 		"no settings, plan":                 {target: none.Plan(), file: plan, want: ""},
-		"no settings, remote state":         {target: remote, file: state, want: ""},
 		"no settings, old state":            {target: none.State(), file: oldState, want: ""},
 		"no settings, copy of an old state": {target: none.State(), file: oldCopy, want: ""},
 		"no settings, backend in a state":   {target: none.State(), file: newState, want: ""},
@@ -163,7 +156,7 @@ func TestTargets(t *testing.T) {
 		"no settings, text":                 {target: none.State(), file: "hello", want: "damaged"},
 		"settings, state":                   {target: strict.State(), file: state, want: "plaintext"},
 		"settings, plan":                    {target: strict.Plan(), file: plan, want: "plaintext"},
-		"settings, remote state":            {target: other, file: state, want: "plaintext"},
+		"settings, remote state":            {target: remote, file: state, want: "plaintext"},
 		"settings for another target":       {target: plain.Plan(), file: plan, want: "plaintext"},
 		"settings, encrypted state":         {target: strict.State(), file: sealedState, want: ""},
 		"settings, encrypted plan":          {target: strict.Plan(), file: sealedPlan, want: ""},
@@ -182,9 +175,9 @@ func TestTargets(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		kind := encryption.State
+		kind := encryption.KindState
 		if strings.HasSuffix(name, "plan") {
-			kind = encryption.Plan
+			kind = encryption.KindPlan
 		}
 		isSealed := strings.Contains(c.file, "encryption_version")
 		if opened.Kind != kind || opened.Encrypted != isSealed || !isSealed && string(opened.Data) != c.file {
@@ -296,19 +289,46 @@ func moduleOf(size int) string {
 func TestKindsOfRecords(t *testing.T) {
 	t.Parallel()
 	for file, want := range map[string]encryption.FileKind{
-		record: encryption.BackendRecord, store: encryption.BackendRecord, oldRec: encryption.BackendRecord,
-		oldState: encryption.State, oldCopy: encryption.State, newState: encryption.State,
-		`{"version":null}`:                                                encryption.Unknown,
-		`{"version":3,"backend":null}`:                                    encryption.State,
-		`{"version":3,"backend":"s3"}`:                                    encryption.State,
-		`{"version":3,"backend":{},"modules":1}`:                          encryption.State,
-		`{"version":3,"backend":{},"modules":[{"resources":{"a.b":{}}}]}`: encryption.State,
-		moduleOf(1001):                                                    encryption.State,
-		moduleOf(1000):                                                    encryption.BackendRecord,
-		`{"version":3,"backend":{},"modules":null}`:                       encryption.BackendRecord,
+		record: encryption.KindBackendRecord, store: encryption.KindBackendRecord, oldRec: encryption.KindBackendRecord,
+		oldState: encryption.KindState, oldCopy: encryption.KindState, newState: encryption.KindState,
+		`{"version":null}`:                                                encryption.KindUnknown,
+		`{"version":3,"backend":null}`:                                    encryption.KindState,
+		`{"version":3,"backend":"s3"}`:                                    encryption.KindState,
+		`{"version":3,"backend":{},"modules":1}`:                          encryption.KindState,
+		`{"version":3,"backend":{},"modules":[{"resources":{"a.b":{}}}]}`: encryption.KindState,
+		moduleOf(1001):                                                    encryption.KindState,
+		moduleOf(1000):                                                    encryption.KindBackendRecord,
+		`{"version":3,"backend":{},"modules":null}`:                       encryption.KindBackendRecord,
 	} {
 		if info, err := encryption.Inspect([]byte(file)); err != nil || info.Kind != want {
 			t.Errorf("%s: %v, %v", file, info.Kind, err)
+		}
+	}
+}
+
+// TestRemoteState: a name that is not configured is an error that says so.
+func TestRemoteState(t *testing.T) {
+	t.Parallel()
+	none, strict := newEncryption(t, lighttest.Registry(), ""), newEncryption(t, lighttest.Registry(), all)
+	for name, c := range map[string]struct {
+		enc               *encryption.Encryption
+		name, method, err string
+	}{
+		"named":       {enc: strict, name: "network", method: "method.aes_gcm.b"},
+		"the default": {enc: strict, method: "method.aes_gcm.a"},
+		"misspelt":    {enc: strict, name: "netwrok", err: `there is no remote_state_data_source "netwrok" in the settings. Did you mean "network"?`},
+		"another":     {enc: strict, name: "other", err: `there is no remote_state_data_source "other" in the settings`},
+		"none":        {enc: none, name: "network", err: `there is no remote_state_data_source "network" in the settings`},
+		"no default":  {enc: none, err: "there is no default in remote_state_data_sources of the settings"},
+	} {
+		target, err := c.enc.RemoteState(c.name)
+		switch {
+		case c.err != "":
+			if !errors.Is(err, encryption.ErrNotConfigured) || err.Error() != c.err || target.Methods() != nil {
+				t.Errorf("%s: got %v, %v", name, target.Methods(), err)
+			}
+		case err != nil || !slices.Equal(target.Methods(), []string{c.method}):
+			t.Errorf("%s: got %v, %v", name, target.Methods(), err)
 		}
 	}
 }
@@ -317,9 +337,9 @@ func TestKindsOfRecords(t *testing.T) {
 func TestZero(t *testing.T) {
 	t.Parallel()
 	var enc encryption.Encryption
-	remote, ok := enc.RemoteState("x")
-	if ok {
-		t.Error("there is no remote state here")
+	remote, err := enc.RemoteState("x")
+	if !errors.Is(err, encryption.ErrNotConfigured) {
+		t.Errorf("a remote state: %v", err)
 	}
 	for _, target := range []encryption.Target{{}, enc.State(), enc.Plan(), remote, enc.Use(), enc.Use("unencrypted"), enc.Use("method.a.b")} {
 		for _, file := range []string{"", state, plan, record, string(seal(t, all, state))} {
@@ -344,7 +364,7 @@ func TestZero(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if opened, err := blank.State().Decrypt(t.Context(), []byte(state)); err != nil || opened.Kind != encryption.State {
+	if opened, err := blank.State().Decrypt(t.Context(), []byte(state)); err != nil || opened.Kind != encryption.KindState {
 		t.Errorf("without kinds and layers: %v", err)
 	}
 	if _, err := blank.State().Encrypt(t.Context(), []byte(state)); reason(t, err) != "not configured" {

@@ -11,9 +11,9 @@ import (
 func (t Target) inside(ctx context.Context, then string, opened *Opened) error {
 	kind, env, damage := identify(opened.Data)
 	switch {
-	case kind == Empty:
+	case kind == KindEmpty:
 		return because(ErrDamaged, "what it decrypted is empty")
-	case then == "" && (kind == State || kind == Plan):
+	case then == "" && (kind == KindState || kind == KindPlan):
 		opened.Kind = kind
 		return nil
 	case then == "":
@@ -26,7 +26,7 @@ func (t Target) inside(ctx context.Context, then string, opened *Opened) error {
 		return &thenError{then, StepEnvelope, damage}
 	case len(candidates) == 0:
 		reason := ErrNotConfigured
-		if kind == State || kind == Plan {
+		if kind == KindState || kind == KindPlan {
 			reason = ErrPlaintext
 		}
 		return &contentError{because(reason, "it decrypted a %s, which is not for its then, %s", kind, then)}

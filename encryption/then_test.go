@@ -19,7 +19,7 @@ import (
 // box is a method for whole files: a word, a key, and what is inside.
 type box struct{ key string }
 
-func (b box) RecognizesFile(file []byte) bool { return bytes.HasPrefix(file, []byte("BOX ")) }
+func isBox(file []byte) bool { return bytes.HasPrefix(file, []byte("BOX ")) }
 
 func (b box) Decrypt(_ context.Context, _ encryption.Keys, file []byte) ([]byte, error) {
 	key, content, ok := bytes.Cut(bytes.TrimPrefix(file, []byte("BOX ")), []byte("\n"))
@@ -46,7 +46,8 @@ func withBox() encryption.Registry {
 		Table: attr.Table{Name: "box", Attrs: []attr.Attr{{Name: "key", Type: cty.String, Required: true}}},
 		Build: func(v attr.Values) (encryption.Method, error) { return box{v.String("key")}, nil },
 
-		WholeFile: true,
+		Recognizes: isBox,
+		Vague:      true,
 	})
 	return r
 }
@@ -357,7 +358,8 @@ func TestFormatThatLooksLikeAState(t *testing.T) {
 		Table: attr.Table{Name: "veiled"},
 		Build: func(attr.Values) (encryption.Method, error) { return veiled{}, nil },
 
-		WholeFile: true,
+		Recognizes: isVeiled,
+		Vague:      true,
 	})
 	target := newEncryption(t, r, `method "veiled" "v" {}`).Use("method.veiled.v", "unencrypted")
 	_, err := target.Decrypt(context.Background(), []byte(`{"version":4,"veiled":true,"outputs":{}}`))
@@ -372,8 +374,40 @@ func TestFormatThatLooksLikeAState(t *testing.T) {
 // veiled never has the key.
 type veiled struct{}
 
-func (veiled) RecognizesFile(file []byte) bool { return bytes.Contains(file, []byte(`"veiled"`)) }
+func isVeiled(file []byte) bool { return bytes.Contains(file, []byte(`"veiled"`)) }
 
 func (veiled) Decrypt(context.Context, encryption.Keys, []byte) ([]byte, error) {
 	return nil, encryption.ErrNoKey
+}
+
+// TestVague: what a file is, the errors say only of formats that no other file has.
+func TestVague(t *testing.T) {
+	t.Parallel()
+	const file = "BOX 1\n" + state
+	for name, c := range map[string]struct {
+		vague           bool
+		configured, use string
+		want            string
+	}{
+		"sure":              {want: "the file is encrypted by box, and no box method is selected"},
+		"vague":             {vague: true, want: "the file is neither an encrypted state nor a plaintext one"},
+		"vague, configured": {vague: true, configured: `method "box" "b" { key = "1" }`, want: "method.box.b may be the method for it"},
+		"vague, selected":   {vague: true, configured: `method "box" "b" { key = "1" }`, use: "method.box.b"},
+		"sure, selected":    {configured: `method "box" "b" { key = "1" }`, use: "method.box.b"},
+	} {
+		r := withBox()
+		r.Methods[len(r.Methods)-1].Vague = c.vague
+		enc := newEncryption(t, r, c.configured)
+		target := enc.State()
+		if c.use != "" {
+			target = enc.Use(c.use)
+		}
+		opened, err := target.Decrypt(t.Context(), []byte(file))
+		if (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) || err == nil && string(opened.Data) != state {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if got := errors.Is(err, encryption.ErrNotConfigured); got != strings.Contains(c.want, "method") {
+			t.Errorf("%s: it is for a missing method: %t", name, got)
+		}
+	}
 }

@@ -46,17 +46,17 @@ func inspectFile(name string, file []byte) (inspection, error) {
 		File: name, Kind: [...]string{"unknown", "empty", "encrypted", "state", "plan", "backend_record"}[info.Kind],
 		Version: info.Version, Serial: info.Serial, Lineage: info.Lineage, KeyProviders: info.KeyProviders,
 	}
-	if info.Kind == encryption.Encrypted {
+	if info.Kind == encryption.KindEncrypted {
 		found.Format = "opentofu"
 		return found, err
 	}
 	for _, m := range builtin.Registry().Methods {
-		if m.Recognizes != nil && m.Recognizes(file) { // its format may keep the shape of a state
+		if m.Recognizes != nil && !m.Vague && m.Recognizes(file) { // its format may keep the shape of a state
 			found.Kind, found.Format = "encrypted", m.Name
 			return found, nil
 		}
 	}
-	if info.Kind == encryption.State {
+	if info.Kind == encryption.KindState {
 		found.Serial, found.Lineage, _ = wrap.Label(file)
 	}
 	return found, err

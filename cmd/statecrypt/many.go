@@ -43,7 +43,7 @@ type finding struct {
 // add notes a file that was opened, and lets go of its content.
 func (f *finding) add(opened *encryption.Opened) {
 	f.Method = opened.Method
-	if opened.Kind == encryption.State {
+	if opened.Kind == encryption.KindState {
 		f.Serial, f.Lineage, _ = wrap.Label(opened.Data)
 	}
 	f.opened = new(*opened)

@@ -50,12 +50,12 @@ func TestCommandsOfTheEnvironment(t *testing.T) {
 			strings.Contains(err.Error(), "canary")) {
 			t.Errorf("%s: %v", name, err)
 		}
-		merged.AllowExternal = true
+		merged.AllowCommands = true
 		if _, err := merged.Decode(entry, table); err != nil {
 			t.Errorf("%s, allowed: %v", name, err)
 		}
 	}
-	if !config.Merge(&config.Config{AllowExternal: true}, &config.Config{}).AllowExternal {
+	if !config.Merge(&config.Config{AllowCommands: true}, &config.Config{}).AllowCommands {
 		t.Error("the permission is lost in a merge")
 	}
 }

@@ -29,17 +29,17 @@ type Config struct {
 	// is no part of the encryption, and [Merge] leaves it behind.
 	Backend *attr.Entry
 
-	// Literals are keys that the text contains instead of a reference.
-	Literals map[string]Literal // :: address of the attribute "method.aes_gcm.main.keys" → key
-
 	// LookupEnv fills absent attributes from the environment. Nil reads none,
 	// and keeps the client libraries of key services from reading it as well.
 	// With any other, they also read the environment of the process themselves.
 	LookupEnv attr.LookupEnv
 
-	// AllowExternal lets commands run that only the environment names. Those
+	// AllowCommands lets commands run that only the environment names. Those
 	// that any other layer names run without it.
-	AllowExternal bool
+	AllowCommands bool
+
+	// literals are keys that the text contains instead of a reference.
+	literals map[string]literal // :: address of the attribute "method.aes_gcm.main.keys" → key
 }
 
 // IsEmpty reports whether there are no settings: no key provider, no method and
@@ -59,11 +59,19 @@ type Target struct {
 // Methods returns the primary and the fallbacks, in order.
 func (t *Target) Methods() []string { return append([]string{t.Method}, t.Fallbacks...) }
 
-// Literal is a key that the text holds itself, as OpenTofu's object of two
+// literal is a key that the text holds itself, as OpenTofu's object of two
 // lists of bytes.
-type Literal struct {
-	Encryption []byte
-	Decryption []byte // nil: this key opens nothing
+type literal struct {
+	encryption []byte
+	decryption []byte // nil: this key opens nothing
+}
+
+// Literal returns the key that the text holds itself, in place of the address of a
+// key provider that it stands for: one to seal and one to open, of which one may be
+// nil. False if the address is that of no such key.
+func (c *Config) Literal(address string) (encryption, decryption []byte, ok bool) {
+	l, ok := c.literals[address]
+	return slices.Clone(l.encryption), slices.Clone(l.decryption), ok
 }
 
 // Merge lays the layers over one another. A later layer wins attribute by
@@ -89,11 +97,11 @@ func Merge(layers ...*Config) *Config {
 		merged.State = mergeTarget(merged.State, layer.State)
 		merged.Plan = mergeTarget(merged.Plan, layer.Plan)
 		merged.RemoteDefault = mergeTarget(merged.RemoteDefault, layer.RemoteDefault)
-		maps.Copy(merged.Literals, layer.Literals)
+		maps.Copy(merged.literals, layer.literals)
 		if layer.LookupEnv != nil {
 			merged.LookupEnv = layer.LookupEnv
 		}
-		merged.AllowExternal = merged.AllowExternal || layer.AllowExternal
+		merged.AllowCommands = merged.AllowCommands || layer.AllowCommands
 	}
 	return merged
 }
@@ -103,7 +111,7 @@ func newConfig() *Config {
 		KeyProviders: map[string]*attr.Entry{},
 		Methods:      map[string]*attr.Entry{},
 		Remote:       map[string]*Target{},
-		Literals:     map[string]Literal{},
+		literals:     map[string]literal{},
 	}
 }
 

@@ -9,13 +9,13 @@ import (
 )
 
 // ErrCommand means that only the environment names a command, and that
-// [Config.AllowExternal] is not set.
+// [Config.AllowCommands] is not set.
 var ErrCommand = errors.New("only the environment names this command; it runs only if the configuration names it as well")
 
 // Decode decodes one of the entries, with the environment of the settings.
 //
 // Whoever can set a variable of a pipeline must not thereby choose what runs in
-// it: a command that only TF_ENCRYPTION names is [ErrCommand], unless AllowExternal
+// it: a command that only TF_ENCRYPTION names is [ErrCommand], unless AllowCommands
 // is set. A layer that repeats what the code says changes nothing. What the
 // environment may say beside a secret of the code is decided by
 // [attr.Entry.Resolve].
@@ -28,7 +28,7 @@ func (c *Config) Decode(e *attr.Entry, t attr.Table) (attr.Values, error) {
 
 func (c *Config) checkCommands(e *attr.Entry, t attr.Table) error {
 	for _, w := range e.Written(t) {
-		if w.Command && w.FromEnvironment && !c.AllowExternal {
+		if w.Command && w.FromEnvironment && !c.AllowCommands {
 			return &attr.Error{Address: e.Address, Attr: w.Path, Pos: w.Pos, Err: ErrCommand}
 		}
 	}

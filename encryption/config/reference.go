@@ -29,16 +29,16 @@ func (p *parser) keyReference(own string) func(hcl.Expression) (cty.Value, error
 		case v.Type() == cty.String && syntax.IsKeyProviderAddress(v.AsString()):
 			return v, nil
 		case v.Type().IsObjectType() || v.Type().IsMapType():
-			p.config.Literals[own], err = literalKey(v)
+			p.config.literals[own], err = literalKey(v)
 			return cty.StringVal(own), err
 		}
 		return v, errors.New("a key provider is required, such as key_provider.pbkdf2.main")
 	}
 }
 
-func literalKey(v cty.Value) (Literal, error) {
+func literalKey(v cty.Value) (literal, error) {
 	wrong := errors.New("a literal key is an object of encryption_key and decryption_key, each a list of bytes")
-	var l Literal
+	var l literal
 	for name, list := range v.AsValueMap() {
 		if name != "encryption_key" && name != "decryption_key" {
 			return l, wrong
@@ -51,12 +51,12 @@ func literalKey(v cty.Value) (Literal, error) {
 			return l, wrong
 		}
 		if name == "encryption_key" {
-			l.Encryption = b
+			l.encryption = b
 		} else {
-			l.Decryption = b
+			l.decryption = b
 		}
 	}
-	if l.Encryption == nil && l.Decryption == nil {
+	if l.encryption == nil && l.decryption == nil {
 		return l, wrong
 	}
 	return l, nil

@@ -347,7 +347,7 @@ func (h Method) Run(t *testing.T) {
 	t.Run("table", func(t *testing.T) {
 		checkTable(t, h.Block.Table)
 		if _, has := h.Block.Attr("then"); has {
-			t.Error("then is for methods for whole files, see FileMethod")
+			t.Error("then is for methods for whole files, see Recognizes")
 		}
 	})
 	t.Run("bad configuration", func(t *testing.T) {

@@ -35,9 +35,6 @@ func (h FileMethod) Run(t *testing.T) {
 	t.Run("table", func(t *testing.T) {
 		checkTable(t, h.Block.Table)
 		checkMarks(t, h.Block.Table, h.Attrs, h.Secrets)
-		if !h.Block.WholeFile {
-			t.Error("its Block does not say WholeFile")
-		}
 	})
 	t.Run("bad configuration", func(t *testing.T) {
 		for i, attrs := range h.Bad {
@@ -64,7 +61,7 @@ func (h FileMethod) Run(t *testing.T) {
 			"", " ", "{}", "[]", "null", `{"version":4}`, "\n{\"version\":4,\"serial\":1}\n", "# a text\n- that is not encrypted\n",
 			`{"meta":{},"encrypted_data":"AAAA","encryption_version":"v0"}`,
 		} {
-			if method.(encryption.FileMethod).RecognizesFile([]byte(foreign)) {
+			if h.Block.Recognizes([]byte(foreign)) {
 				t.Errorf("it recognizes %q", foreign)
 			}
 			if opened, err := method.Decrypt(t.Context(), nil, []byte(foreign)); err == nil {
@@ -101,7 +98,7 @@ func (h FileMethod) Run(t *testing.T) {
 
 func (h FileMethod) opens(t *testing.T, method encryption.Method, file []byte) {
 	t.Helper()
-	if !method.(encryption.FileMethod).RecognizesFile(file) {
+	if !h.Block.Recognizes(file) {
 		t.Error("it does not recognize its own file")
 	}
 	opened, err := method.Decrypt(t.Context(), nil, bytes.Clone(file))
@@ -115,9 +112,8 @@ func (h FileMethod) opens(t *testing.T, method encryption.Method, file []byte) {
 
 func (h FileMethod) build(t *testing.T, attrs map[string]cty.Value) encryption.Method {
 	t.Helper()
-	m := mustBuild(t, h.Block, attrs)
-	if _, ok := m.(encryption.FileMethod); !ok {
-		t.Fatal("it is not a FileMethod")
+	if h.Block.Recognizes == nil {
+		t.Fatal("it is no method for whole files: its Block lacks Recognizes")
 	}
-	return m
+	return mustBuild(t, h.Block, attrs)
 }

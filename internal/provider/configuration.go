@@ -49,7 +49,7 @@ func (c catalog) configure(block cty.Value, env attr.LookupEnv) (*configured, []
 	out := &configured{env: env, sources: b.openSources(), unknown: b.unknown, resourceReads: block.GetAttr("allow_resource_reads")}
 	out.enforced = isTrue(block, "enforced", !block.GetAttr("enforced").IsKnown()) || settings.State != nil && settings.State.Enforced
 	settings.LookupEnv = env
-	settings.AllowExternal = isTrue(block, "allow_external", false)
+	settings.AllowCommands = isTrue(block, "allow_external", false)
 	var err error
 	if out.encryption, err = encryption.New(c.registry, settings.Config); err != nil {
 		b.failAt(path.Empty(), err)

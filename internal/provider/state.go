@@ -58,14 +58,14 @@ func (c *configured) source(req stateRequest) (source.Source, error) {
 
 // target is the methods that may open the state.
 func (c *configured) target(req stateRequest) (encryption.Target, error) {
-	t, named := c.encryption.RemoteState(req.name)
 	if err := c.checkName(req.name); err != nil {
-		return t, err
+		return encryption.Target{}, err
 	}
+	t, missing := c.encryption.RemoteState(req.name)
 	switch {
 	case req.target != nil:
 		t = c.encryption.Use(req.target.Methods()...)
-	case named:
+	case missing == nil:
 	default:
 		if t = c.encryption.State(); len(t.Methods()) == 0 {
 			t = c.encryption.Use() // plaintext is read only by name, without any settings as well
@@ -98,7 +98,7 @@ func (r stateRequest) openAt(ctx context.Context, src source.Source, target encr
 	if err != nil {
 		return nil, &stepError{step: stepOf(err), source: src, err: err}
 	}
-	if opened.Kind != encryption.State {
+	if opened.Kind != encryption.KindState {
 		return nil, &stepError{step: stepEnvelope, source: src, err: errors.New("this is a plan, and a state is required here")}
 	}
 	state, err := r.parse(opened.Data)

@@ -91,9 +91,9 @@ var (
 
 // checkName finds out whether there is a remote_state_data_source of this name.
 func (c *configured) checkName(name string) error {
-	_, named := c.encryption.RemoteState(name)
+	_, err := c.encryption.RemoteState(name)
 	switch {
-	case named || name == "":
+	case err == nil || name == "":
 		return nil
 	case c.blocks:
 		return errors.New("a name chooses a remote_state_data_source of OpenTofu's text, and the provider block has blocks in place of that " +

@@ -94,7 +94,10 @@ func targetWith(t *testing.T, registry encryption.Registry, v vectors.Vector, re
 	}
 	switch {
 	case remoteState != "":
-		target, _ := enc.RemoteState(remoteState)
+		target, err := enc.RemoteState(remoteState)
+		if err != nil {
+			return enc.RemoteState("") // as OpenTofu does
+		}
 		return target, nil
 	case method != "":
 		return enc.Use(method), nil

@@ -118,8 +118,8 @@ func (h *handover) read(name string) ([]byte, error) {
 
 // targets are those that may open a file, the likely one first.
 func (h *handover) targets(kind encryption.FileKind) (targets []encryption.Target) {
-	sealed := kind == encryption.Encrypted
-	if (sealed || kind == encryption.Plan) && len(h.o.Plan.Methods()) > 0 {
+	sealed := kind == encryption.KindEncrypted
+	if (sealed || kind == encryption.KindPlan) && len(h.o.Plan.Methods()) > 0 {
 		targets = append(targets, h.o.Plan)
 	}
 	if sealed {

@@ -78,7 +78,7 @@ func expectSealed(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if info, err := encryption.Inspect(content); err != nil || info.Kind != encryption.Encrypted {
+	if info, err := encryption.Inspect(content); err != nil || info.Kind != encryption.KindEncrypted {
 		t.Errorf("%s is not encrypted: %v\n%.200s", path, err, content)
 	}
 }

@@ -47,10 +47,10 @@ func (m *move) sealExisting(ctx context.Context) error {
 	switch info, err := encryption.Inspect(there); {
 	case err != nil:
 		return fmt.Errorf("the state in the backend: %w", err)
-	case info.Kind == encryption.Encrypted:
+	case info.Kind == encryption.KindEncrypted:
 		say(m.stderr, "the state in the backend is encrypted already")
 		return nil
-	case info.Kind != encryption.State:
+	case info.Kind != encryption.KindState:
 		return errors.New("what the backend has is not a state")
 	}
 	return m.store(ctx, there, "the state in the backend")

@@ -161,7 +161,7 @@ func (p *proxy) post(w http.ResponseWriter, r *http.Request) {
 
 // mayWrite returns the lineage of a state that may replace the one that is there.
 func (p *proxy) mayWrite(plain []byte) (string, error) {
-	if info, err := encryption.Inspect(plain); err != nil || info.Kind != encryption.State {
+	if info, err := encryption.Inspect(plain); err != nil || info.Kind != encryption.KindState {
 		return "", errors.New("it is not a state in plaintext; does an encryption block in the configuration encrypt it already?")
 	}
 	_, lineage, err := Label(plain)

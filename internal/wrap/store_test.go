@@ -146,7 +146,7 @@ func (s *store) checkSealed(t *testing.T, plain string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, file := range s.history {
-		if info, err := encryption.Inspect(file); err != nil || info.Kind != encryption.Encrypted || bytes.Contains(file, []byte(plain)) {
+		if info, err := encryption.Inspect(file); err != nil || info.Kind != encryption.KindEncrypted || bytes.Contains(file, []byte(plain)) {
 			t.Errorf("this was stored: %.300s", file)
 		}
 	}

@@ -48,7 +48,7 @@ func checkErrored(dir string) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s is in the way of a state that cannot be written: %w", errored, keyfile.Reason(err))
-	case info.Kind == encryption.Encrypted:
+	case info.Kind == encryption.KindEncrypted:
 		return fmt.Errorf("%s holds a state that could not be written; write it with wrap and state push, and then delete it", errored)
 	}
 	return nil
@@ -64,7 +64,7 @@ func (t *traces) follow(ctx context.Context, o Options) error {
 		if err != nil || sha256.Sum256(content) == t.seen[name] {
 			continue
 		}
-		if info, err := encryption.Inspect(content); err == nil && info.Kind == encryption.Encrypted {
+		if info, err := encryption.Inspect(content); err == nil && info.Kind == encryption.KindEncrypted {
 			continue
 		}
 		if name != errored {

@@ -29,8 +29,7 @@ func Block() encryption.Block[encryption.Method] {
 			}),
 		},
 		Build:      build,
-		WholeFile:  true,
-		Recognizes: (*method)(nil).RecognizesFile,
+		Recognizes: agefile.Recognizes,
 	}
 }
 
@@ -40,10 +39,7 @@ type method struct {
 	recipients []age.Recipient
 }
 
-var (
-	_ encryption.FileMethod = (*method)(nil)
-	_ encryption.Encrypter  = (*method)(nil)
-)
+var _ encryption.Encrypter = (*method)(nil)
 
 func build(v attr.Values) (encryption.Method, error) {
 	recipients, err := agefile.Recipients(v)
@@ -57,8 +53,6 @@ func build(v attr.Values) (encryption.Method, error) {
 	return m, nil
 }
 
-// RecognizesFile reports whether file is of age, armored or not.
-func (m *method) RecognizesFile(file []byte) bool { return agefile.Recognizes(file) }
 
 // Decrypt opens file with the first identity that it is for, or the passphrase.
 func (m *method) Decrypt(_ context.Context, _ encryption.Keys, file []byte) ([]byte, error) {

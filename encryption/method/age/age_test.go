@@ -269,13 +269,12 @@ func TestIdentityFileIsReadLate(t *testing.T) {
 
 func TestRecognizes(t *testing.T) {
 	t.Parallel()
-	method := newMethod(t, "passphrase", "x").(encryption.FileMethod)
 	for file, want := range map[string]bool{
 		"age-encryption.org/v1\n": true, "age-encryption.org/v9\n": true,
 		"-----BEGIN AGE ENCRYPTED FILE-----\n": true, "\r\n -----BEGIN AGE ENCRYPTED FILE-----": true,
 		"age": false, "-----BEGIN PGP MESSAGE-----": false, " age-encryption.org/v1\n": false, "": false, "{}": false,
 	} {
-		if method.RecognizesFile([]byte(file)) != want {
+		if age.Block().Recognizes([]byte(file)) != want {
 			t.Errorf("%q: want %t", file, want)
 		}
 	}
@@ -300,7 +299,7 @@ func FuzzDecrypt(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, file []byte) {
 		opened, err := method.Decrypt(t.Context(), nil, bytes.Clone(file))
-		if err == nil && (!bytes.Equal(opened, plain) || !method.(encryption.FileMethod).RecognizesFile(file)) {
+		if err == nil && (!bytes.Equal(opened, plain) || !age.Block().Recognizes(file)) {
 			t.Errorf("%q opened to %q", file, opened)
 		}
 	})

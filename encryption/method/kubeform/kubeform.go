@@ -45,17 +45,15 @@ func Block() encryption.Block[encryption.Method] {
 				},
 			},
 		},
-		Build:     build,
-		WholeFile: true,
+		Build:      build,
+		Recognizes: recognizes,
+		Vague:      true,
 	}
 }
 
 type method struct{ key [keySize]byte }
 
-var (
-	_ encryption.FileMethod = (*method)(nil)
-	_ encryption.Encrypter  = (*method)(nil)
-)
+var _ encryption.Encrypter = (*method)(nil)
 
 func build(v attr.Values) (encryption.Method, error) {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(v.String("key")))
@@ -68,9 +66,9 @@ func build(v attr.Values) (encryption.Method, error) {
 	return &method{[keySize]byte(key)}, nil
 }
 
-// RecognizesFile reports whether file is base91 and white space alone. So is
+// recognizes reports whether file is base91 and white space alone. So is
 // compact JSON, which is no file of Kubeform.
-func (m *method) RecognizesFile(file []byte) bool {
+func recognizes(file []byte) bool {
 	values := digits()
 	blank := true
 	for _, c := range file {

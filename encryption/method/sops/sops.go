@@ -30,8 +30,7 @@ func Block(services ...encryption.Block[encryption.KeyProvider]) encryption.Bloc
 		Table: table(),
 		Build: func(v attr.Values) (encryption.Method, error) { return build(v, services) },
 
-		Recognizes: (*method)(nil).RecognizesFile,
-		WholeFile:  true,
+		Recognizes: recognizes,
 	}
 }
 
@@ -45,9 +44,8 @@ type method struct {
 }
 
 var (
-	_ encryption.FileMethod = (*method)(nil)
-	_ encryption.Warner     = (*method)(nil)
-	_ encryption.Closer     = (*method)(nil)
+	_ encryption.Warner = (*method)(nil)
+	_ encryption.Closer = (*method)(nil)
 )
 
 func build(v attr.Values, blocks []encryption.Block[encryption.KeyProvider]) (encryption.Method, error) {
@@ -79,9 +77,9 @@ func (m *method) Warning() encryption.Warning {
 
 var yamlMark = lazyregexp.New(`(?m)^(sops|"sops"|'sops')\s*:\s*$`)
 
-// RecognizesFile reports whether file is a JSON object, or looks like a YAML
+// recognizes reports whether file is a JSON object, or looks like a YAML
 // mapping, with the metadata of sops in it.
-func (m *method) RecognizesFile(file []byte) bool {
+func recognizes(file []byte) bool {
 	switch {
 	case !bytes.Contains(file, []byte("sops")):
 		return false

@@ -44,17 +44,15 @@ func Block() encryption.Block[encryption.Method] {
 				},
 			},
 		},
-		Build:     build,
-		WholeFile: true,
+		Build:      build,
+		Recognizes: recognizes,
+		Vague:      true,
 	}
 }
 
 type method struct{ key []byte }
 
-var (
-	_ encryption.FileMethod = (*method)(nil)
-	_ encryption.Warner     = (*method)(nil)
-)
+var _ encryption.Warner = (*method)(nil)
 
 func build(v attr.Values) (encryption.Method, error) {
 	passphrase := v.String("passphrase")
@@ -65,9 +63,9 @@ func build(v attr.Values) (encryption.Method, error) {
 	return &method{key: hex.AppendEncode(nil, sum[:])}, nil
 }
 
-// RecognizesFile reports whether file can be one of this mode. It looks like
+// recognizes reports whether file can be one of this mode. It looks like
 // random bytes, so all that is checked is that it is long enough and not text.
-func (m *method) RecognizesFile(file []byte) bool {
+func recognizes(file []byte) bool {
 	return len(file) >= nonceSize+tagSize && !utf8.Valid(file)
 }
 

@@ -214,7 +214,7 @@ func TestFilesOfOtherTools(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if info, err := encryption.Inspect(opened.Data); err != nil || info.Kind != encryption.State {
+		if info, err := encryption.Inspect(opened.Data); err != nil || info.Kind != encryption.KindState {
 			t.Errorf("%s: it opened to a %v, %v", name, info.Kind, err)
 		}
 	}
