@@ -3,7 +3,6 @@ package awskms_test
 import (
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/awskms"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/awskms/awskmstest"
@@ -35,7 +34,7 @@ method "aes_gcm" "m" { keys = key_provider.aws_kms.a }
 state { method = method.aes_gcm.m }
 `
 			target := kindtest.Target(t, kindtest.Registry(awskms.Block()), text, nil)
-			encryptiontest.DamageEnvelope(t, vector.Sealed(t), c.counts, target)
+			kindtest.DamageEnvelope(t, vector.Sealed(t), c.counts, target)
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/awskms"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/awskms/awskmstest"
 )
@@ -28,7 +29,7 @@ func FuzzKey(f *testing.F) {
 		}
 	})
 	encryptiontest.FuzzStored(f, provider, nil, nil,
-		encryptiontest.StoredIn(f, "testdata/aws_kms_aes256/state.tfstate.enc", ""),
+		kindtest.StoredIn(f, "testdata/aws_kms_aes256/state.tfstate.enc", ""),
 		`{"ciphertext_blob":"RkFLRUtNUzE="}`,
 		`{"ciphertext_blob":"RkFLRUtNUzEAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA","encryption_context":{"a":"b","":""}}`,
 		`{"ciphertext_blob":"","encryption_context":null}`,

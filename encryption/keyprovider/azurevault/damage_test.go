@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/azurevault"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/azurevault/azurevaulttest"
@@ -45,7 +44,7 @@ state { method = method.aes_gcm.m }
 			if err := json.Indent(&file, sealed, "", "  "); err != nil {
 				t.Fatal(err)
 			}
-			encryptiontest.DamageEnvelope(t, file.Bytes(), [4]int{0, -1, 138, -1}, target)
+			kindtest.DamageEnvelope(t, file.Bytes(), [4]int{0, -1, 138, -1}, target)
 		})
 	}
 }

@@ -28,7 +28,7 @@ func TestDamage(t *testing.T) {
 			file := vector.Sealed(t)
 			var derivations encryptiontest.Derivations
 			registry := kindtest.Registry(external.Block(), derivations.Quick(pbkdf2.Block(), file))
-			encryptiontest.DamageEnvelope(t, file, counts, vector.Target(t, registry, nil))
+			kindtest.DamageEnvelope(t, file, counts, vector.Target(t, registry, nil))
 		})
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/gcpkms"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/gcpkms/gcpkmstest"
@@ -21,5 +20,5 @@ func TestDamage(t *testing.T) {
 	}}
 	env := func(name string) (string, bool) { return gcpkmstest.Token, name == "GOOGLE_OAUTH_ACCESS_TOKEN" }
 	target := vector.Target(t, kindtest.Registry(gcpkms.Block(s.Start(t)...)), env)
-	encryptiontest.DamageEnvelope(t, vector.Sealed(t), [4]int{1, 178, 138, 0}, target)
+	kindtest.DamageEnvelope(t, vector.Sealed(t), [4]int{1, 178, 138, 0}, target)
 }

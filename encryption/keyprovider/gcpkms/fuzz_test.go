@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/gcpkms"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/gcpkms/gcpkmstest"
 )
@@ -23,7 +24,7 @@ func FuzzKey(f *testing.F) {
 		}
 	})
 	encryptiontest.FuzzStored(f, provider, nil, nil,
-		encryptiontest.StoredIn(f, "testdata/gcp_kms_32/state.tfstate.enc", ""),
+		kindtest.StoredIn(f, "testdata/gcp_kms_32/state.tfstate.enc", ""),
 		`{"ciphertext":"RkFLRUdDUDE="}`,
 		`{"ciphertext":"RkFLRUdDUDEAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}`,
 		`{"ciphertext":"AA==","iv":"AA=="}`,

@@ -25,7 +25,7 @@ func TestDamage(t *testing.T) {
 			var derivations encryptiontest.Derivations
 			_, env := vectorServer(t, mount)
 			target := vector.Target(t, kindtest.Registry(openbao.Block(), derivations.Quick(pbkdf2.Block(), file)), env)
-			encryptiontest.DamageEnvelope(t, file, counts[vector], target)
+			kindtest.DamageEnvelope(t, file, counts[vector], target)
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/openbao"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/openbao/openbaotest"
 )
@@ -23,7 +24,7 @@ func FuzzKey(f *testing.F) {
 		}
 	})
 	encryptiontest.FuzzStored(f, provider, nil, nil,
-		encryptiontest.StoredIn(f, "testdata/openbao_default/state.tfstate.enc", ""),
+		kindtest.StoredIn(f, "testdata/openbao_default/state.tfstate.enc", ""),
 		`{"ciphertext":"dmF1bHQ6djE6"}`,
 		`{"ciphertext":"dmF1bHQ6djE6QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQT0="}`,
 		`{"ciphertext":"dmF1bHQ6djk6QUE9PQ==","associated_data":"YWFk"}`,

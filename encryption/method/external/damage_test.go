@@ -11,7 +11,6 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	externalkeys "github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/external"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/external"
@@ -71,7 +70,7 @@ func TestDamage(t *testing.T) {
 				KeyProviders: []encryption.Block[encryption.KeyProvider]{externalkeys.Block()},
 				Methods:      []encryption.Block[encryption.Method]{method},
 			}
-			encryptiontest.DamageEnvelope(t, file, counts, vector.Target(t, registry, nil))
+			kindtest.DamageEnvelope(t, file, counts, vector.Target(t, registry, nil))
 		})
 	}
 }
