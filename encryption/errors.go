@@ -31,6 +31,11 @@ var (
 	// it should have: it is empty or cut off, its envelope is broken, or the serial
 	// or the lineage beside the ciphertext is not the one inside.
 	ErrDamaged = errors.New("the file is damaged")
+
+	// ErrBackendRecord means that the file is the terraform.tfstate of the folder
+	// .terraform: it names a backend and holds no state. The state is where that backend
+	// keeps it.
+	ErrBackendRecord = errors.New("the file is the record of a backend")
 )
 
 // reasonError is an error for a reason that its text does not repeat.

@@ -56,8 +56,7 @@ type Info struct {
 //
 // It is for showing what a file is, not for deciding how to read it. Pass every
 // file to [Target.Decrypt], also one that looks like plaintext: only that heeds
-// enforced settings, knows the formats of other tools, and tells a state from a
-// [KindBackendRecord].
+// enforced settings, and knows the formats of other tools.
 func Inspect(file []byte) (Info, error) {
 	kind, env, err := identify(file)
 	if kind == KindUnknown && isBroken(file) {

@@ -53,8 +53,8 @@ type Opened struct {
 // or, as in OpenTofu, if there are no settings at all; never with enforced
 // settings or after [Target.Enforce].
 //
-// An error is an [*Error]. Of [ErrNoKey], [ErrNotConfigured], [ErrPlaintext] and
-// [ErrDamaged], it wraps one or none. If ctx ended the call, it wraps what ctx says,
+// An error is an [*Error]. Of [ErrNoKey], [ErrNotConfigured], [ErrPlaintext],
+// [ErrDamaged] and [ErrBackendRecord], it wraps one or none. If ctx ended the call, it wraps what ctx says,
 // such as [context.Canceled], and none of them.
 func (t Target) Decrypt(ctx context.Context, file []byte) (*Opened, error) {
 	return t.decrypt(ctx, file, false)

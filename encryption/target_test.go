@@ -41,7 +41,7 @@ remote_state_data_sources {
 
 var reasons = map[string]error{
 	"no key": encryption.ErrNoKey, "not configured": encryption.ErrNotConfigured,
-	"plaintext": encryption.ErrPlaintext, "damaged": encryption.ErrDamaged,
+	"plaintext": encryption.ErrPlaintext, "damaged": encryption.ErrDamaged, "record": encryption.ErrBackendRecord,
 }
 
 // reason names the one reason that err wraps, "other" if it wraps none.
@@ -103,7 +103,7 @@ func TestReasons(t *testing.T) {
 		"nothing inside":            {file: "BOX 1\n", methods: []string{"method.box.plain"}, want: "damaged"},
 		"some text":                 {file: "hello", want: "damaged"},
 		"a later version":           {file: `{"encryption_version":"v9"}`, want: "other"},
-		"a record":                  {file: record, methods: []string{"method.aes_gcm.a", "unencrypted"}, want: "other"},
+		"a record":                  {file: record, methods: []string{"method.aes_gcm.a", "unencrypted"}, want: "record"},
 		"no such method":            {file: sealed, methods: []string{"method.aes_gcm.gone"}, want: "other"},
 		"a broken method, fallback": {file: "BOX 1\n", methods: []string{"method.box.wrong", "method.box.broken"}, want: "other"},
 	} {
@@ -146,9 +146,9 @@ func TestTargets(t *testing.T) {
 		"no settings, methods by name":      {target: none.Use(), file: state, want: "plaintext"},
 		"no settings, plan as state":        {target: none.State(), file: plan, want: "other"},
 		"no settings, state as plan":        {target: none.Plan(), file: state, want: "other"},
-		"no settings, record":               {target: none.State(), file: record, want: "other"},
-		"no settings, record of a store":    {target: none.State(), file: store, want: "other"},
-		"no settings, old record":           {target: none.State(), file: oldRec, want: "other"},
+		"no settings, record":               {target: none.State(), file: record, want: "record"},
+		"no settings, record of a store":    {target: none.State(), file: store, want: "record"},
+		"no settings, old record":           {target: none.State(), file: oldRec, want: "record"},
 		"no settings, encrypted state":      {target: none.State(), file: sealedState, want: "not configured"},
 		"no settings, encrypted plan":       {target: none.Plan(), file: sealedPlan, want: "not configured"},
 		"no settings, sops":                 {target: none.State(), file: sops, want: "not configured"},
@@ -165,7 +165,7 @@ func TestTargets(t *testing.T) {
 		"unencrypted, state":                {target: plain.State(), file: state, want: ""},
 		"unencrypted, plan as state":        {target: plain.State(), file: plan, want: "other"},
 		"unencrypted, enforced":             {target: plain.State().Enforce(), file: state, want: "other"},
-		"unencrypted, record":               {target: plain.State(), file: record, want: "other"},
+		"unencrypted, record":               {target: plain.State(), file: record, want: "record"},
 	} {
 		opened, err := c.target.Decrypt(t.Context(), []byte(c.file))
 		if got := reason(t, err); got != c.want {
