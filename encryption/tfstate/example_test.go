@@ -123,6 +123,19 @@ func ExampleState_Resource() {
 	// true 7
 }
 
+// What a state has, with the size of each in the file.
+func ExampleState_Resources() {
+	for resource, err := range example().Resources() {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(resource.Address(), resource.Provider, resource.Size())
+	}
+	// Output:
+	// module.db["eu"].aws_db_instance.main[0] registry.opentofu.org/hashicorp/aws 58
+	// aws_vpc.main registry.opentofu.org/hashicorp/aws 20
+}
+
 // An address that the state does not have.
 func ExampleState_Resource_misspelt() {
 	_, err := example().Resource(`aws_vpc.mian`)

@@ -35,10 +35,23 @@ type resourceIndex map[string]*storedResource
 // they are needed.
 func indexed(list []byte) (resourceIndex, error) {
 	index := resourceIndex{}
+	err := eachResource(list, func(one *storedResource) error {
+		at := one.Resource()
+		one.twice = index[at] != nil
+		index[at] = one
+		return nil
+	})
+	return index, err
+}
+
+// eachResource reads the list of a state's resources, without their instances. An
+// error of visit ends it.
+func eachResource(list []byte, visit func(*storedResource) error) error {
 	if list == nil || string(list) == "null" {
-		return index, nil
+		return nil
 	}
 	modules := map[string]string{} // :: as the file has it → as it is compared
+	var refused error
 	reader := jsonwalk.NewReader(list)
 	if err := reader.Array(func() error {
 		one, err := readResource(reader)
@@ -54,14 +67,12 @@ func indexed(list []byte) (resourceIndex, error) {
 			modules[one.Module] = module
 		}
 		one.Module = module
-		at := one.Resource()
-		one.twice = index[at] != nil
-		index[at] = one
-		return nil
+		refused = visit(one)
+		return refused
 	}); err != nil {
-		return nil, errForm("resources")
+		return cmp.Or(refused, errForm("resources"))
 	}
-	return index, nil
+	return nil
 }
 
 // readResource refuses what is no resource, before there are millions of them.
@@ -107,18 +118,25 @@ func readResource(reader *jsonwalk.Reader) (*storedResource, error) {
 // without types, and for a resource with more than 100,000 instances. If the
 // state has no such resource, the error shows the nearest address.
 func (s *State) Resource(address string) (*Resource, error) {
-	switch {
-	case s.resources == nil:
-		return nil, errors.New("the resources of the state were not kept")
-	case s.Version != 4:
-		return nil, fmt.Errorf("the state is in format version %d, in which resources are text without types; Terraform 0.12 or later, or "+
-			"OpenTofu, writes the state anew with the next apply", s.Version)
+	if err := s.hasResources(); err != nil {
+		return nil, err
 	}
 	index, err := s.resources()
 	if err != nil {
 		return nil, err
 	}
 	return index.find(address)
+}
+
+func (s *State) hasResources() error {
+	switch {
+	case s.resources == nil:
+		return errors.New("the resources of the state were not kept")
+	case s.Version != 4:
+		return fmt.Errorf("the state is in format version %d, in which resources are text without types; Terraform 0.12 or later, or "+
+			"OpenTofu, writes the state anew with the next apply", s.Version)
+	}
+	return nil
 }
 
 func (index resourceIndex) find(text string) (*Resource, error) {
@@ -277,29 +295,13 @@ func (r *storedResource) find(key address.Key) (*Resource, error) {
 // choose keeps the instances that the address means, and returns the keys of
 // all.
 func (r *Resource) choose(instances []byte) ([]address.Key, error) {
-	if len(instances) == 0 {
-		return nil, nil
-	}
 	seen := map[address.Key]bool{}
-	var refused error
-	reader := jsonwalk.NewReader(instances)
-	if err := reader.Array(func() error {
-		raw, err := reader.Skip()
-		if err != nil {
-			return err
-		}
-		one, err := readInstance(raw)
-		if err != nil || one.Deposed != "" { // which waits to be destroyed
-			return err
-		}
+	if err := eachInstance(instances, func(one storedInstance) error {
 		switch {
 		case seen[one.key]:
-			refused = fmt.Errorf("it has the instance %s twice", show(one.key.String()))
+			return fmt.Errorf("it has the instance %s twice", show(one.key.String()))
 		case len(seen) == maxInstances:
-			refused = fmt.Errorf("it has more than %d instances", maxInstances)
-		}
-		if refused != nil {
-			return refused
+			return fmt.Errorf("it has more than %d instances", maxInstances)
 		}
 		seen[one.key] = true
 		if r.address.Key == (address.Key{}) || r.address.Key == one.key {
@@ -307,9 +309,34 @@ func (r *Resource) choose(instances []byte) ([]address.Key, error) {
 		}
 		return nil
 	}); err != nil {
-		return nil, cmp.Or(refused, errors.New("its instances are not in the form that Terraform and OpenTofu write"))
+		return nil, err
 	}
 	return slices.Collect(maps.Keys(seen)), nil
+}
+
+// eachInstance reads the instances of a resource, except those that wait to be
+// destroyed. An error of visit ends it.
+func eachInstance(list []byte, visit func(storedInstance) error) error {
+	if len(list) == 0 {
+		return nil
+	}
+	var refused error
+	reader := jsonwalk.NewReader(list)
+	if err := reader.Array(func() error {
+		raw, err := reader.Skip()
+		if err != nil {
+			return err
+		}
+		one, err := readInstance(raw)
+		if err != nil || one.Deposed != "" {
+			return err
+		}
+		refused = visit(one)
+		return refused
+	}); err != nil {
+		return cmp.Or(refused, errors.New("its instances are not in the form that Terraform and OpenTofu write"))
+	}
+	return nil
 }
 
 func noInstance(a address.Address, keys []address.Key) error {
@@ -326,6 +353,10 @@ func noInstance(a address.Address, keys []address.Key) error {
 	slices.Sort(texts)
 	return fmt.Errorf("the resource %s has no instance %s; it has %s", show(a.Resource()), show(a.Key.String()), list(texts))
 }
+
+// Address is where the resource, or the instance, stands in the state, as Terraform and
+// OpenTofu print it: module.net["a"].aws_vpc.main[0].
+func (r *Resource) Address() string { return r.address.String() }
 
 // Size is the length of the attributes in the file, in bytes.
 func (r *Resource) Size() int {

@@ -481,6 +481,9 @@ func FuzzResource(f *testing.F) {
 		if err != nil {
 			return
 		}
+		if _, err := listed(s); err != nil && len(err.Error()) > 4000 {
+			t.Errorf("an error of %d bytes", len(err.Error()))
+		}
 		index, _ := s.resources()
 		for at := range index {
 			attributes, sensitive, err := valuesAt(s, at)

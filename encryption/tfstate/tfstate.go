@@ -29,7 +29,7 @@ import (
 // State is what a state says of itself, and the outputs of its root module. Any
 // number of goroutines may use one.
 //
-// [State.Resource] reads the bytes that were parsed, which stay in memory as
+// [State.Resource] and [State.Resources] read the bytes that were parsed, which stay in memory as
 // long as the State, and must not be changed. A copy of the exported fields has
 // all but the resources, and shares no memory with the file.
 type State struct {
@@ -41,7 +41,8 @@ type State struct {
 	// Outputs are by name, each as the file has it until its value is decoded.
 	Outputs map[string]Output
 
-	resources func() (resourceIndex, error) // nil in a copy of the exported fields
+	list      []byte                        // of resources, a part of the file
+	resources func() (resourceIndex, error) // the list by address; nil in a copy of the exported fields
 }
 
 // Output is one output of the root module, not decoded yet.
@@ -78,8 +79,8 @@ func Parse(data []byte) (*State, error) {
 		return nil, errors.New("the state's serial is negative")
 	}
 	s := &State{Version: *doc.Version, TerraformVersion: doc.TerraformVersion, Serial: doc.Serial, Lineage: doc.Lineage}
-	list := doc.Resources
-	s.resources = sync.OnceValues(func() (resourceIndex, error) { return indexed(list) })
+	s.list = doc.Resources
+	s.resources = sync.OnceValues(func() (resourceIndex, error) { return indexed(doc.Resources) })
 	switch s.Version {
 	case 4:
 		s.Outputs, err = outputs4(doc.Outputs)
