@@ -67,7 +67,7 @@ func TestCheck(t *testing.T) {
 				broken = append(broken, address)
 			}
 		}
-		err := newEncryption(t, lighttest.Registry(), c.text).Use(methods...).Check()
+		err := use(t, newEncryption(t, lighttest.Registry(), c.text), methods...).Check()
 		if len(broken) == 0 {
 			if err != nil {
 				t.Errorf("%s: got %v", name, err)
@@ -103,7 +103,7 @@ func TestCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := unknown.Use("method.xyz.m").Check(); err == nil || !strings.Contains(err.Error(), "xyz") {
+	if err := use(t, unknown, "method.xyz.m").Check(); err == nil || !strings.Contains(err.Error(), "xyz") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -112,9 +112,9 @@ func TestCheck(t *testing.T) {
 // in OpenTofu.
 func TestCheckIsNoCondition(t *testing.T) {
 	t.Parallel()
-	target := newEncryption(t, lighttest.Registry(), keys+`
+	target := use(t, newEncryption(t, lighttest.Registry(), keys+`
 		key_provider "pbkdf2" "short" { passphrase = "too short" }
-		method "aes_gcm" "short" { keys = key_provider.pbkdf2.short }`).Use("method.aes_gcm.a", "method.aes_gcm.short")
+		method "aes_gcm" "short" { keys = key_provider.pbkdf2.short }`), "method.aes_gcm.a", "method.aes_gcm.short")
 	if err := target.Check(); err == nil {
 		t.Error("nothing is wrong")
 	}

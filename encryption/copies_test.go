@@ -56,7 +56,7 @@ func TestCopies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		opened, err := enc.Use("method.aes_gcm.a").Decrypt(t.Context(), changed)
+		opened, err := use(t, enc, "method.aes_gcm.a").Decrypt(t.Context(), changed)
 		switch {
 		case c.want == "" && (err != nil || string(opened.Data) != c.plain):
 			t.Errorf("%s: %v", name, err)
@@ -70,7 +70,7 @@ func TestCopies(t *testing.T) {
 // beside it.
 func TestCopiesOfAPlan(t *testing.T) {
 	t.Parallel()
-	target := newEncryption(t, lighttest.Registry(), keys).Use("method.aes_gcm.a")
+	target := use(t, newEncryption(t, lighttest.Registry(), keys), "method.aes_gcm.a")
 	sealed, err := newEncryption(t, lighttest.Registry(), keys+`plan { method = method.aes_gcm.a }`).Plan().Encrypt(t.Context(), []byte(plan))
 	if err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ import (
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	file := seal(t, keys+`state { method = method.aes_gcm.a }`, state)
-	target := newEncryption(t, lighttest.Registry(), keys).Use("method.aes_gcm.a", "unencrypted")
+	target := use(t, newEncryption(t, lighttest.Registry(), keys), "method.aes_gcm.a", "unencrypted")
 	opens := func(damaged []byte) bool {
 		opened, err := target.Decrypt(context.Background(), bytes.Clone(damaged))
 		if err == nil && (string(opened.Data) != state || !opened.Encrypted) {

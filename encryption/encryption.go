@@ -394,8 +394,15 @@ func (e *Encryption) RemoteState(name string) (Target, error) {
 // fallbacks in order. It opens and seals states and plans, and never plaintext
 // without the method unencrypted, not even without any settings. Enforced in the
 // settings is not for it; see [Target.Enforce].
-func (e *Encryption) Use(methods ...string) Target {
-	return Target{encryption: e, methods: slices.Clone(methods)}
+//
+// An error is an [*Error] of [StepConfiguration]: an address that is not configured, or
+// a then that leads nowhere.
+func (e *Encryption) Use(methods ...string) (Target, error) {
+	t := Target{encryption: e, methods: slices.Clone(methods)}
+	if err := t.check(); err != nil {
+		return Target{}, &Error{Step: StepConfiguration, Err: err}
+	}
+	return t, nil
 }
 
 // settings are those of e, none of a nil one. Its targets then say that there are none.

@@ -51,7 +51,7 @@ method "shredder" "right" { key = "2" }`)
 		{file: seal(t, all, state), methods: []string{"method.aes_gcm.b", "method.aes_gcm.b", "method.aes_gcm.a"}},
 		{file: []byte("SHRED 2\n" + state), methods: []string{"method.shredder.wrong", "method.shredder.wrong", "method.shredder.right"}},
 	} {
-		opened, err := enc.Use(c.methods...).DecryptInPlace(t.Context(), c.file)
+		opened, err := use(t, enc, c.methods...).DecryptInPlace(t.Context(), c.file)
 		if err != nil || string(opened.Data) != state || !opened.UsedFallback || len(opened.Attempts) != 2 {
 			t.Errorf("%v: got %+v, %v", c.methods, opened, err)
 		}

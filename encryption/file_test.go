@@ -58,7 +58,7 @@ func TestPlanIsMoreThanAnArchive(t *testing.T) {
 		"four bytes": "PK\x03\x04xxxx", "no member": archive(), "another": archive("tfstate", "tfconfig/m-/main.tf", "x/tfplan"),
 		"two bytes": "PK", "cut off": plan[:len(plan)-1], "begins with something else": "x" + plan,
 	} {
-		for _, target := range []encryption.Target{none.Plan(), plain.Plan(), strict.Plan(), strict.Use("method.aes_gcm.a", "unencrypted")} {
+		for _, target := range []encryption.Target{none.Plan(), plain.Plan(), strict.Plan(), use(t, strict, "method.aes_gcm.a", "unencrypted")} {
 			if _, err := target.Decrypt(t.Context(), []byte(file)); reason(t, err) != "damaged" {
 				t.Errorf("%s, opened: got %v", name, err)
 			}
@@ -66,7 +66,7 @@ func TestPlanIsMoreThanAnArchive(t *testing.T) {
 				t.Errorf("%s, sealed: got %s", name, sealed)
 			}
 		}
-		if _, err := strict.Use("method.box.plain").Decrypt(t.Context(), []byte("BOX 1\n"+file)); reason(t, err) != "damaged" {
+		if _, err := use(t, strict, "method.box.plain").Decrypt(t.Context(), []byte("BOX 1\n"+file)); reason(t, err) != "damaged" {
 			t.Errorf("%s, inside: got %v", name, err)
 		}
 		sealed, err := json.Marshal(map[string]any{"meta": map[string]string{}, "encrypted_data": []byte(file), "encryption_version": "v0"})
@@ -112,15 +112,15 @@ func (asIs) Decrypt(_ context.Context, _ encryption.Keys, data []byte) ([]byte, 
 
 func openWithAnything(t *testing.T) encryption.Target {
 	t.Helper()
-	return newEncryption(t, encryption.Registry{Methods: []encryption.Block[encryption.Method]{{
+	return use(t, newEncryption(t, encryption.Registry{Methods: []encryption.Block[encryption.Method]{{
 		Table: attr.Table{Name: "as_is"}, Build: func(attr.Values) (encryption.Method, error) { return asIs{}, nil },
-	}}}, "").Use("as_is")
+	}}}, ""), "as_is")
 }
 
 // TestCutOff: what is cut off is damaged, whoever is asked.
 func TestCutOff(t *testing.T) {
 	t.Parallel()
-	target := newEncryption(t, lighttest.Registry(), all+"\n").Use("method.aes_gcm.a")
+	target := use(t, newEncryption(t, lighttest.Registry(), all+"\n"), "method.aes_gcm.a")
 	for name, file := range map[string]string{
 		"envelope": string(seal(t, all, state)), "envelope of a plan": sealPlan(t), "state": state, "plan": plan,
 		"indented": "{\n  \"version\": 4\n}",

@@ -35,7 +35,7 @@ func TestPassphrase(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if opened, err := byText.Use("method.aes_gcm.main").Decrypt(t.Context(), file); err != nil || string(opened.Data) != plain {
+		if opened, err := use(t, byText, "method.aes_gcm.main").Decrypt(t.Context(), file); err != nil || string(opened.Data) != plain {
 			t.Errorf("by OpenTofu's text: %v", err)
 		}
 		if opened, err := c.opening.Decrypt(t.Context(), file); err != nil || string(opened.Data) != plain {
@@ -121,7 +121,11 @@ func TestMistakesInCode(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := enc.Use("method.sops.outer").Decrypt(t.Context(), []byte(`{"sops":{"mac":"m","version":"3.9.0"}}`)); err == nil {
+		target, err := enc.Use("method.sops.outer")
+		if err == nil {
+			_, err = target.Decrypt(t.Context(), []byte(`{"sops":{"mac":"m","version":"3.9.0"}}`))
+		}
+		if err == nil {
 			t.Errorf("then is %#v: no error", then)
 		}
 	}

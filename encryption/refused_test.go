@@ -100,7 +100,10 @@ func TestNilEncryption(t *testing.T) {
 	t.Parallel()
 	var enc *encryption.Encryption
 	remote, _ := enc.RemoteState("x")
-	for _, target := range []encryption.Target{enc.State(), enc.Plan(), remote, enc.Use("unencrypted")} {
+	if _, err := enc.Use("unencrypted"); reason(t, err) != "not configured" {
+		t.Errorf("got %v", err)
+	}
+	for _, target := range []encryption.Target{enc.State(), enc.Plan(), remote} {
 		if _, err := target.Decrypt(t.Context(), []byte(state)); reason(t, err) != "not configured" {
 			t.Errorf("got %v", err)
 		}
@@ -155,7 +158,7 @@ func TestEndOfContext(t *testing.T) {
 	for _, methods := range [][]string{
 		{"method.aes_gcm.a"}, {"no_key"}, {"no_key", "method.aes_gcm.a"}, {"damaged"}, {"other"},
 	} {
-		target := enc.Use(methods...)
+		target := use(t, enc, methods...)
 		check := func(ctx context.Context, err, want error, text string) {
 			if !errors.Is(err, want) || !strings.Contains(err.Error(), text) || reason(t, err) != "other" ||
 				strings.Contains(err.Error(), "wrong key") {

@@ -110,7 +110,10 @@ func TestReasons(t *testing.T) {
 		if c.methods == nil {
 			c.methods = []string{"method.aes_gcm.a"}
 		}
-		_, err := enc.Use(c.methods...).Decrypt(t.Context(), []byte(c.file))
+		target, err := enc.Use(c.methods...)
+		if err == nil {
+			_, err = target.Decrypt(t.Context(), []byte(c.file))
+		}
 		if got := reason(t, err); got != c.want {
 			t.Errorf("%s: got %q, want %q: %v", name, got, c.want, err)
 		}
@@ -143,7 +146,7 @@ func TestTargets(t *testing.T) {
 		"no settings, backend in a state":   {target: none.State(), file: newState, want: ""},
 		"empty settings":                    {target: blank.State(), file: state, want: ""},
 		"no settings, enforced":             {target: none.State().Enforce(), file: state, want: "plaintext"},
-		"no settings, methods by name":      {target: none.Use(), file: state, want: "plaintext"},
+		"no settings, methods by name":      {target: use(t, none), file: state, want: "plaintext"},
 		"no settings, plan as state":        {target: none.State(), file: plan, want: "other"},
 		"no settings, state as plan":        {target: none.Plan(), file: state, want: "other"},
 		"no settings, record":               {target: none.State(), file: record, want: "record"},
@@ -206,8 +209,8 @@ func TestEncryptRefuses(t *testing.T) {
 	}{
 		"state":            {target: strict.State(), plain: state},
 		"plan":             {target: strict.Plan(), plain: plan},
-		"state by methods": {target: strict.Use("method.aes_gcm.a"), plain: state},
-		"plan by methods":  {target: strict.Use("method.aes_gcm.a"), plain: plan},
+		"state by methods": {target: use(t, strict, "method.aes_gcm.a"), plain: state},
+		"plan by methods":  {target: use(t, strict, "method.aes_gcm.a"), plain: plan},
 		"plan as state":    {target: strict.State(), plain: plan, want: "this is a plan, and a state is required here"},
 		"state as plan":    {target: strict.Plan(), plain: state, want: "this is a state, and a plan is required here"},
 		"sealed":           {target: strict.State(), plain: string(seal(t, all, state)), want: "encrypted already"},
@@ -217,7 +220,7 @@ func TestEncryptRefuses(t *testing.T) {
 		"another format":   {target: strict.State(), plain: "BOX 1\n" + state, want: "encrypted already"},
 		"nothing":          {target: strict.State(), plain: "", want: "nothing to seal"},
 		"text":             {target: strict.State(), plain: "hello", want: "not a state"},
-		"an object":        {target: strict.Use("method.aes_gcm.a"), plain: "{}", want: "not a state"},
+		"an object":        {target: use(t, strict, "method.aes_gcm.a"), plain: "{}", want: "not a state"},
 		"a record":         {target: strict.State(), plain: record, want: "not a state"},
 		"no settings":      {target: none.State(), plain: state, want: "no method is set"},
 	} {
@@ -249,7 +252,7 @@ func TestDecryptLeavesItsInput(t *testing.T) {
 	} {
 		file := bytes.Clone(c.file)
 		for _, method := range []string{c.wrong, c.correct, c.wrong, c.correct} {
-			opened, err := enc.Use(method).Decrypt(t.Context(), file)
+			opened, err := use(t, enc, method).Decrypt(t.Context(), file)
 			if (err == nil) != (method == c.correct) || err == nil && string(opened.Data) != state {
 				t.Errorf("%s, %s: %v", name, method, err)
 			}
@@ -260,7 +263,7 @@ func TestDecryptLeavesItsInput(t *testing.T) {
 				t.Fatalf("%s: %s changed the file", name, method)
 			}
 		}
-		opened, err := enc.Use(c.correct).DecryptInPlace(t.Context(), file)
+		opened, err := use(t, enc, c.correct).DecryptInPlace(t.Context(), file)
 		if err != nil || string(opened.Data) != state {
 			t.Errorf("%s, in place: %v", name, err)
 		}
@@ -341,7 +344,12 @@ func TestZero(t *testing.T) {
 	if !errors.Is(err, encryption.ErrNotConfigured) {
 		t.Errorf("a remote state: %v", err)
 	}
-	for _, target := range []encryption.Target{{}, enc.State(), enc.Plan(), remote, enc.Use(), enc.Use("unencrypted"), enc.Use("method.a.b")} {
+	for _, methods := range [][]string{nil, {"unencrypted"}, {"method.a.b"}} {
+		if target, err := enc.Use(methods...); reason(t, err) != "not configured" || target.Methods() != nil {
+			t.Errorf("%q: got %v, %v", methods, target.Methods(), err)
+		}
+	}
+	for _, target := range []encryption.Target{{}, enc.State(), enc.Plan(), remote} {
 		for _, file := range []string{"", state, plan, record, string(seal(t, all, state))} {
 			if opened, err := target.Decrypt(t.Context(), []byte(file)); reason(t, err) != "not configured" {
 				t.Errorf("%q: %v, %v", file, opened, err)

@@ -186,11 +186,18 @@ func TestThen(t *testing.T) {
 		"circle, file not for box": {file: envelope, methods: []string{"method.aes_gcm.a", "method.box.self"},
 			step: encryption.StepConfiguration, want: "in a circle"},
 	} {
-		for _, target := range []encryption.Target{enc.Use(c.methods...), enc.Use(c.methods...).Enforce()} {
-			if target.Enforced() && c.methods[len(c.methods)-1] == "unencrypted" {
+		for _, enforced := range []bool{false, true} {
+			if enforced && c.methods[len(c.methods)-1] == "unencrypted" {
 				continue
 			}
-			opened, err := target.Decrypt(t.Context(), []byte(c.file))
+			target, err := enc.Use(c.methods...)
+			var opened *encryption.Opened
+			if enforced {
+				target = target.Enforce()
+			}
+			if err == nil {
+				opened, err = target.Decrypt(t.Context(), []byte(c.file))
+			}
 			var failed *encryption.Error
 			switch {
 			case c.ok && err != nil:
@@ -214,21 +221,25 @@ func TestThenSeals(t *testing.T) {
 	t.Parallel()
 	enc := newEncryption(t, withBox(), boxes)
 	for _, method := range []string{"method.box.plain", "method.box.outer", "method.box.three"} {
-		file, err := enc.Use(method).Encrypt(t.Context(), []byte(state))
+		file, err := use(t, enc, method).Encrypt(t.Context(), []byte(state))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if bytes.Contains(file, []byte("terraform_version")) != (method == "method.box.plain") {
 			t.Errorf("%s: the wrong layers: %s", method, file)
 		}
-		opened, err := enc.Use(method).Decrypt(t.Context(), file)
+		opened, err := use(t, enc, method).Decrypt(t.Context(), file)
 		if err != nil || string(opened.Data) != state {
 			t.Errorf("%s: got %+v, %v", method, opened, err)
 		}
 	}
 	for method, want := range map[string]string{"method.box.plain": "not a state", "method.box.self": "circle",
 		"method.box.to_u": "plaintext needs no method"} {
-		if _, err := enc.Use(method).Encrypt(t.Context(), []byte("some text")); err == nil || !strings.Contains(err.Error(), want) {
+		target, err := enc.Use(method)
+		if err == nil {
+			_, err = target.Encrypt(t.Context(), []byte("some text"))
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v", method, err)
 		}
 	}
@@ -246,11 +257,11 @@ func said(opened *encryption.Opened) string {
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	enc := newEncryption(t, withBox(), boxes)
-	file, err := enc.Use("method.box.three").Encrypt(t.Context(), []byte(state))
+	file, err := use(t, enc, "method.box.three").Encrypt(t.Context(), []byte(state))
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened, err := enc.Use("method.box.wrong", "method.box.three").Decrypt(t.Context(), file)
+	opened, err := use(t, enc, "method.box.wrong", "method.box.three").Decrypt(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,11 +302,11 @@ method "box" "b" {
 		"method.weak.w": "method.weak.w: This hides nothing.",
 		"method.box.b":  "method.box.b: Boxes of key 1 are old. Use bags.\nmethod.weak.w: This hides nothing.",
 	} {
-		file, err := enc.Use(method).Encrypt(t.Context(), []byte(state))
+		file, err := use(t, enc, method).Encrypt(t.Context(), []byte(state))
 		if err != nil {
 			t.Fatal(err)
 		}
-		opened, err := enc.Use(method).Decrypt(t.Context(), file)
+		opened, err := use(t, enc, method).Decrypt(t.Context(), file)
 		if err != nil || said(opened) != want {
 			t.Errorf("%s: got %+v, %v", method, opened, err)
 		}
@@ -331,7 +342,7 @@ then = method.aes_gcm.a
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = enc.Use("method.box.x").Encrypt(t.Context(), []byte(state))
+		_, err = use(t, enc, "method.box.x").Encrypt(t.Context(), []byte(state))
 		if (err == nil) != ok {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -361,7 +372,7 @@ func TestFormatThatLooksLikeAState(t *testing.T) {
 		Recognizes: isVeiled,
 		Vague:      true,
 	})
-	target := newEncryption(t, r, `method "veiled" "v" {}`).Use("method.veiled.v", "unencrypted")
+	target := use(t, newEncryption(t, r, `method "veiled" "v" {}`), "method.veiled.v", "unencrypted")
 	_, err := target.Decrypt(context.Background(), []byte(`{"version":4,"veiled":true,"outputs":{}}`))
 	if !errors.Is(err, encryption.ErrNoKey) {
 		t.Errorf("got %v", err)
@@ -400,7 +411,7 @@ func TestVague(t *testing.T) {
 		enc := newEncryption(t, r, c.configured)
 		target := enc.State()
 		if c.use != "" {
-			target = enc.Use(c.use)
+			target = use(t, enc, c.use)
 		}
 		opened, err := target.Decrypt(t.Context(), []byte(file))
 		if (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) || err == nil && string(opened.Data) != state {

@@ -87,13 +87,13 @@ func TestThirdParty(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, e := range []*encryption.Encryption{enc, newEncryption(t, ownRegistry(), ownText)} {
-			opened, err := e.Use(target.Methods()...).Decrypt(t.Context(), bytes.Clone(file))
+			opened, err := use(t, e, target.Methods()...).Decrypt(t.Context(), bytes.Clone(file))
 			if err != nil || string(opened.Data) != plain || !opened.Encrypted {
 				t.Errorf("%s: got %+v, %v", name, opened, err)
 			}
 		}
 		other := newEncryption(t, ownRegistry(), strings.Replace(ownText, "correct", "another", 1))
-		_, err = other.Use(target.Methods()...).Decrypt(t.Context(), file)
+		_, err = use(t, other, target.Methods()...).Decrypt(t.Context(), file)
 		if !errors.Is(err, encryption.ErrNoKey) || strings.Contains(err.Error(), "horse") {
 			t.Errorf("%s, with another secret: %v", name, err)
 		}

@@ -61,7 +61,7 @@ func TestNotConfigured(t *testing.T) {
 		target := enc.State()
 		switch {
 		case c.use != "":
-			target = enc.Use(c.use)
+			target = use(t, enc, c.use)
 		case c.want.Plan:
 			target = enc.Plan()
 		}
@@ -119,7 +119,11 @@ func TestWhatProgramsGive(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err = enc.Use(c.use).Decrypt(t.Context(), seal(t, all, state)); err == nil || !c.is(err) || !strings.Contains(err.Error(), c.says) {
+		target, err := enc.Use(c.use)
+		if err == nil {
+			_, err = target.Decrypt(t.Context(), seal(t, all, state))
+		}
+		if err == nil || !c.is(err) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

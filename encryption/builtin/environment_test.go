@@ -33,7 +33,10 @@ method "aes_gcm" "m" { keys = key_provider.openbao.k }`, server.URL), "code"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	target := enc.Use("method.aes_gcm.m")
+	target, err := enc.Use("method.aes_gcm.m")
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := target.Check(); err != nil || asked.Load() {
 		t.Errorf("got %v; the server was asked: %t", err, asked.Load())
 	}

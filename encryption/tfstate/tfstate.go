@@ -29,9 +29,9 @@ import (
 // State is what a state says of itself, and the outputs of its root module. Any
 // number of goroutines may use one.
 //
-// [State.Resource] and [State.Resources] read the bytes that were parsed, which stay in memory as
-// long as the State, and must not be changed. A copy of the exported fields has
-// all but the resources, and shares no memory with the file.
+// [State.Resource] and [State.Resources] read the bytes that were parsed, which stay
+// in memory as long as the State, and must not be changed. A copy of the exported
+// fields has all but the resources, and shares no memory with the file.
 type State struct {
 	Version          int    // of the format, 1 to 4
 	TerraformVersion string // of the Terraform or OpenTofu that wrote it; "" if absent

@@ -55,7 +55,11 @@ func TestAttacks(t *testing.T) {
 	enc := library(t, builtin.Registry(), attackText)
 	seal := func(method, plain string) string {
 		t.Helper()
-		sealed, err := enc.Use(method).Encrypt(t.Context(), []byte(plain))
+		target, err := enc.Use(method)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sealed, err := target.Encrypt(t.Context(), []byte(plain))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -61,20 +61,20 @@ func (c *configured) target(req stateRequest) (encryption.Target, error) {
 	if err := c.checkName(req.name); err != nil {
 		return encryption.Target{}, err
 	}
-	t, missing := c.encryption.RemoteState(req.name)
+	t, err := c.encryption.RemoteState(req.name)
+	if err != nil {
+		t, err = c.encryption.State(), nil
+	}
 	switch {
 	case req.target != nil:
-		t = c.encryption.Use(req.target.Methods()...)
-	case missing == nil:
-	default:
-		if t = c.encryption.State(); len(t.Methods()) == 0 {
-			t = c.encryption.Use() // plaintext is read only by name, without any settings as well
-		}
+		t, err = c.encryption.Use(req.target.Methods()...)
+	case len(t.Methods()) == 0:
+		t, err = c.encryption.Use() // plaintext is read only by name, without any settings as well
 	}
 	if c.enforced {
 		t = t.Enforce()
 	}
-	return t, nil
+	return t, err
 }
 
 // openAt fetches, decrypts and parses a state.

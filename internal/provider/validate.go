@@ -132,7 +132,10 @@ func (f *findings) checkTarget(e *encryption.Encryption, t *config.Target, p pat
 // checkMethod leaves out what makes a method unusable: a variable of the environment may
 // correct it, and where the mistake is an argument, checkValues has the place.
 func checkMethod(e *encryption.Encryption, address string) error {
-	err := e.Use(address).Check()
+	t, err := e.Use(address)
+	if err == nil {
+		err = t.Check()
+	}
 	if failed, ok := errors.AsType[*encryption.Error](err); ok && failed.Attempts != nil {
 		return nil
 	}

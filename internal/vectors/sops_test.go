@@ -120,7 +120,11 @@ func openSops(t *testing.T, text string, env map[string]string, file []byte) (*e
 	if err != nil {
 		t.Fatal(err)
 	}
-	return enc.Use("method.sops.m").Decrypt(t.Context(), file)
+	target, err := enc.Use("method.sops.m")
+	if err != nil {
+		return nil, err
+	}
+	return target.Decrypt(t.Context(), file)
 }
 
 // sameDocument compares numbers by what they are in sops: float64.

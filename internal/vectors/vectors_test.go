@@ -100,7 +100,7 @@ func targetWith(t *testing.T, registry encryption.Registry, v vectors.Vector, re
 		}
 		return target, nil
 	case method != "":
-		return enc.Use(method), nil
+		return enc.Use(method)
 	}
 	return enc.State(), nil
 }
