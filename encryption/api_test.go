@@ -68,7 +68,7 @@ func publicPackages(t *testing.T) []string {
 		switch {
 		case err != nil || !d.IsDir():
 			return err
-		case d.Name() == "testdata" || strings.HasSuffix(dir, "test") && filepath.Dir(dir) != ".":
+		case d.Name() == "testdata" || d.Name() == "internal" || strings.HasSuffix(dir, "test") && filepath.Dir(dir) != ".":
 			return filepath.SkipDir
 		}
 		if pkg, err := build.ImportDir(dir, 0); err == nil && len(pkg.GoFiles) > 0 {

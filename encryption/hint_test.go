@@ -75,7 +75,7 @@ func TestHintOfTheEnvironment(t *testing.T) {
 			state { method = method.aes_gcm.o }`, chosen},
 	} {
 		env := func(name string) (string, bool) { return c.env, name == "TF_ENCRYPTION" }
-		enc, err := encryption.Load(builtin.Registry(), encryption.Code(c.code, "test.hcl"), encryption.Environment(env))
+		enc, err := encryption.Load(lighttest.Registry(), encryption.Code(c.code, "test.hcl"), encryption.Environment(env))
 		if err != nil {
 			t.Fatal(name, err)
 		}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/spelling"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/entries"
 )
 
@@ -60,7 +61,7 @@ func (h KeyProvider) Run(t *testing.T) {
 			if err == nil {
 				t.Errorf("configuration %d is accepted", i)
 			}
-			noSecret(t, err, spelled(h.Secrets))
+			noSecret(t, err, spelling.All(h.Secrets))
 		}
 	})
 	t.Run("same key again", h.sameKey)
@@ -105,7 +106,7 @@ func (h KeyProvider) ask(t *testing.T, ctx context.Context, provider encryption.
 	if err != nil && key != nil {
 		t.Errorf("a key comes with an error: %v", err)
 	}
-	noSecret(t, err, spelled(h.Secrets))
+	noSecret(t, err, spelling.All(h.Secrets))
 	if err != nil {
 		checkShown(t, err)
 	}
@@ -179,7 +180,7 @@ func (h KeyProvider) sameKey(t *testing.T) {
 	if stored != nil && !json.Valid(stored) {
 		t.Errorf("what is stored is not JSON: %q", stored)
 	}
-	for _, secret := range append(spellings(key), spelled(h.Secrets)...) {
+	for _, secret := range append(spelling.Of(key), spelling.All(h.Secrets)...) {
 		if bytes.Contains(stored, []byte(secret)) {
 			t.Error("the key or a secret is stored")
 		}
@@ -299,7 +300,7 @@ func (h KeyProvider) hostile(t *testing.T) {
 		if err == nil && key != nil && !bytes.Equal(got, key) {
 			t.Errorf("%.200s gives another key", d)
 		}
-		noSecret(t, err, spellings(key))
+		noSecret(t, err, spelling.Of(key))
 	}
 }
 
@@ -439,7 +440,7 @@ func (h Method) open(t *testing.T, method encryption.Method, keys encryption.Key
 	opened, err := within(t, patience, sealed, func() ([]byte, error) {
 		return method.Decrypt(t.Context(), func(ctx context.Context, address string) ([]byte, error) {
 			key, err := keys(ctx, address)
-			secrets = append(secrets, spellings(key)...)
+			secrets = append(secrets, spelling.Of(key)...)
 			return key, err
 		}, bytes.Clone(sealed))
 	})

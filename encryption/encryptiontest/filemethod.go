@@ -8,6 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/spelling"
 )
 
 // FileMethod is the harness of a method for whole files.
@@ -31,7 +32,7 @@ type FileMethod struct {
 // File by one bit or one truncation.
 func (h FileMethod) Run(t *testing.T) {
 	t.Helper()
-	method, other, secrets := h.build(t, h.Attrs), h.build(t, h.Other), spelled(h.Secrets)
+	method, other, secrets := h.build(t, h.Attrs), h.build(t, h.Other), spelling.All(h.Secrets)
 	t.Run("table", func(t *testing.T) {
 		checkTable(t, h.Block.Table)
 		checkMarks(t, h.Block.Table, h.Attrs, h.Secrets)

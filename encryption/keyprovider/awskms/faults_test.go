@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/awskms"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/awskms/awskmstest"
 )
@@ -21,7 +21,7 @@ func TestFaults(t *testing.T) {
 
 func TestCosts(t *testing.T) { faultHarness(t).RunCosts(t) }
 
-func faultHarness(t *testing.T) encryptiontest.Faults {
+func faultHarness(t *testing.T) kindtest.Faults {
 	t.Helper()
 	server := standard(t)
 	key, stored := wrapped(t, server, static())
@@ -41,7 +41,7 @@ func faultHarness(t *testing.T) encryptiontest.Faults {
 		brokeOff  = "the connection broke off before the answer was complete"
 		untrusted = "the server's certificate is not trusted: x509: certificate "
 	)
-	return encryptiontest.Faults{
+	return kindtest.Faults{
 		Server: server,
 		Build: func(t *testing.T, url, ca string, patience time.Duration) encryption.KeyProvider {
 			t.Setenv("AWS_ENDPOINT_URL_KMS", url)
@@ -65,7 +65,7 @@ func faultHarness(t *testing.T) encryptiontest.Faults {
 			"nobody listens":              "connect: connection refused",
 			"reset at once":               "connection reset by peer",
 			"reset in the body":           "read: connection reset by peer | an answer that is not of AWS",
-			"reset in the body, once":     encryptiontest.Works,
+			"reset in the body, once":     kindtest.Works,
 			"closed without an answer":    brokeOff,
 			"short body":                  notAWS,
 			"Content-Length too large":    notAWS,
@@ -87,19 +87,19 @@ func faultHarness(t *testing.T) encryptiontest.Faults {
 			"slow drip":         timedOut,
 
 			"403":                            "an answer that is not of AWS, with the HTTP status 403",
-			"500, once":                      encryptiontest.Works,
+			"500, once":                      kindtest.Works,
 			"500":                            "an answer that is not of AWS, with the HTTP status 500",
-			"503, once":                      encryptiontest.Works,
-			"503 with Retry-After, once":     encryptiontest.Works,
+			"503, once":                      kindtest.Works,
+			"503 with Retry-After, once":     kindtest.Works,
 			"429 with Retry-After, once":     "an answer that is not of AWS, with the HTTP status 429",
 			"429 with Retry-After":           "an answer that is not of AWS, with the HTTP status 429",
 			"429 with Retry-After of a year": "an answer that is not of AWS, with the HTTP status 429",
 
 			"throttled":            throttled,
-			"throttled, once":      encryptiontest.Works,
+			"throttled, once":      kindtest.Works,
 			"throttled for a year": throttled,
 			"unavailable":          "the service is out of order; try again later (KMSInternalException)",
-			"unavailable, once":    encryptiontest.Works,
+			"unavailable, once":    kindtest.Works,
 
 			"denied":      "the credentials need kms:Decrypt on this key",
 			"disabled":    "the key is disabled (DisabledException)",

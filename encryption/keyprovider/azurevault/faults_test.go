@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/azurevault"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/azurevault/azurevaulttest"
@@ -28,7 +27,7 @@ func TestFaults(t *testing.T) {
 
 func TestCosts(t *testing.T) { faultHarness(t).RunCosts(t) }
 
-func faultHarness(t *testing.T) encryptiontest.Faults {
+func faultHarness(t *testing.T) kindtest.Faults {
 	t.Helper()
 	s := service()
 	key, stored := kindtest.NewKey(t, build(t, s.Start(t), working()))
@@ -42,7 +41,7 @@ func faultHarness(t *testing.T) encryptiontest.Faults {
 		throttled = "too many calls: https://example.vault.azure.net/ refuses further ones for now; try again later"
 		failed    = "unexpected answer: the vault failed to decrypt with the key a of https://example.vault.azure.net/ (HTTP status "
 	)
-	return encryptiontest.Faults{
+	return kindtest.Faults{
 		Server: s,
 		Hosts:  []string{"example.vault.azure.net", "login.microsoftonline.com"},
 		Build: func(t *testing.T, url, ca string, patience time.Duration) encryption.KeyProvider {
@@ -104,19 +103,19 @@ func faultHarness(t *testing.T) encryptiontest.Faults {
 			"stall in the body": late,
 			"slow drip":         late,
 
-			"500, once":                      encryptiontest.Works,
+			"500, once":                      kindtest.Works,
 			"500":                            failed + "500)",
-			"503, once":                      encryptiontest.Works,
-			"503 with Retry-After, once":     encryptiontest.Works,
-			"429 with Retry-After, once":     encryptiontest.Works,
+			"503, once":                      kindtest.Works,
+			"503 with Retry-After, once":     kindtest.Works,
+			"429 with Retry-After, once":     kindtest.Works,
 			"429 with Retry-After":           throttled,
 			"429 with Retry-After of a year": throttled,
 
 			"throttled":            throttled,
-			"throttled, once":      encryptiontest.Works,
+			"throttled, once":      kindtest.Works,
 			"throttled for a year": throttled,
 			"unavailable":          failed + "503)",
-			"unavailable, once":    encryptiontest.Works,
+			"unavailable, once":    kindtest.Works,
 
 			"denied":      "grant the key permission decrypt",
 			"disabled":    "or the version that is needed, is disabled",

@@ -18,7 +18,6 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/gcpkms"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/gcpkms/gcpkmstest"
@@ -35,7 +34,7 @@ func TestFaults(t *testing.T) {
 
 func TestCosts(t *testing.T) { faultHarness(t).RunCosts(t) }
 
-func faultHarness(t *testing.T) encryptiontest.Faults {
+func faultHarness(t *testing.T) kindtest.Faults {
 	t.Helper()
 	s := service()
 	key, stored := kindtest.NewKey(t, build(t, s.Start(t), working()))
@@ -54,7 +53,7 @@ func faultHarness(t *testing.T) encryptiontest.Faults {
 		stream    = "HTTP/2 has frames in its place; see short body"
 		overQuota = "too many calls: Cloud KMS refuses further calls for now"
 	)
-	return encryptiontest.Faults{
+	return kindtest.Faults{
 		Server: server,
 		HTTP2:  true,
 		Build: func(t *testing.T, url, ca string, patience time.Duration) encryption.KeyProvider {
@@ -98,9 +97,9 @@ func faultHarness(t *testing.T) encryptiontest.Faults {
 
 			"500, once":                      notTheAPI,
 			"500":                            notTheAPI,
-			"503, once":                      encryptiontest.Works,
-			"503 with Retry-After, once":     encryptiontest.Works,
-			"429 with Retry-After, once":     encryptiontest.Works,
+			"503, once":                      kindtest.Works,
+			"503 with Retry-After, once":     kindtest.Works,
+			"429 with Retry-After, once":     kindtest.Works,
 			"429 with Retry-After":           noAnswer,
 			"429 with Retry-After of a year": noAnswer,
 
@@ -108,7 +107,7 @@ func faultHarness(t *testing.T) encryptiontest.Faults {
 			"throttled, once":      overQuota,
 			"throttled for a year": overQuota,
 			"unavailable":          noAnswer,
-			"unavailable, once":    encryptiontest.Works,
+			"unavailable, once":    kindtest.Works,
 
 			"denied":      "grant the permission cloudkms.cryptoKeyVersions.useToDecrypt on it",
 			"disabled":    "it, or the version that is needed, is disabled or destroyed",

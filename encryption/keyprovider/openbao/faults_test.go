@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/openbao"
 )
 
@@ -21,7 +21,7 @@ func TestFaults(t *testing.T) {
 
 func TestCosts(t *testing.T) { faultHarness(t).RunCosts(t) }
 
-func faultHarness(t *testing.T) encryptiontest.Faults {
+func faultHarness(t *testing.T) kindtest.Faults {
 	t.Helper()
 	s, base, key, stored := sealed(t)
 	says := func(status int, text string) http.HandlerFunc {
@@ -33,7 +33,7 @@ func faultHarness(t *testing.T) encryptiontest.Faults {
 		notTheAPI = "its answer is not that of OpenBao or Vault; check address"
 		redirects = "it redirects, which is not followed unless disable_redirects = false"
 	)
-	return encryptiontest.Faults{
+	return kindtest.Faults{
 		Server: s,
 		Build: func(t *testing.T, url, ca string, patience time.Duration) encryption.KeyProvider {
 			p := build(t, base.With("address", url, "ca_cert_pem", ca, "client_timeout", patience.String(), "max_retries", 1), nil)
@@ -62,7 +62,7 @@ func faultHarness(t *testing.T) encryptiontest.Faults {
 			"short body":                  notTheAPI,
 			"Content-Length too large":    notTheAPI,
 			"Content-Length too small":    notTheAPI,
-			"endless body":                encryptiontest.Works, // no more is read than the key takes
+			"endless body":                kindtest.Works, // no more is read than the key takes
 			"endless header":              notHTTP,
 			"endless gzip of nothing":     "does not answer within ",
 			"nested a million deep":       "its answer is not that of OpenBao or Vault",
@@ -78,19 +78,19 @@ func faultHarness(t *testing.T) encryptiontest.Faults {
 			"stall in the body": "does not answer within ",
 			"slow drip":         "does not answer within ",
 
-			"500, once":                      encryptiontest.Works,
+			"500, once":                      kindtest.Works,
 			"500":                            "cannot answer now (status 500)",
-			"503, once":                      encryptiontest.Works,
-			"503 with Retry-After, once":     encryptiontest.Works,
-			"429 with Retry-After, once":     encryptiontest.Works,
+			"503, once":                      kindtest.Works,
+			"503 with Retry-After, once":     kindtest.Works,
+			"429 with Retry-After, once":     kindtest.Works,
 			"429 with Retry-After":           "is asked too often (status 429)",
 			"429 with Retry-After of a year": "does not answer within ",
 
 			"throttled":            "is asked too often (status 429)",
-			"throttled, once":      encryptiontest.Works,
+			"throttled, once":      kindtest.Works,
 			"throttled for a year": "does not answer within ",
 			"unavailable":          "cannot answer now (status 503): it may be sealed",
-			"unavailable, once":    encryptiontest.Works,
+			"unavailable, once":    kindtest.Works,
 
 			"denied":      "denies it (status 403); the token must be valid there",
 			"disabled":    "its version of the key is disabled (min_decryption_version)",

@@ -53,7 +53,6 @@ func build(v attr.Values) (encryption.Method, error) {
 	return m, nil
 }
 
-
 // Decrypt opens file with the first identity that it is for, or the passphrase.
 func (m *method) Decrypt(_ context.Context, _ encryption.Keys, file []byte) ([]byte, error) {
 	identities, err := m.identities.Load()

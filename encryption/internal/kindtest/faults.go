@@ -1,4 +1,4 @@
-package encryptiontest
+package kindtest
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/spelling"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/faults"
 )
 
@@ -83,7 +84,7 @@ func (h Faults) suite() faults.Suite {
 			provider := h.Build(t, f.URL, f.CA, f.Patience)
 			return faults.Client{
 				Ask:     func(ctx context.Context) ([]byte, error) { return provider.Key(ctx, nil, bytes.Clone(h.Stored)) },
-				Secrets: append(spelled(h.Secrets), spelled([]string{string(h.Key)})...),
+				Secrets: append(spelling.All(h.Secrets), spelling.All([]string{string(h.Key)})...),
 			}
 		},
 		Service: &faults.Service{
