@@ -92,8 +92,8 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 	case KindEmpty:
 		return because(ErrDamaged, "the file is empty; Terraform and OpenTofu never leave an empty state behind, so something cut it off")
 	case KindBackendRecord:
-		return because(ErrBackendRecord, "the file is not a state: it is the record of a backend that Terraform and OpenTofu keep in .terraform, "+
-			"and the state is where that backend keeps it")
+		return because(ErrBackendRecord, "the file is not a state: it is the record of a backend that Terraform and OpenTofu keep in "+
+			".terraform, and the state is where that backend keeps it")
 	}
 	selected := ""
 	if len(t.methods) > 0 {

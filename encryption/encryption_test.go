@@ -479,7 +479,8 @@ func TestInspect(t *testing.T) {
 		t.Errorf("got %+v, %v", info, err)
 	}
 	for file, want := range map[string]encryption.FileKind{
-		"": encryption.KindEmpty, plan: encryption.KindPlan, state: encryption.KindState, "{}": encryption.KindUnknown, "x": encryption.KindUnknown,
+		"": encryption.KindEmpty, plan: encryption.KindPlan, state: encryption.KindState,
+		"{}": encryption.KindUnknown, "x": encryption.KindUnknown,
 	} {
 		if info, err := encryption.Inspect([]byte(file)); err != nil || info.Kind != want {
 			t.Errorf("%q: %+v, %v", file, info, err)

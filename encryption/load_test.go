@@ -17,16 +17,16 @@ import (
 
 func TestPassphrase(t *testing.T) {
 	t.Parallel()
-	load := func(registry encryption.Registry, layers ...encryption.Layer) *encryption.Encryption {
-		enc, err := encryption.Load(registry, layers...)
+	load := func(layers ...encryption.Layer) *encryption.Encryption {
+		enc, err := encryption.Load(lighttest.Registry(), layers...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return enc
 	}
 	const passphrase = "correct-horse-battery-staple"
-	byText := load(lighttest.Registry(), encryption.Code(exampleText, "text"))
-	sealing, opening := load(lighttest.Registry(), encryption.Passphrase(passphrase)), load(lighttest.Registry(), encryption.Passphrase(passphrase))
+	byText := load(encryption.Code(exampleText, "text"))
+	sealing, opening := load(encryption.Passphrase(passphrase)), load(encryption.Passphrase(passphrase))
 	for plain, c := range map[string]struct{ sealing, opening encryption.Target }{
 		state: {sealing.State(), opening.State()},
 		plan:  {sealing.Plan(), opening.Plan()},
@@ -46,7 +46,7 @@ func TestPassphrase(t *testing.T) {
 		}
 	}
 
-	short := load(lighttest.Registry(), encryption.Passphrase("short-canary"))
+	short := load(encryption.Passphrase("short-canary"))
 	if _, err := short.State().Encrypt(t.Context(), []byte(state)); err == nil ||
 		!strings.Contains(err.Error(), "key_provider.pbkdf2.main.passphrase: the passphrase is too short") ||
 		strings.Contains(err.Error(), "canary") {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
@@ -16,8 +17,13 @@ import (
 const quickSalt = "sealed by a test"
 
 // quick is pbkdf2 without the work.
-type quick struct {
+type quick struct{ whole }
+
+// whole is what pbkdf2 can do.
+type whole interface {
 	encryption.KeyProvider
+	encryption.Deriver
+	encryption.Recognizer
 }
 
 func quickBlock() encryption.Block[encryption.KeyProvider] {
@@ -28,7 +34,11 @@ func quickBlock() encryption.Block[encryption.KeyProvider] {
 		if err != nil {
 			return nil, err
 		}
-		return quick{built}, nil
+		all, ok := built.(whole)
+		if !ok {
+			return nil, errors.New("pbkdf2 has lost an ability")
+		}
+		return quick{all}, nil
 	}
 	return block
 }
@@ -55,13 +65,5 @@ func (q quick) Key(ctx context.Context, keys encryption.Keys, stored json.RawMes
 			return nil, err
 		}
 	}
-	return q.KeyProvider.Key(ctx, keys, stored)
-}
-
-func (q quick) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
-	return q.KeyProvider.(encryption.Deriver).Stored(salt, wrapped)
-}
-
-func (q quick) Recognizes(stored json.RawMessage) bool {
-	return q.KeyProvider.(encryption.Recognizer).Recognizes(stored)
+	return q.whole.Key(ctx, keys, stored)
 }
