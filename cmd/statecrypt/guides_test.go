@@ -85,6 +85,36 @@ func TestGuides(t *testing.T) {
 		write(t, filepath.Join(dir, "network.tfstate"), must(t, onlyNew, plain, "encrypt"))
 		follow(t, "troubleshooting", dir, append(environ, "HOME="+dir, "PATH="+bin+":"+os.Getenv("PATH")))
 	})
+	t.Run("keys-for-a-team", func(t *testing.T) {
+		t.Parallel()
+		c := tofu(t, configuration)
+		if err := os.CopyFS(c.dir, os.DirFS(shared+"keys-for-a-team")); err != nil {
+			t.Fatal(err)
+		}
+		programs := t.TempDir()
+		keygen := exec.Command("go", "build", "-trimpath", "-o", programs+string(filepath.Separator), "filippo.io/age/cmd/age-keygen")
+		keygen.Env = append(os.Environ(), "CGO_ENABLED=0") // as other tests build, so that it was compiled already
+		if out, err := keygen.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		if err := os.Symlink(c.path, filepath.Join(programs, "tofu")); err != nil {
+			t.Fatal(err)
+		}
+		alice, _ := identity(t, "x25519.key")
+		write(t, c.file("alice.txt"), read(t, alice))
+		environ := append(environ, "HOME="+c.dir, "TF_CLI_CONFIG_FILE="+os.DevNull, "CHECKPOINT_DISABLE=1", "PATH="+programs+":"+bin+":"+os.Getenv("PATH"))
+		follow(t, "keys-for-a-team", c.dir, environ)
+		if state := read(t, c.file("terraform.tfstate")); strings.Contains(state, canary) {
+			t.Errorf("it is not encrypted: %s", state)
+		}
+		alices := strings.NewReplacer("key.txt", c.file("alice.txt"), "team.txt", c.file("team.txt")).Replace(read(t, c.file("team.hcl")))
+		opens(t, environ, write(t, c.file("alice.hcl"), alices), c.file("terraform.tfstate"), canary+" of a resource")
+		must(t, alices+"plan { method = method.aes_gcm.team }\n", "", "decrypt", "-plan", "-o", c.file("opened.tfplan"), c.file("tfplan"))
+		if got := statecrypt(t, strings.Replace(read(t, c.file("plans.hcl")), "team.txt", c.file("team.txt"), 1), "", "decrypt", "-plan",
+			"-o", c.file("opened.tfplan"), c.file("tfplan")); got.code != exitFailure || !strings.Contains(got.stderr, "identity_files, which open files") {
+			t.Errorf("the job opens its plan: %+v", got)
+		}
+	})
 	t.Run("encrypted-plans", func(t *testing.T) {
 		t.Parallel()
 		c := terraform(t, configuration)
