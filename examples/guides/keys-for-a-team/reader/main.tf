@@ -9,13 +9,7 @@ terraform {
 provider "statecrypt" {
   key_provider {
     age {
-      name           = "team"
       identity_files = ["key.txt"]
-    }
-  }
-  method {
-    aes_gcm {
-      keys = "key_provider.age.team"
     }
   }
 }
