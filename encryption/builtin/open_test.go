@@ -3,8 +3,14 @@ package builtin_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
@@ -59,5 +65,40 @@ state {
 	}
 	if opened, err := builtin.Open(t.Context(), []byte(state), nil); err != nil || opened.Encrypted {
 		t.Errorf("without an environment: %+v, %v", opened, err)
+	}
+}
+
+// TestOpenLeavesNothing: a tool that calls it for each file keeps no connection.
+func TestOpenLeavesNothing(t *testing.T) {
+	t.Parallel()
+	file, err := os.ReadFile("../keyprovider/openbao/testdata/openbao_default/state.tfstate.enc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := make(chan struct{}, 10)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, `{"errors":["permission denied"]}`, http.StatusForbidden)
+	}))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateClosed {
+			closed <- struct{}{}
+		}
+	}
+	server.Start()
+	t.Cleanup(server.Close)
+	settings := fmt.Sprintf(`key_provider "openbao" "main" {
+	address  = %q
+	token    = "t"
+	key_name = "k"
+}
+method "aes_gcm" "main" { keys = key_provider.openbao.main }
+state { method = method.aes_gcm.main }`, server.URL)
+	if _, err := builtin.Open(t.Context(), file, variables("TF_ENCRYPTION", settings)); !errors.Is(err, encryption.ErrNoKey) {
+		t.Fatalf("got %v", err)
+	}
+	select {
+	case <-closed:
+	case <-time.After(30 * time.Second): // by itself, it would be closed after 90
+		t.Error("a connection is left")
 	}
 }

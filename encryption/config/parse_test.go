@@ -95,6 +95,37 @@ remote_state_data_sources {
 	}
 }
 
+// A key that the text holds itself belongs to whoever asks for it.
+func TestLiteral(t *testing.T) {
+	t.Parallel()
+	cfg := parse(t, `
+method "aes_gcm" "both" {
+	keys = {
+		encryption_key = [1]
+		decryption_key = [2]
+	}
+}
+method "aes_gcm" "one" { keys = { encryption_key = [3] } }
+method "aes_gcm" "none" { keys = key_provider.a.b }`)
+	for range 2 {
+		sealing, opening, ok := cfg.Literal("method.aes_gcm.both.keys")
+		if !ok || !slices.Equal(sealing, []byte{1}) || !slices.Equal(opening, []byte{2}) {
+			t.Errorf("got %v, %v, %t", sealing, opening, ok)
+		}
+		clear(sealing)
+		clear(opening)
+	}
+	if sealing, opening, ok := cfg.Literal("method.aes_gcm.one.keys"); !ok || !slices.Equal(sealing, []byte{3}) || opening != nil {
+		t.Errorf("got %v, %v, %t", sealing, opening, ok)
+	}
+	if _, _, ok := config.Merge(cfg, cfg).Literal("method.aes_gcm.none.keys"); ok {
+		t.Error("a reference is no key")
+	}
+	if _, _, ok := config.Merge(cfg).Literal("method.aes_gcm.one.keys"); !ok {
+		t.Error("a merge loses a key")
+	}
+}
+
 // What is wrong with the structure is an error at once, with its place.
 func TestParseErrors(t *testing.T) {
 	t.Parallel()

@@ -45,7 +45,7 @@ func (l *lister) resource(r *storedResource) error {
 		found := &Resource{Mode: r.Mode, Type: r.Type, SchemaVersion: &one.SchemaVersion, address: r.Address, instances: []storedInstance{one}}
 		found.address.Key = one.key
 		found.Provider = l.provider(cmp.Or(one.Provider, r.provider))
-		if err := l.budget.Copies(len(at)+len(one.key.Name), "the addresses of its resources"); err != nil {
+		if err := l.budget.Copies(len(at), "the addresses of its instances"); err != nil {
 			return err
 		}
 		if !l.yield(found, nil) {
@@ -53,10 +53,10 @@ func (l *lister) resource(r *storedResource) error {
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, errEnough) && !errors.Is(err, ErrCost) {
+	if err != nil {
 		return fmt.Errorf("resource %s: %w", show(at), err)
 	}
-	return err
+	return nil
 }
 
 func (l *lister) provider(configuration string) string {
