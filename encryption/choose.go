@@ -21,13 +21,23 @@ type candidate struct {
 	recognizes bool // the file has the method's own format
 }
 
-func (e *Encryption) candidate(address string, file []byte) candidate {
+// candidate looks at what a method has to do with a file. The envelope is nil if it is
+// none. A program that OpenTofu runs as a method may have put a file with a format of
+// its own into an envelope.
+func (e *Encryption) candidate(address string, file []byte, env *envelope) candidate {
 	m, err := e.methods[address]()
-	recognizes, plaintext := e.kinds[e.kindOf(address)].Recognizes, e.isPlaintext(address)
+	kind, plaintext := e.kinds[e.kindOf(address)], e.isPlaintext(address)
+	inside := env != nil && kind.recognizesExactly(env.start())
 	return candidate{
 		method: m, address: address, broken: err, plaintext: plaintext,
-		whole: recognizes != nil || plaintext, recognizes: err == nil && recognizes != nil && recognizes(file),
+		whole: (kind.Recognizes != nil || plaintext) && !inside, recognizes: err == nil && kind.Recognizes != nil && kind.Recognizes(file),
 	}
+}
+
+// recognizesExactly reports whether a file has the format of this kind, which no other
+// file has.
+func (b Block[T]) recognizesExactly(file []byte) bool {
+	return b.Recognizes != nil && !b.Vague && b.Recognizes(file)
 }
 
 // kindOf returns the kind of the method at an address, which may be the kind itself.
@@ -47,7 +57,7 @@ func (t Target) choose(kind FileKind, file []byte, env *envelope) []candidate {
 	var chosen []candidate
 	recognized := false
 	for i, address := range t.methods {
-		c := t.encryption.candidate(address, file)
+		c := t.encryption.candidate(address, file, env)
 		c.primary = i == 0
 		recognized = recognized || c.recognizes
 		if c.suits(kind, env) {
@@ -79,7 +89,7 @@ func (c candidate) suits(kind FileKind, env *envelope) bool {
 // "".
 func (e *Encryption) recognizing(file []byte) string {
 	for _, address := range addresses(e.config.Methods) {
-		if e.candidate(address, file).recognizes {
+		if e.candidate(address, file, nil).recognizes {
 			return address
 		}
 	}
@@ -99,7 +109,11 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 	if len(t.methods) > 0 {
 		selected = " (only " + strings.Join(t.methods, ", ") + ")"
 	}
-	if format := t.encryption.format(file); format != "" {
+	format := t.encryption.format(file)
+	if format == "" && env != nil {
+		format = t.encryption.format(env.start())
+	}
+	if format != "" {
 		return t.encryptedError(format, fmt.Sprintf("the file is encrypted by %s, and no %[1]s method is selected%s", format, selected))
 	}
 	switch kind {
@@ -151,7 +165,7 @@ func (e *Encryption) unselected(selected string) string {
 // format returns the kind of method whose format the file has, or "".
 func (e *Encryption) format(file []byte) string {
 	for _, name := range slices.Sorted(maps.Keys(e.kinds)) {
-		if kind := e.kinds[name]; kind.Recognizes != nil && !kind.Vague && kind.Recognizes(file) {
+		if e.kinds[name].recognizesExactly(file) {
 			return name
 		}
 	}
@@ -164,7 +178,7 @@ func (e *Encryption) configuredFor(format string) []*attr.Entry {
 	var out []*attr.Entry
 	for _, address := range addresses(e.config.Methods) {
 		entry := e.config.Methods[address]
-		if entry.Kind == format || format == "" && !e.candidate(address, nil).whole {
+		if entry.Kind == format || format == "" && !e.candidate(address, nil, nil).whole {
 			out = append(out, entry)
 		}
 	}

@@ -129,7 +129,8 @@ type Block[T any] struct {
 	Build func(attr.Values) (T, error)
 
 	// Recognizes is for methods with a file format of their own: Decrypt gets whole
-	// files, and not the data of OpenTofu envelopes, which methods without it get. It
+	// files, and not the data of OpenTofu envelopes, which methods without it get,
+	// unless that data begins a file of the format, and the kind is not Vague. It
 	// reports whether a file, of any kind and size, can have the format, and leaves
 	// the file as it is. Each method has the attribute then, the address of the
 	// method for the file inside the file, in addition to those of the table.

@@ -149,6 +149,16 @@ func (env *envelope) digits() ([]byte, bool) {
 	return env.encoded[1 : len(env.encoded)-1], true
 }
 
+// start returns the first bytes of the encrypted data of a file that was read.
+func (env *envelope) start() []byte {
+	const digits = 128
+	text := bytes.TrimPrefix(env.encoded, []byte{'"'})
+	text = text[:min(len(text), digits)]
+	data := make([]byte, base64.StdEncoding.DecodedLen(digits))
+	n, _ := base64.StdEncoding.Decode(data, text) // what is before the error
+	return data[:n]
+}
+
 // identify looks at a file and returns its kind and, of an encrypted one, the
 // envelope. It leaves the file as it is.
 func identify(file []byte) (FileKind, *envelope, error) {

@@ -64,7 +64,7 @@ func (e *Encryption) seal(ctx context.Context, address string, dst, plain []byte
 	}
 	kind, _, _ := identify(plain)
 	env := &envelope{Version: envelopeVersion}
-	if e.candidate(address, nil).whole {
+	if e.candidate(address, nil, nil).whole {
 		env = nil
 	}
 	switch {

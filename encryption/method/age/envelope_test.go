@@ -1,0 +1,116 @@
+package age_test
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/age"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
+)
+
+func target(t *testing.T, text string) encryption.Target {
+	t.Helper()
+	registry := encryption.Registry{Methods: []encryption.Block[encryption.Method]{age.Block(), aesgcm.Block()}}
+	enc, err := encryption.Load(registry, encryption.Code(text, "test.hcl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return enc.State()
+}
+
+// ours are settings with the identity of x25519.key.
+func ours(t *testing.T) string {
+	t.Helper()
+	return fmt.Sprintf("method \"age\" \"m\" { identities = [%q] }\nstate { method = method.age.m }\n", testdata(t, "x25519.key"))
+}
+
+// enveloped is what OpenTofu writes if a program for its method external encrypts with
+// age.
+func enveloped(serial int, file []byte) []byte {
+	return fmt.Appendf(nil, `{"serial":%d,"lineage":"l","meta":{},"encrypted_data":%q,"encryption_version":"v0"}`, serial,
+		base64.StdEncoding.EncodeToString(file))
+}
+
+// An age file inside OpenTofu's envelope opens as one alone does, and the envelope is
+// checked as any other.
+func TestEnvelope(t *testing.T) {
+	t.Parallel()
+	const plain = `{"version":4,"serial":3,"lineage":"l","outputs":{},"resources":[]}`
+	recipient := public(t, testdata(t, "x25519.key"))
+	sealed, err := newMethod(t, "recipients", []string{recipient}).(encryption.Encrypter).Encrypt(t.Context(), nil, []byte(plain))
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := target(t, ours(t)).Decrypt(t.Context(), enveloped(3, sealed))
+	if err != nil || string(opened.Data) != plain || !opened.Encrypted {
+		t.Fatalf("%+v, %v", opened, err)
+	}
+	other := fmt.Sprintf("method \"age\" \"m\" { identities = [%q] }\nstate { method = method.age.m }\n", testdata(t, "other.key"))
+	for name, c := range map[string]struct {
+		text string
+		file []byte
+		is   error
+		says string
+	}{
+		"another serial":   {ours(t), enveloped(4, sealed), encryption.ErrDamaged, "serial"},
+		"another identity": {other, enveloped(3, sealed), encryption.ErrNoKey, `it is encrypted for "X25519"`},
+		"cut off":          {ours(t), enveloped(3, sealed[:len(sealed)-1]), encryption.ErrDamaged, "cut off"},
+		"not of age":       {ours(t), enveloped(3, []byte("hello")), encryption.ErrNotConfigured, "no method for encrypted data is configured"},
+		"nothing":          {ours(t), enveloped(3, nil), encryption.ErrNotConfigured, "no method for encrypted data is configured"},
+		"no method of age": {"method \"aes_gcm\" \"m\" { keys = {} }\n", enveloped(3, sealed), encryption.ErrNotConfigured,
+			"the file is encrypted by age, and no age method is selected"},
+	} {
+		opened, err := target(t, c.text).Decrypt(t.Context(), c.file)
+		if opened != nil || !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want %q", name, err, c.says)
+		}
+	}
+}
+
+// A program for OpenTofu's method external, as there are several that call age.
+const externalMethod = `#!/bin/sh
+printf '{"magic":"OpenTofu-External-Encryption-Method","version":1}\n'
+payload=$(sed 's/.*"payload":"\([^"]*\)".*/\1/')
+payload=$(printf %s "$payload" | base64 -d | "$@" | base64 | tr -d '\n')
+printf '{"payload":"%s"}' "$payload"
+`
+
+// What OpenTofu writes with such a program is read without it.
+func TestEnvelopeOfOpenTofu(t *testing.T) {
+	t.Parallel()
+	tofu, program := servertest.Program(t, "STATECRYPT_TOFU"), servertest.Program(t, "STATECRYPT_AGE")
+	dir := t.TempDir()
+	identity, err := filepath.Abs("testdata/x25519.key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	method := filepath.Join(dir, "method.sh")
+	settings := fmt.Sprintf("method \"external\" \"age\" {\n  encrypt_command = [%q, %q, \"-r\", %q]\n  decrypt_command = [%[1]q, %[2]q, "+
+		"\"-d\", \"-i\", %[4]q]\n}\nstate { method = method.external.age }\n", method, program, public(t, testdata(t, "x25519.key")), identity)
+	for name, text := range map[string]string{"method.sh": externalMethod, "main.tf": "output \"x\" { value = \"canary\" }\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), tofu, "apply", "-auto-approve")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TF_ENCRYPTION="+settings, "HOME="+dir, "TF_CLI_CONFIG_FILE="+os.DevNull, "CHECKPOINT_DISABLE=1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	file, err := os.ReadFile(filepath.Join(dir, "terraform.tfstate"))
+	if err != nil || strings.Contains(string(file), "canary") {
+		t.Fatalf("%s, %v", file, err)
+	}
+	opened, err := target(t, ours(t)).Decrypt(t.Context(), file)
+	if err != nil || !strings.Contains(string(opened.Data), `"canary"`) {
+		t.Errorf("got %v", err)
+	}
+}
