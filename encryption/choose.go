@@ -100,7 +100,7 @@ func (e *Encryption) recognizing(file []byte) string {
 func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 	switch kind {
 	case KindEmpty:
-		return because(ErrDamaged, "the file is empty; Terraform and OpenTofu never leave an empty state behind, so something cut it off")
+		return because(ErrDamaged, "the file is empty; "+isEmpty)
 	case KindBackendRecord:
 		return because(ErrBackendRecord, "the file is not a state: it is the record of a backend that Terraform and OpenTofu keep in "+
 			".terraform, and the state is where that backend keeps it")

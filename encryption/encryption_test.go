@@ -233,7 +233,7 @@ func TestEnvelope(t *testing.T) {
 		"a line end in the data": {bytes.Replace(file, []byte(`","encryption_version"`), []byte("\n\",\"encryption_version\""), 1),
 			encryption.StepEnvelope, "base64"},
 		"no data":         {change("encrypted_data", ""), encryption.StepDecrypt, "too short"},
-		"cut off":         {file[:len(file)/2], encryption.StepEnvelope, "not JSON from byte"},
+		"cut off":         {file[:len(file)/2], encryption.StepEnvelope, "it is JSON that ends in the middle"},
 		"empty":           {nil, encryption.StepEnvelope, "empty"},
 		"some other file": {[]byte("hello"), encryption.StepEnvelope, "neither"},
 		"deeply nested":   {[]byte(strings.Repeat("[", 1<<20)), encryption.StepEnvelope, "nested too deeply"},

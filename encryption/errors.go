@@ -32,6 +32,10 @@ var (
 	// or the lineage beside the ciphertext is not the one inside.
 	ErrDamaged = errors.New("the file is damaged")
 
+	// ErrOtherKind means that the file is a plan and a state is required, or the other
+	// way round.
+	ErrOtherKind = errors.New("the file is of another kind")
+
 	// ErrBackendRecord means that the file is the terraform.tfstate of the folder
 	// .terraform: it names a backend and holds no state. The state is where that backend
 	// keeps it.

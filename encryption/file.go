@@ -228,14 +228,27 @@ func unreadable(file []byte) error {
 	if beginsAsArchive(file) {
 		return because(ErrDamaged, "the file begins as a zip archive, but it is not a plan: it is cut off, or there is no plan in it")
 	}
-	if what := stranger(file); what != "" {
-		return because(ErrDamaged, "%s: %s", neither, what)
-	}
-	if err := json.Unmarshal(file, &struct{}{}); err != nil {
-		return because(ErrDamaged, "%s: %w", neither, describeJSON(err))
-	}
-	return because(ErrDamaged, "%s: it is JSON of something else; check which file is read", neither)
+	return because(ErrDamaged, "%s: %s", neither, describeOther(file))
 }
+
+// describeOther says what a file is that is neither a state nor a plan.
+func describeOther(file []byte) string {
+	if what := stranger(file); what != "" {
+		return what
+	}
+	err, begun := json.Unmarshal(file, &struct{}{}), len(bytes.TrimSpace(file))
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok && begun > 0 && syntax.Offset >= int64(begun) {
+		return "it is JSON that ends in the middle, so something cut it off"
+	}
+	if err != nil {
+		return describeJSON(err).Error()
+	}
+	return "it is JSON of something else; check which file is read"
+}
+
+// isEmpty is what to think of an empty file.
+const isEmpty = "Terraform and OpenTofu leave no empty file behind, so something cut it off, such as a shell that writes with > to the " +
+	"file that is read"
 
 const neither = "the file is neither an encrypted state nor a plaintext one"
 

@@ -21,7 +21,7 @@ func (t Target) AppendEncrypt(ctx context.Context, dst, plain []byte) ([]byte, e
 		return nil, err
 	}
 	if len(t.methods) == 0 {
-		return nil, &Error{Step: StepConfiguration, Err: because(ErrNotConfigured, "%w", t.fail("no method is set"))}
+		return nil, &Error{Step: StepConfiguration, Err: t.encryptedError("", t.fail("no method is set").Error())}
 	}
 	if err := t.checkPlain(plain); err != nil {
 		return nil, err

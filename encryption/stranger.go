@@ -2,6 +2,7 @@ package encryption
 
 import (
 	"bytes"
+	"encoding/json"
 	"unicode/utf8"
 )
 
@@ -29,10 +30,37 @@ func stranger(file []byte) string {
 		return "it is a web page or XML; check the address and the credentials"
 	case begins("\x1f\x8b"):
 		return "it is compressed with gzip; decompress it"
+	case begins("-----BEGIN PGP "):
+		return "it is encrypted or signed by PGP; decrypt it with gpg"
+	case begins("H4sI"):
+		return "it is gzip in base64, as the backend kubernetes keeps it; decode and decompress it, or read it with that source"
+	case begins("eyJ", "ewog"):
+		return "it is JSON in base64; decode it"
+	case begins("---", "version:", "apiVersion:", "kind:"):
+		return "it is YAML, and a state is JSON"
 	case begins("<<<<<<< "), bytes.Contains(file, []byte("\n<<<<<<< ")):
 		return "git left conflict markers in it; restore one of the two versions as a whole"
 	case !utf8.Valid(file):
 		return `it is not text; if terraform-backend-git encrypted it with a passphrase, select a method "terraform_backend_git" for it`
 	}
-	return ""
+	return shown(file)
+}
+
+// shown says which command printed a JSON document that is made from a state or a plan;
+// "" if none did.
+func shown(file []byte) string {
+	var document map[string]json.RawMessage
+	if json.Unmarshal(file, &document) != nil || len(document) == 0 {
+		return ""
+	}
+	if document["format_version"] != nil && (document["values"] != nil || document["planned_values"] != nil) {
+		return "it is what terraform show -json prints, which nothing reads back; give the state (terraform state pull) or the plan itself"
+	}
+	for _, value := range document {
+		var output map[string]json.RawMessage
+		if json.Unmarshal(value, &output) != nil || output["value"] == nil || output["type"] == nil || output["sensitive"] == nil {
+			return ""
+		}
+	}
+	return "it is what terraform output -json prints; give the state itself (terraform state pull)"
 }

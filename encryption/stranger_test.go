@@ -26,7 +26,20 @@ func TestStrangers(t *testing.T) {
 		"{\n<<<<<<< HEAD\n  \"serial\": 1,\n=======\n  \"serial\": 2,\n>>>>>>> theirs\n}": "conflict markers",
 		"<<<<<<< HEAD\n{}\n=======\n{}\n>>>>>>> theirs\n":                                 "conflict markers",
 		"\x8a\x01\xff" + strings.Repeat("x", 40):                                          "terraform_backend_git",
-		"not a state":                                                                     "not JSON from byte 2",
+		"-----BEGIN PGP MESSAGE-----\n\nhQEMA\n-----END PGP MESSAGE-----\n":               "by PGP",
+		"H4sIAAAAAAAA/wEAAP//":     "as the backend kubernetes keeps it",
+		"eyJ2ZXJzaW9uIjo0fQ==":     "JSON in base64",
+		"ewogICJ2ZXJzaW9uIjogNAp9": "JSON in base64",
+		"version: 4\nserial: 1\n":  "it is YAML",
+		"---\nversion: 4\n":        "it is YAML",
+		`{"x":{"sensitive":false,"type":"string","value":"c4n4ry"}}`:       "terraform output -json",
+		`{"format_version":"1.0","terraform_version":"1.9.0","values":{}}`: "terraform show -json",
+		`{"format_version":"1.2","planned_values":{}}`:                     "terraform show -json",
+		`{"x":{"sensitive":false,"type":"string"}}`:                        "JSON of something else",
+		`{}`:                          "JSON of something else",
+		"   ":                         "not JSON from byte 3",
+		`{"version":4,"terraform_ver`: "it is JSON that ends in the middle",
+		"not a state":                 "not JSON from byte 2",
 	} {
 		_, err := target.Decrypt(t.Context(), []byte(file))
 		if err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, encryption.ErrDamaged) {

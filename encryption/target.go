@@ -114,7 +114,7 @@ func (t Target) accept(kind FileKind) error {
 	if t.kind == KindUnknown || t.kind == kind {
 		return nil
 	}
-	return fmt.Errorf("this is a %s, and a %s is required here", kind.content(), t.kind.content())
+	return because(ErrOtherKind, "this is a %s, and a %s is required here", kind.content(), t.kind.content())
 }
 
 // passes reports whether plaintext is read although no method is selected.
@@ -139,11 +139,11 @@ func (t Target) checkPlain(plain []byte) error {
 	err := t.accept(kind)
 	switch {
 	case kind == KindEmpty:
-		err = errors.New("there is nothing to seal")
+		err = errors.New("there is nothing to encrypt: " + isEmpty)
 	case kind == KindEncrypted, t.encryption.format(plain) != "", t.encryption.recognizing(plain) != "":
 		err = errors.New("this is encrypted already")
 	case kind != KindState && kind != KindPlan:
-		err = errors.New("this is not a state and not a plan, so it could not be opened again")
+		err = fmt.Errorf("this is not a state and not a plan: %s", describeOther(plain))
 	}
 	if err != nil {
 		return &Error{Step: StepEnvelope, Err: err}

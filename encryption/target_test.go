@@ -218,7 +218,7 @@ func TestEncryptRefuses(t *testing.T) {
 		"a broken seal":    {target: strict.State(), plain: `{"encryption_version":"v0","meta":1}`, want: "encrypted already"},
 		"sops":             {target: strict.State(), plain: `{"version":4,"sops":{"mac":"x","version":"3"}}`, want: "encrypted already"},
 		"another format":   {target: strict.State(), plain: "BOX 1\n" + state, want: "encrypted already"},
-		"nothing":          {target: strict.State(), plain: "", want: "nothing to seal"},
+		"nothing":          {target: strict.State(), plain: "", want: "nothing to encrypt: "},
 		"text":             {target: strict.State(), plain: "hello", want: "not a state"},
 		"an object":        {target: use(t, strict, "method.aes_gcm.a"), plain: "{}", want: "not a state"},
 		"a record":         {target: strict.State(), plain: record, want: "not a state"},

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
@@ -10,8 +11,14 @@ import (
 
 // advised is the text of an error, with what users of the command do about it: they
 // write OpenTofu's text.
-func advised(err error) string {
+func (c *call) advised(err error) string {
 	text := err.Error()
+	switch {
+	case errors.Is(err, encryption.ErrOtherKind) && c.plan:
+		text += "; leave out -plan"
+	case errors.Is(err, encryption.ErrOtherKind) && slices.Contains(strings.Fields(c.flags), "plan"):
+		text += "; add -plan"
+	}
 	if e, ok := errors.AsType[*encryption.NotConfiguredError](err); ok {
 		text = strings.Replace(text, e.Error(), e.Error()+"; add "+adviseMethod(e), 1)
 	}

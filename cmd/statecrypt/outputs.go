@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/jsonwalk"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 )
@@ -43,11 +44,26 @@ func pick(text []byte, names ...string) (object, error) {
 	return picked, err
 }
 
+// notState says what a file is in place of a state.
+func notState(file []byte) error {
+	nothing, err := encryption.New(encryption.Registry{}, nil)
+	if err == nil {
+		_, err = nothing.State().Decrypt(context.Background(), file)
+	}
+	return err
+}
+
 // reduce returns a state with nothing but outputs.
 func (c *call) reduce(state []byte) ([]byte, error) {
 	info, err := inspectFile("", state)
-	if err == nil && info.Kind != "state" {
-		err = fmt.Errorf("a plaintext state is required; found: %s %s", info.Kind, info.Format)
+	switch {
+	case err != nil:
+	case info.Kind == "encrypted":
+		err = fmt.Errorf("a plaintext state is required, and this one is encrypted (%s): statecrypt decrypt FILE | statecrypt outputs", info.Format)
+	case info.Kind == "plan":
+		err = errors.New("a plaintext state is required, and this is a plan")
+	case info.Kind != "state":
+		err = notState(state)
 	}
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -125,6 +126,11 @@ func (r rotation) seal(ctx context.Context, f *finding, file []byte) ([]byte, er
 	switch {
 	case errOld != nil && errNew == nil:
 		return nil, fmt.Errorf("a fallback of -to opens it, but -from does not: %w", errOld)
+	case errors.Is(errOld, encryption.ErrPlaintext) && errors.Is(errNew, encryption.ErrPlaintext):
+		return nil, errors.New("it is not encrypted, so there is no key to change; to encrypt it, have -from select a method " +
+			`"unencrypted", or, if it is a file, use statecrypt encrypt`)
+	case errOld != nil && errOld.Error() == errNew.Error():
+		return nil, errNew
 	case errOld != nil:
 		return nil, fmt.Errorf("it opens neither with -from nor with -to.\n-from: %w\n-to: %w", errOld, errNew)
 	}

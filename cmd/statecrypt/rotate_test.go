@@ -135,7 +135,8 @@ func TestRotateRefuses(t *testing.T) {
 		"a stream":      {args: []string{"-from", r.from, "-to", r.to, "-"}, code: 2, want: "standard input cannot be replaced"},
 		"to plaintext": {code: 1, args: []string{"-from", r.from, "-to", toPlaintext, file},
 			want: "-to: method.unencrypted.p encrypts nothing"},
-		"no state block": {args: []string{"-from", r.file(t, "none.hcl", oldText), "-to", r.to, file}, code: 1, want: "-from: no method is set"},
+		"no state block": {args: []string{"-from", r.file(t, "none.hcl", oldText), "-to", r.to, file}, code: 1,
+			want: "-from: state: no method is set; add state { method = method.aes_gcm.old }"},
 		"plans": {args: []string{"-plan", "-from", r.from, "-to", r.to, file}, code: 1,
 			want: "-to: the settings have a state block and no plan block"},
 	} {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -15,8 +16,20 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
-var errNoSettings = errors.New("no method is set: TF_ENCRYPTION or -config must say how the file is encrypted; " +
-	`plaintext is accepted only if the method or a fallback is "unencrypted"`)
+var errNoSettings = errors.New("there are no settings: TF_ENCRYPTION or -config must say how the file is encrypted, such as" + `
+
+  key_provider "pbkdf2" "main" {
+    passphrase = var.passphrase
+  }
+  method "aes_gcm" "main" {
+    keys = key_provider.pbkdf2.main
+  }
+  state {
+    method = method.aes_gcm.main
+  }
+
+for a plan with plan { … }; TF_VAR_passphrase sets var.passphrase. Plaintext is accepted only if the method or a fallback is
+"unencrypted".`)
 
 // settings are those of a file or a folder, with TF_ENCRYPTION merged over them.
 func (c *call) settings(from string) (*encryption.Encryption, error) {
@@ -49,6 +62,10 @@ func check(target, beside encryption.Target, kind, other string) error {
 	case len(methods) > 0:
 		return fmt.Errorf("the settings have a %s block and no %s block; to use the same method for both, add %s { method = %s }",
 			other, kind, kind, methods[0])
+	}
+	_, err := target.Encrypt(context.Background(), nil) // which nothing is encrypted with, and says what there is
+	if e, ok := errors.AsType[*encryption.NotConfiguredError](err); ok && len(e.Methods)+len(e.KeyProviders) > 0 {
+		return err
 	}
 	return errNoSettings
 }

@@ -76,7 +76,7 @@ func (c *call) say(colour, what, text string) {
 
 // report explains why the program fails.
 func (c *call) report(err error) {
-	c.say(red, "error:", advised(err))
+	c.say(red, "error:", c.advised(err))
 }
 
 // warn prints the warnings about a file that was opened.

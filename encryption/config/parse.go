@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
@@ -9,7 +10,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/hashicorp/hcl/v2/json"
+	hcljson "github.com/hashicorp/hcl/v2/json"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
@@ -76,6 +77,9 @@ func parse(text, filename string, p parser) (*Config, error) {
 	if trimmed == "" {
 		return nil, nil
 	}
+	if what := isState(trimmed); what != "" {
+		return nil, mistakeAtStart(filename, "this is "+what+", and the encryption settings are required here")
+	}
 	body, err := parseBody([]byte(text), filename, trimmed[0] == '{')
 	switch {
 	case err != nil && isFileName(trimmed) && p.fromEnvironment:
@@ -106,6 +110,27 @@ func parse(text, filename string, p parser) (*Config, error) {
 	return p.config, nil
 }
 
+// isState says what text is that is no settings but what they are for; "" for nothing.
+func isState(text string) string {
+	if strings.HasPrefix(text, "PK\x03\x04") {
+		return "a plan"
+	}
+	var state struct {
+		Lineage       *json.RawMessage `json:"lineage"`
+		EncryptedData *json.RawMessage `json:"encrypted_data"`
+	}
+	if text[0] != '{' || json.Unmarshal([]byte(text), &state) != nil {
+		return ""
+	}
+	switch {
+	case state.EncryptedData != nil:
+		return "an encrypted state"
+	case state.Lineage != nil:
+		return "a state"
+	}
+	return ""
+}
+
 // isFileName reports whether text looks like the name of a file.
 func isFileName(text string) bool {
 	name, at := strings.CutPrefix(text, "@")
@@ -127,7 +152,7 @@ func isQuoted(text string) bool {
 }
 
 func parseBody(text []byte, filename string, isJSON bool) (hcl.Body, error) {
-	read := json.Parse
+	read := hcljson.Parse
 	if !isJSON {
 		read = func(text []byte, filename string) (*hcl.File, hcl.Diagnostics) {
 			return hclsyntax.ParseConfig(text, filename, hcl.InitialPos)
@@ -453,6 +478,20 @@ func position(r hcl.Range) attr.Pos {
 	return attr.Pos{File: r.Filename, Line: r.Start.Line, Column: r.Start.Column}
 }
 
+// quotes says what to write in place of other quotation marks than HCL's. The details
+// are those of package hclsyntax (token.go), and hold nothing of the text.
+func quotes(detail string) string {
+	for begin, advice := range map[string]string{
+		"Single quotes are not valid":         `: single quotes; use double quotes (")`,
+		"\"Curly quotes\" are not valid here": `: curly quotes; use straight double quotes (")`,
+	} {
+		if strings.HasPrefix(detail, begin) {
+			return advice
+		}
+	}
+	return ""
+}
+
 // summaries keeps of each diagnostic what cannot hold a piece of the text.
 func summaries(diags hcl.Diagnostics) error {
 	var errs attr.Errors
@@ -461,7 +500,7 @@ func summaries(diags hcl.Diagnostics) error {
 		if d.Subject != nil {
 			pos = position(*d.Subject)
 		}
-		errs = append(errs, &attr.Error{Pos: pos, Err: errors.New(syntax.LowerFirst(d.Summary))})
+		errs = append(errs, &attr.Error{Pos: pos, Err: errors.New(syntax.LowerFirst(d.Summary) + quotes(d.Detail))})
 	}
 	return errs.Err()
 }

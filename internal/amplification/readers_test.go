@@ -48,7 +48,7 @@ func readers(tb testing.TB, b *bench) []reader {
 		{name: "age", ends: "no identity and no passphrase", times: 20,
 			methods: method("age", fmt.Sprintf("  identities = [%q]", s.identity)), grammars: ageFiles()},
 		{name: "age, keys", ends: "no identity and no passphrase", times: 40,
-			methods: method("aes_gcm", "  keys = key_provider.age.k") + fmt.Sprintf("key_provider \"age\" \"k\" {\n  identities = [%q]\n}\n", s.identity),
+			methods:  method("aes_gcm", "  keys = key_provider.age.k") + fmt.Sprintf("key_provider \"age\" \"k\" {\n  identities = [%q]\n}\n", s.identity),
 			grammars: ageFiles(), seal: ageKey},
 		{name: "terraform_backend_git", ends: "authentication failed", times: 20,
 			methods: method("terraform_backend_git", "  passphrase = \"p\""), grammars: states()[:1],
