@@ -78,6 +78,8 @@ func TestMistakesInCode(t *testing.T) {
 	}{
 		"an alias": {keys: map[string]cty.Value{"passphrase": passphrase, "encrypted_metadata_alias": cty.StringVal("a"),
 			"iterations": cty.NumberIntVal(200_000), "hash_function": cty.StringVal("sha256")}, method: reference},
+		"an alias that is null": {keys: map[string]cty.Value{"passphrase": passphrase, "encrypted_metadata_alias": cty.NullVal(cty.String)},
+			method: reference},
 		"an alias that is a number": {keys: map[string]cty.Value{"passphrase": passphrase, "encrypted_metadata_alias": cty.NumberIntVal(1),
 			"iterations": cty.NumberIntVal(200_000), "hash_function": cty.StringVal("sha256")}, method: reference},
 		"an alias that is not known": {
