@@ -1,6 +1,7 @@
 package encryption_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -78,8 +79,6 @@ func TestMistakesInCode(t *testing.T) {
 	}{
 		"an alias": {keys: map[string]cty.Value{"passphrase": passphrase, "encrypted_metadata_alias": cty.StringVal("a"),
 			"iterations": cty.NumberIntVal(200_000), "hash_function": cty.StringVal("sha256")}, method: reference},
-		"an alias that is null": {keys: map[string]cty.Value{"passphrase": passphrase, "encrypted_metadata_alias": cty.NullVal(cty.String)},
-			method: reference},
 		"an alias that is a number": {keys: map[string]cty.Value{"passphrase": passphrase, "encrypted_metadata_alias": cty.NumberIntVal(1),
 			"iterations": cty.NumberIntVal(200_000), "hash_function": cty.StringVal("sha256")}, method: reference},
 		"an alias that is not known": {
@@ -129,6 +128,30 @@ func TestMistakesInCode(t *testing.T) {
 		}
 		if err == nil {
 			t.Errorf("then is %#v: no error", then)
+		}
+	}
+}
+
+// TestAliasOfAnother: an alias that has no value yet harms no file of another key provider.
+func TestAliasOfAnother(t *testing.T) {
+	t.Parallel()
+	const one = "key_provider \"static\" \"%s\" { key = \"000102030405060708090a0b0c0d0e0f\" }\n" +
+		"method \"aes_gcm\" \"m\" { keys = key_provider.static.%[1]s }\nstate { method = method.aes_gcm.m }"
+	file := seal(t, fmt.Sprintf(one, "old"), state)
+	renamed, err := config.Parse(fmt.Sprintf(one, "new"), "text", lighttest.Registry().Options(cty.NilVal))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, alias := range []cty.Value{cty.UnknownVal(cty.String), cty.NullVal(cty.String), cty.NilVal} {
+		another := &config.Config{KeyProviders: map[string]*attr.Entry{"key_provider.static.z": {
+			Address: "key_provider.static.z", Kind: "static", Settings: map[string]attr.Setting{"encrypted_metadata_alias": {Value: alias}},
+		}}}
+		enc, err := encryption.New(lighttest.Registry(), config.Merge(renamed, another))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := enc.State().Decrypt(t.Context(), file); err != nil {
+			t.Errorf("%#v: %v", alias, err)
 		}
 	}
 }
