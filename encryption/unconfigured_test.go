@@ -88,6 +88,8 @@ func TestWhatTheFileNames(t *testing.T) {
 	const a, b, c = `key_provider "static" "a" { key = "000102030405060708090a0b0c0d0e0f" }` + "\n",
 		`key_provider "static" "b" { key = "101112131415161718191a1b1c1d1e1f" }` + "\n",
 		`key_provider "static" "c" { key = "202122232425262728292a2b2c2d2e2f" }` + "\n"
+	const both = "key_provider \"xor\" \"x\" {\na = key_provider.static.b\nb = key_provider.static.c\n}\n"
+	aliased := strings.NewReplacer("{ ", "{\n", " }", "\nencrypted_metadata_alias = \"x\"\n}").Replace(a)
 	sealedWith := func(keys, settings string) string {
 		return string(seal(t, settings+"method \"aes_gcm\" \"m\" { keys = "+keys+" }\nstate { method = method.aes_gcm.m }", state))
 	}
@@ -100,10 +102,8 @@ func TestWhatTheFileNames(t *testing.T) {
 		"the second": {file: sealedWith("key_provider.static.b", b), keys: "b a c", kind: "static"},
 		"the last":   {file: sealedWith("key_provider.static.c", c), keys: "c a b", kind: "static"},
 		"another":    {file: sealedWith("key_provider.static.d", strings.Replace(a, `"a"`, `"d"`, 1)), keys: "a b c", kind: "static"},
-		"an alias": {file: sealedWith("key_provider.static.a", strings.NewReplacer("{ ", "{\n", " }", "\nencrypted_metadata_alias = \"x\"\n}").Replace(a)),
-			keys: "a b c"},
-		"two": {file: sealedWith("key_provider.xor.x", b+c+"key_provider \"xor\" \"x\" {\na = key_provider.static.b\nb = key_provider.static.c\n}\n"),
-			keys: "b c a"},
+		"an alias": {file: sealedWith("key_provider.static.a", aliased), keys: "a b c"},
+		"two": {file: sealedWith("key_provider.xor.x", b+c+both), keys: "b c a"},
 	} {
 		_, err := newEncryption(t, lighttest.Registry(), a+b+c).State().Decrypt(t.Context(), []byte(row.file))
 		got, ok := errors.AsType[*encryption.NotConfiguredError](err)
