@@ -102,8 +102,8 @@ func TestWhatTheFileNames(t *testing.T) {
 		"the second": {file: sealedWith("key_provider.static.b", b), keys: "b a c", kind: "static"},
 		"the last":   {file: sealedWith("key_provider.static.c", c), keys: "c a b", kind: "static"},
 		"another":    {file: sealedWith("key_provider.static.d", strings.Replace(a, `"a"`, `"d"`, 1)), keys: "a b c", kind: "static"},
-		"an alias": {file: sealedWith("key_provider.static.a", aliased), keys: "a b c"},
-		"two": {file: sealedWith("key_provider.xor.x", b+c+both), keys: "b c a"},
+		"an alias":   {file: sealedWith("key_provider.static.a", aliased), keys: "a b c"},
+		"two":        {file: sealedWith("key_provider.xor.x", b+c+both), keys: "b c a"},
 	} {
 		_, err := newEncryption(t, lighttest.Registry(), a+b+c).State().Decrypt(t.Context(), []byte(row.file))
 		got, ok := errors.AsType[*encryption.NotConfiguredError](err)
