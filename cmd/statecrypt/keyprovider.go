@@ -50,7 +50,10 @@ func (c *call) keyProvider(ctx context.Context) error {
 		return err
 	}
 	var answer keyProviderAnswer
-	if answer.Keys.EncryptionKey, answer.Meta, err = provider.(encryption.KeyMaker).NewKey(ctx, nil); err != nil {
+	if maker, ok := provider.(encryption.KeyMaker); ok { // as it is
+		answer.Keys.EncryptionKey, answer.Meta, err = maker.NewKey(ctx, nil)
+	}
+	if err != nil {
 		return err
 	}
 	if answer.Keys.DecryptionKey, err = c.openedKey(ctx, provider, stored); err != nil {

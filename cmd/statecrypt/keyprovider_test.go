@@ -56,7 +56,8 @@ func TestKeyProvider(t *testing.T) {
 	}
 	for name, args := range map[string][]string{"of a stranger": {"-i", stranger}, "none": nil} {
 		got := statecrypt(t, "", string(made.Meta), append(seal, args...)...)
-		if a := answered(t, got.stdout); got.code != 0 || a.Keys.DecryptionKey != nil || !strings.Contains(got.stderr, "note: no key for this file") {
+		if a := answered(t, got.stdout); got.code != 0 || a.Keys.DecryptionKey != nil ||
+			!strings.Contains(got.stderr, "note: no key for this file") {
 			t.Errorf("identity %s: %d, %s", name, got.code, got.stderr)
 		}
 	}
@@ -70,11 +71,12 @@ func TestKeyProvider(t *testing.T) {
 		"no metadata":   {"hello", seal, exitFailure, "OpenTofu runs this program"},
 		"of another":    {`{"external_data":{"key":"main"}}`, append(seal, "-i", ours), exitFailure, "not that of an age key provider"},
 		"no recipients": {"null", []string{"key-provider", "age", "-i", ours}, exitUsage, "-r RECIPIENT or -R FILE is required"},
-		"identity":      {"null", []string{"key-provider", "age", "-R", ours}, exitFailure, "recipients: element 1: this is not a known recipient"},
-		"empty file":    {"null", []string{"key-provider", "age", "-R", write(t, team+"2", "#\n")}, exitUsage, "is required"},
-		"no such file":  {"null", []string{"key-provider", "age", "-R", team + "3"}, exitFailure, "no such file"},
-		"no identity":   {string(made.Meta), append(seal, "-i", team+"3"), exitFailure, "identity_files"},
-		"another kind":  {"null", []string{"key-provider", "pgp", "-R", team}, exitUsage, `there is no key provider "pgp" here; there is: age`},
+		"identity": {"null", []string{"key-provider", "age", "-R", ours}, exitFailure,
+			"recipients: element 1: this is not a known recipient"},
+		"empty file":   {"null", []string{"key-provider", "age", "-R", write(t, team+"2", "#\n")}, exitUsage, "is required"},
+		"no such file": {"null", []string{"key-provider", "age", "-R", team + "3"}, exitFailure, "no such file"},
+		"no identity":  {string(made.Meta), append(seal, "-i", team+"3"), exitFailure, "identity_files"},
+		"another kind": {"null", []string{"key-provider", "pgp", "-R", team}, exitUsage, `there is no key provider "pgp" here; there is: age`},
 	} {
 		got := statecrypt(t, "", c.stdin, c.args...)
 		if got.code != c.code || !strings.Contains(got.stderr, c.want) || got.stdout != "" || strings.Contains(got.stderr, "AGE-SECRET") {
@@ -109,7 +111,8 @@ func TestKeyProviderOfOpenTofu(t *testing.T) {
 	}
 	const state, plan = "state { method = method.aes_gcm.team }\n", "plan { method = method.aes_gcm.team }\n"
 	native := func(identity string) string {
-		return fmt.Sprintf("key_provider \"age\" \"team\" {\n  identity_files = %s\n  recipients = %s\n}\n", quoted(identity), quoted(firstRecipient)) +
+		return fmt.Sprintf("key_provider \"age\" \"team\" {\n  identity_files = %s\n  recipients = %s\n}\n", quoted(identity),
+			quoted(firstRecipient)) +
 			"method \"aes_gcm\" \"team\" { keys = key_provider.age.team }\n" + state + plan
 	}
 	c := tofu(t, configuration)
@@ -125,7 +128,8 @@ func TestKeyProviderOfOpenTofu(t *testing.T) {
 
 	// The third leaves: the next write is for the others.
 	c.run(t, team("team", second, firstRecipient, secondRecipient)+state, "apply", "-auto-approve", "-replace=terraform_data.x")
-	if got := statecrypt(t, native(third), "", "decrypt", path); got.code != exitFailure || !strings.Contains(got.stderr, "no identity and no passphrase here opens it") {
+	if got := statecrypt(t, native(third), "", "decrypt", path); got.code != exitFailure ||
+		!strings.Contains(got.stderr, "no identity and no passphrase here opens it") {
 		t.Errorf("%d, %s", got.code, got.stderr)
 	}
 

@@ -59,7 +59,8 @@ func (c *call) reduce(state []byte) ([]byte, error) {
 	switch {
 	case err != nil:
 	case info.Kind == "encrypted":
-		err = fmt.Errorf("a plaintext state is required, and this one is encrypted (%s): statecrypt decrypt FILE | statecrypt outputs", info.Format)
+		err = fmt.Errorf("a plaintext state is required, and this one is encrypted (%s): statecrypt decrypt FILE | statecrypt outputs",
+			info.Format)
 	case info.Kind == "plan":
 		err = errors.New("a plaintext state is required, and this is a plan")
 	case info.Kind != "state":

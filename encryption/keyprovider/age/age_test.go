@@ -92,7 +92,9 @@ func TestTeam(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, member := range map[string]bool{"x25519.key": true, "ssh_ed25519": true, "ssh_rsa": true, "other.key": false, "hybrid.key": false} {
+	for name, member := range map[string]bool{
+		"x25519.key": true, "ssh_ed25519": true, "ssh_rsa": true, "other.key": false, "hybrid.key": false,
+	} {
 		got, err := provider(t, "identities", []string{testdata(t, name)}).Key(t.Context(), nil, stored)
 		if member && !bytes.Equal(got, key) || !member && !errors.Is(err, encryption.ErrNoKey) {
 			t.Errorf("%s: %v", name, err)

@@ -101,7 +101,8 @@ func TestEnvelopeOfOpenTofu(t *testing.T) {
 		}
 	}
 	cmd := exec.CommandContext(t.Context(), tofu, "apply", "-auto-approve")
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TF_ENCRYPTION="+settings, "HOME="+dir, "TF_CLI_CONFIG_FILE="+os.DevNull, "CHECKPOINT_DISABLE=1")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TF_ENCRYPTION="+settings, "HOME="+dir, "TF_CLI_CONFIG_FILE="+os.DevNull,
+		"CHECKPOINT_DISABLE=1")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
