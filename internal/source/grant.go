@@ -121,22 +121,45 @@ func (c Credentials) For(target *url.URL) (Grant, error) {
 	return g, nil
 }
 
-// Uncovered names the blocks for the server of target that do not cover it, as the
-// reason why none is used: ", because no http block covers …; there is one for …".
-// It is "" if there are none.
+// Uncovered names the blocks that come nearest to target and do not cover it, as the
+// reason why none is used, with what differs. It is "" if there are none.
 func (c Credentials) Uncovered(target *url.URL) string {
-	var bases []string
+	near := map[string][]string{}
 	for _, e := range c.Entries {
-		if base, err := c.base(e); err == nil && sameOrigin(base, target) && !Covers(base, target) {
-			bases = append(bases, base.String())
+		if base, err := c.base(e); err == nil && !Covers(base, target) {
+			what := differs(base, target)
+			near[what] = append(near[what], outside.Line(base.String(), maxPlace))
 		}
 	}
-	if len(bases) == 0 {
-		return ""
+	for _, what := range []string{otherPath, otherPort, otherScheme, otherHost} {
+		if bases := near[what]; len(bases) > 0 {
+			address := &url.URL{Scheme: target.Scheme, Host: target.Host, Path: target.Path}
+			return fmt.Sprintf("no %s block of credentials covers %s; yours covers %s (the %s differs); if it is meant for this "+
+				"address too, correct one of the two, otherwise add a block", c.Table.Name, outside.Line(address.String(), maxPlace),
+				strings.Join(bases, " and "), what)
+		}
 	}
-	address := &url.URL{Scheme: target.Scheme, Host: target.Host, Path: target.Path}
-	return fmt.Sprintf("no %s block of credentials covers %s; yours covers %s", c.Table.Name,
-		outside.Line(address.String(), maxPlace), strings.Join(bases, " and "))
+	return ""
+}
+
+const (
+	otherPath   = "path"
+	otherPort   = "port"
+	otherScheme = "scheme"
+	otherHost   = "host"
+)
+
+// differs says what the most is that keeps base from covering target.
+func differs(base, target *url.URL) string {
+	switch {
+	case !strings.EqualFold(base.Hostname(), target.Hostname()):
+		return otherHost
+	case base.Scheme != target.Scheme:
+		return otherScheme
+	case port(base) != port(target):
+		return otherPort
+	}
+	return otherPath
 }
 
 const maxPlace = 300 // bytes of an address that are shown

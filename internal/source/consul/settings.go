@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // settings say which server is asked, and with which identity.
@@ -43,13 +42,10 @@ func choose(credentials source.Credentials, name string) (settings, error) {
 }
 
 func check(g source.Grant) error {
-	switch {
-	case (g.String("cert_file") == "") != (g.String("key_file") == ""):
+	if (g.String("cert_file") == "") != (g.String("key_file") == "") {
 		return errors.New("cert_file and key_file are needed together")
-	case !web.IsFieldValue(g.String("access_token")):
-		return errors.New("access_token holds a line break or another control character")
 	}
-	return nil
+	return source.CheckWord("access_token", g.String("access_token"))
 }
 
 // near compares two addresses: a secret that is meant for one server goes to no

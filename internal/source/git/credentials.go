@@ -188,8 +188,10 @@ func (a *access) check(where remote, allowPlainHTTP bool) error {
 	switch {
 	case a.password == "":
 		return nil
-	case strings.ContainsAny(a.username+a.password, "\r\n\x00"):
-		return errors.New("the git username or password holds a line break or NUL character")
+	case source.CheckWord("username", a.username) != nil:
+		return source.CheckWord("username", a.username)
+	case source.CheckWord("password", a.password) != nil:
+		return source.CheckWord("password", a.password)
 	case strings.Contains(a.username, ":"):
 		return errors.New("a git username cannot hold a colon")
 	case where.protocol == "http" && !netfail.IsLoopback(where.url.Hostname()) && !allowPlainHTTP:

@@ -123,7 +123,7 @@ func deniedAdvice(d *repository, _ ref) string {
 	if d.access.username != "" {
 		return "the server wants a password: the user name is set, and password is not"
 	}
-	if missed := d.run.http.Uncovered(d.remote.url); missed != "" {
+	if missed := d.uncovered(); missed != "" {
 		return "the server wants credentials: " + missed
 	}
 	return "the server wants credentials and there are none; set up a credential helper of git, or add them to the provider block" +
@@ -131,11 +131,24 @@ func deniedAdvice(d *repository, _ ref) string {
 			"password = var.git_password")
 }
 
+// uncovered names the blocks of credentials that do not apply, for protocols that they
+// are for.
+func (d *repository) uncovered() string {
+	if d.remote.url == nil || d.remote.url.Scheme != "https" && d.remote.url.Scheme != "http" {
+		return ""
+	}
+	return d.run.http.Uncovered(d.remote.url)
+}
+
 func notFoundAdvice(d *repository, _ ref) string {
 	if d.access.sent() {
 		return "there is no such repository, or these credentials have no access to it"
 	}
-	return "there is no such repository, or it is not public: many servers answer so if credentials are missing"
+	hidden := "there is no such repository, or it is not public: many servers answer so if credentials are missing"
+	if missed := d.uncovered(); missed != "" {
+		return hidden + "; " + missed
+	}
+	return hidden
 }
 
 // explain says what to do about a failure, and what git said. The caller says which

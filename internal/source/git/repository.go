@@ -242,16 +242,17 @@ func (d *repository) fetchRef(ctx context.Context, full string, isID bool) (said
 
 func (d *repository) list(ctx context.Context, said string) (*tree, error) {
 	t := &tree{format: d.format}
-	why := ""
+	why, setting := "", "uploadpack.allowFilter"
 	switch {
 	case d.wholeSnapshot:
-		why = "does not send single files"
+		why, setting = "does not send single files", "uploadpack.allowAnySHA1InWant"
 	case filterIgnored.MatchString(said):
 		why = "ignored the filter"
 	}
 	if d.complete = why != ""; d.complete {
 		t.warnings = []source.Warning{{Title: "Slow source",
-			Text: fmt.Sprintf("The server of the git repository %s %s, so the whole snapshot was downloaded.", d.remote, why)}}
+			Text: fmt.Sprintf("The server of the git repository %s %s, so the whole snapshot was downloaded. "+
+				"Whoever runs the server can change that there: git -C REPOSITORY config %s true", d.remote, why, setting)}}
 	}
 	out, err := d.output(ctx, 1<<10, "rev-parse", "--verify", "-q", wantedRef+"^{commit}")
 	if ctx.Err() != nil {

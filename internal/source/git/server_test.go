@@ -51,6 +51,9 @@ func TestServers(t *testing.T) {
 				if s.Revision != commit {
 					t.Errorf("revision %s, want %s", s.Revision, commit)
 				}
+				if remedy := "git -C REPOSITORY config uploadpack.allow"; c.warning != "" && !strings.Contains(fmt.Sprint(s.Warnings), remedy) {
+					t.Errorf("warnings %q without the remedy %q", s.Warnings, remedy)
+				}
 				if got := fmt.Sprint(s.Warnings); (c.warning == "") != (got == "[]") || !strings.Contains(got, c.warning) {
 					t.Errorf("warnings %q, want %q", got, c.warning)
 				}

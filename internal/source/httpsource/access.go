@@ -28,6 +28,9 @@ type access struct {
 
 func newAccess(w world.World, g source.Grant, proxies *httpproxy.Config) (*access, error) {
 	a := &access{query: query(g), unverified: g.Bool("skip_cert_verification"), check: g.Check()}
+	if g.String("password") != "" && g.String("username") == "" {
+		a.check += "; password is set, and username is not"
+	}
 	settings := &tls.Config{MinVersion: tls.VersionTLS12}
 	var err error
 	if a.header, err = header(g); err == nil {

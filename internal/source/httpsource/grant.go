@@ -1,6 +1,7 @@
 package httpsource
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -28,8 +29,8 @@ func header(g source.Grant) (http.Header, error) {
 	switch {
 	case token != "" && basic, taken && basic, token != "" && taken:
 		return nil, errors.New("only one of username with password, bearer_token and an Authorization header can be sent")
-	case !httpguts.ValidHeaderFieldValue(token):
-		return nil, errors.New("bearer_token holds a line break or another control character")
+	case checkWords(token, username, password) != nil:
+		return nil, checkWords(token, username, password)
 	case token != "":
 		h.Set("Authorization", "Bearer "+token)
 	case basic:
@@ -37,6 +38,10 @@ func header(g source.Grant) (http.Header, error) {
 		r.SetBasicAuth(username, password)
 	}
 	return h, nil
+}
+
+func checkWords(token, username, password string) error {
+	return cmp.Or(source.CheckWord("bearer_token", token), source.CheckWord("username", username), source.CheckWord("password", password))
 }
 
 // own is what the block itself says.
@@ -56,7 +61,7 @@ func ownHeaders(headers map[string]string) (http.Header, error) {
 		case isReserved(name):
 			return nil, fmt.Errorf("headers: %s cannot be set", http.CanonicalHeaderKey(name))
 		case !httpguts.ValidHeaderFieldValue(value):
-			return nil, fmt.Errorf("headers: the value of %s holds a line break or another control character", http.CanonicalHeaderKey(name))
+			return nil, source.CheckWord("headers: the value of "+http.CanonicalHeaderKey(name), value)
 		case len(h.Values(name)) > 0:
 			return nil, fmt.Errorf("headers: %s is set twice", http.CanonicalHeaderKey(name))
 		default:

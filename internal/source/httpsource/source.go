@@ -60,8 +60,14 @@ func (r *run) open(req source.Request) (source.Source, error) {
 }
 
 func parseAddress(req source.Request) (*url.URL, error) {
-	u, err := url.Parse(req.String("address"))
+	text := req.String("address")
+	u, err := url.Parse(text)
 	switch {
+	case text != strings.TrimSpace(text):
+		return nil, req.Errorf("address", "it begins or ends with a space or a line break: trimspace(…) removes it")
+	case isGetter(text):
+		return nil, req.Errorf("address", "git::, s3:: and the like are for the sources of modules: there is a source of its own for each; "+
+			"here, a URL with http or https is required")
 	case err != nil: // its text would repeat the address
 		return nil, req.Errorf("address", "this is not a URL")
 	case u.User != nil:
@@ -84,6 +90,12 @@ func parseAddress(req source.Request) (*url.URL, error) {
 	}
 	u.Fragment, u.RawFragment = "", ""
 	return u, nil
+}
+
+// isGetter reports whether text begins as the address of a module can.
+func isGetter(text string) bool {
+	scheme, _, found := strings.Cut(text, "::")
+	return found && !strings.ContainsAny(scheme, ":/?#@")
 }
 
 const maxName = 100 // bytes of the name of a parameter that are shown

@@ -72,6 +72,10 @@ func TestLookAlikes(t *testing.T) {
 
 func TestAddress(t *testing.T) {
 	for address, want := range map[string]string{
+		"https://example.com/s ":                          "trimspace(…) removes it",
+		"https://example.com/s\n":                         "trimspace(…) removes it",
+		"git::https://example.com/r.git":                  "are for the sources of modules",
+		"s3::https://s3.example.com/b/k":                  "are for the sources of modules",
 		"http://example.com@evil.io/":                     "does not belong in an address",
 		"http://user:" + canary + "@example.com":          "does not belong in an address",
 		"http://" + canary + "@example.com":               "does not belong in an address",

@@ -67,8 +67,8 @@ func (l *location) tokenFor(u *url.URL) (string, error) {
 }
 
 func checkToken(g source.Grant) error {
-	if !web.IsFieldValue(g.String("token")) {
-		return g.Errorf("token", "the token holds a line break or another control character")
+	if err := source.CheckWord("the token", g.String("token")); err != nil {
+		return g.Errorf("token", "%w", err)
 	}
 	return nil
 }

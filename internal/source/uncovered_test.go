@@ -1,0 +1,39 @@
+package source
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+)
+
+// A block that does not apply is named if a server refuses what was not sent.
+func TestUncovered(t *testing.T) {
+	table := attr.Table{Name: "web", Attrs: []attr.Attr{{Name: "url", Type: cty.String}}}
+	target, _ := url.Parse("https://host.example/acme/state?sig=hidden")
+	for name, c := range map[string]struct {
+		blocks     []string
+		want, lack string
+	}{
+		"none":    {nil, "", ""},
+		"covered": {[]string{"https://host.example/"}, "", ""},
+		"path":    {[]string{"https://host.example/other/"}, "yours covers https://host.example/other/ (the path differs)", "hidden"},
+		"port":    {[]string{"https://host.example:8443/"}, "yours covers https://host.example:8443/ (the port differs)", "hidden"},
+		"scheme":  {[]string{"http://host.example/"}, "yours covers http://host.example/ (the scheme differs)", "hidden"},
+		"host":    {[]string{"https://hots.example/"}, "yours covers https://hots.example/ (the host differs)", "hidden"},
+		"nearest": {[]string{"https://hots.example/", "https://HOST.example:8443/"}, "(the port differs)", "hots"},
+	} {
+		credentials := Credentials{Table: table}
+		for _, u := range c.blocks {
+			settings := map[string]cty.Value{"url": cty.StringVal(u)}
+			credentials.Entries = append(credentials.Entries, attr.NewEntry("credentials.web", table, settings))
+		}
+		got := credentials.Uncovered(target)
+		if c.want == "" && got != "" || !strings.Contains(got, c.want) || c.lack != "" && strings.Contains(got, c.lack) {
+			t.Errorf("%s: got %q, want %q without %q", name, got, c.want, c.lack)
+		}
+	}
+}
