@@ -69,7 +69,7 @@ func TestPasswords(t *testing.T) {
 		"colon in username":    {block: vars{"username": "u:v", "password": "p"}, err: "cannot hold a colon"},
 		"newline in password":  {block: vars{"username": "u", "password": "p\nhost=evil"}, err: "line break"},
 		"return in password":   {block: vars{"username": "u", "password": "p\r"}, err: "line break"},
-		"newline in username":  {block: vars{"username": "u\n", "password": "p"}, err: "username ends with a line break, as files do: trimspace(…)"},
+		"newline in username":  {block: vars{"username": "u\n", "password": "p"}, err: "username ends with a line break, as files do"},
 		"file does not exist":  {env: vars{"GIT_PASSWORD_FILE": dir + "/none-secret"}, err: "GIT_PASSWORD_FILE: no such file"},
 		"file is empty":        {env: vars{"GIT_PASSWORD_FILE": file("c", " \n")}, err: "GIT_PASSWORD_FILE: the file is empty"},
 		"file is a directory":  {env: vars{"GITHUB_TOKEN_FILE": dir}, err: "GITHUB_TOKEN_FILE: it is not a regular file"},
