@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/jsonwalk"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -61,8 +62,10 @@ func (x *exchange) readOutputs(ctx context.Context, service *url.URL, w *workspa
 	if err != nil {
 		return nil, err
 	}
-	if len(list) == 0 && w.Relationships.CurrentState.isNone() {
-		return nil, x.missing(w, nil, nil)
+	if len(list) == 0 {
+		if err := x.checkNone(ctx, service, w); err != nil {
+			return nil, err
+		}
 	}
 	var sensitive int
 	for i, o := range list {
@@ -78,6 +81,55 @@ func (x *exchange) readOutputs(ctx context.Context, service *url.URL, w *workspa
 		}
 	}
 	return x.stateOf(list)
+}
+
+// checkNone makes sure that a state has no outputs, by reading it: a service that
+// cannot read a state, because it is encrypted, lists none either.
+func (x *exchange) checkNone(ctx context.Context, service *url.URL, w *workspace) error {
+	if w.Relationships.CurrentState.isNone() {
+		return x.missing(w, nil, nil)
+	}
+	data, _, err := x.readState(ctx, service, w)
+	switch {
+	case source.IsTooLarge(err):
+		return err
+	case err != nil:
+		if _, missing := source.IsMissing(err); missing {
+			return err
+		}
+		return fmt.Errorf("the service lists no outputs, as it does for an encrypted state, and the state cannot be read to tell whether "+
+			"it is encrypted: %w", err)
+	}
+	return checkEmpty(data)
+}
+
+// checkEmpty returns an error unless data is a plaintext state without outputs.
+func checkEmpty(data []byte) error {
+	var outputs map[string]struct{}
+	encrypted, readable := false, true
+	small, err := jsonwalk.Pick(data, func(name string, value []byte) bool {
+		switch strings.ToLower(name) { // encoding/json does not care either
+		case "encrypted_data":
+			encrypted = true
+		case "outputs":
+			readable = json.Unmarshal(value, &outputs) == nil
+		case "version":
+			return true
+		}
+		return false
+	})
+	var file struct{ Version int }
+	switch {
+	case err == nil && encrypted:
+		return errors.New("the state is encrypted, and the service lists no outputs of it; remove outputs_only, so that the state is read")
+	case err != nil || json.Unmarshal(small, &file) != nil || file.Version != 4:
+		return errors.New("the service lists no outputs, and the state is not a plaintext one of version 4; remove outputs_only, so that the " +
+			"state is read")
+	case !readable || len(outputs) > 0:
+		return errors.New("the service lists none of the outputs that the state has; if the state was just written, try again, otherwise " +
+			"remove outputs_only, so that the state is read")
+	}
+	return nil
 }
 
 func (x *exchange) listOutputs(ctx context.Context, service *url.URL, w *workspace) (outputs, error) {
@@ -157,9 +209,9 @@ func (x *exchange) stateOf(outputs []output) ([]byte, error) {
 		case twice:
 			return nil, errors.New("the service lists two outputs with the same name")
 		case len(a.DetailedType) == 0 || string(a.DetailedType) == "null":
-			return nil, errors.New("the service does not know the exact types of the outputs, because the state was written by a Terraform " +
-				"before 1.3; " +
-				"read the state without outputs_only, which takes \"Read\" for the workspace's state versions")
+			return nil, errors.New("the service does not tell the exact types of the outputs, as OTF never does, and HCP Terraform does not " +
+				"if a Terraform before 1.3 wrote the state; remove outputs_only, so that the state is read, which requires \"Read\" for the " +
+				"workspace's state versions")
 		case len(a.Value) == 0:
 			return nil, errors.New("the service lists an output without a value")
 		}

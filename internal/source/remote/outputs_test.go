@@ -80,12 +80,47 @@ func TestOutputs(t *testing.T) {
 	}
 }
 
-// A state that the service cannot open, and a client that did not tell it the
-// outputs: there are none.
-func TestOutputsOfAnEncryptedState(t *testing.T) {
-	snap, err := onlyOutputs(t, server([]byte(`{"serial":1,"lineage":"x","meta":{},"encrypted_data":"AAAA","encryption_version":"v0"}`))).fetch(t)
-	if err != nil || string(snap.Data) != `{"version":4,"outputs":{}}` {
-		t.Errorf("got %v, %v", snap, err)
+// A service lists no outputs of a state that it cannot read. That is told from a
+// state that has none.
+func TestNoOutputs(t *testing.T) {
+	const encrypted = `{"serial":1,"lineage":"x","meta":{},"encrypted_data":"AAAA","encryption_version":"v0"}`
+	const none, unread = `{"version":4,"serial":1,"outputs":{}}`, "the state cannot be read to tell whether it is encrypted"
+	for name, r := range map[string]struct {
+		state  string
+		access tfetest.Access
+		terse  bool
+		want   string // an error, "" if there is none
+	}{
+		"none":                      {state: none, access: tfetest.Read},
+		"not a word of outputs":     {state: `{"version":4}`, access: tfetest.Read, terse: true},
+		"none, and not to be read":  {state: none, access: tfetest.Outputs, want: unread},
+		"encrypted":                 {state: encrypted, access: tfetest.Read, want: "the state is encrypted, and the service lists no outputs"},
+		"encrypted, spelled oddly":  {state: `{"version":4,"Encrypted_Data":""}`, access: tfetest.Read, want: "remove outputs_only"},
+		"encrypted, not to be read": {state: encrypted, access: tfetest.Outputs, want: unread},
+		"encrypted by another tool": {state: "age-encryption.org/v1\n", access: tfetest.Read, want: "is not a plaintext one of version 4"},
+		"of an older version":       {state: `{"version":3,"modules":[]}`, access: tfetest.Read, want: "is not a plaintext one of version 4"},
+		"outputs in a list":         {state: `{"version":4,"outputs":[1]}`, access: tfetest.Read, want: "none of the outputs that the state has"},
+		"not listed yet": {state: `{"version":4,"outputs":{"a":{"value":"x","type":"string"}}}`, access: tfetest.Read,
+			want: "none of the outputs that the state has; if the state was just written, try again"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := server([]byte(r.state))
+			s.Terse = r.terse
+			s.SetOutputs(s.Workspace("network"))
+			a := onlyOutputs(t, s)
+			s.Tokens[readToken] = r.access
+			snap, err := a.fetch(t)
+			if r.want != "" {
+				fails(t, err, r.want)
+				if strings.Contains(err.Error(), "set outputs_only") {
+					t.Errorf("%v advises what is set", err)
+				}
+				return
+			}
+			if err != nil || string(snap.Data) != `{"version":4,"outputs":{}}` {
+				t.Errorf("got %v, %v", snap, err)
+			}
+		})
 	}
 }
 
@@ -97,7 +132,7 @@ func TestOutputsThatCannotBeUsed(t *testing.T) {
 		limit   int64
 		want    string
 	}{
-		"old Terraform": {outputs: []tfetest.Output{plain, {Name: "b", Value: raw(`"x"`)}}, want: "written by a Terraform before 1.3"},
+		"old Terraform": {outputs: []tfetest.Output{plain, {Name: "b", Value: raw(`"x"`)}}, want: "as OTF never does, and HCP Terraform does not if a Terraform before 1.3"},
 		"twice":         {outputs: []tfetest.Output{plain, plain}, want: "two outputs with the same name"},
 		"too large": {outputs: []tfetest.Output{{Name: "a", Value: raw(`"` + strings.Repeat("x", 1000) + `"`), Detail: raw(`"string"`)}},
 			limit: 1000, want: "the file is larger than 1000 bytes"},

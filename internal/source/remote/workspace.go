@@ -142,9 +142,12 @@ func (x *exchange) readVersion(ctx context.Context, service *url.URL, w *workspa
 	err := x.getDocument(ctx, from, &answer)
 	if err != nil {
 		return nil, x.fail(err, func(code int) error {
+			instead := ", or, if it may read outputs, set outputs_only"
+			if x.outputsOnly {
+				instead = ""
+			}
 			denied := fmt.Errorf("the token may not read the states of the workspace (%s answered %s); give its team \"Read\" for the "+
-				"workspace's state versions, "+
-				"or, if it may read outputs, set outputs_only", x.origin(), web.Status(code))
+				"workspace's state versions%s", x.origin(), web.Status(code), instead)
 			switch {
 			case x.version != "":
 				return fmt.Errorf("there is no state version %s, or the token may not read it (%s answered %s); "+
