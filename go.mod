@@ -6,6 +6,7 @@ require (
 	github.com/agext/levenshtein v1.2.3 // "Did you mean", with the measure that hcl uses
 	github.com/hashicorp/go-cleanhttp v0.5.2 // HTTP transports that share nothing with other code
 	github.com/hashicorp/go-retryablehttp v0.7.8 // retries and Retry-After, as Terraform's http backend does them
+	github.com/hashicorp/hcl v1.0.1-vault-7 // files of the CLIs, which are HCL 1 to them
 	github.com/hashicorp/hcl/v2 v2.25.0 // the parser of OpenTofu's encryption text
 	github.com/hashicorp/terraform-plugin-framework v1.19.0 // the provider itself
 	github.com/hashicorp/terraform-plugin-go v0.31.0 // values as they go over the plugin protocol
@@ -132,7 +133,6 @@ require (
 	github.com/hashicorp/go-uuid v1.0.3 // indirect
 	github.com/hashicorp/go-version v1.9.0 // indirect
 	github.com/hashicorp/hc-install v0.9.4 // indirect
-	github.com/hashicorp/hcl v1.0.1-vault-7 // indirect
 	github.com/hashicorp/logutils v1.0.0 // indirect
 	github.com/hashicorp/terraform-exec v0.25.1 // indirect
 	github.com/hashicorp/terraform-json v0.27.2 // indirect

@@ -66,6 +66,7 @@ func FuzzTokens(f *testing.F) {
 	f.Add(`{"credentials": {"app.terraform.io": {"token": "x"}}}`)
 	f.Add("credentials \"app.terraform.io\" {\n  token = \"x\"\n}\n")
 	f.Add("credentials {\n")
+	f.Add("\"credentials\" \"a\" { \"token\" = \"${\\\"x\\\"}\" }\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, parse := range []func([]byte) (map[string]string, error){parseJSON, parseHCL} {
 			if tokens, err := parse([]byte(text)); err != nil && tokens != nil {

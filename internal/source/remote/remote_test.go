@@ -381,6 +381,17 @@ func TestWhereTokensComeFrom(t *testing.T) {
 			return map[string]string{".terraform.d/credentials.tfrc.json": json(h, right), ".terraformrc": hcl(h, wrong)}
 		}},
 		".terraformrc": {files: func(h string) map[string]string { return map[string]string{".terraformrc": hcl(h, right)} }},
+		"names in quotes": {files: func(h string) map[string]string {
+			return map[string]string{".terraformrc": fmt.Sprintf("provider_installation {\n  dev_overrides {\n    \"a/b\" = \"/c\"\n  }\n"+
+				"  direct {}\n}\n\"credentials\" %q {\n  \"token\" = %q\n}\n", h, right)}
+		}},
+		"labels as arguments, and one twice": {files: func(h string) map[string]string {
+			return map[string]string{".terraformrc": fmt.Sprintf("a = 1\na = 2\ncredentials = { %q = { token = %q, token = %q } }\n", h, wrong,
+				right)}
+		}},
+		"deep lists": {files: func(string) map[string]string {
+			return map[string]string{".terraformrc": "a = " + strings.Repeat("[", 1<<20-10)}
+		}, want: "/.terraformrc (it has more brackets than any file of the CLI)"},
 		".tofurc": {files: func(h string) map[string]string {
 			return map[string]string{".tofurc": hcl(h, right), ".terraformrc": hcl(h, wrong)}
 		}},

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,13 +9,15 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
-	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/hcl/ast"
+	"github.com/hashicorp/hcl/hcl/parser"
+	"github.com/hashicorp/hcl/hcl/strconv"
+	"github.com/hashicorp/hcl/hcl/token"
 	svchost "github.com/hashicorp/terraform-svchost"
-	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
@@ -160,30 +163,75 @@ func parseJSON(text []byte) (map[string]string, error) {
 	return tokens, nil
 }
 
-// parseHCL reads the syntax of .terraformrc. What else is in such a file is
-// nobody's concern here.
+// maxBrackets is far more than the CLIs' files have. The parser takes time by the
+// square of how deep lists are.
+const maxBrackets = 5000
+
+// parseHCL reads the syntax of .terraformrc, which is HCL 1 for the CLIs. What else
+// is in such a file is nobody's concern here.
 func parseHCL(text []byte) (map[string]string, error) {
-	file, diags := hclsyntax.ParseConfig(text, "", hcl.InitialPos)
-	if diags.HasErrors() {
+	if bytes.Count(text, []byte("["))+bytes.Count(text, []byte("{")) > maxBrackets {
+		return nil, errors.New("it has more brackets than any file of the CLI")
+	}
+	file, err := parser.ParseDontErrorOnDuplicateKeys(text) // as Terraform; OpenTofu refuses those
+	if err != nil {
 		return nil, errors.New("its syntax is wrong")
 	}
-	content, _, diags := file.Body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "credentials",
-		LabelNames: []string{"host"}}}})
-	if diags.HasErrors() {
-		return nil, errors.New("a credentials block is not in the form of the CLI")
-	}
 	tokens := map[string]string{}
-	for _, block := range content.Blocks {
-		body, _, _ := block.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "token"}}})
-		attr, ok := body.Attributes["token"]
-		if !ok {
-			continue
-		}
-		v, diags := attr.Expr.Value(nil)
-		if diags.HasErrors() || v.IsNull() || v.Type() != cty.String {
-			return nil, errors.New("the token in a credentials block is not a string")
-		}
-		tokens[block.Labels[0]] = v.AsString()
+	if root, ok := file.Node.(*ast.ObjectList); ok {
+		err = findTokens(root, nil, tokens)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return tokens, nil
+}
+
+// findTokens looks for what is at credentials, host, token: HCL 1 does not care
+// which of them are labels of blocks, names of blocks or names of arguments.
+func findTokens(list *ast.ObjectList, above []string, tokens map[string]string) error {
+	for _, item := range list.Items {
+		path := slices.Clone(above)
+		for _, key := range item.Keys[:min(len(item.Keys), 4)] {
+			name, _ := textOf(key.Token)
+			path = append(path, name)
+		}
+		if len(path) == 0 || path[0] != "credentials" {
+			continue
+		}
+		object, isObject := item.Val.(*ast.ObjectType)
+		switch {
+		case len(path) < 3 && isObject:
+			if err := findTokens(object.List, path, tokens); err != nil {
+				return err
+			}
+		case len(path) < 3:
+			return errors.New("a credentials block is not in the form of the CLI")
+		case len(path) == 3 && path[2] == "token":
+			literal, _ := item.Val.(*ast.LiteralType)
+			if literal == nil {
+				return errNoString
+			}
+			text, ok := textOf(literal.Token)
+			if !ok {
+				return errNoString
+			}
+			tokens[path[1]] = text
+		}
+	}
+	return nil
+}
+
+var errNoString = errors.New("the token in a credentials block is not a string")
+
+// textOf returns the text of a name or a string in quotes.
+func textOf(t token.Token) (string, bool) {
+	switch t.Type {
+	case token.IDENT:
+		return t.Text, true
+	case token.STRING:
+		text, err := strconv.Unquote(t.Text)
+		return text, err == nil
+	}
+	return "", false
 }
