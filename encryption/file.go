@@ -201,7 +201,8 @@ func identify(file []byte) (FileKind, *envelope, error) {
 	case header.Version == envelopeVersion:
 		return KindEncrypted, &header.envelope, nil
 	case header.Version != "":
-		return KindEncrypted, nil, fmt.Errorf("encryption_version %s is not known here; %q is", quoted(header.Version), envelopeVersion)
+		return KindEncrypted, nil, fmt.Errorf("encryption_version %s is not known here, only %q: the file is newer than this release of "+
+			"statecrypt, or damaged; install a newer release", quoted(header.Version), envelopeVersion)
 	case string(header.StateVersion) == "3" && isRecord(backend, modules):
 		return KindBackendRecord, nil, nil
 	case isNumber(header.StateVersion):
