@@ -28,8 +28,8 @@ var errNoSettings = errors.New("there are no settings: TF_ENCRYPTION or -config 
     method = method.aes_gcm.main
   }
 
-for a plan with plan { … }; TF_VAR_passphrase sets var.passphrase; plaintext is accepted only if the method or a fallback is
-"unencrypted"`)
+for plans with plan in place of state; TF_VAR_passphrase sets var.passphrase; plaintext is accepted only if the method or a
+fallback is "unencrypted"`)
 
 // settings are those of a file or a folder, with TF_ENCRYPTION merged over them.
 func (c *call) settings(from string) (*encryption.Encryption, error) {

@@ -82,6 +82,7 @@ func (p *mistakenPlace) more() []mistake {
 		{name: "key_file of nobody", provider: static(`key_file = "/no/such/key"`), body: read},
 		{name: "key_file is text", provider: static(`key_file = "` + p.dir + `/text"`), body: read},
 		{name: "passphrase with a Windows line end", provider: pbkdf2("this is not the passphrase\r\n"), body: derived},
+		{name: "openbao, for a file of pbkdf2", provider: settings("key_provider {\nopenbao {\nkey_name = \"k\"\ntoken = \"t\"\n}\n}"), body: derived},
 		{name: "passphrase in quotes", provider: pbkdf2(`"this is not the passphrase"`), body: derived},
 		{name: "passphrase with a space at its end", provider: pbkdf2("this is not the passphrase "), body: derived},
 		{name: "passphrase is the name of a file", provider: pbkdf2("/etc/keys/states.txt"), body: derived},

@@ -36,8 +36,7 @@ func keyAttrs() []attr.Attr {
 		{Name: "key_spec", Type: cty.String, Required: true, Harmless: keyHarmless, Doc: "The kind of data key for new files: `AES_256` " +
 			"or `AES_128`. A file that is read holds its own."},
 		{Name: "encryption_context", Type: cty.Map(cty.String), Harmless: keyHarmless, Doc: "The encryption context for new keys, which " +
-			"key policies can require. It is stored in the file in plaintext. A file that is read has its own. OpenTofu has it from 1.13 on, " +
-			"and 1.12 cannot read what is sealed with it."},
+			"key policies can require. It is stored in the file in plaintext. A file that is read has its own. OpenTofu has it from 1.13 on."},
 		{Name: "region", Type: cty.String, Required: true, Env: []string{"AWS_REGION", "AWS_DEFAULT_REGION"},
 			Harmless: awsauth.HarmlessRegion, HarmlessIf: awsauth.IsCommercial, Doc: "The region of the key, such as `eu-west-1`."},
 	}

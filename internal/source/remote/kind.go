@@ -50,7 +50,7 @@ func table() attr.Table {
 					"workspace."},
 			{Name: "outputs_only", Type: cty.Bool,
 				Doc: "Requests the outputs instead of the state, for a token that may read only outputs. They are plaintext, so `method` must " +
-					"allow `unencrypted`. If the service lists none, the state is read to tell why. Defaults to `false`."},
+					"allow `unencrypted`. Defaults to `false`."},
 		},
 	}
 }
