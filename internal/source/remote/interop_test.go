@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -33,6 +34,22 @@ func TestRealBackends(t *testing.T) {
 	}
 }
 
+// quotedNames writes a file with the token, whose names are in quotes. The CLIs find
+// it there, and so must we.
+func quotedNames(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "cli.tfrc")
+	text := "provider_installation {\n  dev_overrides {\n    \"a/b\" = \"/c\"\n  }\n  direct {}\n}\n\"credentials\" \"" + interopHost +
+		"\" {\n  \"token\" = \"" + tfetest.Token + "\"\n}\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if tokens, err := readTokens(path); err != nil || tokens[interopHost] != tfetest.Token {
+		t.Errorf("got %d tokens, %v", len(tokens), err)
+	}
+	return path
+}
+
 func testRealBackend(t *testing.T, cli clitest.CLI, backend string) {
 	at := "hostname = \"" + interopHost + "\"\norganization = \"acme\"\n"
 	block := map[string]string{
@@ -45,6 +62,9 @@ func testRealBackend(t *testing.T, cli clitest.CLI, backend string) {
 	s.Tokens[readToken] = tfetest.Read
 	internet := cloudtest.New(t, map[string]http.Handler{interopHost: s})
 	env := append(internet.Environ(nil), variable(interopHost)+"="+tfetest.Token)
+	if strings.HasSuffix(backend, "name") {
+		env = append(internet.Environ(nil), "TF_CLI_CONFIG_FILE="+quotedNames(t))
+	}
 
 	a, workspaces := network(interopHost), []string{"default"}
 	place := func(string) string { return "network" }
