@@ -1,6 +1,7 @@
 package encryption
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -134,7 +135,8 @@ func (e *Encryption) notConfigured(method string) string {
 		_, err := e.methods[entry.Address]() // it is the entry that is misspelt, and not its name here
 		return err.Error()
 	}
-	return outside.Line(method, maxName) + " is not configured" + syntax.Suggest(method, all)
+	return outside.Line(method, maxName) + " is not configured" +
+		cmp.Or(syntax.Suggest(method, all), syntax.Configured(method, addresses(e.config.Methods)))
 }
 
 // isPlaintext reports whether the method at address reads unencrypted data.

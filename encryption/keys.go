@@ -193,7 +193,8 @@ func (e *Encryption) keyProvider(address string) (keyProvider, error) {
 		if entry := e.config.KeyProviders[near]; entry != nil && e.keyKinds[entry.Kind].Build == nil {
 			return e.keyProviders[near]() // it is the entry that is misspelt, and not its name here
 		}
-		return keyProvider{}, fmt.Errorf("this key provider is not configured%s", syntax.Suggest(address, addresses(e.config.KeyProviders)))
+		return keyProvider{}, fmt.Errorf("this key provider is not configured%s",
+			syntax.Configured(address, addresses(e.config.KeyProviders)))
 	}
 	return build()
 }

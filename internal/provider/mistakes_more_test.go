@@ -55,7 +55,7 @@ func (p *mistakenPlace) more() []mistake {
 		{name: "text, a circle", provider: text(`key_provider "pbkdf2" "a" { chain = key_provider.pbkdf2.b }` + "\n" +
 			`key_provider "pbkdf2" "b" { chain = key_provider.pbkdf2.a }` + "\n" +
 			`method "aes_gcm" "m" { keys = key_provider.pbkdf2.a }` + "\n" + state), body: read},
-		{name: "text in the environment, syntax", cli: true, env: "TF_ENCRYPTION=state {", body: read},
+		{name: "text in the environment, syntax", env: "TF_ENCRYPTION=state {", body: read},
 		{name: "name of a file in the environment", env: "TF_ENCRYPTION=@keys.hcl", body: read},
 		{name: "text in the environment, in quotes", env: "TF_ENCRYPTION='" + state + "'", body: read},
 		{name: "text in the environment, of another project", provider: text(staticText), body: read,

@@ -73,7 +73,7 @@ func (s encryptionSettings) checkReferences(address string, table attr.Table, en
 		case setting.Err != nil:
 			s.failAt(s.places[address].AtName(a.Name), reason(setting.Err))
 		case !exists:
-			s.fail(s.places[address].AtName(a.Name), "%s is not configured%s", name, syntax.Suggest(name, sortedKeys(s.KeyProviders)))
+			s.fail(s.places[address].AtName(a.Name), "%s is not configured%s", name, syntax.Configured(name, sortedKeys(s.KeyProviders)))
 		}
 	}
 }

@@ -50,6 +50,22 @@ func Suggest(name string, candidates []string) string {
 	return fmt.Sprintf(". Did you mean %q?", nearest) // a candidate may come from a file
 }
 
+// Configured returns what to say after "… is not configured": [Suggest], or what there
+// is.
+func Configured(address string, addresses []string) string {
+	const most = 10
+	shown := addresses[:min(len(addresses), most)]
+	switch suggestion := Suggest(address, addresses); {
+	case suggestion != "":
+		return suggestion
+	case len(addresses) == 0:
+		return ", nor is any other"
+	case len(addresses) > most:
+		return "; there are: " + strings.Join(shown, ", ") + " and others"
+	}
+	return "; there are: " + strings.Join(shown, ", ")
+}
+
 // Nearest returns the candidate that name is probably a misspelling of, "" if none is
 // near.
 func Nearest(name string, candidates []string) string {
