@@ -185,13 +185,12 @@ func scope(where remote, path string) string {
 }
 
 func (a *access) check(where remote, allowPlainHTTP bool) error {
+	words := cmp.Or(source.CheckWord("username", a.username), source.CheckWord("password", a.password))
 	switch {
 	case a.password == "":
 		return nil
-	case source.CheckWord("username", a.username) != nil:
-		return source.CheckWord("username", a.username)
-	case source.CheckWord("password", a.password) != nil:
-		return source.CheckWord("password", a.password)
+	case words != nil:
+		return words
 	case strings.Contains(a.username, ":"):
 		return errors.New("a git username cannot hold a colon")
 	case where.protocol == "http" && !netfail.IsLoopback(where.url.Hostname()) && !allowPlainHTTP:

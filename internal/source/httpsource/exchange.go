@@ -99,7 +99,7 @@ func (x *exchange) refusal(code int) error {
 	case x.access.sends():
 		return web.Final("the server refused the credentials (%s)%s", web.Status(code), x.access.check)
 	case missed != "":
-		return web.Final("the server answered %s, and no credentials were sent to %s: %s", web.Status(code), origin, missed)
+		return web.Final("the server answered %s, and no credentials were sent to %s%s: %s", web.Status(code), origin, x.redirected(), missed)
 	default:
 		return web.Final("the server answered %s, and no credentials were sent to %s%s; add them to the provider block%s",
 			web.Status(code), origin, x.redirected(), syntax.Remedy("credentials.http", fmt.Sprintf("url = %q", origin+"/"),

@@ -26,11 +26,12 @@ func header(g source.Grant) (http.Header, error) {
 		username, password = own(g, "username"), own(g, "password")
 	}
 	basic := username != "" || password != ""
+	words := cmp.Or(source.CheckWord("bearer_token", token), source.CheckWord("username", username), source.CheckWord("password", password))
 	switch {
 	case token != "" && basic, taken && basic, token != "" && taken:
 		return nil, errors.New("only one of username with password, bearer_token and an Authorization header can be sent")
-	case checkWords(token, username, password) != nil:
-		return nil, checkWords(token, username, password)
+	case words != nil:
+		return nil, words
 	case token != "":
 		h.Set("Authorization", "Bearer "+token)
 	case basic:
@@ -38,10 +39,6 @@ func header(g source.Grant) (http.Header, error) {
 		r.SetBasicAuth(username, password)
 	}
 	return h, nil
-}
-
-func checkWords(token, username, password string) error {
-	return cmp.Or(source.CheckWord("bearer_token", token), source.CheckWord("username", username), source.CheckWord("password", password))
 }
 
 // own is what the block itself says.
