@@ -269,6 +269,27 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
+// A variable that the child does not get, and that its module declares, is named before
+// the child fails for want of it.
+func TestWithheldVariables(t *testing.T) {
+	t.Parallel()
+	for module, noted := range map[string]bool{
+		"variable \"key\" { type = string }\n": true, "variable key {\n}\n": true, "  variable  \"key\"{}": true,
+		"variable \"keys\" {}\n": false, "variable \"other\" {}\n": false, "# variable \"key\" {}\n": false, "": false,
+	} {
+		o, dir, out := scripted(t, newStore(t), "GET", "plan")
+		write(t, filepath.Join(dir, "more.tf"), module)
+		o.Withhold, o.Environ = []string{"TF_VAR_key", "TF_VAR_other"}, append(o.Environ, "TF_VAR_key="+canary)
+		if code, err := wrap.Run(t.Context(), o); code != 0 || err != nil {
+			t.Fatalf("%d, %v\n%s", code, err, out)
+		}
+		note := "TF_VAR_key is for the encryption settings, so the program does not get it"
+		if strings.Contains(out.String(), note) != noted || strings.Contains(out.String(), canary) {
+			t.Errorf("%q: got %s", module, out)
+		}
+	}
+}
+
 // Without an address for locks there, there is none here.
 func TestNoLocks(t *testing.T) {
 	t.Parallel()

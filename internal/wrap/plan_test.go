@@ -74,7 +74,7 @@ func TestSealedPlans(t *testing.T) {
 		made     string // the plan that is there afterwards
 		err, say string
 	}{
-		"made":                 {args: []string{"plan", "-out=p"}, made: "p", say: "encrypted; apply it with wrap"},
+		"made":                 {args: []string{"plan", "-out=p"}, made: "p", say: "encrypted; the command above does not apply it, wrap does"},
 		"made, after a flag":   {args: []string{"plan", "-refresh=false", "-out=p"}, made: "p"},
 		"made, twice":          {args: []string{"plan", "-out=q", "-out=p"}, made: "p"},
 		"made, not sealed":     {args: []string{"plan", "-out=p"}, plain: true, say: "the plan will not be encrypted"},

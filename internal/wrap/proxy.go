@@ -105,6 +105,9 @@ func (p *proxy) accept(ctx context.Context, a *answer) error {
 
 func (p *proxy) open(ctx context.Context, a *answer) error {
 	opened, err := p.state.DecryptInPlace(ctx, a.body)
+	if errors.Is(err, encryption.ErrPlaintext) {
+		return fmt.Errorf("%w; to encrypt it, run init with statecrypt wrap -encrypt-existing", err)
+	}
 	if err != nil {
 		return err
 	}

@@ -19,12 +19,15 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
@@ -91,6 +94,7 @@ func protect(ctx context.Context, o Options, call *invocation) (code int, err er
 	p := newProxy(o, upstream)
 	files := &handover{o: o, call: call}
 	before := lookAround(call.dir)
+	call.noteWithheld(o)
 	if err := makeReady(until, p, files); err != nil {
 		return 1, errors.Join(err, files.finish(ctx))
 	}
@@ -112,7 +116,7 @@ func makeReady(ctx context.Context, p *proxy, files *handover) error {
 	err := checkModule(call.dir)
 	switch {
 	case files.o.Leave && err == nil:
-		return errors.New("there is nowhere to go: the module still keeps its state here")
+		return errors.New("there is nowhere to go: the module still keeps its state here; write its new backend block first")
 	case files.o.Leave:
 		return writeRecord(ctx, call.data)
 	}
@@ -213,6 +217,27 @@ func (i *invocation) environ(o Options, more ...string) []string {
 			slices.Contains(o.Withhold, name) || begins("TF_VAR_") && slices.Contains(o.Withhold, "TF_VAR_")
 	})
 	return append(append(kept, "TF_DATA_DIR="+data), more...)
+}
+
+// noteWithheld names the variables that the child does not get and that its module
+// declares: the child will ask for them, or fail.
+func (i *invocation) noteWithheld(o Options) {
+	var module []byte
+	for _, pattern := range []string{"*.tf", "*.tofu"} {
+		files, _ := filepath.Glob(filepath.Join(i.dir, pattern))
+		for _, file := range files {
+			text, _ := keyfile.Read(file) // the child says what is wrong with it
+			module = append(append(module, text...), '\n')
+		}
+	}
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(o.Withhold))) {
+		variable, _ := strings.CutPrefix(name, "TF_VAR_")
+		declared := regexp.MustCompile(`(?m)^\s*variable\s+"?` + regexp.QuoteMeta(variable) + `"?\s*\{`)
+		if value, _ := world.Lookup(o.Environ)(name); value != "" && declared.Match(module) {
+			say(o.Stderr, fmt.Sprintf("%s is for the encryption settings, so the program does not get it. The module has a variable of the "+
+				"same name: give one of the two another name", name))
+		}
+	}
 }
 
 // say writes a line for the user.
