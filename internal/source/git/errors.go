@@ -76,6 +76,7 @@ var advice = []struct {
 			"set repository to the final address")},
 	{words(`dubious ownership`), say("the repository belongs to another user; see safe.directory in git-config(1)")},
 	{words(`repository '.*' not found`, `[Rr]epository not found`, `does not appear to be a git repository`, `could not be found`,
+		`invalid gitfile format`,
 		`returned error: 404`), notFoundAdvice},
 	{words(`(?i)certificate|SSL`),
 		say("the server's certificate was not accepted; for a private authority, set ca_file in the provider's credentials block")},
@@ -141,6 +142,9 @@ func (d *repository) uncovered() string {
 }
 
 func notFoundAdvice(d *repository, _ ref) string {
+	if folder := d.remote.folder(); folder != "" {
+		return whyNoRepository(folder)
+	}
 	if d.access.sent() {
 		return "there is no such repository, or these credentials have no access to it"
 	}

@@ -250,9 +250,13 @@ func (d *repository) list(ctx context.Context, said string) (*tree, error) {
 		why = "ignored the filter"
 	}
 	if d.complete = why != ""; d.complete {
+		who := "Whoever runs the server can change that there: git -C REPOSITORY"
+		if folder := d.remote.folder(); folder != "" {
+			who = "To change that: git -C " + shown(folder)
+		}
 		t.warnings = []source.Warning{{Title: "Slow source",
-			Text: fmt.Sprintf("The server of the git repository %s %s, so the whole snapshot was downloaded. "+
-				"Whoever runs the server can change that there: git -C REPOSITORY config %s true", d.remote, why, setting)}}
+			Text: fmt.Sprintf("The server of the git repository %s %s, so the whole snapshot was downloaded. %s config %s true", d.remote, why,
+				who, setting)}}
 	}
 	out, err := d.output(ctx, 1<<10, "rev-parse", "--verify", "-q", wantedRef+"^{commit}")
 	if ctx.Err() != nil {

@@ -1,0 +1,36 @@
+package git
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// folder is the path of a repository on this machine, "" for one elsewhere.
+func (r remote) folder() string {
+	if r.protocol != "file" {
+		return ""
+	}
+	path := strings.TrimPrefix(r.address, "file://")
+	if len(path) > 2 && path[0] == '/' && path[2] == ':' { // of Windows
+		path = path[1:]
+	}
+	return filepath.FromSlash(path)
+}
+
+// whyNoRepository says what is at a local path that git does not take for a repository.
+func whyNoRepository(path string) string {
+	switch info, err := os.Stat(path); {
+	case err != nil:
+		return "there is no such folder on this machine"
+	case !info.IsDir():
+		return "this is a file, and the folder of a repository is required; the file in it belongs in path"
+	}
+	for at := filepath.Dir(path); filepath.Dir(at) != at; at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, ".git")); err == nil {
+			return fmt.Sprintf("this is a folder inside the repository %s; set repository to that, and put the rest before path", shown(at))
+		}
+	}
+	return "this folder is no git repository: it holds no .git, and is not a bare one"
+}
