@@ -163,7 +163,7 @@ func isForAnother(err error) bool {
 // describeAll is the text for attempts that all failed with isForAnother.
 func describeAll(attempts []Attempt) string {
 	if errors.Is(attempts[len(attempts)-1].Err, ErrNoKey) {
-		return "no method in effect has the key for this file:"
+		return "no selected method has the key for this file:"
 	}
 	return "the file was decrypted, and what is inside is not what was expected:"
 }

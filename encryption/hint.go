@@ -30,7 +30,7 @@ func (t Target) withHints(err error, c candidate, env *envelope) error {
 	if env == nil || len(env.Meta) == 0 || e.belongs(env) {
 		return err
 	}
-	return fmt.Errorf("%w; the settings have none of the key providers that the file was sealed with%s", err, env.describeKeys())
+	return fmt.Errorf("%w; the settings have none of the key providers that the file was encrypted with%s", err, env.describeKeys())
 }
 
 // belongs reports whether a configured key provider may have stored something in the

@@ -18,7 +18,7 @@ func TestHints(t *testing.T) {
 	}
 	const right, short = `passphrase = "correct horse battery"`, "\niterations = 200000"
 	file := seal(t, settings("pbkdf2", "main", right+short), `{"version":4,"serial":1,"lineage":"l"}`)
-	const ends, sealedWith = "passphrase of key_provider.pbkdf2.", `sealed with (its metadata names "key_provider.pbkdf2.main")`
+	const ends, sealedWith = "passphrase of key_provider.pbkdf2.", `encrypted with (its metadata names "key_provider.pbkdf2.main")`
 	for name, c := range map[string]struct {
 		settings string
 		want     []string // and no other of these

@@ -80,7 +80,7 @@ func (e *Encryption) seal(ctx context.Context, address string, dst, plain []byte
 	keys := &newKeys{encryption: e, made: map[string][]byte{}, meta: map[string][]byte{}}
 	sealed, err := appendSealed(ctx, encrypter, keys, env, dst, plain)
 	if err != nil {
-		return nil, failure(ctx, []Attempt{{address, err}}, "the data could not be sealed:")
+		return nil, failure(ctx, []Attempt{{address, err}}, "the data could not be encrypted:")
 	}
 	return sealed, nil
 }
@@ -89,7 +89,7 @@ func (e *Encryption) encrypter(address string) (method, Encrypter, error) {
 	m, err := e.methods[address]()
 	encrypter, ok := m.Method.(Encrypter)
 	if err == nil && !ok {
-		err = &attr.Error{Address: address, Err: errors.New("this method can open files, but not seal them")}
+		err = &attr.Error{Address: address, Err: errors.New("this method can open files, but not encrypt them")}
 	}
 	return m, encrypter, err
 }
@@ -155,7 +155,7 @@ func (env *envelope) label(state []byte) error {
 		Lineage *string `json:"lineage"`
 	}{&env.Serial, &env.Lineage})
 	if err != nil {
-		return fmt.Errorf("the state cannot be sealed: %w", describeJSON(err))
+		return fmt.Errorf("the state cannot be encrypted: %w", describeJSON(err))
 	}
 	return nil
 }

@@ -136,7 +136,7 @@ func TestThen(t *testing.T) {
 			ok: true},
 
 		"inner key": {file: boxed, methods: []string{"method.box.other"}, noKey: true, step: encryption.StepDecrypt,
-			want: "no method in effect has the key for this file:\n  - method.box.other: then method.aes_gcm.b: no key for this file: " +
+			want: "no selected method has the key for this file:\n  - method.box.other: then method.aes_gcm.b: no key for this file: " +
 				"authentication failed"},
 		"inner key, third layer": {file: "BOX 3\nBOX 1\n" + string(seal(t, keys+`state { method = method.aes_gcm.b }`, state)),
 			methods: []string{"method.box.three"},

@@ -190,7 +190,7 @@ func newAWS(t *testing.T) *keyService {
 		kind: "aws_kms", named: `kms_key_id = "alias/`, settings: settings("eu-west-1"),
 		hosts: []string{"kms.eu-west-1.amazonaws.com"},
 		noKey: map[string][]string{
-			"other": {"the file was sealed with another key (IncorrectKeyException)"}, "denied": {"access is denied", "(AccessDeniedException)"},
+			"other": {"the file was encrypted with another key (IncorrectKeyException)"}, "denied": {"access is denied", "(AccessDeniedException)"},
 			"disabled": {"the key is disabled"}, "pending": {"waits for its deletion"}, "gone": {"there is no such key"},
 		},
 		final: map[string]finalError{

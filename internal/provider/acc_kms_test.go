@@ -169,7 +169,7 @@ func TestAccKMSFallback(t *testing.T) {
 			// And when none has it, one error lists all of them, in order.
 			p = k.project(t, settings(all), reads("s", "file {\npath = \"state1\"\n}", fmt.Sprintf("method = \"method.aes_gcm.%s\"", names[0]),
 				strings.Join(fallbacks[1:], "\n")))
-			words := []string{"Cannot get the key of the state", "Step: getting the key", "no method in effect has the key for this file"}
+			words := []string{"Cannot get the key of the state", "Step: getting the key", "no selected method has the key for this file"}
 			for _, name := range names {
 				words = append(append(words, fmt.Sprintf("- method.aes_gcm.%s: key_provider.%s.%[1]s:", name, kind)), k.noKey[name]...)
 			}

@@ -334,7 +334,7 @@ func TestAccAliasesShareNothing(t *testing.T) {
 	out, err := p.run("plan", "-parallelism=50")
 	if err == nil || strings.Count(out, "data.statecrypt_remote_state.bert[") < 20 ||
 		strings.Contains(out, "with data.statecrypt_remote_state.anna[") ||
-		!says("no method in effect has the key for this file").MatchString(out) {
+		!says("no selected method has the key for this file").MatchString(out) {
 		t.Errorf("want an error for each of bert's, and none of anna's: %v\n%s", err, out)
 	}
 }

@@ -163,7 +163,7 @@ func TestArgumentMistakes(t *testing.T) {
 		"old copy":             {"", []string{in("sealed"), "minimum_serial = 8"}, []string{"has the serial 7, and minimum_serial says 8"}},
 		"fraction of a serial": {"", []string{in("sealed"), "minimum_serial = 6.5"}, []string{"whole number"}},
 		"not decrypted": {"", []string{in("foreign"), defaultsIfMissing},
-			[]string{"Step: decrypting the file", "no method in effect has the key"}},
+			[]string{"Step: decrypting the file", "no selected method has the key"}},
 		"plaintext is not missing": {"", []string{in("plain"), defaultsIfMissing},
 			[]string{"Step: recognizing the file", "the file is a plaintext state"}},
 		"garbage is not missing":   {"", []string{in("broken"), defaultsIfMissing}, []string{"Step: recognizing the file"}},

@@ -118,9 +118,9 @@ func TestAttacks(t *testing.T) {
 		"untouched, fixed": {fixed, fixedMine, "mine", ""},
 
 		"metadata of another file": {derived, with(mine, func(e *attackEnvelope) { e.Meta = parts(foreign).Meta }), "",
-			"no method in effect has the key"},
+			"no selected method has the key"},
 		"encrypted data of another file": {derived, with(mine, func(e *attackEnvelope) { e.Data = parts(foreign).Data }), "",
-			"no method in effect has the key"},
+			"no selected method has the key"},
 		"no metadata":       {derived, with(mine, func(e *attackEnvelope) { e.Meta = nil }), "", "stores nothing"},
 		"empty metadata":    {derived, with(mine, func(e *attackEnvelope) { e.Meta = map[string]any{} }), "", "stores nothing"},
 		"metadata is null":  {derived, with(mine, func(e *attackEnvelope) { e.Meta[name] = nil }), "", "stores nothing"},
@@ -131,7 +131,7 @@ func TestAttacks(t *testing.T) {
 			"mine", ""},
 		"metadata twice, the other in place": {derived, with(mine,
 			func(e *attackEnvelope) { e.Meta["other"], e.Meta[name] = e.Meta[name], parts(foreign).Meta[name] }), "",
-			"no method in effect has the key"},
+			"no selected method has the key"},
 		"metadata twice, neither in place": {derived, with(mine, func(e *attackEnvelope) {
 			e.Meta = map[string]any{"a": e.Meta[name],
 				"b": parts(foreign).Meta[name]}
@@ -140,11 +140,11 @@ func TestAttacks(t *testing.T) {
 			e.Meta[name] = []byte(`{"salt":"AAAA","iterations":2000000000,"hash_function":"sha512","key_length":32}`)
 		}), "", "max_iterations"},
 		"no encrypted data": {derived, with(mine, func(e *attackEnvelope) { e.Data = nil }), "",
-			"no method in effect has the key"},
+			"no selected method has the key"},
 		"no version": {derived, with(mine, func(e *attackEnvelope) { e.Version = nil }), "",
 			"neither an encrypted state nor a plaintext one"},
 		"metadata as a member, twice":           {derived, before(mine, member(foreign, "meta")), "mine", ""},
-		"metadata as a member, twice, reversed": {derived, after(mine, member(foreign, "meta")), "", "no method in effect has the key"},
+		"metadata as a member, twice, reversed": {derived, after(mine, member(foreign, "meta")), "", "no selected method has the key"},
 
 		"data twice":           {fixed, before(fixedMine, member(fixedForeign, "encrypted_data")), "mine", ""},
 		"data twice, reversed": {fixed, after(fixedMine, member(fixedForeign, "encrypted_data")), "", "somebody changed the file"},
@@ -174,7 +174,7 @@ func TestAttacks(t *testing.T) {
 
 		"plaintext": {fixed, plain, "", "plaintext is read only if"},
 		"plaintext that looks sealed": {fixed, after(plain, `"meta":{},"encrypted_data":"","encryption_version":"v0"`), "",
-			"no method in effect has the key"},
+			"no selected method has the key"},
 		"plaintext of version 1":        {fixed, vector("plain_v1"), "", "plaintext is read only if"},
 		"plaintext of version 2":        {fixed, `{"version":2,"serial":7,"lineage":"l-1","modules":[]}`, "", "plaintext is read only if"},
 		"plaintext of version 3":        {fixed, vector("plain_v3"), "", "plaintext is read only if"},

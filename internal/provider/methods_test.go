@@ -76,7 +76,7 @@ func TestFileMethodErrors(t *testing.T) {
 		want             []string
 	}{
 		"wrong passphrase": {"tbg_aes", tbgBlock("canary", ""),
-			[]string{"Step: decrypting the file", "no method in effect has the key for this file",
+			[]string{"Step: decrypting the file", "no selected method has the key for this file",
 				"the passphrase is another one"}},
 		"plaintext": {"tbg_plain", tbgBlock("canary", ""), []string{"Step: recognizing the file", "the file is a plaintext state"}},
 		"an envelope inside": {"tbg_aes_over_tofu_encryption", tbgBlock("throwaway aes passphrase", ""),

@@ -127,7 +127,7 @@ func TestProgramFails(t *testing.T) {
 		words  []string
 	}{
 		"failure": {header + "echo 'the vault is \033[31mclosed' >&2\nexit 3",
-			[]string{"Step: getting the key", "no method in effect has the key", "key_provider.external.e", "exit status 3", `the vault is \u001b[31mclosed`}},
+			[]string{"Step: getting the key", "no selected method has the key", "key_provider.external.e", "exit status 3", `the vault is \u001b[31mclosed`}},
 		"other header": {`echo '{"magic":"OpenTofu-External-Encryption-Method","version":1}'`,
 			[]string{"Step: getting the key", "not a matter of the wrong key", "its first line must be"}},
 		"no answer":    {header + "echo '{\"keys\":{}}'", []string{"Step: getting the key", "no decryption_key"}},
@@ -239,7 +239,7 @@ func TestXor(t *testing.T) {
 	read := reads("s", file) + output("serial", "data.statecrypt_remote_state.s.serial")
 	evaluate(t, textProvider(text), read).wantOutputs(serial)
 	evaluate(t, blocks("key_provider.static.b"), read).wantOutputs(serial)
-	evaluate(t, textProvider(staticText), read).wantError("no method in effect has the key for this file") // half of it
+	evaluate(t, textProvider(staticText), read).wantError("no selected method has the key for this file") // half of it
 	evaluate(t, blocks("key_provider.static.a"), read).wantError("a and b are the same key provider")
 	evaluate(t, blocks("key_provider.xor.x"), read).wantError("in a circle")
 }

@@ -172,16 +172,16 @@ func TestAccVectors(t *testing.T) {
 func TestVectorErrors(t *testing.T) {
 	t.Parallel()
 	for name, words := range map[string][]string{
-		"err_wrong_passphrase": {"Cannot decrypt the state", "Step: decrypting the file", "no method in effect has the key for this file",
+		"err_wrong_passphrase": {"Cannot decrypt the state", "Step: decrypting the file", "no selected method has the key for this file",
 			"method.aes_gcm.m", "Check the passphrase or key"},
-		"err_wrong_aad": {"Step: decrypting the file", "no method in effect has the key for this file",
-			"the key or the aad is another one"},
-		"err_bitflip":                 {"Step: decrypting the file", "no method in effect has the key for this file", "or the file was changed"},
+		"err_wrong_aad": {"Step: decrypting the file", "no selected method has the key for this file",
+			"the key, or the argument aad, is another one"},
+		"err_bitflip":                 {"Step: decrypting the file", "no selected method has the key for this file", "or the file was changed"},
 		"err_empty_data":              {"Step: decrypting the file", "the encrypted data is 0 bytes long", "the file may be cut off"},
 		"err_truncated":               {"Step: decrypting the file", "the encrypted data is 5 bytes long", "the file may be cut off"},
 		"err_bad_base64":              {"Step: recognizing the file", "the encrypted file is damaged: a value is not base64"},
 		"err_version":                 {"Step: recognizing the file", "encryption_version", "is not known here"},
-		"err_meta_missing":            {"Step: getting the key", "no method in effect has the key for this file"},
+		"err_meta_missing":            {"Step: getting the key", "no selected method has the key for this file"},
 		"err_meta_not_json":           {"Step:", "this is not a matter of the wrong key"},
 		"err_meta_bad_hash":           {"Step:", "this is not a matter of the wrong key", "hash"},
 		"err_meta_bad_key_length":     {"Step:", "this is not a matter of the wrong key"},

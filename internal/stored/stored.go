@@ -19,7 +19,7 @@ const AgeKey = "statecrypt_age_key"
 func Decode(document json.RawMessage, kind string, into any) error {
 	if document == nil {
 		return fmt.Errorf("%w: the file stores nothing of this key provider; "+
-			"if it was sealed under another name, set encrypted_metadata_alias", encryption.ErrNoKey)
+			"if it was encrypted under another name, set encrypted_metadata_alias", encryption.ErrNoKey)
 	}
 	if json.Unmarshal(document, into) != nil {
 		return fmt.Errorf("%w: the metadata in it is not that of %s", encryption.ErrDamaged, kind)

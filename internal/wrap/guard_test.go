@@ -389,7 +389,7 @@ func TestRehearsal(t *testing.T) {
 		`method "age" "mine" { identities = ["` + mine.String() + "\"] }\n" +
 		"state {\nmethod = method.age.theirs\nfallback { method = method.age.mine }\n}"
 	for name, c := range map[string]struct{ text, command, err string }{
-		"for others":            {text: theirs, command: "apply", err: "does not open what it has sealed, and method.age.mine does"},
+		"for others":            {text: theirs, command: "apply", err: "does not open what it has encrypted, and method.age.mine does"},
 		"not encrypted":         {text: readOnly, command: "apply", err: "the first method does not encrypt"},
 		"not encrypted, reader": {text: readOnly, command: "plan"},
 		"wrong key": {

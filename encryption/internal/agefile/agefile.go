@@ -32,7 +32,7 @@ func Attrs(recipients string) []attr.Attr {
 		{
 			Name: "identities", Type: cty.List(cty.String), Sensitive: true, Local: true,
 			Doc: "What opens the files, each as in a file for `age --identity`: `AGE-SECRET-KEY-…`, an SSH private key (Ed25519 or RSA), or " +
-				"an age file of such lines, sealed with `identity_passphrase`.",
+				"an age file of such lines, encrypted with `identity_passphrase`.",
 		},
 		{Name: "identity_files", Type: cty.List(cty.String), Secret: true, Local: true, Doc: "Paths of files with the " +
 			"same content, such as `~/.ssh/id_ed25519`. They are read when a file is opened."},

@@ -38,7 +38,7 @@ func Block() encryption.Block[encryption.KeyProvider] {
 			Name: "age",
 			Doc: "Keys that [age](https://age-encryption.org) seals for several recipients. OpenTofu writes them with the program " +
 				"`statecrypt key-provider age`.",
-			Attrs: agefile.Attrs("Only `statecrypt encrypt` and programs that use the Go library need it; a key that is sealed for nobody " +
+			Attrs: agefile.Attrs("Only `statecrypt encrypt` and programs that use the Go library need it; a key that is encrypted for nobody " +
 				"is an error there."),
 		},
 		Build:    build,
@@ -111,7 +111,7 @@ func (p *provider) NewKey(context.Context, encryption.Keys) ([]byte, json.RawMes
 		return nil, nil, err
 	}
 	if n := len(m.ExternalData.Sealed); n > maxSealed {
-		return nil, nil, fmt.Errorf("the key sealed for %d recipients has %d bytes; at most %d are allowed", len(p.recipients), n, maxSealed)
+		return nil, nil, fmt.Errorf("the key, encrypted for %d recipients, has %d bytes; at most %d are allowed", len(p.recipients), n, maxSealed)
 	}
 	document, err := json.Marshal(m)
 	return key, document, err

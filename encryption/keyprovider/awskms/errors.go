@@ -42,9 +42,9 @@ func (p *provider) reason(operation, code string) (text string, noKey bool) {
 	case "KMSInvalidStateException":
 		return "the key cannot be used in its state, such as one that waits for its deletion", true
 	case "InvalidCiphertextException":
-		return "the file was not sealed with this key and encryption context, or its metadata is damaged", true
+		return "the file was not encrypted with this key and encryption context, or its metadata is damaged", true
 	case "IncorrectKeyException":
-		return "the file was sealed with another key", true
+		return "the file was encrypted with another key", true
 	case "InvalidKeyUsageException":
 		return "the key is not one to encrypt and decrypt with, or not a symmetric one; check kms_key_id", false
 	case "ValidationException", "InvalidArnException":

@@ -29,7 +29,7 @@ func TestAnswers(t *testing.T) {
 		{"NotFoundException", 400, 1, true, "no such key"},
 		{"DisabledException", 400, 1, true, "disabled"},
 		{"KMSInvalidStateException", 400, 1, true, "state"},
-		{"InvalidCiphertextException", 400, 1, true, "not sealed with this key"},
+		{"InvalidCiphertextException", 400, 1, true, "not encrypted with this key"},
 		{"IncorrectKeyException", 400, 1, true, "another key"},
 		{"InvalidKeyUsageException", 400, 1, false, "symmetric"},
 		{"ValidationException", 400, 1, false, "kms_key_id"},

@@ -104,7 +104,7 @@ func faultHarness(t *testing.T) kindtest.Faults {
 			"denied":      "the credentials need kms:Decrypt on this key",
 			"disabled":    "the key is disabled (DisabledException)",
 			"not found":   "there is no such key; check kms_key_id",
-			"another key": "the file was sealed with another key (IncorrectKeyException)",
+			"another key": "the file was encrypted with another key (IncorrectKeyException)",
 
 			"redirect loop":              "the request failed",
 			"redirect to another origin": "the request failed",

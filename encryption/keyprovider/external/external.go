@@ -104,7 +104,7 @@ func (p *provider) Key(ctx context.Context, _ encryption.Keys, stored json.RawMe
 		return nil, err
 	case len(out.Keys.DecryptionKey) == 0 && m.ExternalData == nil:
 		return nil, fmt.Errorf("%w: the file stores nothing for the program, and it gives no decryption_key "+
-			"without that; if the file was sealed under another name, set "+
+			"without that; if the file was encrypted under another name, set "+
 			"encrypted_metadata_alias", encryption.ErrNoKey)
 	case len(out.Keys.DecryptionKey) == 0:
 		return nil, fmt.Errorf("%w: the program gives no decryption_key for what the file stores", encryption.ErrNoKey)

@@ -65,7 +65,7 @@ func table() attr.Table {
 		}, googleauth.Attrs("GOOGLE_CREDENTIALS", "GOOGLE_APPLICATION_CREDENTIALS"), []attr.Attr{
 			{Name: "additional_authenticated_data", Type: cty.String, Harmless: keyHarmless, Doc: "Data that the key is bound to, in " +
 				"standard base64, of at most 64 KiB. It is not stored in the file: reading needs the same value as " +
-				"sealing. OpenTofu has it from 1.13 on."},
+				"encrypting. OpenTofu has it from 1.13 on."},
 		}),
 	}
 }

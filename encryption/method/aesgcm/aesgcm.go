@@ -26,7 +26,7 @@ func Block() encryption.Block[encryption.Method] {
 				{Name: "keys", Type: cty.String, Required: true, Reference: true, Doc: "The address of the key " +
 					"provider, such as `key_provider.pbkdf2.main`."},
 				{Name: "aad", Type: cty.List(cty.Number), Doc: "Additional authenticated data, as a list of bytes " +
-					"(0 to 255). It must be what the file was sealed with. Defaults to none."},
+					"(0 to 255). It must be what the file was encrypted with. Defaults to none."},
 			},
 		},
 		Build: build,
@@ -58,7 +58,7 @@ func (m *method) Decrypt(ctx context.Context, keys encryption.Keys, data []byte)
 	nonce, sealed := data[:gcm.NonceSize()], data[gcm.NonceSize():]
 	plain, err := gcm.Open(sealed[:0], nonce, sealed, m.aad)
 	if err != nil {
-		return nil, fmt.Errorf("%w: authentication failed: the key or the aad is another one, or the file was changed", encryption.ErrNoKey)
+		return nil, fmt.Errorf("%w: authentication failed: the key, or the argument aad, is another one, or the file was changed", encryption.ErrNoKey)
 	}
 	return plain, nil
 }

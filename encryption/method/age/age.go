@@ -79,7 +79,7 @@ func (m *method) Encrypt(_ context.Context, _ encryption.Keys, plain []byte) ([]
 	}
 	recipient, err := age.NewScryptRecipient(m.passphrase)
 	if err != nil {
-		return nil, errors.New("recipients or a passphrase are required to seal files")
+		return nil, errors.New("recipients or a passphrase are required to encrypt files")
 	}
 	return agefile.Seal(plain, recipient)
 }
