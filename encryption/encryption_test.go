@@ -139,7 +139,8 @@ func TestFallback(t *testing.T) {
 		"unencrypted is passed over": {[]string{"unencrypted", "method.unencrypted.u", "method.aes_gcm.b"}, "method.aes_gcm.b", true},
 		"wrong key":                  {[]string{"method.aes_gcm.a"}, "method.aes_gcm.a: no key for this file", false},
 		"every attempt is named": {[]string{"method.aes_gcm.a", "method.aes_gcm.a"},
-			"a: no key for this file: authentication failed: the key, or the argument aad, is another one, or the file was changed\n  - method.aes_gcm.a",
+			"a: no key for this file: authentication failed: the key, or the argument aad, is another one, or the file was changed" +
+				"\n  - method.aes_gcm.a",
 			false},
 		"undeclared fallback": {[]string{"method.aes_gcm.b", "method.aes_gcm.c"},
 			`method.aes_gcm.c is not configured. Did you mean "method.aes_gcm.a"?`, false},

@@ -134,7 +134,8 @@ func TestModule(t *testing.T) {
 		"variables":      {environ: []string{"TF_VAR_pass=" + canaryKey + "01"}},
 		"no variables":   {want: "var.pass"},
 		"TF_ENCRYPTION":  {environ: []string{"TF_ENCRYPTION=" + oldText}},
-		"another method": {environ: []string{"TF_VAR_pass=" + canaryKey + "01", "TF_ENCRYPTION=" + onlyNew}, want: "the method was chosen by TF_ENCRYPTION"},
+		"another method": {environ: []string{"TF_VAR_pass=" + canaryKey + "01", "TF_ENCRYPTION=" + onlyNew},
+			want: "the method was chosen by TF_ENCRYPTION"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

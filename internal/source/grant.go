@@ -131,8 +131,12 @@ func (c Credentials) Uncovered(target *url.URL) string {
 			near[what] = append(near[what], outside.Line(base.String(), maxPlace))
 		}
 	}
+	const most = 3
 	for _, what := range []string{otherPath, otherPort, otherScheme, otherHost} {
 		if bases := near[what]; len(bases) > 0 {
+			if len(bases) > most {
+				bases = append(bases[:most], "others")
+			}
 			address := &url.URL{Scheme: target.Scheme, Host: target.Host, Path: target.Path}
 			return fmt.Sprintf("no %s block of credentials covers %s; yours covers %s (the %s differs); if it is meant for this "+
 				"address too, correct one of the two, otherwise add a block", c.Table.Name, outside.Line(address.String(), maxPlace),
@@ -358,8 +362,11 @@ func (c Credentials) called(choice, name string) (*attr.Entry, error) {
 	switch {
 	case chosen != nil, name == "" && len(others) == 0:
 		return chosen, nil
+	case name != "" && len(others) > 0:
+		return nil, fmt.Errorf("no %s block of credentials, in the provider block, has the name %q; there are: %s", c.Table.Name, name,
+			strings.Join(others, ", "))
 	case name != "":
-		return nil, fmt.Errorf("no %s block of credentials, in the provider block, has the name %q", c.Table.Name, name)
+		return nil, fmt.Errorf("no %s block of credentials, in the provider block, has the name %q; there is none", c.Table.Name, name)
 	}
 	return nil, fmt.Errorf("every %s block of credentials has a name; set %s to one of %s", c.Table.Name, choice, strings.Join(others, ", "))
 }

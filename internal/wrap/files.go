@@ -216,7 +216,8 @@ func (h *handover) finish(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the plan was not saved: %w", keyfile.Reason(err))
 	}
-	say(h.o.Stderr, fmt.Sprintf("the plan is in %s, encrypted; the command above does not apply it, wrap does, with apply and this name", h.plan))
+	say(h.o.Stderr, fmt.Sprintf("the plan is in %s, encrypted; "+
+		"the command above does not apply it, wrap does, with apply and this name", h.plan))
 	return nil
 }
 

@@ -188,7 +188,8 @@ func TestRefused(t *testing.T) {
 		},
 
 		"help, false":            {args: []string{"apply", "-help=false", "l.tfplan"}, err: `the flag "-help=…" of apply is refused`},
-		"leave, nowhere to go":   {args: []string{"init", "-migrate-state"}, leave: true, err: "there is nowhere to go: the module still keeps its state here; write its new backend block first"},
+		"leave, nowhere to go":   {args: []string{"init", "-migrate-state"}, leave: true,
+			err: "there is nowhere to go: the module still keeps its state here; write its new backend block first"},
 		"leave, another command": {args: []string{"apply"}, leave: true, err: "are for init only"},
 		"leave, no migration":    {args: []string{"init"}, leave: true, err: "-leave is for init -migrate-state only"},
 		"leave, and move in": {

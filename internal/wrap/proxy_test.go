@@ -154,7 +154,8 @@ func TestAnswers(t *testing.T) {
 			method: "GET", path: "/state", settings: migrating, answer: status(200, state), status: 200, want: state,
 			says: "is not encrypted; the next one that is written will be",
 		},
-		"plaintext": {method: "GET", path: "/state", answer: status(200, state), status: 422, says: "run init with statecrypt wrap -encrypt-existing"},
+		"plaintext": {method: "GET", path: "/state", answer: status(200, state), status: 422,
+			says: "run init with statecrypt wrap -encrypt-existing"},
 		"plaintext, a page": {
 			method: "GET", path: "/state", settings: migrating, answer: status(200, "<html>"+canary), status: 422,
 			says: "the state in the backend: ",

@@ -28,6 +28,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
@@ -222,18 +223,18 @@ func (i *invocation) environ(o Options, more ...string) []string {
 // noteWithheld names the variables that the child does not get and that its module
 // declares: the child will ask for them, or fail.
 func (i *invocation) noteWithheld(o Options) {
-	var module []byte
+	module := ""
 	for _, pattern := range []string{"*.tf", "*.tofu"} {
 		files, _ := filepath.Glob(filepath.Join(i.dir, pattern))
 		for _, file := range files {
 			text, _ := keyfile.Read(file) // the child says what is wrong with it
-			module = append(append(module, text...), '\n')
+			module += string(text) + "\n"
 		}
 	}
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(o.Withhold))) {
 		variable, _ := strings.CutPrefix(name, "TF_VAR_")
-		declared := regexp.MustCompile(`(?m)^\s*variable\s+"?` + regexp.QuoteMeta(variable) + `"?\s*\{`)
-		if value, _ := world.Lookup(o.Environ)(name); value != "" && declared.Match(module) {
+		declared := lazyregexp.New(`(?m)^\s*variable\s+"?` + regexp.QuoteMeta(variable) + `"?\s*\{`)
+		if value, _ := world.Lookup(o.Environ)(name); value != "" && declared.MatchString(module) {
 			say(o.Stderr, fmt.Sprintf("%s is for the encryption settings, so the program does not get it. The module has a variable of the "+
 				"same name: give one of the two another name", name))
 		}

@@ -58,7 +58,8 @@ func (m *method) Decrypt(ctx context.Context, keys encryption.Keys, data []byte)
 	nonce, sealed := data[:gcm.NonceSize()], data[gcm.NonceSize():]
 	plain, err := gcm.Open(sealed[:0], nonce, sealed, m.aad)
 	if err != nil {
-		return nil, fmt.Errorf("%w: authentication failed: the key, or the argument aad, is another one, or the file was changed", encryption.ErrNoKey)
+		return nil, fmt.Errorf("%w: authentication failed: the key, or the argument aad, is another one, or the file was changed",
+			encryption.ErrNoKey)
 	}
 	return plain, nil
 }

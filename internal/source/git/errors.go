@@ -124,12 +124,12 @@ func deniedAdvice(d *repository, _ ref) string {
 	if d.access.username != "" {
 		return "the server wants a password: the user name is set, and password is not"
 	}
+	block := syntax.Remedy("credentials.git", fmt.Sprintf("url = %q", source.Origin(d.remote.url)+"/"), "username = var.git_username",
+		"password = var.git_password")
 	if missed := d.uncovered(); missed != "" {
-		return "the server wants credentials: " + missed
+		return "the server wants credentials: " + missed + block
 	}
-	return "the server wants credentials and there are none; set up a credential helper of git, or add them to the provider block" +
-		syntax.Remedy("credentials.git", fmt.Sprintf("url = %q", source.Origin(d.remote.url)+"/"), "username = var.git_username",
-			"password = var.git_password")
+	return "the server wants credentials and there are none; set up a credential helper of git, or add them to the provider block" + block
 }
 
 // uncovered names the blocks of credentials that do not apply, for protocols that they

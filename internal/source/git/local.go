@@ -1,10 +1,14 @@
 package git
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
 )
 
 // folder is the path of a repository on this machine, "" for one elsewhere.
@@ -22,8 +26,10 @@ func (r remote) folder() string {
 // whyNoRepository says what is at a local path that git does not take for a repository.
 func whyNoRepository(path string) string {
 	switch info, err := os.Stat(path); {
-	case err != nil:
+	case errors.Is(err, fs.ErrNotExist):
 		return "there is no such folder on this machine"
+	case err != nil:
+		return "the folder cannot be read: " + keyfile.Reason(err).Error()
 	case !info.IsDir():
 		return "this is a file, and the folder of a repository is required; the file in it belongs in path"
 	}

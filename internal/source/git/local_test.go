@@ -32,3 +32,15 @@ func TestLocalPaths(t *testing.T) {
 		}
 	}
 }
+
+// That a local repository sends no single files is mended by the user.
+func TestSlowLocalRepository(t *testing.T) {
+	t.Parallel()
+	repo := stateRepo(t)
+	repo.Git("config", "uploadpack.allowFilter", "false")
+	s := mustRead(t, newTestRun(t, nil), place{repository: repo.Dir, ref: "main", path: "s"}, "state")
+	want := "To change that: git -C " + repo.Dir + " config uploadpack.allowFilter true"
+	if len(s.Warnings) != 1 || s.Warnings[0].Title != "Slow source" || !strings.HasSuffix(s.Warnings[0].Text, want) {
+		t.Errorf("warnings %q, want %q", s.Warnings, want)
+	}
+}

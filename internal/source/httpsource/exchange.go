@@ -92,18 +92,18 @@ func isPage(contentType string, data []byte) bool {
 // refusal says what an unwelcome status means.
 func (x *exchange) refusal(code int) error {
 	origin := source.Origin(x.asked)
-	missed := x.credentials.Uncovered(x.asked)
+	missed, block := x.credentials.Uncovered(x.asked), syntax.Remedy("credentials.http", fmt.Sprintf("url = %q", origin+"/"),
+		"bearer_token = var.state_token")
 	switch {
 	case code != http.StatusUnauthorized && code != http.StatusForbidden:
 		return web.Final("the server answered %s", web.Status(code))
 	case x.access.sends():
 		return web.Final("the server refused the credentials (%s)%s", web.Status(code), x.access.check)
 	case missed != "":
-		return web.Final("the server answered %s, and no credentials were sent to %s%s: %s", web.Status(code), origin, x.redirected(), missed)
+		return web.Final("the server answered %s, and no credentials were sent to %s%s: %s%s", web.Status(code), origin, x.redirected(), missed, block)
 	default:
 		return web.Final("the server answered %s, and no credentials were sent to %s%s; add them to the provider block%s",
-			web.Status(code), origin, x.redirected(), syntax.Remedy("credentials.http", fmt.Sprintf("url = %q", origin+"/"),
-				"bearer_token = var.state_token"))
+			web.Status(code), origin, x.redirected(), block)
 	}
 }
 
