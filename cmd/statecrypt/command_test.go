@@ -131,9 +131,9 @@ func TestModule(t *testing.T) {
 		environ []string
 		want    string
 	}{
-		"variables":      {environ: []string{"TF_VAR_pass=" + canaryKey + "01"}},
-		"no variables":   {want: "var.pass"},
-		"TF_ENCRYPTION":  {environ: []string{"TF_ENCRYPTION=" + oldText}},
+		"variables":     {environ: []string{"TF_VAR_pass=" + canaryKey + "01"}},
+		"no variables":  {want: "var.pass"},
+		"TF_ENCRYPTION": {environ: []string{"TF_ENCRYPTION=" + oldText}},
 		"another method": {environ: []string{"TF_VAR_pass=" + canaryKey + "01", "TF_ENCRYPTION=" + onlyNew},
 			want: "the method was chosen by TF_ENCRYPTION"},
 	} {

@@ -187,8 +187,8 @@ func TestRefused(t *testing.T) {
 			args: []string{"apply"}, files: module("more.tf", inside("encryption {}")), err: "would encrypt the state a second time",
 		},
 
-		"help, false":            {args: []string{"apply", "-help=false", "l.tfplan"}, err: `the flag "-help=…" of apply is refused`},
-		"leave, nowhere to go":   {args: []string{"init", "-migrate-state"}, leave: true,
+		"help, false": {args: []string{"apply", "-help=false", "l.tfplan"}, err: `the flag "-help=…" of apply is refused`},
+		"leave, nowhere to go": {args: []string{"init", "-migrate-state"}, leave: true,
 			err: "there is nowhere to go: the module still keeps its state here; write its new backend block first"},
 		"leave, another command": {args: []string{"apply"}, leave: true, err: "are for init only"},
 		"leave, no migration":    {args: []string{"init"}, leave: true, err: "-leave is for init -migrate-state only"},

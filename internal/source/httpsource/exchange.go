@@ -100,7 +100,8 @@ func (x *exchange) refusal(code int) error {
 	case x.access.sends():
 		return web.Final("the server refused the credentials (%s)%s", web.Status(code), x.access.check)
 	case missed != "":
-		return web.Final("the server answered %s, and no credentials were sent to %s%s: %s%s", web.Status(code), origin, x.redirected(), missed, block)
+		return web.Final("the server answered %s, and no credentials were sent to %s%s: %s%s", web.Status(code), origin, x.redirected(),
+			missed, block)
 	default:
 		return web.Final("the server answered %s, and no credentials were sent to %s%s; add them to the provider block%s",
 			web.Status(code), origin, x.redirected(), block)
