@@ -3,7 +3,9 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -110,9 +112,7 @@ func (s scope) check(t hcl.Traversal, expr hcl.Expression) error {
 func (s scope) near(name string) string {
 	var names []string
 	if t := s.variables.Type(); t.IsMapType() || t.IsObjectType() {
-		for given := range s.variables.AsValueMap() {
-			names = append(names, given)
-		}
+		names = slices.Sorted(maps.Keys(s.variables.AsValueMap())) // of two that are as near, the same one each time
 	}
 	if nearest := syntax.Nearest(name, names); nearest != "" {
 		return fmt.Sprintf(", but %q has one", nearest)
