@@ -281,7 +281,7 @@ func TestLocalRepositories(t *testing.T) {
 	})
 	t.Run("no repository", func(t *testing.T) {
 		_, err := read(t, newTestRun(t, nil), place{repository: "file://" + filepath.ToSlash(t.TempDir()), path: "s"})
-		mustFail(t, err, "there is no such repository")
+		mustFail(t, err, "this folder is no git repository")
 		mustNotBeMissing(t, err)
 	})
 }
