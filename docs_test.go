@@ -45,10 +45,32 @@ func TestPromisesHaveTests(t *testing.T) {
 	}
 }
 
+// The modules of this repository are released together, so each says the same version
+// of the others.
+func TestOneVersion(t *testing.T) {
+	const other = `github\.com/statecrypt/terraform-provider-statecrypt/(?:encryption|internal/shared) (v\S+)`
+	for path, count := range map[string]int{
+		"go.mod": 2, "encryption/go.mod": 1, "internal/shared/go.mod": 0, "go.work": 2, "tools/bench/go.mod": 2,
+	} {
+		said := regexp.MustCompile(other).FindAllStringSubmatch(readText(t, path), -1)
+		if len(said) != count {
+			t.Errorf("%s names %d versions", path, len(said))
+		}
+		for _, version := range said {
+			if !strings.Contains(readText(t, "CHANGELOG.md"), "\n## ["+strings.TrimPrefix(version[1], "v")+"]") {
+				t.Errorf("%s has %s, which the changelog does not have", path, version[1])
+			}
+			if first := regexp.MustCompile(other).FindStringSubmatch(readText(t, "go.mod")); version[1] != first[1] {
+				t.Errorf("%s has %s, and go.mod %s", path, version[1], first[1])
+			}
+		}
+	}
+}
+
 // The house has all rooms.
 func TestDesignNamesFolders(t *testing.T) {
 	house := section(t, "DESIGN.md", "The house")
-	for _, top := range []string{"encryption", "internal"} {
+	for _, top := range []string{"encryption", "builtin", "internal"} {
 		if err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !d.IsDir() {
 				return err

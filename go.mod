@@ -19,8 +19,17 @@ require (
 	golang.org/x/text v0.43.0 // file names in git that are spelled with other code points
 )
 
+// Modules of this repository. go.work says where they are; a release has all of them.
+require (
+	github.com/statecrypt/terraform-provider-statecrypt/encryption v0.1.0 // the library
+	github.com/statecrypt/terraform-provider-statecrypt/internal/shared v0.1.0 // what it shares with the rest
+)
+
 // For tests only.
-require github.com/hashicorp/terraform-plugin-testing v1.16.0 // acceptance tests through the CLIs
+require (
+	github.com/hashicorp/terraform-plugin-testing v1.16.0 // acceptance tests through the CLIs
+	golang.org/x/mod v0.41.0 // archives of modules
+)
 
 // Key services.
 require (
@@ -181,7 +190,6 @@ require (
 	go.opentelemetry.io/otel/sdk/metric v1.44.0 // indirect
 	go.opentelemetry.io/otel/trace v1.44.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
-	golang.org/x/mod v0.41.0 // indirect
 	golang.org/x/oauth2 v0.36.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/time v0.15.0 // indirect

@@ -34,9 +34,9 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/entries"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
 // KeyProvider gives the key of a file. Its methods are called from several

@@ -13,7 +13,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/lighttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/pbkdf2"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/sops"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/kubeform"
 )
 
 func TestPassphrase(t *testing.T) {
@@ -117,12 +117,12 @@ func TestMistakesInCode(t *testing.T) {
 	}
 
 	for _, then := range []cty.Value{cty.NumberIntVal(1), cty.StringVal("not a method"), cty.StringVal("method.aes_gcm.nowhere")} {
-		outer := attr.NewEntry("method.sops.outer", sops.Block().Table, map[string]cty.Value{"then": then})
-		enc, err := encryption.New(lighttest.Registry(), &config.Config{Methods: map[string]*attr.Entry{"method.sops.outer": outer}})
+		outer := attr.NewEntry("method.kubeform.outer", kubeform.Block().Table, map[string]cty.Value{"then": then})
+		enc, err := encryption.New(lighttest.Registry(), &config.Config{Methods: map[string]*attr.Entry{"method.kubeform.outer": outer}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		target, err := enc.Use("method.sops.outer")
+		target, err := enc.Use("method.kubeform.outer")
 		if err == nil {
 			_, err = target.Decrypt(t.Context(), []byte(`{"sops":{"mac":"m","version":"3.9.0"}}`))
 		}

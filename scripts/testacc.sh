@@ -26,7 +26,7 @@ if [ -z "${RACE:-}" ]; then
 fi
 echo "compiling the acceptance tests"
 summary=$work/testsummary$(go env GOEXE)
-(cd "$root/tools/testsummary" && CGO_ENABLED=0 go build -trimpath -o "$summary" .)
+(cd "$root/tools/testsummary" && GOWORK=off CGO_ENABLED=0 go build -trimpath -o "$summary" .)
 for package in $packages; do
   tests=$work/${package##*/}$exe
   # shellcheck disable=SC2086 # flags is a list

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
 // httpStore is a server for Terraform's http backend, with a password.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
 const configuration = `
@@ -55,7 +55,7 @@ func terraform(t *testing.T, text string) cli {
 
 func tofu(t *testing.T, text string) cli {
 	t.Helper()
-	return cli{servertest.Program(t, "STATECRYPT_TOFU"), t.TempDir()}.initialized(t, text)
+	return cli{testkit.Program(t, "STATECRYPT_TOFU"), t.TempDir()}.initialized(t, text)
 }
 
 func (c cli) initialized(t *testing.T, text string) cli {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
 // TestOutputStreams: -o never makes a file of a name that means a stream, and never

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // bucket is an "aws s3" whose buckets are folders. The file "broken" says for which

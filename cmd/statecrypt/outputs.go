@@ -9,8 +9,8 @@ import (
 	"slices"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/jsonwalk"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
 func (c *call) outputs(ctx context.Context) error {

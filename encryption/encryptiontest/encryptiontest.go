@@ -18,8 +18,8 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/spelling"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/entries"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/spelling"
 )
 
 // patience is what hostile input may cost. The race detector slows much down.
@@ -48,7 +48,7 @@ type KeyProvider struct {
 // keys of others that are missing, contexts that end, hostile metadata and, of a
 // [encryption.Closer], keys after it was closed.
 func (h KeyProvider) Run(t *testing.T) {
-	if !t.Run("build", func(t *testing.T) { mustBuild(t, h.Block, h.Attrs) }) {
+	if !t.Run("build", func(t *testing.T) { Build(t, h.Block, h.Attrs) }) {
 		return
 	}
 	t.Run("table", func(t *testing.T) {
@@ -342,7 +342,7 @@ type Method struct {
 // bit or one truncation, many files at once and, of a [encryption.Closer], a file after
 // it was closed.
 func (h Method) Run(t *testing.T) {
-	if !t.Run("build", func(t *testing.T) { mustBuild(t, h.Block, h.Attrs) }) {
+	if !t.Run("build", func(t *testing.T) { Build(t, h.Block, h.Attrs) }) {
 		return
 	}
 	t.Run("table", func(t *testing.T) {
@@ -358,7 +358,7 @@ func (h Method) Run(t *testing.T) {
 			}
 		}
 	})
-	method := mustBuild(t, h.Block, h.Attrs)
+	method := Build(t, h.Block, h.Attrs)
 	encrypter, ok := method.(encryption.Encrypter)
 	if !ok {
 		t.Skip("it does not seal")
@@ -400,7 +400,7 @@ const samplePlain = `{"version":4,"outputs":{"secret":{"value":"canary","type":"
 // roundTrip seals with two of the method, with room behind the plaintext and
 // without, and opens all of it afterwards.
 func (h Method) roundTrip(t *testing.T, encrypter encryption.Encrypter) {
-	second := mustBuild(t, h.Block, h.Attrs)
+	second := Build(t, h.Block, h.Attrs)
 	var files [][]byte
 	for _, e := range []encryption.Encrypter{encrypter, encrypter, second.(encryption.Encrypter)} {
 		for _, room := range []int{0, 1, 1000} {
@@ -461,7 +461,8 @@ func build[T any](block encryption.Block[T], attrs map[string]cty.Value) (T, err
 	return block.Build(values)
 }
 
-func mustBuild[T any](tb testing.TB, block encryption.Block[T], attrs map[string]cty.Value) T {
+// Build makes a key provider or a method from its attributes, without an environment.
+func Build[T any](tb testing.TB, block encryption.Block[T], attrs map[string]cty.Value) T {
 	tb.Helper()
 	built, err := build(block, attrs)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/spelling"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/spelling"
 )
 
 // FileMethod is the harness of a method for whole files.
@@ -116,5 +116,5 @@ func (h FileMethod) build(t *testing.T, attrs map[string]cty.Value) encryption.M
 	if h.Block.Recognizes == nil {
 		t.Fatal("it is no method for whole files: its Block lacks Recognizes")
 	}
-	return mustBuild(t, h.Block, attrs)
+	return Build(t, h.Block, attrs)
 }

@@ -7,16 +7,8 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/zclconf/go-cty/cty"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 )
-
-// Build makes a key provider from its attributes, without an environment.
-func Build(tb testing.TB, block encryption.Block[encryption.KeyProvider], attrs map[string]cty.Value) encryption.KeyProvider {
-	tb.Helper()
-	return mustBuild(tb, block, attrs)
-}
 
 // FuzzStored is a fuzz test of what a file stores of a key provider. Provider
 // must give a key for the first seed, and for nothing else a key that check does

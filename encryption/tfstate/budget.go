@@ -8,7 +8,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/meter"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
 // budget is the meter of what is decoded together, in the terms of this package.

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/jsonwalk"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 )
 
 // document has the keys of all formats. Keys that are not here are skipped.

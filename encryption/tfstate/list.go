@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/address"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/address"
 )
 
 // Resources goes through the instances of all resources, those of data sources

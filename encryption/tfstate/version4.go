@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/jsonwalk"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 )
 
 // entry4 is an output in format 4, the only one that gives it a type. A key

@@ -63,6 +63,6 @@ func TestBuildsElsewhere(t *testing.T) {
 	t.Parallel()
 	for _, system := range []string{"js", "wasip1"} {
 		compile(t, []string{"GOOS=" + system, "GOARCH=wasm", "CGO_ENABLED=0"}, "-o", t.TempDir(),
-			module+"/examples/library", module+"/encryption/method/sops", module+"/encryption/method/age")
+			module+"/examples/library", module+"/builtin/method/sops", module+"/encryption/method/age")
 	}
 }

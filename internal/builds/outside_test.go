@@ -17,7 +17,7 @@ func TestOutside(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join(root, "encryption", "testdata", "outside"))); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(root, "builtin", "testdata", "outside"))); err != nil {
 		t.Fatal(err)
 	}
 	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
@@ -39,7 +39,9 @@ func TestOutside(t *testing.T) {
 		}
 	}
 	run("mod", "init", "example.com/outside")
-	run("mod", "edit", "-require="+module+"@v0.0.0", "-replace="+module+"="+root)
+	for _, folder := range []string{"", "/encryption", "/internal/shared"} {
+		run("mod", "edit", "-require="+module+folder+"@"+version, "-replace="+module+folder+"="+root+folder)
+	}
 	run("build", "-o", program, ".")
 	run("test", "-count=1", ".")
 }

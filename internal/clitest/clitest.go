@@ -14,8 +14,8 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
 // CLI is a program that writes states.
@@ -69,7 +69,7 @@ func minor(tb testing.TB, path string) int {
 // -short, the test is skipped.
 func Tofu(tb testing.TB) CLI {
 	tb.Helper()
-	return CLI{Name: "tofu", path: servertest.Program(tb, "STATECRYPT_TOFU")}
+	return CLI{Name: "tofu", path: testkit.Program(tb, "STATECRYPT_TOFU")}
 }
 
 // Encrypting is the program, which is OpenTofu, encrypting what it writes.

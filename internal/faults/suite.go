@@ -21,8 +21,8 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/sidebyside"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
 // Suite stands between a client and its server, and runs the table of faults.

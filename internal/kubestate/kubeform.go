@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/meter"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
 // moduleState is what Kubeform keeps for a module: an encrypted text.

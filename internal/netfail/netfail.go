@@ -15,7 +15,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/world/trust"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 )
 
@@ -21,7 +21,7 @@ const tofuPassphrase = "a passphrase for one test"
 // its configuration.
 func encryptedByTofu(t *testing.T) (state []byte, text string) {
 	t.Helper()
-	tofu := servertest.Program(t, "STATECRYPT_TOFU")
+	tofu := testkit.Program(t, "STATECRYPT_TOFU")
 	text = fmt.Sprintf("key_provider \"pbkdf2\" \"k\" {\npassphrase = %q\niterations = 200000\n}\n", tofuPassphrase) +
 		"method \"aes_gcm\" \"m\" { keys = key_provider.pbkdf2.k }\nstate {\nmethod = method.aes_gcm.m\nenforced = true\n}\n"
 	dir := t.TempDir()

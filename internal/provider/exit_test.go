@@ -12,8 +12,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
 )
@@ -55,7 +55,7 @@ func quoted(t *testing.T, s string) string {
 // sopsWith returns a file of sops with one more member, in plaintext.
 func sopsWith(t *testing.T, member string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "..", "encryption", "method", "sops", "testdata", "small.json"))
+	data, err := os.ReadFile(filepath.Join("..", "..", "builtin", "method", "sops", "testdata", "small.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ key_provider "pbkdf2" "k" { passphrase = "correct-horse-battery-staple" }
 method "aes_gcm" "m" { keys = key_provider.pbkdf2.k }
 method "unencrypted" "u" {}
 method "age" "a" { passphrase = "correct-horse-battery-staple" }
-method "sops" "s" { age_identity_files = ["../../encryption/method/sops/testdata/age_identity.txt"] }
+method "sops" "s" { age_identity_files = ["../../builtin/method/sops/testdata/age_identity.txt"] }
 method "external" "e" {
   encrypt_command = ["sh", "-c", "true"]
   decrypt_command = ["sh", "-c", "printf 'h0stile ##vso[x]\\n::error::y\\033[2J' >&2; exit 1"]

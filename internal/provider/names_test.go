@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -14,8 +15,8 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/all"
 )
 
@@ -39,7 +40,7 @@ var getters = map[string]func(attr.Attr) bool{
 func TestNamesOfAttributes(t *testing.T) {
 	t.Parallel()
 	names := 0
-	for folder, attrs := range attrsByFolder() {
+	for folder, attrs := range attrsByFolder(t) {
 		for _, f := range goFiles(t, folder) {
 			for _, question := range asked(f) {
 				names++
@@ -57,7 +58,8 @@ func TestNamesOfAttributes(t *testing.T) {
 
 // attrsByFolder are the attributes that the values of a folder may be asked for: those
 // of its kind, or of all kinds where several share it.
-func attrsByFolder() map[string][]attr.Attr {
+func attrsByFolder(t *testing.T) map[string][]attr.Attr {
+	t.Helper()
 	found := map[string][]attr.Attr{}
 	add := func(parent string, tables ...attr.Table) {
 		folder := strings.ReplaceAll(tables[0].Name, "_", "")
@@ -73,16 +75,28 @@ func attrsByFolder() map[string][]attr.Attr {
 	}
 	registry := builtin.Registry()
 	for _, block := range registry.KeyProviders {
-		add("encryption/keyprovider/", block.Table)
+		add(parent(t, "keyprovider", block.Name), block.Table)
 	}
 	for _, block := range registry.Methods {
-		add("encryption/method/", block.Table)
+		add(parent(t, "method", block.Name), block.Table)
 	}
 	every := slices.Concat(slices.Collect(maps.Values(found))...)
 	for _, shared := range []string{"internal/auth", "internal/source/object", "internal/source/web"} {
 		found[shared] = every
 	}
 	return found
+}
+
+// parent is the folder of a kind's folder: kinds that need an SDK are in builtin.
+func parent(t *testing.T, what, kind string) string {
+	t.Helper()
+	for _, top := range []string{"encryption/", "builtin/"} {
+		if _, err := os.Stat(filepath.Join("../..", top+what, strings.ReplaceAll(kind, "_", ""))); err == nil {
+			return top + what + "/"
+		}
+	}
+	t.Fatalf("there is no folder for %s", kind)
+	return ""
 }
 
 func withBlocks(attrs []attr.Attr) []attr.Attr {

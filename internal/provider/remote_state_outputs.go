@@ -10,8 +10,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
 // acceptMissing decides whether to go on without a state.

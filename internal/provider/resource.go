@@ -10,7 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/address"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/address"
 )
 
 // resourceRequest is statecrypt_resource as the user wrote it.

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
 // Gitea is a real server that keeps states.
@@ -27,7 +28,7 @@ type Gitea struct {
 // with the test.
 func StartGitea(t *testing.T) *Gitea {
 	t.Helper()
-	program := Program(t, "STATECRYPT_GITEA")
+	program := testkit.Program(t, "STATECRYPT_GITEA")
 	account, err := user.Current()
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -15,22 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
-
-// Program is the path in an environment variable. If that is not set, and with
-// -short, the test is skipped.
-func Program(tb testing.TB, variable string) string {
-	tb.Helper()
-	path := os.Getenv(variable)
-	switch {
-	case testing.Short():
-		tb.Skip("a program of others needs seconds")
-	case path == "":
-		tb.Skipf("%s is not set; make test-all and make test-services build the programs of others and set the variables for them", variable)
-	}
-	return path
-}
 
 // Server is a program that runs until the test ends.
 type Server struct {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
 // TestMain lets this program be a server.
@@ -38,7 +40,7 @@ func TestServer(t *testing.T) {
 	}
 	skipped := true
 	t.Run("absent", func(t *testing.T) {
-		Program(t, "STATECRYPT_NO_SUCH_SERVER")
+		testkit.Program(t, "STATECRYPT_NO_SUCH_SERVER")
 		skipped = false
 	})
 	if !skipped {

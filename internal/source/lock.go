@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
 const (

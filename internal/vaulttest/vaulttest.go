@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
 // Vault is a server that runs until the test ends.
@@ -18,7 +19,7 @@ type Vault struct{ Address, Token string } // Token is root's
 // engine that has these keys. Without that variable, the test is skipped.
 func Start(tb testing.TB, keys ...string) Vault {
 	tb.Helper()
-	server := servertest.Start(tb, servertest.Program(tb, "STATECRYPT_VAULT"), nil)
+	server := servertest.Start(tb, testkit.Program(tb, "STATECRYPT_VAULT"), nil)
 	var v Vault
 	server.Await(tb, func() bool {
 		for line := range strings.Lines(server.Output()) {

@@ -5,10 +5,10 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/vaulttest"
 )
@@ -17,7 +17,7 @@ import (
 // decrypt; what we seal with it, OpenTofu opens: states and plans.
 func TestRealVaultInterop(t *testing.T) {
 	t.Parallel()
-	tofu := servertest.Program(t, "STATECRYPT_TOFU")
+	tofu := testkit.Program(t, "STATECRYPT_TOFU")
 	vault := vaulttest.Start(t, "tofu")
 	const text = `key_provider "openbao" "k" { key_name = "tofu" }
 method "aes_gcm" "m" { keys = key_provider.openbao.k }

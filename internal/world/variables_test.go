@@ -15,10 +15,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/all"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // computed are the functions of linked packages that compute the name of the
@@ -84,10 +84,10 @@ var computed = map[string]string{
 	"github.com/aws/aws-sdk-go-v2/config.setUseFIPSEndpointFromEnvVal":            "",
 
 	// Here is the only one of ours, and where main hands on all of it.
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/world.World.Environ":  "",
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/world.World.Lookup":   "",
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/world.World.Steering": "",
-	"github.com/statecrypt/terraform-provider-statecrypt/cmd/statecrypt.main":           "",
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world.World.Environ":  "",
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world.World.Lookup":   "",
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world.World.Steering": "",
+	"github.com/statecrypt/terraform-provider-statecrypt/cmd/statecrypt.main":                  "",
 }
 
 // TestEveryVariableIsKnown looks for the variables that the packages linked into

@@ -16,8 +16,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/consul/consultest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
@@ -185,7 +186,7 @@ func TestAccWrap(t *testing.T) {
 // OpenTofu reads and writes the same file without wrap.
 func TestAccTofuAlone(t *testing.T) {
 	t.Parallel()
-	tofu := servertest.Program(t, "STATECRYPT_TOFU")
+	tofu := testkit.Program(t, "STATECRYPT_TOFU")
 	s := newStore(t)
 	p := newProject(t, s.environ(), empty)
 	p.must(t, "init")

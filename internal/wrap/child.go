@@ -9,7 +9,7 @@ import (
 	"slices"
 	"syscall"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
 // run runs the child to its end, and returns its exit code.

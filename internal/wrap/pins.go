@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/jsonwalk"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
 // Pins say which state it has to be. Whoever can write to a store can put back an old

@@ -52,6 +52,8 @@ require (
 	github.com/pjbgf/sha1cd v0.7.0 // indirect
 	github.com/sergi/go-diff v1.3.2-0.20230802210424-5b0b94c5c0d3 // indirect
 	github.com/skeema/knownhosts v1.3.1 // indirect
+	github.com/statecrypt/terraform-provider-statecrypt/encryption v0.1.0
+	github.com/statecrypt/terraform-provider-statecrypt/internal/shared v0.1.0
 	github.com/stretchr/testify v1.12.1 // indirect
 	github.com/vmihailenco/msgpack/v5 v5.4.1 // indirect
 	github.com/vmihailenco/tagparser/v2 v2.0.0 // indirect
@@ -69,3 +71,7 @@ require (
 	google.golang.org/protobuf v1.36.12-0.20260120151049-f2248ac996af // indirect
 	gopkg.in/warnings.v0 v0.1.2 // indirect
 )
+
+replace github.com/statecrypt/terraform-provider-statecrypt/encryption => ../../encryption
+
+replace github.com/statecrypt/terraform-provider-statecrypt/internal/shared => ../../internal/shared

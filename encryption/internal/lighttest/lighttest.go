@@ -3,7 +3,11 @@
 package lighttest
 
 import (
+	"context"
+	"encoding/json"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	externalkeys "github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/external"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/static"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/xor"
@@ -11,7 +15,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/age"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/external"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/kubeform"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/sops"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/terraformbackendgit"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/unencrypted"
 )
@@ -30,10 +33,29 @@ func Registry() encryption.Registry {
 			aesgcm.Block(),
 			external.Block(),
 			age.Block(),
-			sops.Block(),
+			sopsBlock(),
 			kubeform.Block(),
 			terraformbackendgit.Block(),
 			unencrypted.Block(),
 		},
 	}
+}
+
+// sopsBlock knows a file of sops, and opens none: the real method needs what sops
+// imports.
+func sopsBlock() encryption.Block[encryption.Method] {
+	return encryption.Block[encryption.Method]{
+		Table: attr.Table{Name: "sops", Doc: "Files of sops, which it does not open."},
+		Build: func(attr.Values) (encryption.Method, error) { return closed{}, nil },
+		Recognizes: func(file []byte) bool {
+			var document struct{ Sops json.RawMessage }
+			return json.Unmarshal(file, &document) == nil && document.Sops != nil
+		},
+	}
+}
+
+type closed struct{}
+
+func (closed) Decrypt(context.Context, encryption.Keys, []byte) ([]byte, error) {
+	return nil, encryption.ErrNoKey
 }

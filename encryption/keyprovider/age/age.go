@@ -18,7 +18,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/agefile"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/stored"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/mark"
 )
 
 const (
@@ -47,7 +47,7 @@ func Block() encryption.Block[encryption.KeyProvider] {
 }
 
 type provider struct {
-	stored.Wrapping[metadata]
+	encryption.Wrapping[metadata]
 
 	identities *agefile.Identities
 	recipients []age.Recipient
@@ -62,7 +62,7 @@ var (
 // metadata is what a file stores: the key, as an age file.
 type metadata struct {
 	ExternalData struct {
-		Sealed []byte `json:"statecrypt_age_key"` // [stored.AgeKey]
+		Sealed []byte `json:"statecrypt_age_key"` // [mark.AgeKey]
 	} `json:"external_data"`
 }
 
@@ -71,7 +71,8 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &provider{Wrapping: stored.Wrapping[metadata]{Kind: kind, Parse: parse}, identities: agefile.NewIdentities(v), recipients: recipients}
+	wrapping := encryption.Wrapping[metadata]{Kind: kind, Parse: parse}
+	p := &provider{Wrapping: wrapping, identities: agefile.NewIdentities(v), recipients: recipients}
 	if !p.identities.Any() && len(recipients) == 0 {
 		return nil, v.Errorf("", "identities or identity_files are required to open files, recipients to encrypt them")
 	}
@@ -120,11 +121,11 @@ func (p *provider) NewKey(context.Context, encryption.Keys) ([]byte, json.RawMes
 // parse accepts nothing beside the sealed key.
 func parse(document json.RawMessage) (m metadata, err error) {
 	var members map[string]map[string]json.RawMessage
-	if err := stored.Decode(document, kind, &members); err != nil {
+	if err := encryption.DecodeStored(document, kind, &members); err != nil {
 		return m, err
 	}
 	data := members["external_data"]
-	if len(members) != 1 || len(data) != 1 || data[stored.AgeKey] == nil || json.Unmarshal(document, &m) != nil ||
+	if len(members) != 1 || len(data) != 1 || data[mark.AgeKey] == nil || json.Unmarshal(document, &m) != nil ||
 		!agefile.Recognizes(m.ExternalData.Sealed) || len(m.ExternalData.Sealed) > maxSealed {
 		return m, fmt.Errorf("%w: the metadata in it is not that of %s", encryption.ErrDamaged, kind)
 	}

@@ -16,9 +16,10 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	agekeys "github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/age"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/external"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
 // The identities are those of the method age.
@@ -48,7 +49,7 @@ func team(tb testing.TB) []string {
 	return []string{recipient(tb, "x25519.key"), testdata(tb, "ssh_ed25519.pub"), testdata(tb, "ssh_rsa.pub")}
 }
 
-func attrs(pairs ...any) map[string]cty.Value { return kindtest.Attrs{}.With(pairs...) }
+func attrs(pairs ...any) map[string]cty.Value { return testkit.Attrs{}.With(pairs...) }
 
 func provider(tb testing.TB, pairs ...any) encryption.KeyProvider {
 	tb.Helper()
@@ -174,7 +175,10 @@ func TestManyRecipients(t *testing.T) {
 // looks for, whatever wrote it. Found by its content, it belongs to age alone.
 func TestName(t *testing.T) {
 	t.Parallel()
-	registry := kindtest.Registry(agekeys.Block(), external.Block())
+	registry := encryption.Registry{
+		KeyProviders: []encryption.Block[encryption.KeyProvider]{agekeys.Block(), external.Block()},
+		Methods:      []encryption.Block[encryption.Method]{aesgcm.Block()},
+	}
 	load := func(kind, name, arguments string) encryption.Target {
 		enc, err := encryption.Load(registry, encryption.Code(fmt.Sprintf(`key_provider %q %q {
 				%s

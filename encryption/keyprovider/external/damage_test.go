@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/external"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/pbkdf2"
 )
 
@@ -17,7 +15,7 @@ import (
 // let the rest be.
 func TestDamage(t *testing.T) {
 	t.Parallel()
-	for vector, counts := range map[kindtest.Vector][4]int{
+	for vector, counts := range map[encryptiontest.Vector][4]int{
 		"external_key_provider":         {1, 220, 138, 0},
 		"external_key_provider_rotated": {1, 220, 138, 0},
 		"pbkdf2_chain_external":         {1, 399, 138, 0},
@@ -27,8 +25,8 @@ func TestDamage(t *testing.T) {
 			t.Parallel()
 			file := vector.Sealed(t)
 			var derivations encryptiontest.Derivations
-			registry := kindtest.Registry(external.Block(), derivations.Quick(pbkdf2.Block(), file))
-			kindtest.DamageEnvelope(t, file, counts, vector.Target(t, registry, nil))
+			registry := registry(derivations.Quick(pbkdf2.Block(), file))
+			encryptiontest.DamageEnvelope(t, file, counts, vector.Target(t, registry, nil))
 		})
 	}
 }

@@ -15,9 +15,9 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/program"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/stored"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/mark"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/program"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
 const (
@@ -47,7 +47,7 @@ func table() attr.Table {
 }
 
 type provider struct {
-	stored.Wrapping[metadata]
+	encryption.Wrapping[metadata]
 
 	command program.Command
 }
@@ -75,7 +75,7 @@ type output struct {
 
 func build(v attr.Values) (encryption.KeyProvider, error) {
 	p := &provider{
-		Wrapping: stored.Wrapping[metadata]{Kind: "an external key provider", Parse: parse},
+		Wrapping: encryption.Wrapping[metadata]{Kind: "an external key provider", Parse: parse},
 		command:  program.Command{Argv: v.Strings("command"), Magic: magic, World: world.If(v.ReadsEnvironment())},
 	}
 	if err := p.command.Check(); err != nil {
@@ -133,7 +133,7 @@ func (p *provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.
 // age stores is not, unless it is found by its name.
 func (p *provider) Recognizes(document json.RawMessage) bool {
 	m, err := parse(document)
-	_, ofAge := m.ExternalData[stored.AgeKey]
+	_, ofAge := m.ExternalData[mark.AgeKey]
 	return err == nil && !ofAge
 }
 

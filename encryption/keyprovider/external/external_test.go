@@ -16,12 +16,12 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/external"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
 func command(args ...string) map[string]cty.Value {
-	return kindtest.Attrs{}.With("command", args)
+	return testkit.Attrs{}.With("command", args)
 }
 
 // keys makes a folder for the example program.

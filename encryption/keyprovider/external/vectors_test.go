@@ -7,23 +7,30 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/external"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/pbkdf2"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
 )
 
-func registry() encryption.Registry { return kindtest.Registry(external.Block(), pbkdf2.Block()) }
+// registry has this key provider, one more, and aes_gcm.
+func registry(other encryption.Block[encryption.KeyProvider]) encryption.Registry {
+	return encryption.Registry{
+		KeyProviders: []encryption.Block[encryption.KeyProvider]{external.Block(), other},
+		Methods:      []encryption.Block[encryption.Method]{aesgcm.Block()},
+	}
+}
 
 // TestVectors opens files that OpenTofu wrote, with the programs that it ran.
 // OpenTofu fails on err_fallback_setup_aborts, because the program of the
 // primary is not there; a reader need not give up the fallback for that.
 func TestVectors(t *testing.T) {
 	t.Parallel()
-	for _, vector := range []kindtest.Vector{"external_key_provider", "external_key_provider_rotated", "pbkdf2_chain_external",
+	for _, vector := range []encryptiontest.Vector{"external_key_provider", "external_key_provider_rotated", "pbkdf2_chain_external",
 		"err_fallback_setup_aborts"} {
 		t.Run(string(vector), func(t *testing.T) {
 			t.Parallel()
-			opened := vector.Opens(t, vector.Target(t, registry(), nil))
+			opened := vector.Opens(t, vector.Target(t, registry(pbkdf2.Block()), nil))
 			if opened.UsedFallback != strings.Contains(string(vector), "fallback") {
 				t.Errorf("fallback: %t", opened.UsedFallback)
 			}

@@ -20,7 +20,6 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/stored"
 )
 
 const (
@@ -189,7 +188,7 @@ func (p *provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage
 
 func parse(document json.RawMessage) (metadata, error) {
 	var m metadata
-	if err := stored.Decode(document, kind, &m); err != nil {
+	if err := encryption.DecodeStored(document, kind, &m); err != nil {
 		return m, err
 	}
 	if len(m.Salt) == 0 || m.Iterations == 0 || m.HashFunction == "" || m.KeyLength == 0 {

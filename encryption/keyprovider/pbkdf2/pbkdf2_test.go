@@ -7,11 +7,11 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/pbkdf2"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
-func attrs(pairs ...any) map[string]cty.Value { return kindtest.Attrs{}.With(pairs...) }
+func attrs(pairs ...any) map[string]cty.Value { return testkit.Attrs{}.With(pairs...) }
 
 func TestSuite(t *testing.T) {
 	t.Parallel()

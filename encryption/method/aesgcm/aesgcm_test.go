@@ -10,8 +10,8 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
 func keys(length int, fill byte) encryption.Keys {
@@ -48,7 +48,7 @@ func TestSuite(t *testing.T) {
 
 func TestKeyLength(t *testing.T) {
 	t.Parallel()
-	method := kindtest.Build(t, aesgcm.Block(), kindtest.Attrs{}.With("keys", "key_provider.static.k"), nil)
+	method := encryptiontest.Build(t, aesgcm.Block(), testkit.Attrs{}.With("keys", "key_provider.static.k"))
 	for _, length := range []int{0, 1, 15, 17, 31, 33, 64} {
 		_, err := method.Decrypt(t.Context(), keys(length, 1), make([]byte, 64))
 		if err == nil || !strings.Contains(err.Error(), "16, 24 or 32") {

@@ -13,9 +13,10 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/age"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
 const (
@@ -34,12 +35,17 @@ func testdata(tb testing.TB, name string) []byte {
 
 // attrs makes attributes of pairs: a name, and a string or a list of strings.
 func attrs(pairs ...any) map[string]cty.Value {
-	return kindtest.Attrs{}.With(pairs...)
+	return testkit.Attrs{}.With(pairs...)
 }
 
 func build(tb testing.TB, pairs ...any) (encryption.Method, error) {
 	tb.Helper()
-	return kindtest.TryBuild(age.Block(), attrs(pairs...), os.LookupEnv)
+	block := age.Block()
+	values, err := attr.NewEntry("method.age.x", block.Table, attrs(pairs...)).Decode(block.Table, os.LookupEnv)
+	if err != nil {
+		return nil, err
+	}
+	return block.Build(values)
 }
 
 func newMethod(tb testing.TB, pairs ...any) encryption.Method {

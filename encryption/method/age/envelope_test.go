@@ -13,7 +13,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/age"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
 func target(t *testing.T, text string) encryption.Target {
@@ -86,7 +86,7 @@ printf '{"payload":"%s"}' "$payload"
 // What OpenTofu writes with such a program is read without it.
 func TestEnvelopeOfOpenTofu(t *testing.T) {
 	t.Parallel()
-	tofu, program := servertest.Program(t, "STATECRYPT_TOFU"), servertest.Program(t, "STATECRYPT_AGE")
+	tofu, program := testkit.Program(t, "STATECRYPT_TOFU"), testkit.Program(t, "STATECRYPT_AGE")
 	dir := t.TempDir()
 	identity, err := filepath.Abs("testdata/x25519.key")
 	if err != nil {

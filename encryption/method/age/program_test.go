@@ -9,13 +9,13 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
 // What the age program seals, we open; what we seal, it opens.
 func TestRealProgram(t *testing.T) {
 	t.Parallel()
-	age, programs := servertest.Program(t, "STATECRYPT_AGE"), t.TempDir()
+	age, programs := testkit.Program(t, "STATECRYPT_AGE"), t.TempDir()
 	// The program asks a terminal for passphrases. Its plugin takes them from the
 	// environment.
 	for _, name := range []string{"age-keygen", "age-plugin-batchpass"} {

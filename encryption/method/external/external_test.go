@@ -18,9 +18,9 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
 	externalkeys "github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/external"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/external"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
 func commands(encrypt, decrypt cty.Value) map[string]cty.Value {
@@ -64,7 +64,7 @@ func crypt(seals bool) error {
 
 func TestSuite(t *testing.T) {
 	t.Parallel()
-	attrs := commands(kindtest.List(os.Args[0], "encrypt"), kindtest.List(os.Args[0], "decrypt"))
+	attrs := commands(testkit.List(os.Args[0], "encrypt"), testkit.List(os.Args[0], "decrypt"))
 	attrs["keys"] = cty.StringVal("key_provider.static.k")
 	key := func(fill byte) encryption.Keys {
 		return func(context.Context, string) ([]byte, error) { return bytes.Repeat([]byte{fill}, 32), nil }
@@ -74,12 +74,12 @@ func TestSuite(t *testing.T) {
 		Attrs: attrs,
 		Bad: []map[string]cty.Value{
 			{},
-			{"encrypt_command": kindtest.List("x")},
-			{"decrypt_command": kindtest.List("x")},
-			commands(kindtest.List(""), kindtest.List("x")),
-			commands(kindtest.List("x"), kindtest.List("")),
-			commands(kindtest.List(), kindtest.List("x")),
-			commands(kindtest.List("x"), kindtest.List()),
+			{"encrypt_command": testkit.List("x")},
+			{"decrypt_command": testkit.List("x")},
+			commands(testkit.List(""), testkit.List("x")),
+			commands(testkit.List("x"), testkit.List("")),
+			commands(testkit.List(), testkit.List("x")),
+			commands(testkit.List("x"), testkit.List()),
 		},
 		Keys:  key(1),
 		Other: key(2),
@@ -89,12 +89,12 @@ func TestSuite(t *testing.T) {
 // answering is a method whose programs, after the header, are this script.
 func answering(t *testing.T, script string, keys string) encryption.Method {
 	t.Helper()
-	command := kindtest.List("sh", "-c", `printf '{"magic":"OpenTofu-External-Encryption-Method","version":1}\n'; `+script)
+	command := testkit.List("sh", "-c", `printf '{"magic":"OpenTofu-External-Encryption-Method","version":1}\n'; `+script)
 	attrs := commands(command, command)
 	if keys != "" {
 		attrs["keys"] = cty.StringVal(keys)
 	}
-	return kindtest.Build(t, external.Block(), attrs, nil)
+	return encryptiontest.Build(t, external.Block(), attrs)
 }
 
 func canaryKey(context.Context, string) ([]byte, error) { return []byte("canary key"), nil }
@@ -159,7 +159,7 @@ func TestVectors(t *testing.T) {
 		KeyProviders: []encryption.Block[encryption.KeyProvider]{externalkeys.Block()},
 		Methods:      []encryption.Block[encryption.Method]{external.Block()},
 	}
-	for _, vector := range []kindtest.Vector{"external_method_no_keys", "external_method_with_keys"} {
+	for _, vector := range []encryptiontest.Vector{"external_method_no_keys", "external_method_with_keys"} {
 		t.Run(string(vector), func(t *testing.T) {
 			t.Parallel()
 			target := vector.Target(t, registry, nil)

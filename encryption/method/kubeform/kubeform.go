@@ -23,7 +23,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/meter"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
 const (

@@ -13,8 +13,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/vectortest"
 )
 
 func key(s string) map[string]cty.Value { return map[string]cty.Value{"key": cty.StringVal(s)} }
@@ -30,7 +29,7 @@ func TestSuite(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := vectors.Get(t, name)
+			v := vectortest.Get(t, name)
 			encryptiontest.FileMethod{
 				Block: Block(),
 				Attrs: key(" " + v.SecretKey + "\n"),
@@ -38,7 +37,7 @@ func TestSuite(t *testing.T) {
 				Bad: []map[string]cty.Value{
 					{},
 					key(""),
-					key(vectors.Get(t, "err_kubeform_short_key").SecretKey),
+					key(vectortest.Get(t, "err_kubeform_short_key").SecretKey),
 					key(v.SecretKey[:43]),
 					key(strings.Repeat("-", 43) + "="),
 					key(v.SecretKey + v.SecretKey),
@@ -53,7 +52,7 @@ func TestSuite(t *testing.T) {
 
 func newMethod(tb testing.TB, secretKey string) *method {
 	tb.Helper()
-	return kindtest.Build(tb, Block(), key(secretKey), nil).(*method)
+	return encryptiontest.Build(tb, Block(), key(secretKey)).(*method)
 }
 
 // seal does the two outer layers, around anything.
@@ -83,7 +82,7 @@ func compressed(t *testing.T, chunk []byte, times int) []byte {
 // The error names the layer, and only a wrong key lets a fallback try.
 func TestLayers(t *testing.T) {
 	t.Parallel()
-	v := vectors.Get(t, "kubeform_module")
+	v := vectortest.Get(t, "kubeform_module")
 	method := newMethod(t, v.SecretKey)
 	state := v.Plain(t)
 	packed := compressed(t, state, 1)
@@ -98,10 +97,10 @@ func TestLayers(t *testing.T) {
 		"empty":               {nil, "secretbox: the message is 0 bytes long", false},
 		"too short":           {encode(make([]byte, 39)), "secretbox: the message is 39 bytes long", false},
 		"just long enough":    {encode(make([]byte, 40)), "secretbox: authentication failed", true},
-		"the real truncated":  {vectors.Get(t, "err_kubeform_truncated").State(t), "cut off", false},
+		"the real truncated":  {vectortest.Get(t, "err_kubeform_truncated").State(t), "cut off", false},
 		"a foreign character": {append(v.State(t), '-'), "base91: the character at byte 391 is not one of base91", false},
 		"hidden in the text":  {append([]byte("\x00"), v.State(t)...), "base91: the character at byte 0", false},
-		"another key": {newMethod(t, vectors.Get(t, "err_kubeform_wrong_key").SecretKey).seal(packed),
+		"another key": {newMethod(t, vectortest.Get(t, "err_kubeform_wrong_key").SecretKey).seal(packed),
 			"secretbox: authentication failed", true},
 		"no gzip":            {method.seal(state), "gzip: what was decrypted is not compressed", false},
 		"half of it":         {method.seal(packed[:len(packed)/2]), "gzip: what was decrypted is damaged", false},
@@ -137,7 +136,7 @@ func TestRecognizes(t *testing.T) {
 }
 
 func FuzzDecrypt(f *testing.F) {
-	v := vectors.Get(f, "kubeform_module")
+	v := vectortest.Get(f, "kubeform_module")
 	method := newMethod(f, v.SecretKey)
 	plain := v.Plain(f)
 	f.Add(v.State(f))

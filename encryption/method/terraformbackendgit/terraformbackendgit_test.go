@@ -11,9 +11,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/kindtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/vectortest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/terraformbackendgit"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
 )
 
 func passphrase(s string) map[string]cty.Value {
@@ -26,7 +25,7 @@ func TestSuite(t *testing.T) {
 	for _, name := range []string{"tbg_aes", "tbg_aes_amend", "tbg_aes_implicit_locked", "tbg_aes_over_tofu_encryption"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := vectors.Get(t, name)
+			v := vectortest.Get(t, name)
 			secret := v.BackendEnv["TF_BACKEND_HTTP_ENCRYPTION_PASSPHRASE"]
 			encryptiontest.FileMethod{
 				Block: terraformbackendgit.Block(),
@@ -42,12 +41,17 @@ func TestSuite(t *testing.T) {
 
 func build(tb testing.TB, attrs map[string]cty.Value, env attr.LookupEnv) (encryption.Method, error) {
 	tb.Helper()
-	return kindtest.TryBuild(terraformbackendgit.Block(), attrs, env)
+	block := terraformbackendgit.Block()
+	values, err := attr.NewEntry("method.terraform_backend_git.x", block.Table, attrs).Decode(block.Table, env)
+	if err != nil {
+		return nil, err
+	}
+	return block.Build(values)
 }
 
 func TestEnvironment(t *testing.T) {
 	t.Parallel()
-	v := vectors.Get(t, "tbg_aes_implicit_locked")
+	v := vectortest.Get(t, "tbg_aes_implicit_locked")
 	lookup := func(name string) (string, bool) {
 		value, ok := v.BackendEnv[name]
 		return value, ok
@@ -73,8 +77,8 @@ func TestNoPassThrough(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, file := range map[string][]byte{
-		"state":    vectors.Get(t, "tbg_plain").State(t),
-		"envelope": vectors.Get(t, "pbkdf2_defaults").State(t),
+		"state":    vectortest.Get(t, "tbg_plain").State(t),
+		"envelope": vectortest.Get(t, "pbkdf2_defaults").State(t),
 		"short":    bytes.Repeat([]byte{0xff}, 27),
 		"empty":    nil,
 	} {
@@ -108,7 +112,7 @@ func TestWarning(t *testing.T) {
 }
 
 func FuzzDecrypt(f *testing.F) {
-	v := vectors.Get(f, "tbg_aes_amend")
+	v := vectortest.Get(f, "tbg_aes_amend")
 	method, err := build(f, passphrase(v.BackendEnv["TF_BACKEND_HTTP_ENCRYPTION_PASSPHRASE"]), nil)
 	if err != nil {
 		f.Fatal(err)

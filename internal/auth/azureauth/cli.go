@@ -12,9 +12,9 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
 // cli gets tokens from the Azure CLI. The SDK's own credential would start it

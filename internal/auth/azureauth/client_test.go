@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
 // With the environment off, a connection that authorities of a variable have

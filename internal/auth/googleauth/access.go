@@ -16,8 +16,8 @@ import (
 	"cloud.google.com/go/auth/credentials"
 	"cloud.google.com/go/auth/credentials/impersonate"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
 // Access is how to authenticate.

@@ -11,7 +11,7 @@ import (
 
 	"cloud.google.com/go/auth"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/world/trust"
 )
 

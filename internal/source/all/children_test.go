@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	machine "github.com/statecrypt/terraform-provider-statecrypt/internal/world"
+	machine "github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
 // forPrograms are the secret variables of sources that programs get, with the

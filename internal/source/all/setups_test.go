@@ -28,7 +28,7 @@ type setup struct {
 const asks = "https://state.example.com/acme/state"
 
 // setups are what people have in their pipelines: see also those of key
-// providers, in encryption/builtin. Each one works, is ignored, or is an error
+// providers, in builtin. Each one works, is ignored, or is an error
 // that names both.
 var setups = []setup{
 	// S3

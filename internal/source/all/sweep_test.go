@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	machine "github.com/statecrypt/terraform-provider-statecrypt/internal/world"
+	machine "github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
 // hostile is what somebody would set a variable to who wants a secret.

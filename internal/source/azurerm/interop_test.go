@@ -18,6 +18,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/azurerm/azuretest"
 )
 
@@ -131,7 +132,7 @@ func TestInteropIdentities(t *testing.T) {
 // the account from the host.
 func azurite(t *testing.T) *httputil.ReverseProxy {
 	t.Helper()
-	program, port := servertest.Program(t, "STATECRYPT_AZURITE"), nettest.Port(t)
+	program, port := testkit.Program(t, "STATECRYPT_AZURITE"), nettest.Port(t)
 	address := net.JoinHostPort("127.0.0.1", port)
 	args := []string{"--silent", "--disableTelemetry", "--skipApiVersionCheck", "--inMemoryPersistence", "--blobHost", "127.0.0.1",
 		"--blobPort", port}

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 )
 
 // chunk is how much the backend puts into one key when a state does not fit.

@@ -15,6 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/clitest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/consul/consultest"
 )
@@ -28,7 +29,7 @@ const management = "5d1f7c3e-3a59-4b8e-9a52-0d5b3a7b9b11" // the token that may 
 // with the test.
 func startConsul(t *testing.T) *realServer {
 	t.Helper()
-	program := servertest.Program(t, "STATECRYPT_CONSUL")
+	program := testkit.Program(t, "STATECRYPT_CONSUL")
 	dir := t.TempDir()
 	web, rpc, serf := nettest.Port(t), nettest.Port(t), nettest.Port(t)
 	config, err := json.Marshal(map[string]any{

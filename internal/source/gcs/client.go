@@ -10,8 +10,8 @@ import (
 	"net/http"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // client is who reads, with the tokens and connections that all its reads

@@ -16,6 +16,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gcs/gcstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
@@ -129,7 +130,7 @@ func TestBackend(t *testing.T) {
 // The same with fake-gcs-server, which others wrote and whose answers we had no
 // part in: make .tools/bin/fake-gcs-server.
 func TestRealFakeGCS(t *testing.T) {
-	program := servertest.Program(t, "STATECRYPT_FAKE_GCS")
+	program := testkit.Program(t, "STATECRYPT_FAKE_GCS")
 	t.Parallel()
 	origin := startFakeGCS(t, program)
 	b := bench{endpoint: origin + "/storage/v1/", token: "fake"}
@@ -162,7 +163,7 @@ func TestRealFakeGCS(t *testing.T) {
 
 // A state that the CLIs upload in parts, which begin at 16 MiB.
 func TestRealLargeState(t *testing.T) {
-	servertest.Program(t, "STATECRYPT_FAKE_GCS") // this test goes with that one, because it is slow
+	testkit.Program(t, "STATECRYPT_FAKE_GCS") // this test goes with that one, because it is slow
 	t.Parallel()
 	s := gcstest.New("states")
 	b := bench{endpoint: s.Start(t), token: gcstest.Token}

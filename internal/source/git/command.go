@@ -12,9 +12,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
 const (

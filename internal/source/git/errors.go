@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/syntax"
 )
 
 // What git says when another attempt may help. It exits with 128 for all of

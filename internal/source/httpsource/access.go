@@ -9,9 +9,9 @@ import (
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // access is a [source.Grant], ready to be used: what is added to each request, and

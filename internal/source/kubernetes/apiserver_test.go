@@ -20,6 +20,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/clitest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -39,7 +40,7 @@ const (
 // and STATECRYPT_ETCD name. They end with the test.
 func startAPIServer(t *testing.T) *apiServer {
 	t.Helper()
-	program, etcd := servertest.Program(t, "STATECRYPT_KUBE_APISERVER"), servertest.Program(t, "STATECRYPT_ETCD")
+	program, etcd := testkit.Program(t, "STATECRYPT_KUBE_APISERVER"), testkit.Program(t, "STATECRYPT_ETCD")
 	dir := t.TempDir()
 	store, peers := "http://127.0.0.1:"+nettest.Port(t), "http://127.0.0.1:"+nettest.Port(t)
 	servertest.Start(t, etcd, []string{

@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/rest"
 	api "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/outside"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
 // plugin is a credential plugin. client-go can run one as well, but gives it

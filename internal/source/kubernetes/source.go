@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/kubestate"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/memo"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/meter"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
 )
 
 // run is what the sources of one configured provider share: the clients of the

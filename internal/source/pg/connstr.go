@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 )
 
 // parseConnStr reads a connection string in either form of libpq's. pgconn

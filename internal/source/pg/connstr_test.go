@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
 func TestParseConnStr(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 )
 
 // cliTokens are the tokens in the files of the Terraform and OpenTofu CLIs. Each

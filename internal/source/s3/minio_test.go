@@ -26,6 +26,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
 )
@@ -34,7 +35,7 @@ import (
 // URL and the file with its certificate.
 func minio(t *testing.T) (url, ca string) {
 	t.Helper()
-	program := servertest.Program(t, "STATECRYPT_MINIO")
+	program := testkit.Program(t, "STATECRYPT_MINIO")
 	certificates := t.TempDir()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

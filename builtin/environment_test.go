@@ -1,0 +1,160 @@
+package builtin_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+)
+
+const state = `{"version":4,"serial":7,"lineage":"l-1"}`
+
+// TestCheckContactsNobody: what a check can say without a server, it says, and
+// the settings are good.
+func TestCheckContactsNobody(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Bool
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Store(true) }))
+	t.Cleanup(server.Close)
+	enc, err := encryption.Load(builtin.Registry(), encryption.Code(fmt.Sprintf(`
+key_provider "openbao" "k" {
+	address  = %q
+	token    = "t"
+	key_name = "k"
+}
+method "aes_gcm" "m" { keys = key_provider.openbao.k }`, server.URL), "code"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := enc.Use("method.aes_gcm.m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := target.Check(); err != nil || asked.Load() {
+		t.Errorf("got %v; the server was asked: %t", err, asked.Load())
+	}
+	if _, err := target.Encrypt(t.Context(), []byte(state)); err == nil || !asked.Load() {
+		t.Errorf("got %v; without a check, the server was asked: %t", err, asked.Load())
+	}
+}
+
+// tokenServer answers nothing, and shows the token of the last request.
+func tokenServer(t *testing.T) (server *httptest.Server, got *atomic.Value) {
+	t.Helper()
+	got = new(atomic.Value)
+	server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		got.Store(r.Header.Get("X-Vault-Token"))
+	}))
+	t.Cleanup(server.Close)
+	return server, got
+}
+
+// TestEnvironmentRedirectsNoSecret: whoever sets TF_ENCRYPTION does not get the
+// token that stands in the code.
+func TestEnvironmentRedirectsNoSecret(t *testing.T) {
+	t.Parallel()
+	server, got := tokenServer(t)
+	const method = `
+method "aes_gcm" "main" { keys = key_provider.openbao.main }
+state { method = method.aes_gcm.main }
+key_provider "openbao" "main" {
+	key_name = "k"
+`
+	toServer := fmt.Sprintf("address = %q\n", server.URL)
+	for name, c := range map[string]struct {
+		code, environment, token string
+		refused                  bool
+	}{
+		"another address":            {code: "address = \"https://bao.example.com\"\ntoken = \"canary\"", environment: toServer, refused: true},
+		"an address":                 {code: "token = \"canary\"", environment: toServer, refused: true},
+		"the value of a variable":    {code: "", environment: toServer + "token = var.canary", refused: true},
+		"a variable in another part": {code: "", environment: toServer + "namespace = var.canary", refused: true},
+		"the same address":           {code: toServer + "token = \"canary\"", environment: toServer, token: "canary"},
+		"a token of its own":         {code: toServer + "token = \"canary\"", environment: "token = \"own\"", token: "own"},
+		"all of its own":             {code: "token = \"canary\"", environment: toServer + "token = \"own\"", token: "own"},
+	} {
+		code := encryption.Code(method+c.code+"\n}", "code").WithVariables(canary())
+		environment := encryption.Environment(variables("TF_ENCRYPTION", "key_provider \"openbao\" \"main\" {\n"+c.environment+"\n}"))
+		enc, err := encryption.Load(builtin.Registry(), code, environment.WithVariables(canary()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.Store("")
+		_, err = enc.State().Encrypt(t.Context(), []byte(state))
+		if err == nil || c.refused != strings.Contains(err.Error(), "a setting of TF_ENCRYPTION must not be combined") ||
+			strings.Contains(err.Error(), "canary") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := got.Load(); got != c.token {
+			t.Errorf("%s: the server got the token %q", name, got)
+		}
+	}
+}
+
+// TestEnvironmentFillsNoAddress: a variable gives the address only to a token
+// that comes from a variable as well.
+func TestEnvironmentFillsNoAddress(t *testing.T) {
+	t.Parallel()
+	server, got := tokenServer(t)
+	const settings = `
+method "aes_gcm" "main" { keys = key_provider.openbao.main }
+state { method = method.aes_gcm.main }
+key_provider "openbao" "main" {
+key_name = "k" `
+	address := variables("BAO_ADDR", server.URL)
+	for name, c := range map[string]struct {
+		layers []encryption.Layer
+		token  string // that the server gets
+		text   string // of the error
+	}{
+		"a token of the code": {
+			layers: []encryption.Layer{encryption.Code(settings+"\ntoken = \"canary\"\n}", "code"), encryption.Environment(address)},
+			text: "key_provider.openbao.main.address: the environment variable BAO_ADDR must not be combined with a secret of the " +
+				"configuration: token (code:6,1). Set address in the configuration as well, or both in the environment",
+		},
+		"a pod's own token": {
+			layers: []encryption.Layer{encryption.Code(settings+"\nauth_kubernetes { role = \"r\" }\n}", "code"), encryption.Environment(address)},
+			text:   "configuration: auth_kubernetes.jwt_file (code:6,1)",
+		},
+		"a token of TF_ENCRYPTION": {
+			layers: []encryption.Layer{encryption.Environment(variables("BAO_ADDR", server.URL, "TF_ENCRYPTION", settings+"\ntoken = \"own\"\n}"))},
+			token:  "own", text: "the server at " + server.URL,
+		},
+		"a token of a variable": {
+			layers: []encryption.Layer{encryption.Code(settings+"\n}", "code"),
+				encryption.Environment(variables("BAO_ADDR", server.URL, "BAO_TOKEN", "own"))},
+			token: "own", text: "the server at " + server.URL,
+		},
+		"var.* in TF_ENCRYPTION": {
+			layers: []encryption.Layer{encryption.Environment(variables("BAO_ADDR", server.URL, "TF_ENCRYPTION",
+				settings+"\ntoken = var.canary\n}")).WithVariables(canary())},
+			text: "BAO_ADDR must not be combined",
+		},
+		"var.* in a name": { // which the file would show
+			layers: []encryption.Layer{encryption.Code(settings+"\n}", "code").WithVariables(canary()), encryption.Environment(variables(
+				"TF_ENCRYPTION", "key_provider \"openbao\" \"main\" {\nencrypted_metadata_alias = var.canary\n}")).WithVariables(canary())},
+			text: "encrypted_metadata_alias: a setting of TF_ENCRYPTION must not be combined",
+		},
+	} {
+		enc, err := encryption.Load(builtin.Registry(), c.layers...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.Store("")
+		_, err = enc.State().Encrypt(t.Context(), []byte(state))
+		if err == nil || !strings.Contains(err.Error(), c.text) || strings.Contains(err.Error(), "canary") || got.Load() != c.token {
+			t.Errorf("%s: the server got the token %q: %v", name, got.Load(), err)
+		}
+	}
+}
+
+func canary() cty.Value {
+	return cty.ObjectVal(map[string]cty.Value{"canary": cty.StringVal("canary")})
+}

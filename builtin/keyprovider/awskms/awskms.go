@@ -1,0 +1,227 @@
+// Package awskms has AWS KMS wrap the key of each file.
+//
+// Options, defaults and metadata are those of OpenTofu's key provider aws_kms:
+// opentofu/internal/encryption/keyprovider/aws_kms. OpenTofu makes a new data
+// key even when it only reads; here a read is one kms:Decrypt.
+package awskms
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"sync/atomic"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/kms"
+	"github.com/aws/aws-sdk-go-v2/service/kms/types"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
+)
+
+// Limits for what a file may hold and what the service may answer.
+const (
+	// The longest ciphertext that KMS accepts:
+	// https://docs.aws.amazon.com/kms/latest/APIReference/API_Decrypt.html
+	maxCiphertext = 6144 // bytes
+
+	// KMS allows 8192 characters:
+	// https://docs.aws.amazon.com/kms/latest/developerguide/encrypt_context.html
+	maxContext = 8192 // bytes of all keys and values
+
+	maxKeyLength = 1024 // bytes; the longest data key of OpenTofu is 32
+)
+
+const kind = "an aws_kms key provider" // in errors
+
+// Block returns the aws_kms key provider.
+func Block() encryption.Block[encryption.KeyProvider] {
+	return encryption.Block[encryption.KeyProvider]{Table: table(), Build: build}
+}
+
+type provider struct {
+	encryption.Wrapping[metadata]
+
+	keyID   string
+	keySpec types.DataKeySpec
+	context map[string]string // for new keys; a file stores its own
+
+	settings awsauth.Settings
+	endpoint string                           // of KMS; "" leaves it to the SDK
+	clients  memo.Memo[struct{}, *kms.Client] // made when it is first needed
+	made     atomic.Pointer[kms.Client]       // the one in clients
+}
+
+var (
+	_ encryption.KeyMaker   = (*provider)(nil)
+	_ encryption.Recognizer = (*provider)(nil)
+	_ encryption.Deriver    = (*provider)(nil)
+	_ encryption.Warner     = (*provider)(nil)
+	_ encryption.Closer     = (*provider)(nil)
+)
+
+// Close closes the connections to AWS; one in use is closed after its request.
+func (p *provider) Close() {
+	if client := p.made.Load(); client != nil {
+		awsauth.CloseIdle(client.Options().HTTPClient)
+	}
+}
+
+// Warning says that anybody on the way can read the keys. The endpoint of a
+// profile, which only the SDK knows, is not seen here.
+func (p *provider) Warning() encryption.Warning {
+	endpoint, err := url.Parse(p.endpoint)
+	switch {
+	case err != nil:
+	case endpoint.Scheme == "http" && !netfail.IsLoopback(endpoint.Hostname()):
+		return encryption.Warning(netfail.Unencrypted("The credentials and the keys were", "the endpoint begins with http", "read them"))
+	case endpoint.Scheme != "http" && p.settings.Unverified():
+		return encryption.Warning(netfail.Unverified("AWS KMS", "insecure is set", "read the credentials and the keys"))
+	}
+	return encryption.Warning{}
+}
+
+// metadata is what a file stores, with the names of
+// opentofu/internal/encryption/keyprovider/aws_kms/provider.go.
+type metadata struct {
+	CiphertextBlob    []byte            `json:"ciphertext_blob"`
+	EncryptionContext map[string]string `json:"encryption_context,omitempty"`
+}
+
+func build(v attr.Values) (encryption.KeyProvider, error) {
+	p := &provider{
+		Wrapping: encryption.Wrapping[metadata]{Kind: kind, Parse: parse},
+
+		keyID:   v.String("kms_key_id"),
+		keySpec: types.DataKeySpec(v.String("key_spec")),
+		context: v.StringMap("encryption_context"),
+	}
+	switch {
+	case p.keyID == "":
+		return nil, v.Errorf("kms_key_id", "the ID, the ARN or an alias of a KMS key is required")
+	case p.keySpec != types.DataKeySpecAes256 && p.keySpec != types.DataKeySpecAes128:
+		return nil, v.Errorf("key_spec", "AES_256 or AES_128 is required")
+	case contextSize(p.context) > maxContext:
+		return nil, v.Errorf("encryption_context", "KMS allows at most %d characters", maxContext)
+	}
+	region := v.String("region")
+	if region == "" {
+		return nil, v.Errorf("region", "a region is required, such as eu-west-1 (or the environment variable AWS_REGION)")
+	}
+	endpoints, _ := v.Block("endpoints")
+	p.endpoint = awsauth.WithScheme(endpoints.String("kms"))
+	var err error
+	p.settings, err = awsauth.Parse(v, region)
+	return p, err
+}
+
+// Key has KMS decrypt the key that stored holds. The encryption context is the
+// stored one, so that changing the configured one locks nobody out.
+func (p *provider) Key(ctx context.Context, _ encryption.Keys, document json.RawMessage) ([]byte, error) {
+	m, err := parse(document)
+	if err != nil {
+		return nil, err
+	}
+	client, err := p.client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := client.Decrypt(ctx, &kms.DecryptInput{
+		KeyId:             aws.String(p.keyID),
+		CiphertextBlob:    m.CiphertextBlob,
+		EncryptionContext: m.EncryptionContext,
+	})
+	if err != nil {
+		return nil, p.explain("Decrypt", err)
+	}
+	if n := len(answer.Plaintext); n == 0 || n > maxKeyLength {
+		return nil, fmt.Errorf("%s answered with a key of %d bytes; 1 to %d are allowed", p.service(), n, maxKeyLength)
+	}
+	return answer.Plaintext, nil
+}
+
+// NewKey has KMS make a data key.
+func (p *provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.RawMessage, error) {
+	client, err := p.client(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	answer, err := client.GenerateDataKey(ctx, &kms.GenerateDataKeyInput{
+		KeyId:             aws.String(p.keyID),
+		KeySpec:           p.keySpec,
+		EncryptionContext: p.context,
+	})
+	if err != nil {
+		return nil, nil, p.explain("GenerateDataKey", err)
+	}
+	want := map[types.DataKeySpec]int{types.DataKeySpecAes256: 32, types.DataKeySpecAes128: 16}[p.keySpec]
+	if len(answer.Plaintext) != want || len(answer.CiphertextBlob) == 0 {
+		return nil, nil, fmt.Errorf("%s answered with a key of %d bytes and a ciphertext of %d; %d bytes of key "+
+			"were requested", p.service(), len(answer.Plaintext), len(answer.CiphertextBlob), want)
+	}
+	document, err := json.Marshal(metadata{answer.CiphertextBlob, p.context})
+	return answer.Plaintext, document, err
+}
+
+func parse(document json.RawMessage) (metadata, error) {
+	var m metadata
+	if err := encryption.DecodeStored(document, kind, &m); err != nil {
+		return m, err
+	}
+	switch {
+	case len(m.CiphertextBlob) == 0:
+		return m, fmt.Errorf("%w: the metadata in the file lacks a ciphertext_blob", encryption.ErrNoKey)
+	case len(m.CiphertextBlob) > maxCiphertext:
+		return m, fmt.Errorf("the file holds a ciphertext_blob of %d bytes; KMS accepts at most %d", len(m.CiphertextBlob), maxCiphertext)
+	case contextSize(m.EncryptionContext) > maxContext:
+		return m, fmt.Errorf("the file holds an encryption_context of more than %d characters, which KMS does not accept", maxContext)
+	}
+	return m, nil
+}
+
+func contextSize(pairs map[string]string) int {
+	n := 0
+	for k, v := range pairs {
+		n += len(k) + len(v)
+	}
+	return n
+}
+
+// service names KMS and the key in errors.
+func (p *provider) service() string {
+	return fmt.Sprintf("AWS KMS in %s (key %s)", p.settings.Region, p.keyID)
+}
+
+// client returns the client once it has credentials, so that their errors are
+// distinct from those of KMS.
+func (p *provider) client(ctx context.Context) (*kms.Client, error) {
+	client, err := p.clients.Do(ctx, struct{}{}, p.connect)
+	if err != nil {
+		return nil, err
+	}
+	_, err = p.settings.Retrieve(ctx, client.Options().Credentials)
+	return client, err
+}
+
+func (p *provider) connect(ctx context.Context) (*kms.Client, error) {
+	cfg, err := p.settings.Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	client := kms.NewFromConfig(cfg, func(o *kms.Options) {
+		if p.settings.MaxWait > 0 {
+			o.Retryer = retry.AddWithMaxBackoffDelay(o.Retryer, p.settings.MaxWait)
+		}
+		p.settings.SetEndpoint(ctx, cfg, kms.ServiceID, &o.BaseEndpoint)
+		if p.endpoint != "" {
+			o.BaseEndpoint = &p.endpoint
+		}
+	})
+	p.made.Store(client)
+	return client, nil
+}

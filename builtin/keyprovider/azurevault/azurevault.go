@@ -1,0 +1,210 @@
+// Package azurevault wraps the key of a file with a key of Azure Key Vault or
+// of an Azure Managed HSM.
+//
+// Options, defaults and metadata are those of OpenTofu's key provider of the
+// same name: opentofu/internal/encryption/keyprovider/azure_vault.
+package azurevault
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/security/keyvault/azkeys"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
+)
+
+const (
+	maxKeyLength = 1024      // bytes
+	maxData      = 64 * 1024 // bytes of a ciphertext or of additional data; those of a longest key take about 1 KiB
+	maxSmall     = 64        // bytes of an IV or a tag; they have 12 and 16
+
+	// defaultPatience bounds what a Retry-After header may ask for.
+	defaultPatience = 60 * time.Second
+)
+
+// Options are what a program may bring of its own. The zero value brings
+// nothing.
+type Options struct {
+	Transport  policy.Transporter     // carries every request: to the vault, and those for tokens
+	Credential azcore.TokenCredential // takes the place of all settings that authenticate
+}
+
+const kind = "an azure_vault key provider" // in errors
+
+// Block returns the azure_vault key provider.
+func Block() encryption.Block[encryption.KeyProvider] { return BlockWith(Options{}) }
+
+// BlockWith returns the azure_vault key provider with a program's own parts.
+func BlockWith(o Options) encryption.Block[encryption.KeyProvider] {
+	return encryption.Block[encryption.KeyProvider]{
+		Table: table(),
+		Build: func(v attr.Values) (encryption.KeyProvider, error) { return build(v, o) },
+	}
+}
+
+type provider struct {
+	encryption.Wrapping[metadata]
+
+	vault     string // URL
+	name      string // of the key
+	algorithm azkeys.EncryptionAlgorithm
+	keyLength int // of new keys
+	access    azureauth.Access
+	patience  time.Duration // for one call with its retries
+
+	credential azcore.TokenCredential // takes the place of access; may be nil
+	own        http.RoundTripper      // nil if the transport is the program's: [Options], or the default one
+
+	clients memo.Memo[struct{}, *azkeys.Client]
+}
+
+var (
+	_ encryption.KeyMaker   = (*provider)(nil)
+	_ encryption.Recognizer = (*provider)(nil)
+	_ encryption.Deriver    = (*provider)(nil)
+	_ encryption.Closer     = (*provider)(nil)
+)
+
+// Close closes the connections to the vault and to what signs in; one in use is closed
+// after its request.
+func (p *provider) Close() {
+	if p.own != nil {
+		(&http.Client{Transport: p.own}).CloseIdleConnections()
+	}
+}
+
+type metadata struct {
+	Ciphertext                  []byte                     `json:"ciphertext"`
+	IV                          []byte                     `json:"iv"`
+	AuthenticationTag           []byte                     `json:"authentication_tag"`
+	AdditionalAuthenticatedData []byte                     `json:"additional_authenticated_data"`
+	KeyVersion                  string                     `json:"key_version"`
+	Algorithm                   azkeys.EncryptionAlgorithm `json:"algo"`
+}
+
+// Key has the vault decrypt the stored key: one call, and nothing else.
+func (p *provider) Key(ctx context.Context, _ encryption.Keys, document json.RawMessage) ([]byte, error) {
+	m, err := parse(document)
+	if err != nil {
+		return nil, err
+	}
+	m.Algorithm = cmp.Or(m.Algorithm, p.algorithm)
+	client, err := p.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	limited, cancel := context.WithTimeout(ctx, p.patience)
+	defer cancel()
+	response, err := client.Decrypt(limited, p.name, m.KeyVersion, azkeys.KeyOperationParameters{
+		Algorithm:                   &m.Algorithm,
+		Value:                       m.Ciphertext,
+		IV:                          m.IV,
+		AuthenticationTag:           m.AuthenticationTag,
+		AdditionalAuthenticatedData: m.AdditionalAuthenticatedData,
+	}, nil)
+	if err != nil {
+		return nil, p.explain(ctx, "decrypt", err)
+	}
+	if n := len(response.Result); n == 0 || n > maxKeyLength {
+		return nil, fmt.Errorf("what the vault decrypted is %d bytes long; a key has 1 to %d", n, maxKeyLength)
+	}
+	return response.Result, nil
+}
+
+// NewKey makes a random key and has the current version of the vault's key
+// encrypt it.
+func (p *provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.RawMessage, error) {
+	key := make([]byte, p.keyLength)
+	_, _ = rand.Read(key) // never fails
+	client, err := p.connect(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	limited, cancel := context.WithTimeout(ctx, p.patience)
+	defer cancel()
+	response, err := client.Encrypt(limited, p.name, "", azkeys.KeyOperationParameters{Algorithm: &p.algorithm, Value: key}, nil)
+	if err != nil {
+		return nil, nil, p.explain(ctx, "encrypt", err)
+	}
+	m := metadata{
+		Ciphertext:                  response.Result,
+		IV:                          response.IV,
+		AuthenticationTag:           response.AuthenticationTag,
+		AdditionalAuthenticatedData: response.AdditionalAuthenticatedData,
+		KeyVersion:                  response.KID.Version(),
+		Algorithm:                   p.algorithm,
+	}
+	// Without the version, the file could not be read after the key's rotation.
+	if m.KeyVersion == "" {
+		return nil, nil, errors.New("the vault does not say which version of the key it encrypted with")
+	}
+	document, err := json.Marshal(m)
+	if err == nil {
+		_, err = parse(document)
+	}
+	return key, document, err
+}
+
+// connect makes the client when it is first needed, once.
+func (p *provider) connect(ctx context.Context) (*azkeys.Client, error) {
+	return p.clients.Do(ctx, struct{}{}, func(ctx context.Context) (*azkeys.Client, error) {
+		credential, err := p.credential, error(nil)
+		if credential == nil {
+			credential, err = p.access.Open(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+		client, err := azkeys.NewClient(p.vault, credential, &azkeys.ClientOptions{ClientOptions: p.access.ClientOptions()})
+		if err != nil {
+			return nil, errors.New("the client of the vault cannot be set up")
+		}
+		return client, nil
+	})
+}
+
+// Recognizes reports whether document has the shape of this metadata.
+func (p *provider) Recognizes(document json.RawMessage) bool {
+	m, err := parse(document)
+	return err == nil && m.KeyVersion != "" && m.Algorithm != ""
+}
+
+// keyVersion is what may become part of a URL. Azure's are 32 hexadecimal
+// digits.
+var keyVersion = lazyregexp.New(`^[0-9A-Za-z]*$`)
+
+func parse(document json.RawMessage) (metadata, error) {
+	var m metadata
+	if err := encryption.DecodeStored(document, kind, &m); err != nil {
+		return m, err
+	}
+	switch {
+	case len(m.Ciphertext) == 0:
+		return m, fmt.Errorf("%w: the metadata in the file lacks a ciphertext", encryption.ErrNoKey)
+	case len(m.Ciphertext) > maxData, len(m.AdditionalAuthenticatedData) > maxData, len(m.IV) > maxSmall, len(m.AuthenticationTag) > maxSmall:
+		return m, errors.New("the metadata in the file is larger than any that a vault makes")
+	case len(m.KeyVersion) > 64 || !keyVersion.MatchString(m.KeyVersion):
+		return m, errors.New("the metadata in the file names an impossible version of the key")
+	}
+	switch m.Algorithm {
+	case "", azkeys.EncryptionAlgorithmRSAOAEP256,
+		azkeys.EncryptionAlgorithmA128GCM, azkeys.EncryptionAlgorithmA192GCM, azkeys.EncryptionAlgorithmA256GCM:
+		return m, nil
+	}
+	// The others are weaker: RSA1_5, and CBC without authentication, would make
+	// the vault an oracle for whoever can write the file.
+	return m, errors.New("the metadata in the file names an algorithm other than RSA-OAEP-256, A128GCM, A192GCM and A256GCM")
+}

@@ -1,0 +1,162 @@
+package azurevault_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/azurevault"
+	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/azurevault/azurevaulttest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/kindtest"
+)
+
+func TestFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the faults of networks take seconds")
+	}
+	t.Parallel()
+	faultHarness(t).Run(t)
+}
+
+func TestCosts(t *testing.T) { faultHarness(t).RunCosts(t) }
+
+func faultHarness(t *testing.T) kindtest.Faults {
+	t.Helper()
+	s := service()
+	key, stored := kindtest.NewKey(t, build(t, s.Start(t), working()))
+	says := func(status int, code, inner string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { azurevaulttest.Fail(w, status, code, inner) }
+	}
+	const (
+		noAnswer  = "no usable answer from https://example.vault.azure.net/"
+		late      = noAnswer + ": there was no complete answer in time"
+		brokeOff  = noAnswer + ": the connection broke off before the answer was complete"
+		throttled = "too many calls: https://example.vault.azure.net/ refuses further ones for now; try again later"
+		failed    = "unexpected answer: the vault failed to decrypt with the key a of https://example.vault.azure.net/ (HTTP status "
+	)
+	return kindtest.Faults{
+		Server: s,
+		Hosts:  []string{"example.vault.azure.net", "login.microsoftonline.com"},
+		Build: func(t *testing.T, url, ca string, patience time.Duration) encryption.KeyProvider {
+			roots := x509.NewCertPool()
+			roots.AppendCertsFromPEM([]byte(ca))
+			transport := &http.Transport{
+				DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+					return (&net.Dialer{}).DialContext(ctx, network, strings.TrimPrefix(url, "https://"))
+				},
+				TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+			}
+			t.Cleanup(transport.CloseIdleConnections)
+			p := build(t, &http.Client{
+				Transport:     transport,
+				CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+			}, working())
+			azurevault.SetPatience(p, patience)
+			return p
+		},
+		Stored: stored,
+		Key:    key,
+		At:     func(r *http.Request, _ []byte) bool { return strings.HasSuffix(r.URL.Path, "/decrypt") },
+		Reads: func(r *http.Request, _ []byte) bool {
+			if r.Host == "example.vault.azure.net" {
+				return r.Method == http.MethodPost && r.URL.Path == "/keys/a/"+azurevaulttest.Version+"/decrypt"
+			}
+			return r.Method == http.MethodGet || strings.HasSuffix(r.URL.Path, "/oauth2/v2.0/token")
+		},
+		Throttled:   says(429, "Throttled", ""),
+		Unavailable: says(503, "ServiceUnavailable", ""),
+		Denied:      says(403, "Forbidden", "ForbiddenByPolicy"),
+		Disabled:    says(403, "Forbidden", "KeyDisabled"),
+		NotFound:    says(404, "KeyNotFound", ""),
+		AnotherKey:  says(400, "BadParameter", ""),
+		Secrets:     []string{canary, azurevaulttest.Secret, azurevaulttest.Token},
+		Sees: map[string]string{
+			"403":                         "it is not that of Key Vault (HTTP status 403); check vault_uri and any proxy",
+			"nobody listens":              "connect: connection refused",
+			"reset at once":               "connection reset by peer",
+			"reset in the body":           "connection reset by peer",
+			"reset in the body, once":     "connection reset by peer",
+			"closed without an answer":    noAnswer,
+			"short body":                  noAnswer,
+			"Content-Length too large":    noAnswer,
+			"Content-Length too small":    noAnswer,
+			"endless body":                noAnswer,
+			"endless header":              "the connection failed, or the answer is not valid",
+			"endless gzip of nothing":     "there was no complete answer in time",
+			"nested a million deep":       "the connection failed, or the answer is not valid",
+			"301 that names another host": "HTTP status 301",
+			"401 that names another host": "its header WWW-Authenticate is not that of Azure",
+			"gzip bomb":                   noAnswer,
+			"not HTTP":                    noAnswer,
+			"malformed status line":       noAnswer,
+			"malformed header":            noAnswer,
+			"another service":             noAnswer,
+
+			"stall":             late,
+			"stall in the body": late,
+			"slow drip":         late,
+
+			"500, once":                      kindtest.Works,
+			"500":                            failed + "500)",
+			"503, once":                      kindtest.Works,
+			"503 with Retry-After, once":     kindtest.Works,
+			"429 with Retry-After, once":     kindtest.Works,
+			"429 with Retry-After":           throttled,
+			"429 with Retry-After of a year": throttled,
+
+			"throttled":            throttled,
+			"throttled, once":      kindtest.Works,
+			"throttled for a year": throttled,
+			"unavailable":          failed + "503)",
+			"unavailable, once":    kindtest.Works,
+
+			"denied":      "grant the key permission decrypt",
+			"disabled":    "or the version that is needed, is disabled",
+			"not found":   "the vault does not know the key a",
+			"another key": "it was encrypted with another key",
+
+			"redirect loop":              failed + "307)",
+			"redirect to another origin": failed + "307)",
+			"redirect to plain http":     failed + "307)",
+
+			"certificate expired":                 noAnswer + ": the server's certificate is not trusted: x509: certificate has expired",
+			"certificate of another host":         "x509: certificate is valid for",
+			"certificate of an unknown authority": "x509: certificate signed by unknown authority",
+			"TLS 1.0":                             noAnswer,
+			"no TLS":                              noAnswer,
+			"handshake breaks off":                noAnswer,
+		},
+		Cannot: map[string]string{
+			"429 with Retry-After of a year, cancelled": "the SDK does not wait for longer than a minute; TestCancelledWhileWaiting cancels " +
+				"half of that",
+			"throttled for a year, cancelled": "the SDK does not wait for longer than a minute; TestCancelledWhileWaiting cancels such a wait",
+		},
+		Late: []string{"endless gzip of nothing"},
+	}
+}
+
+// Ctrl-C does not wait for the next try.
+func TestCancelledWhileWaiting(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	s := service()
+	_, stored := kindtest.NewKey(t, build(t, service().Start(t), working()))
+	s.Before = func(w http.ResponseWriter, _ *http.Request) bool {
+		w.Header().Set("Retry-After", "60")
+		azurevaulttest.Fail(w, 503, "ServiceUnavailable", "")
+		time.AfterFunc(100*time.Millisecond, cancel)
+		return true
+	}
+	begin := time.Now()
+	if key, err := build(t, s.Start(t), working()).Key(ctx, nil, stored); !errors.Is(err, context.Canceled) ||
+		time.Since(begin) > 45*time.Second {
+		t.Errorf("got a key of %d bytes, %v after %s", len(key), err, time.Since(begin))
+	}
+}

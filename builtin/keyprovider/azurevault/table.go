@@ -1,0 +1,104 @@
+package azurevault
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/security/keyvault/azkeys"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+)
+
+// keyHarmless is the reason of what describes a key, see [attr.Attr.Harmless].
+const keyHarmless = "It says which key the vault is asked for, and not which vault is asked."
+
+func table() attr.Table {
+	return attr.Table{
+		Name: "azure_vault",
+		Doc: "A key of Azure Key Vault or of a Managed HSM encrypts the key of each file. Reading requires the key permission `decrypt`. " +
+			"The first way to authenticate that is set up is used.",
+		Attrs: append([]attr.Attr{
+			{Name: "vault_uri", Type: cty.String, Required: true, Doc: "The URL of the vault, such as " +
+				"`https://example.vault.azure.net`."},
+			{Name: "vault_key_name", Type: cty.String, Required: true, Harmless: keyHarmless,
+				Doc: "The name of the key: 1 to 127 letters, digits and hyphens."},
+			{Name: "key_length", Type: cty.Number, Required: true, Harmless: keyHarmless, Doc: "Length of new keys in bytes; `aes_gcm` " +
+				"needs 16, 24 or 32. A file that is read has its own."},
+			{Name: "symmetric", Type: cty.Bool, Default: cty.False, Harmless: keyHarmless, Doc: "The vault's key is an AES key, which " +
+				"only a Managed HSM has, and not an RSA key. It matters for new keys; a file that is read names " +
+				"its algorithm. Defaults to `false`."},
+			{Name: "symmetric_key_size", Type: cty.Number, Harmless: keyHarmless, Doc: "The size of the AES key in bits: `128`, `192` or " +
+				"`256`. Required with `symmetric`."},
+		}, azureauth.Attrs(nil)...),
+	}
+}
+
+func build(v attr.Values, o Options) (encryption.KeyProvider, error) {
+	p := &provider{
+		Wrapping: encryption.Wrapping[metadata]{Kind: kind, Parse: parse},
+
+		vault:     v.String("vault_uri"),
+		name:      v.String("vault_key_name"),
+		algorithm: azkeys.EncryptionAlgorithmRSAOAEP256,
+		patience:  defaultPatience,
+	}
+	length, err := v.Int("key_length", 1, maxKeyLength)
+	if err != nil {
+		return nil, err
+	}
+	p.keyLength = int(length)
+	if err := p.checkVault(v); err != nil {
+		return nil, err
+	}
+	if p.access, err = azureauth.New(v, world.If(v.ReadsEnvironment())); err != nil {
+		return nil, err
+	}
+	p.access.Transport, p.credential = o.Transport, o.Credential
+	if o.Transport == nil {
+		client := azureauth.HTTPClient(world.If(v.ReadsEnvironment()))
+		p.access.Transport, p.own = client, client.Transport
+	}
+	if v.Bool("symmetric") {
+		return p, p.setSymmetric(v)
+	}
+	return p, nil
+}
+
+func (p *provider) setSymmetric(v attr.Values) error {
+	size, err := v.Int("symmetric_key_size", 128, 256)
+	p.algorithm = map[int64]azkeys.EncryptionAlgorithm{
+		128: azkeys.EncryptionAlgorithmA128GCM, 192: azkeys.EncryptionAlgorithmA192GCM, 256: azkeys.EncryptionAlgorithmA256GCM,
+	}[size]
+	if err == nil && p.algorithm == "" {
+		err = v.Errorf("symmetric_key_size", "with symmetric, one of 128, 192 and 256 is required")
+	}
+	return err
+}
+
+// The rules for names are Azure's:
+// https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules#microsoftkeyvault
+var (
+	keyName   = lazyregexp.New(`^[0-9A-Za-z-]+$`)
+	vaultName = lazyregexp.New(`^[A-Za-z][0-9A-Za-z-]{1,22}[0-9A-Za-z]$`)
+)
+
+func (p *provider) checkVault(v attr.Values) error {
+	if len(p.name) > 127 || !keyName.MatchString(p.name) {
+		return v.Errorf("vault_key_name", "a key's name has 1 to 127 letters, digits and hyphens")
+	}
+	u, err := url.Parse(p.vault)
+	if err != nil || u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "" {
+		return v.Errorf("vault_uri", "an address such as https://example.vault.azure.net is required")
+	}
+	name, _, _ := strings.Cut(u.Hostname(), ".")
+	if !vaultName.MatchString(name) || strings.Contains(name, "--") {
+		return v.Errorf("vault_uri", "a vault's name has 3 to 24 letters, digits and single hyphens; it begins "+
+			"with a letter and does not end with a hyphen")
+	}
+	return nil
+}

@@ -1,0 +1,208 @@
+// Package gcpkms wraps the key of a file with a key of Google Cloud KMS.
+//
+// Options, defaults and metadata are those of OpenTofu's key provider of the
+// same name: opentofu/internal/encryption/keyprovider/gcp_kms.
+package gcpkms
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	kms "cloud.google.com/go/kms/apiv1"
+	"cloud.google.com/go/kms/apiv1/kmspb"
+	"github.com/zclconf/go-cty/cty"
+	"google.golang.org/api/option"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+)
+
+const (
+	maxKeyLength      = 1024      // bytes, OpenTofu's limit
+	maxAdditionalData = 64 * 1024 // bytes, the service's limit
+	maxCiphertext     = 64 * 1024 // bytes; that of a longest key takes about 1.1 KiB
+)
+
+const kind = "a gcp_kms key provider" // in errors
+
+// Block returns the gcp_kms key provider. Options are handed to the client
+// after its own: a program may bring its own endpoint or connection.
+func Block(options ...option.ClientOption) encryption.Block[encryption.KeyProvider] {
+	return encryption.Block[encryption.KeyProvider]{
+		Table: table(),
+		Build: func(v attr.Values) (encryption.KeyProvider, error) { return build(v, options) },
+	}
+}
+
+// keyHarmless is the reason of what describes a key, see [attr.Attr.Harmless].
+const keyHarmless = "It says which key Google is asked for, and Google is asked in any case."
+
+func table() attr.Table {
+	return attr.Table{
+		Name: "gcp_kms",
+		Doc: "Google Cloud KMS wraps the key of each file. Reading requires `cloudkms.cryptoKeyVersions.useToDecrypt`. Without " +
+			"`access_token` and `credentials`, the application default credentials are used.",
+		Attrs: slices.Concat([]attr.Attr{
+			{Name: "kms_encryption_key", Type: cty.String, Required: true, Harmless: keyHarmless, Doc: "The key's resource name: " +
+				"`projects/…/locations/…/keyRings/…/cryptoKeys/…`."},
+			{Name: "key_length", Type: cty.Number, Required: true, Harmless: keyHarmless, Doc: "Length of new keys in bytes, from 1 to " +
+				"1024; `aes_gcm` needs 16, 24 or 32. A file that is read has its own."},
+		}, googleauth.Attrs("GOOGLE_CREDENTIALS", "GOOGLE_APPLICATION_CREDENTIALS"), []attr.Attr{
+			{Name: "additional_authenticated_data", Type: cty.String, Harmless: keyHarmless, Doc: "Data that the key is bound to, in " +
+				"standard base64, of at most 64 KiB. It is not stored in the file: reading needs the same value as " +
+				"encrypting. OpenTofu has it from 1.13 on."},
+		}),
+	}
+}
+
+type provider struct {
+	encryption.Wrapping[metadata]
+
+	name           string // of the key
+	keyLength      int    // of new keys
+	additionalData []byte
+	access         googleauth.Access
+	options        []option.ClientOption
+	patience       time.Duration // for one call with its retries
+
+	clients memo.Memo[struct{}, *connection]
+	closes  atomic.Int64 // how often Close was called
+}
+
+var (
+	_ encryption.KeyMaker   = (*provider)(nil)
+	_ encryption.Recognizer = (*provider)(nil)
+	_ encryption.Deriver    = (*provider)(nil)
+	_ encryption.Closer     = (*provider)(nil)
+)
+
+type metadata struct {
+	Ciphertext []byte `json:"ciphertext"`
+}
+
+var keyName = lazyregexp.New(`^projects/[^/\s]+/locations/[^/\s]+/keyRings/[^/\s]+/cryptoKeys/[^/\s]+$`)
+
+func build(v attr.Values, options []option.ClientOption) (encryption.KeyProvider, error) {
+	p := &provider{
+		Wrapping: encryption.Wrapping[metadata]{Kind: kind, Parse: parse},
+
+		name: v.String("kms_encryption_key"), options: options, patience: defaultPatience,
+		clients: memo.Memo[struct{}, *connection]{Forgotten: (*connection).close},
+	}
+	if !keyName.MatchString(p.name) {
+		return nil, v.Errorf("kms_encryption_key", "the full resource name of a key is required, in the form "+
+			"projects/P/locations/L/keyRings/R/cryptoKeys/K and without a version")
+	}
+	length, err := v.Int("key_length", 1, maxKeyLength)
+	if err != nil {
+		return nil, err
+	}
+	p.keyLength = int(length)
+	// The decoder's own error says where the text is wrong, which helps nobody.
+	if p.additionalData, err = base64.StdEncoding.DecodeString(v.String("additional_authenticated_data")); err != nil {
+		return nil, v.Errorf("additional_authenticated_data", "this is not standard base64")
+	}
+	if len(p.additionalData) > maxAdditionalData {
+		return nil, v.Errorf("additional_authenticated_data", "at most 64 KiB are allowed")
+	}
+	p.access = googleauth.New(v, world.If(v.ReadsEnvironment()), kms.DefaultAuthScopes()...)
+	p.access.ImpersonateScopes = []string{impersonateScope}
+	return p, nil
+}
+
+// Key has Cloud KMS decrypt the stored key: one call, and nothing else.
+func (p *provider) Key(ctx context.Context, _ encryption.Keys, document json.RawMessage) ([]byte, error) {
+	m, err := parse(document)
+	if err != nil {
+		return nil, err
+	}
+	response, err := call(ctx, p, "decrypt", (*kms.KeyManagementClient).Decrypt, &kmspb.DecryptRequest{
+		Name:                              p.name,
+		Ciphertext:                        m.Ciphertext,
+		CiphertextCrc32C:                  checksum(m.Ciphertext),
+		AdditionalAuthenticatedData:       p.additionalData,
+		AdditionalAuthenticatedDataCrc32C: checksum(p.additionalData),
+	})
+	if err != nil {
+		return nil, err
+	}
+	key := response.GetPlaintext()
+	// The service always sends a checksum; emulators may not. A damaged key
+	// does not go unnoticed without it: it opens nothing.
+	if sent := response.GetPlaintextCrc32C(); sent != nil && sent.GetValue() != checksum(key).GetValue() {
+		return nil, errors.New("the answer of Cloud KMS was damaged on its way: its checksum does not match; try again")
+	}
+	if len(key) == 0 || len(key) > maxKeyLength {
+		return nil, fmt.Errorf("what Cloud KMS decrypted is %d bytes long; a key has 1 to %d", len(key), maxKeyLength)
+	}
+	return key, nil
+}
+
+// NewKey makes a random key and has Cloud KMS encrypt it.
+func (p *provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.RawMessage, error) {
+	key := make([]byte, p.keyLength)
+	_, _ = rand.Read(key) // never fails
+	response, err := call(ctx, p, "encrypt", (*kms.KeyManagementClient).Encrypt, &kmspb.EncryptRequest{
+		Name:                              p.name,
+		Plaintext:                         key,
+		PlaintextCrc32C:                   checksum(key),
+		AdditionalAuthenticatedData:       p.additionalData,
+		AdditionalAuthenticatedDataCrc32C: checksum(p.additionalData),
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	// Here damage would lock the file for good, so nothing is taken on trust.
+	// https://cloud.google.com/kms/docs/data-integrity-guidelines
+	m := metadata{Ciphertext: response.GetCiphertext()}
+	if !response.GetVerifiedPlaintextCrc32C() || !response.GetVerifiedAdditionalAuthenticatedDataCrc32C() ||
+		response.GetCiphertextCrc32C() == nil || response.GetCiphertextCrc32C().GetValue() != checksum(m.Ciphertext).GetValue() {
+		return nil, nil, errors.New("the request to Cloud KMS or its answer was damaged on its way: a checksum does not match; try again")
+	}
+	document, err := json.Marshal(m)
+	return key, document, err
+}
+
+// Recognizes reports whether document has the shape of this metadata: a
+// ciphertext and nothing else. OpenBao's has that shape as well, but with a
+// text in it.
+func (p *provider) Recognizes(document json.RawMessage) bool {
+	var members map[string]json.RawMessage
+	m, err := parse(document)
+	return err == nil && json.Unmarshal(document, &members) == nil && len(members) == 1 &&
+		!strings.HasPrefix(string(m.Ciphertext), "vault:v")
+}
+
+func parse(document json.RawMessage) (metadata, error) {
+	var m metadata
+	if err := encryption.DecodeStored(document, kind, &m); err != nil {
+		return m, err
+	}
+	switch {
+	case len(m.Ciphertext) == 0:
+		return m, fmt.Errorf("%w: the metadata in the file lacks a ciphertext", encryption.ErrNoKey)
+	case len(m.Ciphertext) > maxCiphertext:
+		return m, fmt.Errorf("the metadata in the file holds a ciphertext of %d bytes; at most %d are allowed", len(m.Ciphertext), maxCiphertext)
+	}
+	return m, nil
+}
+
+// checksum is CRC32C as Cloud KMS wants it. It is sent for empty data too, to
+// say that the data is meant to be empty.
+func checksum(data []byte) *wrapperspb.Int64Value {
+	return wrapperspb.Int64(int64(crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))))
+}

@@ -1,0 +1,344 @@
+package gcpkms_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/kms/apiv1/kmspb"
+	"github.com/zclconf/go-cty/cty"
+	"google.golang.org/api/option"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/gcpkms"
+	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/gcpkms/gcpkmstest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/kindtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
+)
+
+const (
+	keyA   = "projects/p/locations/global/keyRings/r/cryptoKeys/a"
+	keyB   = "projects/p/locations/global/keyRings/r/cryptoKeys/b"
+	canary = "canary"
+)
+
+type attrs = testkit.Attrs
+
+func working() attrs {
+	return attrs{}.With("kms_encryption_key", keyA, "key_length", 32, "access_token", gcpkmstest.Token)
+}
+
+func service() *gcpkmstest.Service {
+	return &gcpkmstest.Service{
+		Keys:         map[string][]byte{keyA: make([]byte, 32), keyB: []byte(strings.Repeat("b", 32))},
+		AllowEncrypt: true,
+	}
+}
+
+func build(t *testing.T, options []option.ClientOption, a attrs) encryption.KeyProvider {
+	t.Helper()
+	return buildWith(t, options, a, os.LookupEnv)
+}
+
+// buildWith switches the environment off where lookup is nil.
+func buildWith(t *testing.T, options []option.ClientOption, a attrs, lookup attr.LookupEnv) encryption.KeyProvider {
+	t.Helper()
+	return kindtest.Build(t, gcpkms.Block(options...), a, lookup)
+}
+
+func TestSuite(t *testing.T) {
+	t.Parallel()
+	long := base64.StdEncoding.EncodeToString(make([]byte, 64*1024+1))
+	encryptiontest.KeyProvider{
+		Block: gcpkms.Block(service().Start(t)...),
+		Attrs: working().With("additional_authenticated_data", "YWFk"),
+		Other: working().With("kms_encryption_key", keyB),
+		Bad: []map[string]cty.Value{
+			attrs{},
+			working().With("kms_encryption_key", nil),
+			working().With("kms_encryption_key", ""),
+			working().With("kms_encryption_key", "a"),
+			working().With("kms_encryption_key", keyA+"/cryptoKeyVersions/1"),
+			working().With("kms_encryption_key", keyA+"\n"),
+			working().With("key_length", nil),
+			working().With("key_length", 0),
+			working().With("key_length", -1),
+			working().With("key_length", 1025),
+			working().With("key_length", 1.5),
+			working().With("additional_authenticated_data", "canary!"),
+			working().With("additional_authenticated_data", long),
+		},
+		Secrets: []string{gcpkmstest.Token, canary},
+	}.Run(t)
+}
+
+// A read is one Decrypt, with a service that denies everything else.
+func TestOneDecrypt(t *testing.T) {
+	t.Parallel()
+	s := service()
+	options := s.Start(t)
+	key, stored := kindtest.NewKey(t, build(t, options, working()))
+	readOnly := service()
+	readOnly.AllowEncrypt = false
+	p := build(t, readOnly.Start(t), working())
+	got, err := p.Key(t.Context(), nil, stored)
+	if err != nil || string(got) != string(key) {
+		t.Fatalf("got %d bytes, %v", len(got), err)
+	}
+	if calls := readOnly.Calls(); !slices.Equal(calls, []string{"Decrypt"}) {
+		t.Errorf("calls: %v", calls)
+	}
+	_, _, err = p.(encryption.KeyMaker).NewKey(t.Context(), nil)
+	if !errors.Is(err, encryption.ErrNoKey) || !strings.Contains(err.Error(), "useToEncrypt") {
+		t.Errorf("sealing with a service that only decrypts: %v", err)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	cases := map[codes.Code]struct {
+		next bool // the next method may be tried
+		says string
+	}{
+		codes.NotFound:           {true, "does not know the key " + keyA},
+		codes.PermissionDenied:   {true, "cloudkms.cryptoKeyVersions.useToDecrypt"},
+		codes.FailedPrecondition: {true, "disabled or destroyed"},
+		codes.InvalidArgument:    {true, "another key"},
+		codes.Unauthenticated:    {false, "does not accept the credentials"},
+		codes.ResourceExhausted:  {false, "quota"},
+		codes.Unavailable:        {false, "could not be reached"},
+		codes.DeadlineExceeded:   {false, "did not answer in time"},
+		codes.Internal:           {false, "Internal"},
+		codes.Unknown:            {false, "Unknown"},
+		codes.Unimplemented:      {false, "Unimplemented"},
+		codes.Canceled:           {false, "Canceled"},
+	}
+	for code, want := range cases {
+		t.Run(code.String(), func(t *testing.T) {
+			t.Parallel()
+			s := service()
+			options := s.Start(t)
+			_, stored := kindtest.NewKey(t, build(t, options, working()))
+			s = service()
+			s.Before = func(context.Context, string) error { return status.Error(code, "canary: the service says too much") }
+			p := build(t, s.Start(t), working())
+			retried := code == codes.Unavailable || code == codes.DeadlineExceeded
+			patience := time.Minute
+			if retried { // until that is over
+				patience = time.Second / 4
+			}
+			var err error
+			calls := 0
+			for ; calls < 2 && patience <= time.Minute; patience *= 2 { // on a slow machine, one call may take all of it
+				gcpkms.SetPatience(p, patience)
+				before := len(s.Calls())
+				_, err = p.Key(t.Context(), nil, stored)
+				calls = len(s.Calls()) - before
+			}
+			if err == nil || errors.Is(err, encryption.ErrNoKey) != want.next || !strings.Contains(err.Error(), want.says) {
+				t.Fatalf("got %v", err)
+			}
+			if strings.Contains(err.Error(), canary) || strings.Contains(err.Error(), gcpkmstest.Token) {
+				t.Errorf("the error says too much: %v", err)
+			}
+			if (calls > 1) != retried {
+				t.Errorf("%d calls", calls)
+			}
+		})
+	}
+}
+
+func TestUnavailableOnce(t *testing.T) {
+	t.Parallel()
+	s := service()
+	options := s.Start(t)
+	key, stored := kindtest.NewKey(t, build(t, options, working()))
+	failed := false
+	s.Before = func(context.Context, string) error {
+		if !failed {
+			failed = true
+			return status.Error(codes.Unavailable, "try again")
+		}
+		return nil
+	}
+	got, err := build(t, options, working()).Key(t.Context(), nil, stored)
+	if err != nil || string(got) != string(key) {
+		t.Errorf("got %d bytes, %v", len(got), err)
+	}
+}
+
+func TestCancellation(t *testing.T) {
+	t.Parallel()
+	s := service()
+	options := s.Start(t)
+	key, stored := kindtest.NewKey(t, build(t, options, working()))
+	hang := true
+	arrived := make(chan struct{}, 1)
+	s.Before = func(ctx context.Context, _ string) error {
+		if !hang {
+			return nil
+		}
+		arrived <- struct{}{}
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	p := build(t, options, working())
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-arrived
+		cancel()
+	}()
+	if _, err := p.Key(ctx, nil, stored); !errors.Is(err, context.Canceled) || errors.Is(err, encryption.ErrNoKey) {
+		t.Errorf("got %v", err)
+	}
+	// Cancelled before anything was set up; and neither spoils the next reader.
+	p2 := build(t, options, working())
+	if _, err := p2.Key(ctx, nil, stored); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	hang = false
+	for _, p := range []encryption.KeyProvider{p, p2} {
+		if got, err := p.Key(t.Context(), nil, stored); err != nil || string(got) != string(key) {
+			t.Errorf("afterwards: %d bytes, %v", len(got), err)
+		}
+	}
+}
+
+func TestAdditionalData(t *testing.T) {
+	t.Parallel()
+	s := service()
+	options := s.Start(t)
+	bound := working().With("additional_authenticated_data", "YWFk")
+	key, stored := kindtest.NewKey(t, build(t, options, bound))
+	if strings.Contains(string(stored), "YWFk") || !strings.HasPrefix(string(stored), `{"ciphertext":"`) {
+		t.Errorf("stored: %s", stored)
+	}
+	if got, err := build(t, options, bound).Key(t.Context(), nil, stored); err != nil || string(got) != string(key) {
+		t.Errorf("got %d bytes, %v", len(got), err)
+	}
+	for _, other := range []attrs{working(), working().With("additional_authenticated_data", "b3RoZXI=")} {
+		if _, err := build(t, options, other).Key(t.Context(), nil, stored); !errors.Is(err, encryption.ErrNoKey) {
+			t.Errorf("other data: %v", err)
+		}
+	}
+}
+
+func TestChecksums(t *testing.T) {
+	t.Parallel()
+	s := service()
+	options := s.Start(t)
+	p := build(t, options, working())
+	_, stored := kindtest.NewKey(t, p)
+
+	s.After = func(r *kmspb.DecryptResponse) { r.Plaintext[0] ^= 1 }
+	if _, err := p.Key(t.Context(), nil, stored); err == nil || errors.Is(err, encryption.ErrNoKey) ||
+		!strings.Contains(err.Error(), "checksum") {
+		t.Errorf("a damaged answer: %v", err)
+	}
+	s.After = func(r *kmspb.DecryptResponse) { r.PlaintextCrc32C = nil }
+	if _, err := p.Key(t.Context(), nil, stored); err != nil {
+		t.Errorf("an answer without a checksum: %v", err)
+	}
+	for _, size := range []int{0, 1025} {
+		s.After = func(r *kmspb.DecryptResponse) { r.Plaintext, r.PlaintextCrc32C = make([]byte, size), nil }
+		if _, err := p.Key(t.Context(), nil, stored); err == nil {
+			t.Errorf("a key of %d bytes is accepted", size)
+		}
+	}
+	s.Before = func(context.Context, string) error {
+		return status.Error(codes.InvalidArgument, "The checksum in field ciphertext_crc32c did not match the data in field ciphertext.")
+	}
+	if _, err := p.Key(t.Context(), nil, stored); err == nil || errors.Is(err, encryption.ErrNoKey) {
+		t.Errorf("a damaged request: %v", err)
+	}
+	s.Before = nil
+	for i, spoil := range []func(*kmspb.EncryptResponse){
+		func(r *kmspb.EncryptResponse) { r.Ciphertext[20] ^= 1 },
+		func(r *kmspb.EncryptResponse) { r.CiphertextCrc32C = nil },
+		func(r *kmspb.EncryptResponse) { r.VerifiedPlaintextCrc32C = false },
+		func(r *kmspb.EncryptResponse) { r.VerifiedAdditionalAuthenticatedDataCrc32C = false },
+	} {
+		s.AfterEncrypt = spoil
+		if _, _, err := p.(encryption.KeyMaker).NewKey(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "checksum") {
+			t.Errorf("a damaged sealing %d: %v", i, err)
+		}
+	}
+}
+
+func TestRecognizes(t *testing.T) {
+	t.Parallel()
+	p := build(t, nil, working()).(encryption.Recognizer)
+	for stored, want := range map[string]bool{
+		`{"ciphertext":"AAAA"}`: true,
+		`{"ciphertext":"` + base64.StdEncoding.EncodeToString([]byte("vault:v1:abc")) + `"}`: false, // OpenBao
+		`{"ciphertext":"AAAA","key_version":"1","algo":"A256GCM"}`:                           false, // Azure
+		`{"ciphertext_blob":"AAAA"}`:                                                         false, // AWS
+		`{"ciphertext":""}`:                                                                  false,
+	} {
+		if got := p.Recognizes(json.RawMessage(stored)); got != want {
+			t.Errorf("%s: %t", stored, got)
+		}
+	}
+}
+
+func TestDerivedKeys(t *testing.T) {
+	t.Parallel()
+	d := build(t, nil, working()).(encryption.Deriver)
+	wrapped := json.RawMessage(`{"ciphertext":"AAAA"}`)
+	if got, err := d.Stored(nil, wrapped); err != nil || string(got) != string(wrapped) {
+		t.Errorf("got %s, %v", got, err)
+	}
+	if _, err := d.Stored([]byte("0123456789abcdef"), wrapped); err == nil {
+		t.Error("a salt is accepted")
+	}
+	for _, bad := range []json.RawMessage{nil, json.RawMessage(`{}`), json.RawMessage(`{"ciphertext":1}`)} {
+		if _, err := d.Stored(nil, bad); err == nil {
+			t.Errorf("%s is accepted", bad)
+		}
+	}
+}
+
+func TestBrokenCredentials(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	s := service()
+	options := s.Start(t)
+	_, stored := kindtest.NewKey(t, build(t, options, working()))
+	before := len(s.Calls())
+	for _, c := range []string{
+		"canary, neither a path nor JSON", `{"type":"canary"}`, `{}`, `{"type":"service_account","private_key":"canary"}`,
+		`{"type":"authorized_user"}`, dir, write("empty", ""), write("text", "canary"),
+		write("large", `"`+strings.Repeat("a", 1<<20)+`"`), strings.Repeat("canary", 10_000),
+	} {
+		_, err := build(t, options, working().With("access_token", nil, "credentials", c)).Key(t.Context(), nil, stored)
+		if err == nil || errors.Is(err, encryption.ErrNoKey) || strings.Contains(err.Error(), canary) {
+			t.Errorf("%.40s: %v", c, err)
+		}
+	}
+	if after := len(s.Calls()); after != before {
+		t.Errorf("%d calls were made", after-before)
+	}
+	wrong := build(t, options, working().With("access_token", "canary"))
+	if _, err := wrong.Key(t.Context(), nil, stored); err == nil || errors.Is(err, encryption.ErrNoKey) ||
+		strings.Contains(err.Error(), canary) {
+		t.Errorf("a wrong token: %v", err)
+	}
+}

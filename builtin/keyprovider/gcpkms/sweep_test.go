@@ -1,0 +1,41 @@
+package gcpkms_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/gcpkms"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth/googleauthtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/kindtest"
+)
+
+// TestSweep: no variable that a library reads by itself leads credentials of the code
+// to a host that is not Google's. With the environment off, none of them has an
+// effect, unless it is an error.
+func TestSweep(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it signs in a few hundred times")
+	}
+	key, stored := kindtest.NewKey(t, build(t, service().Start(t), working()))
+	users := service()
+	users.Token = googleauthtest.UserToken
+	options := users.Start(t)
+	t.Setenv("HOME", t.TempDir())
+	google.Requests()
+	hostile := func(name string) string {
+		if strings.Contains(name, "ENABLE") || strings.Contains(name, "DISABLE") || strings.Contains(name, "USE_") {
+			return "true"
+		}
+		return "evil.example"
+	}
+	kindtest.Sweep(t, key, hostile, func(t *testing.T, mode string, lookup attr.LookupEnv) ([]byte, error) {
+		got, err := kindtest.Key(t, gcpkms.Block(options...), working().With("access_token", nil, "credentials", user), lookup, stored)
+		for _, request := range google.Requests() {
+			if host, rest, _ := strings.Cut(request, " "); !strings.HasSuffix(host, ".googleapis.com") && strings.Contains(rest, canary) {
+				t.Errorf("the environment is %s: %s got the credentials", mode, host)
+			}
+		}
+		return got, err
+	})
+}

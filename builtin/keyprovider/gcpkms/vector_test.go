@@ -1,0 +1,46 @@
+package gcpkms_test
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/gcpkms"
+	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/gcpkms/gcpkmstest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/kindtest"
+)
+
+// The file was sealed by OpenTofu 1.12.6, with a service that used the same
+// keys and format. Twenty readers of it cause one call.
+func TestVector(t *testing.T) {
+	t.Parallel()
+	var settings struct {
+		Env         map[string]string `json:"env"`
+		FakeService struct {
+			MasterKeyHex string `json:"master_key_hex"`
+		} `json:"fake_service"`
+	}
+	if err := json.Unmarshal(vector.Read(t, "case.json"), &settings); err != nil {
+		t.Fatal(err)
+	}
+	master, err := hex.DecodeString(settings.FakeService.MasterKeyHex)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &gcpkmstest.Service{
+		Keys:  map[string][]byte{"projects/throwaway/locations/global/keyRings/ring/cryptoKeys/tofu": master},
+		Token: settings.Env["GOOGLE_OAUTH_ACCESS_TOKEN"],
+	}
+	env := func(name string) (string, bool) { v, ok := settings.Env[name]; return v, ok }
+	target := vector.Target(t, kindtest.Registry(gcpkms.Block(s.Start(t)...)), env)
+	var readers sync.WaitGroup
+	for range 20 {
+		readers.Go(func() { vector.Opens(t, target) })
+	}
+	readers.Wait()
+	if calls := s.Calls(); !slices.Equal(calls, []string{"Decrypt"}) {
+		t.Errorf("calls: %v", calls)
+	}
+}

@@ -1,0 +1,31 @@
+package openbao_test
+
+import (
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/openbao"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/pbkdf2"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/kindtest"
+)
+
+// TestDamage damages files of OpenTofu's in every way that is one truncation or
+// one flipped bit; the service sees what becomes of the wrapped key.
+func TestDamage(t *testing.T) {
+	t.Parallel()
+	counts := map[encryptiontest.Vector][4]int{
+		"openbao_default":        {1, 175, 138, 0},
+		"openbao_16_custom_path": {1, 177, 138, 0},
+		"openbao_64_chain":       {1, 355, 138, 0},
+	}
+	for vector, mount := range vectors() {
+		t.Run(string(vector), func(t *testing.T) {
+			t.Parallel()
+			file := vector.Sealed(t)
+			var derivations encryptiontest.Derivations
+			_, env := vectorServer(t, mount)
+			target := vector.Target(t, kindtest.Registry(openbao.Block(), derivations.Quick(pbkdf2.Block(), file)), env)
+			encryptiontest.DamageEnvelope(t, file, counts[vector], target)
+		})
+	}
+}

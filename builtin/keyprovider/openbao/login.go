@@ -1,0 +1,118 @@
+package openbao
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+)
+
+const maxJWT = 64 << 10 // bytes
+
+type login struct {
+	path string            // of the auth method's login
+	body map[string]string // what it wants
+	file string            // read for the jwt in the body, if it is not there
+}
+
+type session struct {
+	token   string
+	expires time.Time // zero: never
+}
+
+func (s session) valid() bool {
+	return s.token != "" && (s.expires.IsZero() || time.Now().Before(s.expires))
+}
+
+// newLogin reads the block for a login, if there is one. Which auth methods
+// there are: https://openbao.org/api-docs/auth/
+func newLogin(v attr.Values) (*login, error) {
+	var found []*login
+	for _, kind := range []string{"approle", "kubernetes", "jwt"} {
+		block, ok := v.Block("auth_" + kind)
+		if !ok {
+			continue
+		}
+		l := &login{path: path.Join("auth", block.String("mount_path"), "login"), body: map[string]string{}}
+		names := []string{"role", "jwt"}
+		if kind == "approle" {
+			names = []string{"role_id", "secret_id"}
+		} else {
+			l.file = block.String("jwt_file")
+		}
+		for _, name := range names {
+			if block.Has(name) {
+				l.body[name] = block.String(name)
+			}
+		}
+		if kind == "jwt" && (l.body["jwt"] == "") == (l.file == "") {
+			return nil, block.Errorf("", "exactly one of jwt and jwt_file is required")
+		}
+		if l.body["jwt"] != "" {
+			l.file = ""
+		}
+		found = append(found, l)
+	}
+	switch len(found) {
+	case 0:
+		return nil, nil
+	case 1:
+		return found[0], nil
+	}
+	return nil, v.Errorf("", "at most one of auth_approle, auth_kubernetes and auth_jwt is possible")
+}
+
+// run logs in: one request.
+func (l *login) run(ctx context.Context, s *server) (session, error) {
+	body := map[string]any{}
+	for name, value := range l.body {
+		body[name] = value
+	}
+	if l.file != "" {
+		jwt, err := readToken(l.file)
+		if err != nil {
+			return session{}, err
+		}
+		body["jwt"] = jwt
+	}
+	secret, err := s.put(ctx, s.client, "", l.path, body)
+	switch {
+	case err != nil:
+		return session{}, s.explain(ctx, err, l.path, "")
+	case secret.Auth == nil || secret.Auth.ClientToken == "":
+		return session{}, fmt.Errorf("the login at %s on %s gives no token; "+
+			"a login with a second factor is not supported", l.path, s.address)
+	}
+	out := session{token: secret.Auth.ClientToken}
+	if lease := time.Duration(secret.Auth.LeaseDuration) * time.Second; lease > 0 {
+		out.expires = time.Now().Add(lease - lease/10) // a new one in time
+	}
+	return out, nil
+}
+
+func readToken(name string) (string, error) {
+	b, err := keyfile.Read(name)
+	token := strings.TrimSpace(string(b))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("jwt_file: %w", err)
+	case token == "" || len(token) > maxJWT:
+		return "", fmt.Errorf("jwt_file: %s does not hold a token", name)
+	}
+	return token, nil
+}
+
+// fileError says which file could not be read. The rest of err may quote the
+// file.
+func fileError(err error) string {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Error()
+	}
+	return "they are not PEM, or do not belong together"
+}

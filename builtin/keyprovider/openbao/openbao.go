@@ -1,0 +1,221 @@
+// Package openbao gets keys from the transit engine of OpenBao or of HashiCorp
+// Vault, whose API is the same.
+//
+// Options, defaults, environment variables and metadata are those of
+// OpenTofu's key provider of the same name:
+// opentofu/internal/encryption/keyprovider/openbao. Namespaces and logins are
+// added. The API: https://openbao.org/api-docs/secret/transit/
+package openbao
+
+import (
+	"cmp"
+	"context"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+)
+
+const (
+	maxCiphertext     = 64 << 10 // bytes; a wrapped key of 64 bytes takes about 140
+	maxAssociatedData = 64 << 10 // bytes of base64
+	maxKeyLength      = 1024     // bytes
+)
+
+const kind = "an openbao key provider" // in errors
+
+// Block returns the openbao key provider.
+func Block() encryption.Block[encryption.KeyProvider] {
+	return encryption.Block[encryption.KeyProvider]{Table: table(), Build: build}
+}
+
+type provider struct {
+	encryption.Wrapping[metadata]
+
+	server         *server
+	transit        string
+	keyName        string
+	keyLength      int64
+	associatedData string // base64; for new keys
+}
+
+var (
+	_ encryption.KeyMaker   = (*provider)(nil)
+	_ encryption.Recognizer = (*provider)(nil)
+	_ encryption.Deriver    = (*provider)(nil)
+	_ encryption.Warner     = (*provider)(nil)
+	_ encryption.Closer     = (*provider)(nil)
+)
+
+// Close closes the connections to the server; one in use is closed after its request.
+func (p *provider) Close() {
+	if transport := p.server.transport.Load(); transport != nil {
+		transport.CloseIdleConnections()
+	}
+}
+
+// Warning says that anybody on the way can read the token and the keys.
+func (p *provider) Warning() encryption.Warning {
+	address, err := url.Parse(p.server.address)
+	switch {
+	case err != nil:
+	case address.Scheme == "https" && p.server.tls.Insecure:
+		return encryption.Warning(netfail.Unverified("the server", "skip_tls_verify is set", "read the credentials and the keys"))
+	case address.Scheme == "http" && !netfail.IsLoopback(address.Hostname()):
+		return encryption.Warning(netfail.Unencrypted("The credentials and the keys were", "address begins with http", "read them"))
+	}
+	return encryption.Warning{}
+}
+
+// metadata is what a file stores, with the names of OpenTofu's provider.go.
+type metadata struct {
+	Ciphertext     []byte `json:"ciphertext"`                // the text "vault:v1:…"
+	AssociatedData string `json:"associated_data,omitempty"` // base64; see Key
+}
+
+// token is how a transit engine writes a ciphertext: version of the key, data.
+// Other kinds call a member ciphertext as well, which is not of this form.
+var token = lazyregexp.New(`^vault:v[0-9]+:`)
+
+func build(v attr.Values) (encryption.KeyProvider, error) {
+	p := &provider{
+		Wrapping: encryption.Wrapping[metadata]{Kind: kind, Parse: parse},
+
+		transit: v.String("transit_engine_path"), keyName: v.String("key_name"), associatedData: v.String("associated_data"),
+	}
+	if p.keyName == "" || p.keyName == "." || p.keyName == ".." {
+		return nil, v.Errorf("key_name", "the name of a key is required")
+	}
+	if path.Join("/", p.transit) == "/" {
+		return nil, v.Errorf("transit_engine_path", "the path of a transit engine is required, such as /transit")
+	}
+	var err error
+	if p.keyLength, err = v.Int("key_length", 16, 64); err != nil || p.keyLength != 16 && p.keyLength != 32 && p.keyLength != 64 {
+		return nil, v.Errorf("key_length", "16, 32 or 64 is required")
+	}
+	if _, err := base64.StdEncoding.DecodeString(p.associatedData); err != nil || len(p.associatedData) > maxAssociatedData {
+		return nil, v.Errorf("associated_data", "standard base64 is required, of at most %d characters", maxAssociatedData)
+	}
+	p.server, err = newServer(v)
+	return p, err
+}
+
+// Key unwraps the stored key: one decrypt call, after a login if one is
+// configured, and nothing else. The associated data is that of the file or, if
+// it has none, the configured one, because OpenTofu's development version binds
+// keys to it without storing it.
+func (p *provider) Key(ctx context.Context, _ encryption.Keys, document json.RawMessage) ([]byte, error) {
+	m, err := parse(document)
+	if err != nil {
+		return nil, err
+	}
+	data := cmp.Or(m.AssociatedData, p.associatedData)
+	key, err := p.decrypt(ctx, m.Ciphertext, data)
+	// The key may have been made before it was configured, or by a server that
+	// ignores it for data keys, as Vault does.
+	if _, refused := errors.AsType[cannotOpen](err); refused && data != "" {
+		if key, e := p.decrypt(ctx, m.Ciphertext, ""); e == nil {
+			return key, nil
+		}
+	}
+	return key, err
+}
+
+func (p *provider) decrypt(ctx context.Context, ciphertext []byte, associatedData string) ([]byte, error) {
+	key, _, err := p.key(ctx, "decrypt", map[string]any{"ciphertext": string(ciphertext)}, associatedData)
+	return key, err
+}
+
+// key returns the key that an operation of the transit engine answers with, and
+// the whole answer.
+func (p *provider) key(
+	ctx context.Context, operation string, body map[string]any, associatedData string,
+) ([]byte, map[string]any, error) {
+	if associatedData != "" {
+		body["associated_data"] = associatedData
+	}
+	answer, err := p.ask(ctx, operation, body)
+	if err != nil {
+		return nil, nil, err
+	}
+	key, err := plaintext(answer)
+	return key, answer, err
+}
+
+// NewKey requests a data key, as OpenTofu does.
+func (p *provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.RawMessage, error) {
+	key, answer, err := p.key(ctx, "datakey/plaintext", map[string]any{"bits": p.keyLength * 8}, p.associatedData)
+	if err != nil {
+		return nil, nil, err
+	}
+	wrapped, _ := answer["ciphertext"].(string)
+	if !token.MatchString(wrapped) {
+		return nil, nil, errors.New("the answer of the transit engine holds no wrapped key")
+	}
+	if p.associatedData != "" {
+		if err := p.checkBound(ctx, key, wrapped); err != nil {
+			return nil, nil, err
+		}
+	}
+	document, err := json.Marshal(metadata{Ciphertext: []byte(wrapped), AssociatedData: p.associatedData})
+	return key, document, err
+}
+
+// checkBound has the new key opened once. Vault ignores the associated data of
+// data keys, and the file could not be opened with it afterwards.
+func (p *provider) checkBound(ctx context.Context, key []byte, wrapped string) error {
+	again, err := p.decrypt(ctx, []byte(wrapped), p.associatedData)
+	if _, refused := errors.AsType[cannotOpen](err); refused {
+		return errors.New("the server does not bind data keys to associated_data, as Vault does not; leave it out")
+	}
+	if err != nil {
+		return fmt.Errorf("whether the server binds data keys to associated_data: %w", err)
+	}
+	if subtle.ConstantTimeCompare(again, key) != 1 {
+		return errors.New("the transit engine opens the key that it just made to another one")
+	}
+	return nil
+}
+
+func parse(document json.RawMessage) (metadata, error) {
+	var m metadata
+	if len(document) > 4*(maxCiphertext+maxAssociatedData) {
+		return m, errors.New("the metadata in the file is larger than any of a transit engine")
+	}
+	if err := encryption.DecodeStored(document, kind, &m); err != nil {
+		return m, err
+	}
+	_, err := base64.StdEncoding.DecodeString(m.AssociatedData)
+	switch {
+	case len(m.Ciphertext) == 0:
+		return m, fmt.Errorf("%w: the metadata in the file holds no ciphertext", encryption.ErrNoKey)
+	case len(m.Ciphertext) > maxCiphertext:
+		return m, fmt.Errorf("the file holds a wrapped key of %d bytes; at most %d are allowed", len(m.Ciphertext), maxCiphertext)
+	case !token.Match(m.Ciphertext):
+		return m, fmt.Errorf("%w: the metadata in the file is not that of a transit engine", encryption.ErrNoKey)
+	case err != nil, len(m.AssociatedData) > maxAssociatedData:
+		return m, errors.New("the metadata in the file holds associated_data that is not base64, or too long")
+	}
+	return m, nil
+}
+
+// plaintext reads the key out of an answer.
+func plaintext(answer map[string]any) ([]byte, error) {
+	text, _ := answer["plaintext"].(string)
+	if len(text) > base64.StdEncoding.EncodedLen(maxKeyLength) {
+		return nil, fmt.Errorf("the transit engine gives a key of more than %d bytes", maxKeyLength)
+	}
+	key, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || len(key) == 0 {
+		return nil, errors.New("the answer of the transit engine holds no key")
+	}
+	return key, nil
+}

@@ -1,0 +1,214 @@
+package openbao
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"path"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/openbao/openbao/api/v2"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/world/trust"
+)
+
+const maxAnswer = 1 << 20 // bytes
+
+// server is a server and how to reach it. It is contacted when the first key is
+// needed. The API client would read the environment itself; here everything
+// comes from the table, so that the environment can be switched off.
+type server struct {
+	address   string // also for errors
+	namespace string
+	token     string
+	login     *login // nil: token is used
+	timeout   time.Duration
+	retries   int
+	retryWait time.Duration // 0 leaves it to the client
+	proxy     *url.URL
+	tls       api.TLSConfig
+	redirects bool
+	world     world.World // its proxies and authorities are used
+
+	turn    chan struct{} // held while client and session are looked at
+	client  *api.Client
+	session session
+
+	transport atomic.Pointer[http.Transport] // of client
+}
+
+func newServer(v attr.Values) (*server, error) {
+	s := &server{
+		address: v.String("address"), namespace: v.String("namespace"), token: v.String("token"),
+		redirects: !v.Bool("disable_redirects"),
+		world:     world.If(v.ReadsEnvironment()),
+		turn:      make(chan struct{}, 1),
+		tls: api.TLSConfig{
+			CACert: v.String("ca_cert_file"), CAPath: v.String("ca_cert_dir"), CACertBytes: []byte(v.String("ca_cert_pem")),
+			ClientCert: v.String("client_cert_file"), ClientKey: v.String("client_key_file"),
+			ClientCertBytes: []byte(v.String("client_cert_pem")), ClientKeyBytes: []byte(v.String("client_key_pem")),
+			TLSServerName: v.String("tls_server_name"), Insecure: v.Bool("skip_tls_verify"),
+		},
+	}
+	u, err := url.Parse(s.address)
+	switch {
+	case err != nil || u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "unix" || u.Host == "" && u.Scheme != "unix":
+		return nil, v.Errorf("address", "a URL is required, such as https://bao.example.com:8200")
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return nil, v.Errorf("address", "a URL without user, query and fragment is required")
+	}
+	if v.Has("proxy_address") {
+		if s.proxy, err = url.Parse(v.String("proxy_address")); err != nil || s.proxy.Host == "" {
+			return nil, v.Errorf("proxy_address", "a URL is required")
+		}
+	}
+	if (v.Has("client_cert_file") != v.Has("client_key_file")) || (v.Has("client_cert_pem") != v.Has("client_key_pem")) {
+		return nil, v.Errorf("", "a client certificate and its key are required together")
+	}
+	retries, err := v.Int("max_retries", 0, 100)
+	if err != nil {
+		return nil, err
+	}
+	s.retries = int(retries)
+	if s.timeout, err = duration(v.String("client_timeout")); err != nil {
+		return nil, v.Errorf("client_timeout", "%w", err)
+	}
+	s.login, err = newLogin(v)
+	return s, err
+}
+
+// duration reads what the variable BAO_CLIENT_TIMEOUT may hold.
+func duration(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if seconds, e := strconv.Atoi(text); e == nil {
+		d, err = time.Duration(seconds)*time.Second, nil
+	}
+	if err != nil || d <= 0 || d > time.Hour {
+		return 0, errors.New("a duration of at most an hour is required, such as 60s")
+	}
+	return d, nil
+}
+
+// connect makes the client. Nothing is sent yet.
+func (s *server) connect() (*api.Client, error) {
+	cfg := api.NewConfig() // reads no environment
+	if cfg.Error != nil {
+		return nil, cfg.Error
+	}
+	cfg.Address, cfg.MaxRetries, cfg.DisableRedirects = s.address, s.retries, !s.redirects
+	if s.retryWait > 0 {
+		cfg.MinRetryWait, cfg.MaxRetryWait = s.retryWait, s.retryWait
+	}
+	cfg.Timeout = 0 // put sets one that ends with the request
+	if err := cfg.ConfigureTLS(&s.tls); err != nil {
+		return nil, errors.New("the certificates or the key that are configured for the server cannot be used: " + fileError(err))
+	}
+	transport, ok := cfg.HttpClient.Transport.(*http.Transport)
+	switch {
+	case !ok:
+		return nil, errors.New("the API client has no transport whose proxy can be set")
+	case s.proxy != nil:
+		transport.Proxy = http.ProxyURL(s.proxy)
+	case !s.world.ReadsEnvironment():
+		transport.Proxy = nil
+	}
+	transport.TLSClientConfig = trust.Config(s.world, transport.TLSClientConfig)
+	client, err := api.NewClient(cfg)
+	if err != nil {
+		return nil, errors.New("the address of the server cannot be used")
+	}
+	cfg.HttpClient.Transport = limitedTransport{cfg.HttpClient.Transport}
+	s.transport.Store(transport)
+	if s.namespace != "" {
+		client.SetNamespace(s.namespace)
+	}
+	return client, nil
+}
+
+// limitedTransport cuts answers: the client reads them to their end.
+type limitedTransport struct{ inner http.RoundTripper }
+
+func (t limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := t.inner.RoundTrip(r)
+	if err == nil {
+		response.Body = outside.Limit(response.Body, maxAnswer)
+	}
+	return response, err
+}
+
+// ready returns the client and the token to use, after a login if one is
+// needed.
+func (s *server) ready(ctx context.Context) (*api.Client, string, error) {
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return nil, "", context.Cause(ctx)
+	}
+	if s.client == nil {
+		client, err := s.connect()
+		if err != nil {
+			return nil, "", err
+		}
+		s.client = client
+	}
+	if s.login == nil {
+		return s.client, s.token, nil
+	}
+	if !s.session.valid() {
+		session, err := s.login.run(ctx, s)
+		if err != nil {
+			return nil, "", err
+		}
+		s.session = session
+	}
+	return s.client, s.session.token, nil
+}
+
+// put sends one request. Its errors are those of the client: see explain.
+func (s *server) put(ctx context.Context, client *api.Client, token, where string, body map[string]any) (*api.Secret, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	r := client.NewRequest(http.MethodPut, "/v1/"+where)
+	r.ClientToken = token
+	if err := r.SetJSONBody(body); err != nil {
+		return nil, err
+	}
+	response, err := client.RawRequestWithContext(ctx, r)
+	if response != nil {
+		defer response.Body.Close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode >= 300 {
+		return nil, errRedirected
+	}
+	secret, err := api.ParseSecret(response.Body)
+	switch {
+	case ctx.Err() != nil: // it came in part
+		return nil, ctx.Err()
+	case err != nil || secret == nil:
+		return nil, errNotTheAPI
+	}
+	return secret, nil
+}
+
+func (p *provider) ask(ctx context.Context, operation string, body map[string]any) (map[string]any, error) {
+	client, token, err := p.server.ready(ctx)
+	if err != nil {
+		return nil, err
+	}
+	where := path.Join(p.transit, operation, url.PathEscape(p.keyName))
+	secret, err := p.server.put(ctx, client, token, where, body)
+	if err != nil {
+		return nil, p.server.explain(ctx, err, path.Join("/", where)[1:], p.keyName)
+	}
+	return secret.Data, nil
+}

@@ -1,0 +1,49 @@
+package openbao_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/openbao"
+	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/openbao/openbaotest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/pbkdf2"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/kindtest"
+)
+
+// vectors are files that OpenTofu wrote with such a transit engine, and where it
+// was mounted.
+func vectors() map[encryptiontest.Vector]string {
+	return map[encryptiontest.Vector]string{"openbao_default": "", "openbao_16_custom_path": "my/transit", "openbao_64_chain": ""}
+}
+
+// vectorServer has the key of the vectors. Variables lead there.
+func vectorServer(t *testing.T, mount string) (*openbaotest.Server, attr.LookupEnv) {
+	t.Helper()
+	s := openbaotest.New(t, master())
+	s.Token, s.Mount = "s.throwaway-token", mount
+	return s, func(name string) (string, bool) {
+		v, ok := map[string]string{"BAO_ADDR": s.URL, "BAO_TOKEN": s.Token}[name]
+		return v, ok
+	}
+}
+
+// TestVectors opens the vectors. One decrypt call is enough for all that is read
+// of one file.
+func TestVectors(t *testing.T) {
+	t.Parallel()
+	for vector, mount := range vectors() {
+		t.Run(string(vector), func(t *testing.T) {
+			t.Parallel()
+			s, env := vectorServer(t, mount)
+			target := vector.Target(t, kindtest.Registry(openbao.Block(), pbkdf2.Block()), env)
+			for range 20 {
+				vector.Opens(t, target)
+			}
+			if asked := s.Requests(); !slices.Equal(asked, []string{"decrypt"}) {
+				t.Errorf("asked for %q", asked)
+			}
+		})
+	}
+}

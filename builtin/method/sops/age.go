@@ -1,0 +1,241 @@
+package sops
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"filippo.io/age"
+	"filippo.io/age/agessh"
+	"filippo.io/age/armor"
+	"golang.org/x/crypto/ssh"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+)
+
+const maxKeyFile = 1 << 20 // bytes
+
+const sshKeyFile = "SOPS_AGE_SSH_PRIVATE_KEY_FILE"
+
+// ageKeys finds age identities: those of the method, and those that sops finds
+// by itself, as described in https://getsops.io/docs/#encrypting-using-age.
+type ageKeys struct {
+	texts []string
+	files []string
+
+	command []string       // prints identities; empty for none
+	useSSH  bool           // those of the home directory
+	env     attr.LookupEnv // nil: nothing beside texts, files and command
+}
+
+func newAgeKeys(v attr.Values) (ageKeys, error) {
+	a := ageKeys{
+		texts: v.Strings("age_identities"), files: v.Strings("age_identity_files"),
+		command: v.Strings("age_identity_command"), useSSH: v.Bool("use_ssh_keys"), env: v.Environment(),
+	}
+	if v.Has("age_identity_command") && (len(a.command) == 0 || a.command[0] == "") {
+		return a, v.Errorf("age_identity_command", "the name or the path of a program is required, and its arguments")
+	}
+	return a, nil
+}
+
+// open opens a data key with the identities that there are. Files are read
+// each time, because they may be written later.
+func (a ageKeys) open(ctx context.Context, runs *programs, recipient, sealed string) ([]byte, error) {
+	found, problems := a.identities()
+	if len(a.command) > 0 {
+		ids, err := a.run(ctx, runs, recipient)
+		if err != nil {
+			problems = append(problems, err)
+		}
+		found = append(found, ids...)
+	}
+	if len(found) == 0 {
+		if len(problems) > 0 {
+			return nil, errors.Join(problems...)
+		}
+		return nil, fmt.Errorf("%w: there is no age identity; set age_identities or age_identity_files%s", encryption.ErrNoKey, a.hint(recipient))
+	}
+	dataKey, err := openAge(sealed, found)
+	if _, other := errors.AsType[*age.NoIdentityMatchError](err); other {
+		if len(problems) > 0 {
+			return nil, errors.Join(problems...)
+		}
+		return nil, fmt.Errorf("%w: none of the %d age identities fits%s", encryption.ErrNoKey, len(found), a.hint(recipient))
+	}
+	if err != nil {
+		return nil, errors.New("the data key in the file is damaged: age cannot read it")
+	}
+	return dataKey, nil
+}
+
+func openAge(sealed string, identities []age.Identity) ([]byte, error) {
+	content, err := age.Decrypt(armor.NewReader(strings.NewReader(sealed)), identities...)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(content)
+}
+
+// ageParts is how many recipients a file of age is for. Each is tried.
+func ageParts(sealed string) int {
+	file, _ := io.ReadAll(armor.NewReader(strings.NewReader(sealed)))
+	return bytes.Count(file, []byte("\n-> "))
+}
+
+// hint says what sops would have done in addition.
+func (a ageKeys) hint(recipient string) string {
+	if strings.HasPrefix(recipient, "ssh-") && !a.useSSH && a.env != nil {
+		return "; use_ssh_keys = true tries the SSH keys of the home directory"
+	}
+	for _, name := range []string{"SOPS_AGE_KEY_CMD", "SOPS_AGE_SSH_PRIVATE_KEY_CMD"} {
+		if _, set := a.env.Get(name); set {
+			return "; the command in " + name + " is not run, because only the environment names it: set age_identity_command"
+		}
+	}
+	return ""
+}
+
+// run has the user's program print identities. The recipient is passed as sops
+// passes it.
+func (a ageKeys) run(ctx context.Context, runs *programs, recipient string) ([]age.Identity, error) {
+	patience, err := runs.patience(kindAge, "set age_identities or age_identity_files")
+	if err != nil {
+		return nil, fmt.Errorf("age_identity_command: %w", err)
+	}
+	p := program(world.If(a.env != nil), patience, maxKeyFile, nil, a.command...)
+	p.Environ = p.Environ.With("SOPS_AGE_RECIPIENT=" + strings.ReplaceAll(recipient, "\x00", ""))
+	printed, _, err := p.Run(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return nil, err
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, fmt.Errorf("age_identity_command: the program does not end within %v", programPatience)
+	case err != nil:
+		// What it said may be a key.
+		return nil, errors.New("age_identity_command: the program failed, or printed too much")
+	}
+	ids, err := parseAge(printed)
+	if err != nil {
+		return nil, fmt.Errorf("age_identity_command: what the program printed %w", err)
+	}
+	return ids, nil
+}
+
+// identities returns all usable identities, and what is wrong with the others.
+// The errors hold nothing of what was read.
+func (a ageKeys) identities() (found []age.Identity, problems []error) {
+	for i, text := range a.texts {
+		ids, err := parseAge([]byte(text))
+		if err != nil {
+			problems = append(problems, fmt.Errorf("age_identities: element %d %w", i+1, err))
+		}
+		found = append(found, ids...)
+	}
+	files, usual := a.files, a.usual()
+	if name, set := a.env.Get(sshKeyFile); set {
+		files = append(files[:len(files):len(files)], name)
+	}
+	for _, name := range files {
+		ids, err := readAge(name)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("age_identity_files: %w", err))
+		}
+		found = append(found, ids...)
+	}
+	for _, name := range usual {
+		ids, _ := readAge(name) // it need not exist
+		found = append(found, ids...)
+	}
+	return found, problems
+}
+
+// usual returns those paths at which sops looks by default that are meant for
+// this. Its own key file counts only if the method has no identity:
+// what is configured must be all that opens a file.
+func (a ageKeys) usual() []string {
+	var out []string
+	home, _ := a.env.Get("HOME", "USERPROFILE")
+	_, named := a.env.Get(sshKeyFile)
+	if folder := configFolder(a.env, home); folder != "" && !named && len(a.texts)+len(a.files)+len(a.command) == 0 {
+		out = append(out, filepath.Join(folder, "sops", "age", "keys.txt"))
+	}
+	if home != "" && a.useSSH {
+		out = append(out, filepath.Join(home, ".ssh", "id_ed25519"), filepath.Join(home, ".ssh", "id_rsa"))
+	}
+	return out
+}
+
+func configFolder(env attr.LookupEnv, home string) string {
+	if folder, set := env.Get("XDG_CONFIG_HOME"); set && runtime.GOOS != "windows" {
+		return folder
+	}
+	switch folder, _ := env.Get("APPDATA"); {
+	case runtime.GOOS == "windows":
+		return folder
+	case home == "":
+		return ""
+	case runtime.GOOS == "darwin":
+		return filepath.Join(home, "Library", "Application Support")
+	}
+	return filepath.Join(home, ".config")
+}
+
+func readAge(name string) ([]age.Identity, error) {
+	content, err := keyfile.Read(name)
+	if err != nil {
+		return nil, err
+	}
+	ids, err := parseAge(content)
+	if err != nil {
+		return nil, fmt.Errorf("%s %w", quote(name), err)
+	}
+	return ids, nil
+}
+
+// parseAge reads age identities, as in a key file or with spaces in between,
+// or an SSH private key. Its errors continue a sentence.
+func parseAge(content []byte) ([]age.Identity, error) {
+	text := strings.TrimSpace(string(content))
+	switch {
+	case strings.HasPrefix(text, "age-encryption.org/"), strings.HasPrefix(text, "-----BEGIN AGE"):
+		return nil, errors.New("is protected by a passphrase, which is not supported here")
+	case strings.HasPrefix(text, "-----BEGIN"):
+		id, err := agessh.ParseIdentity(content)
+		if _, protected := errors.AsType[*ssh.PassphraseMissingError](err); protected {
+			return nil, errors.New("is protected by a passphrase, which is not supported here")
+		}
+		if err != nil {
+			return nil, errors.New("is not an SSH private key that age can use: ed25519 or RSA")
+		}
+		return []age.Identity{id}, nil
+	}
+	var out []age.Identity
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		for word := range strings.FieldsSeq(line) {
+			if strings.HasPrefix(word, "AGE-PLUGIN-") {
+				return out, errors.New("is for a plugin of age, which is not supported here")
+			}
+			ids, err := age.ParseIdentities(strings.NewReader(word))
+			if err != nil {
+				return out, errors.New("is not an age identity, which begins with AGE-SECRET-KEY-")
+			}
+			out = append(out, ids...)
+		}
+	}
+	if len(out) == 0 {
+		return nil, errors.New("holds no age identity")
+	}
+	return out, nil
+}

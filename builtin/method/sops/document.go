@@ -1,0 +1,134 @@
+package sops
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+)
+
+// Limits for what a file may hold, checked before any key is used.
+const (
+	maxGroups  = 64
+	maxKeys    = 128      // in all groups together
+	maxWrapped = 32 << 10 // bytes of an encrypted data key; one for many PGP keys takes some thousand
+	maxName    = 16 << 10 // bytes of what names a key: its address, role, encryption context
+	keyLength  = 32       // bytes of a data key
+)
+
+// document is a file that was parsed, and later decrypted in place.
+type document struct {
+	state     object // everything but the metadata
+	meta      metadata
+	groups    [][]masterKey
+	threshold int // key groups that are needed
+	selection *selection
+	binary    bool // sops encrypted the file as one value, whatever is in it
+}
+
+// load parses a file and checks everything that can be checked without a key.
+func load(file []byte, partial bool, cost *meter.Meter) (*document, error) {
+	all, err := read(file, cost)
+	if err != nil {
+		return nil, err
+	}
+	doc := &document{}
+	if err := doc.extract(all, cost); err != nil {
+		return nil, err
+	}
+	if err := checkNames(doc.state, nil); err != nil {
+		return nil, err
+	}
+	if !partial {
+		if err := checkSealed(doc.state, nil); err != nil {
+			return nil, err
+		}
+	}
+	if isJSON(file) && len(doc.state) == 1 && doc.state[0].name == "data" {
+		_, doc.binary = doc.state[0].value.(string)
+	}
+	doc.selection, err = doc.meta.selects(partial, cost)
+	return doc, err
+}
+
+// checkNames refuses a name that differs from another in nothing but case,
+// where one of them holds nothing: the MAC does not cover that, and a reader
+// that ignores case could take it for the other. Only the names of the state
+// format itself are checked, not those of tags, say.
+func checkNames(value any, path []string) error {
+	if list, ok := value.([]any); ok {
+		for _, element := range list {
+			if err := checkNames(element, path); err != nil {
+				return err
+			}
+		}
+	}
+	branch, ok := value.(object)
+	if !ok || len(path) > 2 {
+		return nil
+	}
+	seen := map[string]bool{} // :: folded name → it holds something
+	for _, item := range branch {
+		folded, content := strings.ToLower(strings.ToUpper(item.name)), hasContent(item.value)
+		if other, twice := seen[folded]; twice && !(other && content) {
+			return fmt.Errorf("the file has %s twice, in different cases and once empty: somebody changed the file", at(append(path, item.name)))
+		}
+		seen[folded] = content
+		if err := checkNames(item.value, append(path, item.name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hasContent reports whether there is anything that the MAC covers.
+func hasContent(value any) bool {
+	switch v := value.(type) {
+	case object:
+		return slices.ContainsFunc(v, func(item member) bool { return hasContent(item.value) })
+	case []any:
+		return slices.ContainsFunc(v, hasContent)
+	case string:
+		return v != ""
+	}
+	return value != nil
+}
+
+// checkSealed checks that every value is encrypted, but for those that sops
+// never encrypts: empty texts, null, and what is empty. The MAC is a hash of all
+// values one after another: it does not say which was under which name.
+func checkSealed(value any, path []string) error {
+	switch v := value.(type) {
+	case object:
+		for _, item := range v {
+			if err := checkSealed(item.value, append(path, item.name)); err != nil {
+				return err
+			}
+		}
+		return nil
+	case []any:
+		for _, element := range v {
+			if err := checkSealed(element, path); err != nil {
+				return err
+			}
+		}
+		return nil
+	case nil:
+		return nil
+	case string:
+		if v == "" || strings.HasPrefix(v, "ENC[") {
+			return nil
+		}
+	}
+	return fmt.Errorf("the value at %s is not encrypted, so anybody could have written it; "+
+		"if sops was meant to leave it unencrypted, set allow_unencrypted_values = true", at(path))
+}
+
+// at names a place in the file for a message.
+func at(path []string) string { return quote(strings.Join(path, ".")) }
+
+const maxText = 200 // bytes of a text of the file that are shown
+
+func quote(text string) string { return outside.Quoted(text, maxText) }

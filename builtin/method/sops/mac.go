@@ -1,0 +1,146 @@
+package sops
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/sha512"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"hash"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
+)
+
+// walker decrypts values where they are and hashes all of them. What it does is
+// defined by Tree.Decrypt in sops.go of the library.
+type walker struct {
+	ctx       context.Context
+	cipher    *valueCipher
+	selection *selection
+	hash      hash.Hash
+	sealed    bool // only what was encrypted is hashed
+	cost      *meter.Meter
+
+	// path holds the names that lead to where it is, each with a colon after it.
+	// There is one for all values: a copy for each would be quadratic.
+	path []byte
+}
+
+// decrypt decrypts all values in place and compares the MAC.
+func (d *document) decrypt(ctx context.Context, dataKey []byte, cost *meter.Meter) error {
+	c, err := newValueCipher(dataKey)
+	if err != nil {
+		return err
+	}
+	w := walker{ctx: ctx, cipher: c, selection: d.selection, hash: sha512.New(), sealed: d.meta.MACOnlyEncrypted, cost: cost}
+	if w.sealed { // which is another kind of MAC
+		start := sha256.Sum256([]byte("sops"))
+		w.hash.Write(start[:])
+	}
+	if _, err := w.open(d.state, false); err != nil {
+		return err
+	}
+	stored, err := c.open(d.meta.MAC, []byte(d.meta.LastModified.Format(time.RFC3339)))
+	text, _ := stored.(string)
+	if err != nil || subtle.ConstantTimeCompare([]byte(text), fmt.Appendf(nil, "%X", w.hash.Sum(nil))) != 1 {
+		return errors.New("the MAC of the file does not match its values: somebody changed the file")
+	}
+	return nil
+}
+
+// open opens a value; named is whether the selection matches one of the names that
+// lead to it.
+func (w *walker) open(value any, named bool) (any, error) {
+	var err error
+	switch v := value.(type) {
+	case nil:
+		return nil, nil
+	case object:
+		for i, item := range v {
+			if v[i].value, err = w.member(item, named); err != nil {
+				return nil, err
+			}
+		}
+		return v, nil
+	case []any:
+		for i := range v {
+			if v[i], err = w.open(v[i], named); err != nil {
+				return nil, err
+			}
+		}
+		return v, nil
+	}
+	return w.leaf(value, named == w.selection.seals)
+}
+
+func (w *walker) member(item member, named bool) (any, error) {
+	if !named {
+		var err error
+		if named, err = w.selection.has(item.name); err != nil {
+			return nil, err
+		}
+	}
+	above := len(w.path)
+	w.path = append(append(w.path, item.name...), ':')
+	value, err := w.open(item.value, named)
+	w.path = w.path[:above]
+	return value, err
+}
+
+var errNotSops = errors.New("the values of the file cannot be decrypted: they are not what sops writes")
+
+func (w *walker) leaf(value any, sealed bool) (any, error) {
+	if w.ctx.Err() != nil {
+		return nil, context.Cause(w.ctx)
+	}
+	if sealed {
+		text, ok := value.(string)
+		if !ok {
+			return nil, errNotSops
+		}
+		err := w.cost.Copies(len(w.path), "the long names above its values")
+		if err != nil {
+			return nil, fmt.Errorf("%w; find out who wrote the file", err)
+		}
+		if value, err = w.cipher.open(text, w.path); err != nil {
+			names := strings.Split(strings.TrimSuffix(string(w.path), ":"), ":")
+			return nil, fmt.Errorf("the value at %s cannot be decrypted: somebody changed the file, or mixed up key groups", at(names))
+		}
+	}
+	if sealed || !w.sealed {
+		text, err := hashed(value)
+		if err != nil {
+			return nil, err
+		}
+		w.hash.Write(text)
+	}
+	return value, nil
+}
+
+// hashed is what stands for a value in the MAC; for a comment, nothing does.
+func hashed(value any) ([]byte, error) {
+	switch v := value.(type) {
+	case string:
+		return []byte(v), nil
+	case int:
+		return strconv.AppendInt(nil, int64(v), 10), nil
+	case float64:
+		return strconv.AppendFloat(nil, v, 'f', -1, 64), nil
+	case bool:
+		if v {
+			return []byte("True"), nil
+		}
+		return []byte("False"), nil
+	case time.Time:
+		if text, err := v.MarshalText(); err == nil {
+			return text, nil
+		}
+	case comment:
+		return nil, nil
+	}
+	return nil, errNotSops
+}

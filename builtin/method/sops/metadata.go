@@ -1,0 +1,205 @@
+package sops
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
+)
+
+// metadata is what sops writes under its own name, as stores/stores.go of its
+// library defines it. Only the MAC and, with it, the time are
+// authenticated.
+type metadata struct {
+	keyGroup             // the only one of most files
+	KeyGroups []keyGroup `json:"key_groups"`
+	Threshold int        `json:"shamir_threshold"`
+
+	Version          string    `json:"version"`
+	LastModified     time.Time `json:"lastmodified"`
+	MAC              string    `json:"mac"`
+	MACOnlyEncrypted bool      `json:"mac_only_encrypted"`
+
+	UnencryptedSuffix       string `json:"unencrypted_suffix"`
+	EncryptedSuffix         string `json:"encrypted_suffix"`
+	UnencryptedRegex        string `json:"unencrypted_regex"`
+	EncryptedRegex          string `json:"encrypted_regex"`
+	UnencryptedCommentRegex string `json:"unencrypted_comment_regex"`
+	EncryptedCommentRegex   string `json:"encrypted_comment_regex"`
+}
+
+type keyGroup struct {
+	AWS    []masterKey `json:"kms"`
+	GCP    []masterKey `json:"gcp_kms"`
+	Huawei []masterKey `json:"hckms"`
+	Azure  []masterKey `json:"azure_kv"`
+	Vault  []masterKey `json:"hc_vault"`
+	PGP    []masterKey `json:"pgp"`
+	Age    []masterKey `json:"age"`
+}
+
+// masterKey is a key that encrypts the data key or a part of it. What names it
+// depends on its kind.
+type masterKey struct {
+	kind keyKind
+
+	Sealed string `json:"enc"`
+
+	Recipient   string `json:"recipient"` // age
+	Fingerprint string `json:"fp"`        // PGP
+
+	ARN     string            `json:"arn"` // AWS
+	Role    string            `json:"role"`
+	Profile string            `json:"aws_profile"`
+	Context map[string]string `json:"context"`
+
+	ResourceID string `json:"resource_id"` // Google
+
+	VaultURL string `json:"vault_url"` // Azure
+	Name     string `json:"name"`
+	Version  string `json:"version"`
+
+	VaultAddress string `json:"vault_address"` // Vault
+	EnginePath   string `json:"engine_path"`
+	KeyName      string `json:"key_name"`
+}
+
+type keyKind int
+
+const (
+	kindAWS keyKind = iota
+	kindGCP
+	kindHuawei
+	kindAzure
+	kindVault
+	kindPGP
+	kindAge
+)
+
+// keys returns all keys of a group, in the order in which sops has them.
+func (g keyGroup) keys() (all []masterKey) {
+	for kind, keys := range [][]masterKey{g.AWS, g.GCP, g.Huawei, g.Azure, g.Vault, g.PGP, g.Age} {
+		for _, k := range keys {
+			k.kind = keyKind(kind)
+			all = append(all, k)
+		}
+	}
+	return all
+}
+
+// identity is everything of the file that decides what a key gives.
+func (k masterKey) identity() string {
+	text, _ := json.Marshal(k) // texts can be marshalled
+	return fmt.Sprintf("%d %s", k.kind, text)
+}
+
+// extract takes the metadata out of the file's values.
+func (d *document) extract(file object, cost *meter.Meter) error {
+	// The reason may repeat what is in the file.
+	unreadable := fmt.Errorf("%w: its sops metadata is missing or cannot be read", encryption.ErrDamaged)
+	i := slices.IndexFunc(file, func(m member) bool { return m.name == "sops" })
+	if i < 0 {
+		return unreadable
+	}
+	var text bytes.Buffer
+	meta := &d.meta
+	if err := write(&text, file[i].value); err != nil {
+		return unreadable
+	}
+	// Even null becomes a key.
+	if err := cost.Charge(meter.Rebuilt*int64(bytes.Count(text.Bytes(), []byte(","))), "the keys in its sops metadata"); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text.Bytes(), meta); err != nil {
+		return unreadable
+	}
+	if group := meta.keys(); len(group) > 0 {
+		d.groups = [][]masterKey{group}
+	} else {
+		for _, g := range meta.KeyGroups {
+			d.groups = append(d.groups, g.keys())
+		}
+	}
+	rules := []string{meta.UnencryptedSuffix, meta.EncryptedSuffix, meta.UnencryptedRegex, meta.EncryptedRegex,
+		meta.UnencryptedCommentRegex, meta.EncryptedCommentRegex}
+	slices.Sort(rules)
+	if len(d.groups) == 0 || rules[len(rules)-2] != "" { // one rule at most
+		return unreadable
+	}
+	d.state = slices.Delete(file, i, i+1)
+	return d.checkMetadata()
+}
+
+var sopsVersion = lazyregexp.New(`^([0-9]{1,4})\.[0-9]+\.[0-9]+`)
+
+func (d *document) checkMetadata() error {
+	version := sopsVersion.FindStringSubmatch(d.meta.Version)
+	if version == nil {
+		return fmt.Errorf("%w: it does not say which version of sops wrote it", encryption.ErrDamaged)
+	}
+	if major, _ := strconv.Atoi(version[1]); major > 3 {
+		return fmt.Errorf("the file was written by sops %s; versions up to 3 are known here", quote(d.meta.Version))
+	}
+	if d.meta.MAC == "" {
+		return errors.New("the file has no MAC: somebody changed the file")
+	}
+	if err := checkKeys(d.groups); err != nil {
+		return err
+	}
+	// Shamir's method begins with two parts. Without a threshold, all are needed.
+	groups := len(d.groups)
+	d.threshold = d.meta.Threshold
+	switch {
+	case groups == 1:
+		d.threshold = 1
+	case d.threshold == 0:
+		d.threshold = groups
+	case d.threshold < 2 || d.threshold > groups:
+		return fmt.Errorf("%w: it has %d key groups, and a threshold of %d", encryption.ErrDamaged, groups, d.threshold)
+	}
+	return nil
+}
+
+// parts is for how many keys the data key is encrypted here: one, as sops does it,
+// or more.
+func (k masterKey) parts() int {
+	n := 1
+	switch k.kind {
+	case kindPGP:
+		n = pgpParts(k.Sealed)
+	case kindAge:
+		n = ageParts(k.Sealed)
+	}
+	return max(1, n)
+}
+
+func checkKeys(groups [][]masterKey) error {
+	if keys := len(slices.Concat(groups...)); len(groups) > maxGroups || keys > maxKeys {
+		return fmt.Errorf("the file names %d keys in %d key groups; at most %d in %d are read", keys, len(groups), maxKeys, maxGroups)
+	}
+	parts := 0
+	for i, group := range groups {
+		if len(group) == 0 {
+			return fmt.Errorf("%w: its key group %d is empty", encryption.ErrDamaged, i+1)
+		}
+		for _, k := range group {
+			if len(k.Sealed) > maxWrapped {
+				return fmt.Errorf("the file holds an encrypted data key of %d bytes; at most %d are read", len(k.Sealed), maxWrapped)
+			}
+			if len(k.identity()) > maxWrapped+maxName {
+				return fmt.Errorf("the file names a key in its key group %d by more than %d bytes", i+1, maxName)
+			}
+			if parts += k.parts(); parts > maxKeys {
+				return fmt.Errorf("the data keys in the file are encrypted for more than %d keys; sops encrypts each for one", maxKeys)
+			}
+		}
+	}
+	return nil
+}

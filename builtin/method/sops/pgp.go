@@ -1,0 +1,177 @@
+package sops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"sync"
+
+	"github.com/ProtonMail/go-crypto/openpgp"
+	"github.com/ProtonMail/go-crypto/openpgp/armor"
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+)
+
+const maxPart = 1024 // bytes of a data key or a part of it
+
+// pgpKeys opens what is encrypted for PGP keys: with the keys of the method in
+// this process, or with the user's gpg. The library would read keyrings of old
+// versions, prompt on a terminal, and give gpg all of our environment.
+type pgpKeys struct {
+	own    func() (openpgp.EntityList, error) // nil for none; unlocked once, which takes time
+	useGPG bool
+	gpg    string
+
+	world world.World // of gpg
+}
+
+func newPGPKeys(v attr.Values) (pgpKeys, error) {
+	p := pgpKeys{useGPG: v.ReadsEnvironment(), gpg: v.String("gpg_command"), world: world.If(v.ReadsEnvironment())}
+	if armoured, passphrase := v.Strings("pgp_private_keys"), []byte(v.String("pgp_passphrase")); len(armoured) > 0 {
+		p.own = sync.OnceValues(func() (openpgp.EntityList, error) { return unlock(armoured, passphrase) })
+	}
+	if v.Has("use_gpg") {
+		p.useGPG = v.Bool("use_gpg")
+	}
+	if p.gpg == "" {
+		return p, v.Errorf("gpg_command", "the name or the path of a program is required")
+	}
+	return p, nil
+}
+
+func (p pgpKeys) open(ctx context.Context, runs *programs, sealed string) ([]byte, error) {
+	if p.own == nil && !p.useGPG {
+		return nil, fmt.Errorf("%w: there is no PGP key; set pgp_private_keys, or use_gpg = true", encryption.ErrNoKey)
+	}
+	if p.own == nil {
+		return p.askGPG(ctx, runs, sealed)
+	}
+	dataKey, own := p.openHere(sealed)
+	if own == nil || !p.useGPG {
+		return dataKey, own
+	}
+	dataKey, err := p.askGPG(ctx, runs, sealed)
+	switch {
+	case err == nil, ctx.Err() != nil:
+		return dataKey, err
+	case errors.Is(own, encryption.ErrNoKey):
+		return nil, fmt.Errorf("%w; pgp_private_keys: %s", err, strings.TrimPrefix(own.Error(), encryption.ErrNoKey.Error()+": "))
+	}
+	return nil, own
+}
+
+// unlock reads the method's own keys. The reasons of the library are left out, here
+// and below: some repeat what was read.
+func unlock(armoured []string, passphrase []byte) (ring openpgp.EntityList, err error) {
+	for i, text := range armoured {
+		entities, err := openpgp.ReadArmoredKeyRing(strings.NewReader(text))
+		if err != nil {
+			return nil, fmt.Errorf("pgp_private_keys: element %d is not an armoured PGP key", i+1)
+		}
+		for _, e := range entities {
+			if e.PrivateKey == nil {
+				return nil, fmt.Errorf("pgp_private_keys: element %d is a public key, and a private one is required", i+1)
+			}
+			if err := e.DecryptPrivateKeys(passphrase); err != nil {
+				return nil, fmt.Errorf("pgp_private_keys: element %d cannot be unlocked; check pgp_passphrase", i+1)
+			}
+		}
+		ring = append(ring, entities...)
+	}
+	return ring, nil
+}
+
+// openHere opens sealed with the method's own keys.
+func (p pgpKeys) openHere(sealed string) ([]byte, error) {
+	ring, err := p.own()
+	if err != nil {
+		return nil, err
+	}
+	block, err := armor.Decode(strings.NewReader(sealed))
+	if err != nil {
+		return nil, errors.New("the data key in the file is damaged: it is not an armoured PGP message")
+	}
+	limit := int64(maxPart)
+	message, err := openpgp.ReadMessage(block.Body, ring, nil, &packet.Config{MaxDecompressedMessageSize: &limit})
+	// Without a key that opened it, anybody could have written it.
+	if err != nil || !message.IsEncrypted || message.DecryptedWith.PrivateKey == nil {
+		return nil, fmt.Errorf("%w: none of pgp_private_keys fits", encryption.ErrNoKey)
+	}
+	dataKey, err := io.ReadAll(io.LimitReader(message.UnverifiedBody, maxPart+1))
+	if err != nil || len(dataKey) > maxPart {
+		return nil, errors.New("the data key in the file is damaged: its PGP message cannot be read to its end")
+	}
+	return dataKey, nil
+}
+
+// pgpParts is how many keys a message is encrypted for. Each is tried.
+func pgpParts(sealed string) int {
+	block, err := armor.Decode(strings.NewReader(sealed))
+	if err != nil {
+		return 0
+	}
+	n := 0
+	for packets := packet.NewOpaqueReader(block.Body); ; {
+		p, err := packets.Next()
+		if err != nil {
+			return n
+		}
+		if p.Tag == encryptedKey {
+			n++
+		}
+	}
+}
+
+const encryptedKey = 1 // the tag of such a packet: RFC 9580, section 5
+
+// askGPG has gpg open sealed. Its status lines say what happened:
+// https://github.com/gpg/gnupg/blob/master/doc/DETAILS
+func (k pgpKeys) askGPG(ctx context.Context, runs *programs, sealed string) ([]byte, error) {
+	patience, err := runs.patience(kindPGP, "set pgp_private_keys")
+	if err != nil {
+		return nil, err
+	}
+	p := program(k.world, patience, maxPart, strings.NewReader(sealed), k.gpg, "--batch", "--no-tty", "--status-fd", "2", "--decrypt")
+	dataKey, stderr, err := p.Run(ctx)
+	said := "\n" + string(stderr)
+	switch {
+	case ctx.Err() != nil:
+		return nil, err
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, fmt.Errorf("the program gpg does not answer within %v; its agent may be waiting for a passphrase", programPatience)
+	case errors.Is(err, exec.ErrNotFound):
+		return nil, fmt.Errorf("%w: the program %s is not there; install GnuPG, or set pgp_private_keys", encryption.ErrNoKey, quote(k.gpg))
+	case strings.Contains(said, "\n[GNUPG:] DECRYPTION_OKAY") && (err == nil || errors.Is(err, world.ErrTooLong)):
+		if err != nil || len(dataKey) == 0 {
+			return nil, errors.New("what gpg decrypted has the wrong length for a data key")
+		}
+		return dataKey, nil
+	case strings.Contains(said, "[GNUPG:] NO_SECKEY"):
+		return nil, fmt.Errorf("%w: the user's gpg does not have the private key", encryption.ErrNoKey)
+	}
+	exit, ran := errors.AsType[*exec.ExitError](err)
+	switch {
+	case !ran && err != nil:
+		return nil, fmt.Errorf("%w: the program %s cannot be started", encryption.ErrNoKey, quote(k.gpg))
+	case ran && exit.ExitCode() < 0:
+		return nil, errors.New("the program gpg was ended from outside")
+	}
+	return nil, fmt.Errorf("%w: gpg cannot decrypt it; it said: %s", encryption.ErrNoKey, quote(forPeople(said)))
+}
+
+// forPeople is what gpg said, without its status lines.
+func forPeople(said string) string {
+	var out []string
+	for line := range strings.Lines(said) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "[GNUPG:]") {
+			out = append(out, line)
+		}
+	}
+	return strings.Join(out, "; ")
+}

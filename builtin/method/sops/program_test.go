@@ -1,0 +1,243 @@
+package sops_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/getsops/sops/v3/keys"
+	"github.com/getsops/sops/v3/pgp"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
+)
+
+// gpgHome is a keyring of its own with one key.
+type gpgHome struct{ dir, fingerprint string }
+
+func newGPG(t *testing.T, passphrase string) gpgHome {
+	t.Helper()
+	if _, err := exec.LookPath("gpg"); err != nil {
+		t.Skip("there is no gpg: files for PGP keys are not tested")
+	}
+	dir, err := os.MkdirTemp("", "g") // the path of the agent's socket must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	// By default, the agent derives keys from passphrases for as long as its
+	// calibration says; this is the least that it can do.
+	if err := os.WriteFile(filepath.Join(dir, "gpg-agent.conf"), []byte("s2k-count 65536\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g := gpgHome{dir: dir}
+	t.Cleanup(func() {
+		_ = exec.Command("gpgconf", "--homedir", dir, "--kill", "all").Run()
+		os.RemoveAll(dir)
+	})
+	g.run(t, "--pinentry-mode", "loopback", "--passphrase", passphrase, "--quick-gen-key", "Test <test@example.com>", "future-default",
+		"default", "never")
+	g.fingerprint = regexp.MustCompile(`(?m)^fpr:+([0-9A-F]{40}):`).FindStringSubmatch(g.run(t, "--with-colons", "--list-keys"))[1]
+	return g
+}
+
+func (g gpgHome) run(t *testing.T, arguments ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "gpg", append([]string{"--homedir", g.dir, "--batch", "--yes"}, arguments...)...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("gpg %q: %v: %s", arguments, err, stderr.Bytes())
+	}
+	return string(out)
+}
+
+func (g gpgHome) private(t *testing.T, passphrase string) string {
+	t.Helper()
+	return g.run(t, "--pinentry-mode", "loopback", "--passphrase", passphrase, "--armor", "--export-secret-keys")
+}
+
+// runSops runs the real program, if make built it.
+func runSops(t *testing.T, env []string, arguments ...string) []byte {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), testkit.Program(t, "STATECRYPT_SOPS"), arguments...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, env...)
+	cmd.Dir = t.TempDir()
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("sops %q: %v: %s", arguments, err, stderr.Bytes())
+	}
+	return out
+}
+
+// TestSopsProgram opens what the real program encrypted, in each format, for
+// several recipients.
+func TestSopsProgram(t *testing.T) {
+	identity, recipient := newAge(t)
+	stranger, other := newAge(t)
+	gpg := newGPG(t, "")
+	t.Setenv("GNUPGHOME", gpg.dir)
+	plain := filepath.Join(t.TempDir(), "terraform.tfstate")
+	if err := os.WriteFile(plain, []byte(plainState), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"GNUPGHOME=" + gpg.dir}
+	recipients := []string{"--age", other + "," + recipient, "--pgp", gpg.fingerprint}
+	withAge := build(t, attrs{"age_identities": texts(identity)}, nil)
+	withKey := build(t, attrs{"pgp_private_keys": texts(gpg.private(t, ""))}, nil)
+	withGPG := build(t, nil, environment("HOME", t.TempDir()))
+	wrong, _ := newAge(t)
+	for name, arguments := range map[string][]string{
+		"json":   {"--input-type", "json", "--output-type", "json"},
+		"yaml":   {"--input-type", "json", "--output-type", "yaml"},
+		"binary": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := runSops(t, env, append(append([]string{"encrypt"}, append(recipients, arguments...)...), plain)...)
+			if bytes.Contains(file, []byte("canary")) {
+				t.Fatalf("it is not encrypted: %s", file)
+			}
+			opens(t, withAge, file, plainState)
+			opens(t, build(t, attrs{"age_identities": texts(stranger)}, nil), file, plainState)
+			opens(t, withKey, file, plainState)
+			opens(t, withGPG, file, plainState)
+			fails(t, build(t, attrs{"age_identities": texts(wrong)}, nil), file, true, "none of the file's keys", "PGP key")
+		})
+	}
+	t.Run("partly", func(t *testing.T) {
+		file := runSops(t, env, append(append([]string{"encrypt"}, recipients...), "--input-type", "json", "--output-type", "json",
+			"--encrypted-regex", "^(outputs|resources)$", plain)...)
+		opens(t, build(t, attrs{"age_identities": texts(identity), "allow_unencrypted_values": cty.True}, nil), file, plainState)
+		fails(t, withAge, file, false, "allow_unencrypted_values")
+	})
+	t.Run("what sops itself reads", func(t *testing.T) {
+		numbers := filepath.Join(t.TempDir(), "numbers.json")
+		if err := os.WriteFile(numbers, []byte(`{"version":4,"n":[0,-1,1.5,1e300,9007199254740993,123456789012345678901234567890,0.1,1E-7],"s":["","<&>","\u2028","ü"],"b":[true,false,null],"o":{},"l":[[],[{}]]}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		file := runSops(t, env, append(append([]string{"encrypt"}, recipients...), numbers)...)
+		path := filepath.Join(t.TempDir(), "sealed.json")
+		if err := os.WriteFile(path, file, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		want := runSops(t, []string{"SOPS_AGE_KEY=" + identity}, "decrypt", path)
+		got, err := withAge.Decrypt(t.Context(), nil, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, want); err != nil || compact.String() != string(got) {
+			t.Errorf("got  %s\nwant %s", got, compact.String())
+		}
+	})
+}
+
+func TestPGP(t *testing.T) {
+	const passphrase = "canary-passphrase"
+	gpg, other := newGPG(t, passphrase), newGPG(t, "")
+	file := pgpFile(t, gpg)
+	key := gpg.private(t, passphrase)
+	opens(t, build(t, attrs{"pgp_private_keys": texts(other.private(t, ""), key), "pgp_passphrase": cty.StringVal(passphrase)}, nil), file,
+		plainState)
+	for name, c := range map[string]struct {
+		attrs attrs
+		noKey bool
+		want  string
+	}{
+		"another key":      {attrs{"pgp_private_keys": texts(other.private(t, ""))}, true, "none of pgp_private_keys fits"},
+		"locked":           {attrs{"pgp_private_keys": texts(key)}, false, "check pgp_passphrase"},
+		"wrong passphrase": {attrs{"pgp_private_keys": texts(key), "pgp_passphrase": cty.StringVal("canary")}, false, "check pgp_passphrase"},
+		"public":           {attrs{"pgp_private_keys": texts(gpg.run(t, "--armor", "--export"))}, false, "a public key"},
+		"no key":           {attrs{"pgp_private_keys": texts("canary")}, false, "not an armoured PGP key"},
+		"none":             {nil, true, "there is no PGP key"},
+		"no gpg":           {attrs{"use_gpg": cty.True, "gpg_command": cty.StringVal("no-such-gpg")}, true, "is not there"},
+	} {
+		t.Run(name, func(t *testing.T) { fails(t, build(t, c.attrs, nil), file, c.noKey, c.want) })
+	}
+	t.Setenv("GNUPGHOME", other.dir)
+	fails(t, build(t, nil, environment("HOME", t.TempDir())), file, true, "does not have the private key")
+	both := build(t, attrs{"pgp_private_keys": texts(other.private(t, ""))}, environment("HOME", t.TempDir()))
+	fails(t, both, file, true, "does not have the private key", "none of pgp_private_keys fits")
+	opens(t, build(t, attrs{"pgp_private_keys": texts(key), "pgp_passphrase": cty.StringVal(passphrase)}, environment("HOME", t.TempDir())),
+		file, plainState)
+	fails(t, build(t, attrs{"use_gpg": cty.False}, environment("HOME", t.TempDir())), file, true, "there is no PGP key")
+}
+
+func pgpKey(fingerprint, message string) keys.MasterKey {
+	return &pgp.MasterKey{Fingerprint: fingerprint, EncryptedKey: message}
+}
+
+// pgpFile is a file whose data key gpg encrypted.
+func pgpFile(t *testing.T, gpg gpgHome) []byte {
+	t.Helper()
+	dataKey := newDataKey()
+	path := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(path, dataKey, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return of(t, dataKey, pgpKey(gpg.fingerprint, gpg.run(t, "--armor", "--output", "-", "--trust-model", "always", "--recipient",
+		gpg.fingerprint, "--encrypt", path)))
+}
+
+// TestForgedPGP: a message that is not encrypted, or for a passphrase, opens
+// with no key of the reader's.
+func TestForgedPGP(t *testing.T) {
+	gpg := newGPG(t, "")
+	dataKey := newDataKey()
+	path := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(path, dataKey, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GNUPGHOME", gpg.dir)
+	for name, arguments := range map[string][]string{
+		"plain":  {"--armor", "--output", "-", "--store", path},
+		"signed": {"--armor", "--output", "-", "--sign", path},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := of(t, dataKey, pgpKey(gpg.fingerprint, gpg.run(t, arguments...)))
+			fails(t, build(t, attrs{"pgp_private_keys": texts(gpg.private(t, ""))}, nil), file, true, "none of pgp_private_keys fits")
+			fails(t, build(t, nil, environment("HOME", t.TempDir())), file, true, "gpg cannot decrypt it")
+		})
+	}
+}
+
+// TestGPGEnvironment: gpg is not told our secrets, and what it says is escaped.
+func TestGPGEnvironment(t *testing.T) {
+	dir := t.TempDir()
+	script := filepath.Join(dir, "gpg")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\ncat >/dev/null\nenv >"+dir+"/env\nprintf 'said \\033[31m\\n' >&2\nexit 2\n"),
+		0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := exec.CommandContext(t.Context(), script).Run(); err == nil {
+		t.Fatal("the script should fail")
+	} else if _, ran := err.(*exec.ExitError); !ran {
+		t.Skip("scripts cannot be run here")
+	}
+	t.Setenv("TF_ENCRYPTION", "canary")
+	t.Setenv("TF_VAR_x", "canary")
+	t.Setenv("GNUPGHOME", dir)
+	file := of(t, newDataKey(), pgpKey("AAAA", "-----BEGIN PGP MESSAGE-----"))
+	fails(t, build(t, attrs{"gpg_command": cty.StringVal(script)}, environment("HOME", dir)), file, true, `it said: "said \u001b[31m"`)
+	got, err := os.ReadFile(filepath.Join(dir, "env"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(got), "canary") || !strings.Contains(string(got), "GNUPGHOME="+dir) {
+		t.Errorf("gpg got %s", got)
+	}
+	fails(t, build(t, attrs{"gpg_command": cty.StringVal(script), "use_gpg": cty.True}, nil), file, true, "it said")
+	if got, err = os.ReadFile(filepath.Join(dir, "env")); err != nil || strings.Contains(string(got), "GNUPGHOME") {
+		t.Errorf("without the environment, gpg got %s, %v", got, err)
+	}
+	// SOPS_GPG_EXEC would choose a program; it is not read.
+	t.Setenv("PATH", t.TempDir())
+	fails(t, build(t, nil, environment("HOME", dir, "SOPS_GPG_EXEC", script)), file, true, "is not there")
+}

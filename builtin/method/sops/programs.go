@@ -1,0 +1,46 @@
+package sops
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+)
+
+// programs bounds what one file can have the user's programs do. Each of its keys
+// may make one run, take its time, and ask the user for a passphrase.
+type programs struct {
+	runs     map[keyKind]int
+	deadline time.Time // of all of them; zero before the first
+}
+
+const (
+	maxRuns = 10 // for the keys of one kind
+
+	// programPatience is for all runs together. It is long: the user may be asked
+	// for a passphrase or a smart card.
+	programPatience = time.Minute
+)
+
+// patience is how long the next run for a key of a kind may take. instead says how
+// to do without the program.
+func (p *programs) patience(kind keyKind, instead string) (time.Duration, error) {
+	if p.runs[kind] == maxRuns {
+		return 0, fmt.Errorf("a program was run for %d keys of this kind already, which is the most for one file; %s", maxRuns, instead)
+	}
+	if p.deadline.IsZero() {
+		p.runs, p.deadline = map[keyKind]int{}, time.Now().Add(programPatience)
+	}
+	left := time.Until(p.deadline)
+	if left <= 0 {
+		return 0, fmt.Errorf("the programs for the keys before it took %v together, which is the most for one file; %s", programPatience, instead)
+	}
+	p.runs[kind]++
+	return left, nil
+}
+
+// program is a program of the user. It gets the environment of w, without our secrets.
+func program(w world.World, patience time.Duration, limit int, stdin io.Reader, arguments ...string) world.Program {
+	return world.Program{Args: arguments, Environ: w.Environ(), Stdin: stdin, Patience: patience, Limit: limit}
+}

@@ -1,0 +1,344 @@
+package sops
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+)
+
+// services calls the key services that are allowed. Each of its methods
+// named after a service either refuses a key, or returns how to ask for it;
+// until that is called, nothing has been contacted.
+type services struct {
+	address string // of the method, for errors
+	blocks  []encryption.Block[encryption.KeyProvider]
+	env     attr.LookupEnv // nil: the clouds are not asked
+
+	vaultAddresses           []string // normalized; see origin
+	vaultToken, vaultSpace   string
+	ownToken                 bool // vaultToken is one of the code
+	awsKeys, roles, profiles []string
+	gcpKeys                  []string
+	azureVaults              []string // normalized
+	useMSI                   bool
+
+	unprotected *atomic.Pointer[encryption.Warning] // of a service that was called
+}
+
+func newServices(v attr.Values, blocks []encryption.Block[encryption.KeyProvider]) (services, error) {
+	s := services{
+		address: v.Address, blocks: blocks, env: v.Environment(),
+		vaultToken: v.String("vault_token"), vaultSpace: v.String("vault_namespace"), ownToken: v.HasSecret(),
+		profiles: v.Strings("allowed_aws_profiles"), gcpKeys: split(v.Strings("allowed_gcp_keys")),
+		useMSI: v.Bool("azure_use_msi"), unprotected: new(atomic.Pointer[encryption.Warning]),
+	}
+	for _, key := range split(v.Strings("allowed_aws_keys")) {
+		arn, _, _ := strings.Cut(key, "+arn:")
+		s.awsKeys = append(s.awsKeys, arn)
+	}
+	for _, key := range split(v.Strings("allowed_aws_roles")) {
+		if _, role, both := strings.Cut(key, "+arn:"); both {
+			key = "arn:" + role
+		}
+		s.roles = append(s.roles, key)
+	}
+	for _, address := range split(v.Strings("allowed_vault_addresses")) {
+		server, _, _ := strings.Cut(address, "/v1/")
+		o, ok := origin(server)
+		if !ok {
+			return s, v.Errorf("allowed_vault_addresses", "URLs without a path are required, such as https://vault.example.com:8200")
+		}
+		s.vaultAddresses = append(s.vaultAddresses, o)
+	}
+	for _, address := range v.Strings("allowed_azure_vaults") {
+		o, _ := origin(address)
+		if address == anyKey {
+			o = anyKey
+		} else if !strings.HasPrefix(o, "https:") {
+			return s, v.Errorf("allowed_azure_vaults", "https URLs without a path are required, such as https://example.vault.azure.net")
+		}
+		s.azureVaults = append(s.azureVaults, o)
+	}
+	return s, nil
+}
+
+// split takes apart what a variable of terraform-backend-git holds: names with
+// commas between them, which none has in it, and white space. A key of AWS may
+// be followed by the role to assume, a key of Vault is a URL with a path.
+func split(all []string) []string {
+	var out []string
+	for _, text := range all {
+		out = append(out, strings.FieldsFunc(strings.ReplaceAll(text, " ", ""), func(r rune) bool { return r == ',' })...)
+	}
+	return out
+}
+
+const (
+	anyKey   = "*"  // in the lists of what clouds may be called for
+	maxNamed = 1024 // bytes of a name in the line to add
+)
+
+// permit checks that what the file names is in the list of an attribute.
+func permit(attribute string, allowed []string, named string) error {
+	if slices.Contains(allowed, named) {
+		return nil
+	}
+	line := fmt.Sprintf("%s = [%s]", attribute, outside.Quoted(named, maxNamed))
+	if len(allowed) == 0 {
+		return errors.New("the file names it, and nothing of this kind is allowed; if it is yours, set " + line)
+	}
+	return errors.New("the file names what is not allowed; if it is yours, add it as in " + line)
+}
+
+// permitCloud is permit for what sends no secret of ours to a stranger.
+func permitCloud(attribute string, allowed []string, named string) error {
+	if slices.Contains(allowed, anyKey) {
+		return nil
+	}
+	return permit(attribute, allowed, named)
+}
+
+// origin is a URL of nothing but scheme, host and port, in the one way to write
+// it.
+func origin(address string) (string, bool) {
+	u, err := url.Parse(address)
+	if err != nil || len(address) > maxName || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil ||
+		strings.Trim(u.EscapedPath(), "/") != "" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || u.Opaque != "" {
+		return "", false
+	}
+	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port), true
+}
+
+type opener = func(context.Context) ([]byte, error)
+
+// A name of a key or an engine becomes part of the path of a request. Dots
+// alone would lead it elsewhere: to sys/seal, say.
+var (
+	engineName = lazyregexp.New(`^[0-9A-Za-z_-][0-9A-Za-z_.-]*(/[0-9A-Za-z_-][0-9A-Za-z_.-]*)*$`)
+	transitKey = lazyregexp.New(`^[0-9A-Za-z_-][0-9A-Za-z_.-]*$`)
+)
+
+// vaultKind is the kind of the key provider that asks Vault and OpenBao, and the
+// only one that may get a secret of the code.
+const vaultKind = "openbao"
+
+func (s services) vault(k masterKey) (opener, error) {
+	address, ok := origin(k.VaultAddress)
+	if !ok {
+		return nil, errors.New("the file does not name the address of a Vault server")
+	}
+	if err := permit("allowed_vault_addresses", s.vaultAddresses, address); err != nil {
+		return nil, err
+	}
+	if !engineName.MatchString(strings.Trim(k.EnginePath, "/")) || !transitKey.MatchString(k.KeyName) {
+		return nil, errors.New("the file names an impossible transit engine or key")
+	}
+	attrs := map[string]cty.Value{
+		"address":             cty.StringVal(address),
+		"transit_engine_path": cty.StringVal(strings.Trim(k.EnginePath, "/")),
+		"key_name":            cty.StringVal(k.KeyName),
+	}
+	set(attrs, "token", s.vaultToken)
+	set(attrs, "namespace", s.vaultSpace)
+	ask, err := s.ask(vaultKind, attrs, map[string]any{"ciphertext": []byte(k.Sealed)})
+	if err != nil || s.vaultToken != "" {
+		return ask, err
+	}
+	return func(ctx context.Context) ([]byte, error) {
+		token := s.savedToken()
+		set(attrs, "token", token)
+		part, err := ask(ctx)
+		if errors.Is(err, encryption.ErrNoKey) && token == "" { // an agent may not want one
+			return nil, fmt.Errorf("%w: there is no token, and the server requires one; set vault_token or VAULT_TOKEN", encryption.ErrNoKey)
+		}
+		return part, err
+	}, nil
+}
+
+// savedToken is what "vault login" left behind.
+func (s services) savedToken() string {
+	home, ok := s.env.Get("HOME", "USERPROFILE")
+	if !ok {
+		return ""
+	}
+	token, err := keyfile.Read(filepath.Join(home, ".vault-token"))
+	if err != nil {
+		return "" // then the server asks for one
+	}
+	return strings.TrimSpace(string(token))
+}
+
+// set sets an attribute that has a value.
+func set(attrs map[string]cty.Value, name, value string) {
+	if value != "" {
+		attrs[name] = cty.StringVal(value)
+	}
+}
+
+// A region ends up in a host name. How ARNs of keys and aliases look:
+// https://docs.aws.amazon.com/kms/latest/developerguide/concepts.html
+var awsKey = lazyregexp.New(`^arn:aws[a-z-]*:kms:([a-z]+(?:-[a-z]+)+-[0-9]+):[0-9]+:(?:key|alias)/[0-9A-Za-z/_-]+$`)
+
+func (s services) aws(k masterKey) (opener, error) {
+	arn := awsKey.FindStringSubmatch(k.ARN)
+	if arn == nil {
+		return nil, errors.New("the file does not name an AWS KMS key by an ARN")
+	}
+	if err := permitCloud("allowed_aws_keys", s.awsKeys, k.ARN); err != nil {
+		return nil, err
+	}
+	if k.Role != "" {
+		if err := permit("allowed_aws_roles", s.roles, k.Role); err != nil {
+			return nil, err
+		}
+	}
+	if k.Profile != "" {
+		if err := permit("allowed_aws_profiles", s.profiles, k.Profile); err != nil {
+			return nil, err
+		}
+	}
+	wrapped, err := base64.StdEncoding.DecodeString(k.Sealed)
+	if err != nil {
+		return nil, errNotBase64
+	}
+	attrs := map[string]cty.Value{
+		"kms_key_id": cty.StringVal(k.ARN),
+		"key_spec":   cty.StringVal("AES_256"),
+		"region":     cty.StringVal(arn[1]),
+	}
+	set(attrs, "profile", k.Profile)
+	if k.Role != "" {
+		attrs["assume_role"] = cty.ObjectVal(map[string]cty.Value{"role_arn": cty.StringVal(k.Role), "session_name": cty.StringVal("sops")})
+	}
+	return s.cloud("aws_kms", attrs, map[string]any{"ciphertext_blob": wrapped, "encryption_context": k.Context})
+}
+
+var errNotBase64 = errors.New("the data key in the file is damaged: it is not base64")
+
+var gcpKey = lazyregexp.New(`^projects/[0-9A-Za-z.:_-]+/locations/[0-9a-z-]+/keyRings/[0-9A-Za-z_-]+/cryptoKeys/[0-9A-Za-z_-]+$`)
+
+func (s services) gcp(k masterKey) (opener, error) {
+	if !gcpKey.MatchString(k.ResourceID) {
+		return nil, errors.New("the file does not name a Google Cloud KMS key by its resource name")
+	}
+	if err := permitCloud("allowed_gcp_keys", s.gcpKeys, k.ResourceID); err != nil {
+		return nil, err
+	}
+	wrapped, err := base64.StdEncoding.DecodeString(k.Sealed)
+	if err != nil {
+		return nil, errNotBase64
+	}
+	return s.cloud("gcp_kms", map[string]cty.Value{
+		"kms_encryption_key": cty.StringVal(k.ResourceID),
+		"key_length":         cty.NumberIntVal(keyLength),
+	}, map[string]any{"ciphertext": wrapped})
+}
+
+// Microsoft's own domains for vaults and managed HSMs:
+// https://learn.microsoft.com/azure/key-vault/general/about-keys-secrets-certificates#dns-suffixes-for-object-identifiers
+var azureVault = lazyregexp.New(`^https://[0-9a-z-]+\.(?:vault|managedhsm)\.(?:azure\.net|azure\.cn|usgovcloudapi\.net):443$`)
+
+func (s services) azure(k masterKey) (opener, error) {
+	address, ok := origin(k.VaultURL)
+	if !ok {
+		return nil, errors.New("the file does not name the URL of an Azure vault")
+	}
+	if !azureVault.MatchString(address) || !slices.Contains(s.azureVaults, anyKey) { // which are those of Microsoft
+		if err := permit("allowed_azure_vaults", s.azureVaults, address); err != nil {
+			return nil, err
+		}
+	}
+	wrapped, err := base64.RawURLEncoding.DecodeString(k.Sealed)
+	if err != nil {
+		return nil, errNotBase64
+	}
+	attrs := map[string]cty.Value{
+		"vault_uri":      cty.StringVal(strings.TrimSuffix(address, ":443")),
+		"vault_key_name": cty.StringVal(k.Name),
+		"key_length":     cty.NumberIntVal(keyLength),
+		"use_msi":        cty.BoolVal(s.useMSI),
+	}
+	// sops has the variables of Azure's SDK, and OpenTofu others.
+	for attr, name := range map[string]string{
+		"tenant_id": "AZURE_TENANT_ID", "client_id": "AZURE_CLIENT_ID", "client_secret": "AZURE_CLIENT_SECRET",
+		"client_certificate_path": "AZURE_CLIENT_CERTIFICATE_PATH", "client_certificate_password": "AZURE_CLIENT_CERTIFICATE_PASSWORD",
+	} {
+		value, _ := s.env.Get(name)
+		set(attrs, attr, value)
+	}
+	if _, federated := s.env.Get("AZURE_FEDERATED_TOKEN_FILE"); federated {
+		attrs["use_aks_workload_identity"] = cty.True
+	}
+	switch host := strings.TrimSuffix(address, ":443"); {
+	case strings.HasSuffix(host, ".azure.cn"):
+		attrs["environment"] = cty.StringVal("china")
+	case strings.HasSuffix(host, ".usgovcloudapi.net"):
+		attrs["environment"] = cty.StringVal("usgovernment")
+	}
+	return s.cloud("azure_vault", attrs, map[string]any{"ciphertext": wrapped, "key_version": k.Version, "algo": "RSA-OAEP-256"})
+}
+
+// cloud uses the identity that the environment gives.
+func (s services) cloud(kind string, attrs map[string]cty.Value, stored any) (opener, error) {
+	if s.env == nil {
+		return nil, fmt.Errorf("%w: this key service is used with the identity that the environment gives, and "+
+			"the environment must not be used", encryption.ErrNoKey)
+	}
+	return s.ask(kind, attrs, stored)
+}
+
+// ask returns a function that calls a key service through the key provider of
+// its kind.
+func (s services) ask(kind string, attrs map[string]cty.Value, stored any) (opener, error) {
+	i := slices.IndexFunc(s.blocks, func(b encryption.Block[encryption.KeyProvider]) bool { return b.Name == kind })
+	if i < 0 {
+		return nil, fmt.Errorf("%w: this program does not ask this key service", encryption.ErrNoKey)
+	}
+	document, err := json.Marshal(stored)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) ([]byte, error) {
+		block := s.blocks[i]
+		entry := attr.NewEntry(s.address+" ("+kind+")", block.Table, attrs)
+		for name, setting := range entry.Settings { // a secret that a variable gives is protected as variables say
+			setting.FromEnvironment = kind != vaultKind || !s.ownToken
+			entry.Settings[name] = setting
+		}
+		values, err := entry.Decode(block.Table, s.env)
+		if err != nil {
+			return nil, err
+		}
+		provider, err := block.Build(values)
+		if err != nil {
+			return nil, err
+		}
+		if c, ok := provider.(encryption.Closer); ok {
+			defer c.Close() // nobody else knows it
+		}
+		if w, ok := provider.(encryption.Warner); ok {
+			if warning := w.Warning(); warning != (encryption.Warning{}) {
+				s.unprotected.Store(&warning)
+			}
+		}
+		return provider.Key(ctx, nil, document)
+	}, nil
+}

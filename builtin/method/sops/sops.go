@@ -1,0 +1,129 @@
+// Package sops reads whole files that were encrypted by sops.
+//
+// The format, the key groups and the MAC are those of github.com/getsops/sops:
+// https://getsops.io/docs/. Its library is not used to read them, for three
+// reasons. It uses whatever server, role and profile the file names, it takes
+// its settings and secrets from the environment of the process, and it links in
+// the SDKs of all clouds. Here each key of the file is first compared with what
+// the method allows, and key services are called by the key providers that the
+// program lists.
+package sops
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
+)
+
+// Block returns the sops method. Services are the key providers that ask the
+// key services of a file for it, found by their names: aws_kms, gcp_kms,
+// azure_vault and openbao. Keys of a service that is not among them are not
+// asked for.
+func Block(services ...encryption.Block[encryption.KeyProvider]) encryption.Block[encryption.Method] {
+	return encryption.Block[encryption.Method]{
+		Table: table(),
+		Build: func(v attr.Values) (encryption.Method, error) { return build(v, services) },
+
+		Recognizes: recognizes,
+	}
+}
+
+type method struct {
+	age      ageKeys
+	pgp      pgpKeys
+	services services
+	partial  bool // unencrypted values are allowed
+
+	dataKeys *memo.Secrets // :: see document.identity → data key
+}
+
+var (
+	_ encryption.Warner = (*method)(nil)
+	_ encryption.Closer = (*method)(nil)
+)
+
+func build(v attr.Values, blocks []encryption.Block[encryption.KeyProvider]) (encryption.Method, error) {
+	m := &method{partial: v.Bool("allow_unencrypted_values"), dataKeys: memo.NewSecrets(maxDataKeys)}
+	var err error
+	if m.age, err = newAgeKeys(v); err != nil {
+		return nil, err
+	}
+	if m.pgp, err = newPGPKeys(v); err != nil {
+		return nil, err
+	}
+	m.services, err = newServices(v, blocks)
+	return m, err
+}
+
+const maxDataKeys = 1000 // that a method remembers
+
+// Close forgets the data keys of files.
+func (m *method) Close() { m.dataKeys.Clear() }
+
+// Warning is that of a key service that this method has called, for whichever file:
+// the data key of another may have been kept since.
+func (m *method) Warning() encryption.Warning {
+	if w := m.services.unprotected.Load(); w != nil {
+		return *w
+	}
+	return encryption.Warning{}
+}
+
+var yamlMark = lazyregexp.New(`(?m)^(sops|"sops"|'sops')\s*:\s*$`)
+
+// recognizes reports whether file is a JSON object, or looks like a YAML
+// mapping, with the metadata of sops in it.
+func recognizes(file []byte) bool {
+	switch {
+	case !bytes.Contains(file, []byte("sops")):
+		return false
+	case isJSON(file):
+		var top struct {
+			Sops struct {
+				MAC          *string `json:"mac"`
+				LastModified *string `json:"lastmodified"`
+			} `json:"sops"`
+		}
+		err := json.Unmarshal(file, &top)
+		return (err == nil || json.Valid(file)) && (top.Sops.MAC != nil || top.Sops.LastModified != nil)
+	}
+	return len(file) <= maxYAML && yamlMark.Match(file) && bytes.Contains(file, []byte("lastmodified"))
+}
+
+func isJSON(file []byte) bool {
+	file = bytes.TrimLeft(file, " \t\r\n")
+	return len(file) > 0 && file[0] == '{'
+}
+
+// Decrypt opens a file: what it is, its data key, its values, its MAC. A YAML
+// file becomes JSON.
+func (m *method) Decrypt(ctx context.Context, _ encryption.Keys, file []byte) ([]byte, error) {
+	cost := meter.For(ctx, len(file))
+	doc, err := load(file, m.partial, cost)
+	if err != nil {
+		return nil, err
+	}
+	groups := m.groups(doc)
+	dataKey, err := m.dataKeys.Do(ctx, identity(groups, doc.threshold), func(ctx context.Context) ([]byte, error) {
+		return open(ctx, groups, doc.threshold)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := doc.decrypt(ctx, dataKey, cost); err != nil {
+		return nil, err
+	}
+	if !doc.binary {
+		withoutComments(doc.state)
+		if err := arrange(doc.state); err != nil {
+			return nil, err
+		}
+	}
+	return doc.emit()
+}

@@ -1,0 +1,540 @@
+package sops_test
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	filippoage "filippo.io/age"
+	"filippo.io/age/armor"
+	getsops "github.com/getsops/sops/v3"
+	"github.com/getsops/sops/v3/aes"
+	"github.com/getsops/sops/v3/age"
+	"github.com/getsops/sops/v3/keys"
+	"github.com/getsops/sops/v3/shamir"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/builtin/method/sops"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/kindtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
+)
+
+var (
+	macPattern   = regexp.MustCompile(`"mac": "[^"]*"`)
+	valuePattern = regexp.MustCompile(`"ENC\[[^"]*"`)
+)
+
+const plainState = `{"version":4,"terraform_version":"1.5.7","serial":3,"lineage":"11111111-2222-3333-4444-555555555555","outputs":{"secret":{"value":"canary-value","type":"string","sensitive":true},"n":{"value":1.5,"type":"number"},"empty":{"value":"","type":"string"}},"resources":[],"check_results":null}`
+
+// environment is an environment of nothing but these variables.
+func environment(pairs ...string) attr.LookupEnv {
+	return func(name string) (string, bool) {
+		for i := 0; i < len(pairs); i += 2 {
+			if pairs[i] == name {
+				return pairs[i+1], true
+			}
+		}
+		return "", false
+	}
+}
+
+type attrs = testkit.Attrs
+
+func texts(values ...string) cty.Value { return testkit.List(values...) }
+
+// build makes the method with attributes and an environment, which may be nil.
+func build(t *testing.T, a attrs, env attr.LookupEnv, services ...encryption.Block[encryption.KeyProvider]) encryption.Method {
+	t.Helper()
+	m, err := tryBuild(a, env, services...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func tryBuild(a attrs, env attr.LookupEnv, services ...encryption.Block[encryption.KeyProvider]) (encryption.Method, error) {
+	return kindtest.TryBuild(sops.Block(services...), a, env)
+}
+
+func newAge(t *testing.T) (identity, recipient string) {
+	t.Helper()
+	id, err := filippoage.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id.String(), id.Recipient().String()
+}
+
+// sealed is a file in the making, with the library's own types.
+type sealed struct {
+	plain     string
+	dataKey   []byte
+	groups    []getsops.KeyGroup
+	threshold int
+	change    func(*getsops.Metadata) // before it is encrypted; may be nil
+	store     getsops.Store           // how it is written; nil for JSON
+}
+
+// ageKey wraps part for a recipient.
+func ageKey(t testing.TB, recipient string, part []byte) keys.MasterKey {
+	t.Helper()
+	k := &age.MasterKey{Recipient: recipient}
+	if err := k.Encrypt(part); err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// file has the library encrypt and write it.
+func (s sealed) file(t testing.TB) []byte {
+	t.Helper()
+	file, err := s.seal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func (s sealed) seal() ([]byte, error) {
+	if s.store == nil {
+		s.store = jsonStore
+	}
+	branches, err := s.store.LoadPlainFile([]byte(s.plain))
+	if err != nil {
+		return nil, err
+	}
+	tree := getsops.Tree{Branches: branches, Metadata: getsops.Metadata{
+		KeyGroups: s.groups, ShamirThreshold: s.threshold, Version: "3.13.3",
+		LastModified: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC),
+	}}
+	if s.change != nil {
+		s.change(&tree.Metadata)
+	}
+	cipher := aes.NewCipher()
+	mac, err := tree.Encrypt(s.dataKey, cipher)
+	if err != nil {
+		return nil, err
+	}
+	if tree.Metadata.MessageAuthenticationCode, err = cipher.Encrypt(mac, s.dataKey,
+		tree.Metadata.LastModified.Format(time.RFC3339)); err != nil {
+		return nil, err
+	}
+	return s.store.EmitEncryptedFile(tree)
+}
+
+func groupOf(k ...keys.MasterKey) []getsops.KeyGroup { return []getsops.KeyGroup{k} }
+
+func newDataKey() []byte {
+	b := make([]byte, 32)
+	_, _ = rand.Read(b)
+	return b
+}
+
+// sealAge is a file for one age recipient.
+func sealAge(t *testing.T, recipient string) []byte {
+	t.Helper()
+	dataKey := newDataKey()
+	return sealed{plain: plainState, dataKey: dataKey, groups: []getsops.KeyGroup{{ageKey(t, recipient, dataKey)}}}.file(t)
+}
+
+// opens fails unless the file opens to want, compared as JSON.
+func opens(t *testing.T, m encryption.Method, file []byte, want string) {
+	t.Helper()
+	if !sops.Block().Recognizes(file) {
+		t.Error("it does not recognize the file")
+	}
+	got, err := m.Decrypt(t.Context(), nil, bytes.Clone(file))
+	if err != nil {
+		t.Errorf("it does not open: %v", err)
+		return
+	}
+	sameJSON(t, got, []byte(want))
+}
+
+func sameJSON(t *testing.T, got, want []byte) {
+	t.Helper()
+	parse := func(b []byte) any {
+		d := json.NewDecoder(bytes.NewReader(b))
+		d.UseNumber()
+		var v any
+		if err := d.Decode(&v); err != nil {
+			t.Fatalf("%v: %.300s", err, b)
+		}
+		return v
+	}
+	if !reflect.DeepEqual(parse(got), parse(want)) {
+		t.Errorf("got  %.2000s\nwant %.2000s", got, want)
+	}
+}
+
+// fails returns the error of a file that must not open, and checks whether the
+// next method may be tried.
+func fails(t *testing.T, m encryption.Method, file []byte, noKey bool, wants ...string) {
+	t.Helper()
+	got, err := m.Decrypt(t.Context(), nil, bytes.Clone(file))
+	if err == nil || got != nil {
+		t.Errorf("it opens (%v): %.300s", err, got)
+		return
+	}
+	if errors.Is(err, encryption.ErrNoKey) != noKey {
+		t.Errorf("that there is no key: want %t, got %v", noKey, err)
+	}
+	for _, want := range wants {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("got  %v\nwant %q", err, want)
+		}
+	}
+	if strings.Contains(err.Error(), "canary") || strings.Contains(err.Error(), "AGE-SECRET-KEY-1") {
+		t.Errorf("the error shows a secret: %v", err)
+	}
+}
+
+func TestAge(t *testing.T) {
+	t.Parallel()
+	identity, recipient := newAge(t)
+	other, _ := newAge(t)
+	file := sealAge(t, recipient)
+	dir := t.TempDir()
+	write := func(name, content string) string {
+		name = filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	keyFile := write("key.txt", "# created: today\n# public key: "+recipient+"\n"+identity+"\n")
+	write("home/.config/sops/age/keys.txt", other+"\n"+identity+"\n")
+	write("xdg/sops/age/keys.txt", identity+"\n")
+	for name, m := range map[string]encryption.Method{
+		"attribute":          build(t, attrs{"age_identities": texts(identity)}, nil),
+		"one of several":     build(t, attrs{"age_identities": texts(other, identity)}, nil),
+		"content of a file":  build(t, attrs{"age_identities": texts("# a comment\n" + other + "\n" + identity + "\n")}, nil),
+		"file":               build(t, attrs{"age_identity_files": texts(keyFile)}, nil),
+		"variable":           build(t, nil, environment("SOPS_AGE_KEY", other+" "+identity)),
+		"variable of a file": build(t, nil, environment("SOPS_AGE_KEY_FILE", keyFile)),
+		"command":            build(t, attrs{"age_identity_command": texts("cat", keyFile)}, nil),
+		"config folder":      build(t, nil, environment("XDG_CONFIG_HOME", filepath.Join(dir, "xdg"), "APPDATA", filepath.Join(dir, "xdg"))),
+		"a broken file beside": build(t, attrs{"age_identities": texts(identity), "age_identity_files": texts(filepath.Join(dir, "missing"))},
+			nil),
+	} {
+		t.Run(name, func(t *testing.T) { opens(t, m, file, plainState) })
+	}
+	if runtime.GOOS != "windows" && runtime.GOOS != "darwin" {
+		home := environment("HOME", filepath.Join(dir, "home"))
+		opens(t, build(t, nil, home), file, plainState)
+		fails(t, build(t, attrs{"age_identities": texts(other)}, home), file, true, "none of the 1 age identities fits")
+	}
+	for name, c := range map[string]struct {
+		attrs attrs
+		env   attr.LookupEnv
+		noKey bool
+		want  string
+	}{
+		"another identity":       {attrs{"age_identities": texts(other)}, nil, true, "none of the 1 age identities fits"},
+		"none":                   {nil, nil, true, "there is no age identity"},
+		"none in an environment": {nil, environment("HOME", dir), true, "there is no age identity"},
+		"a command":              {nil, environment("SOPS_AGE_KEY_CMD", "touch "+filepath.Join(dir, "ran")), true, "SOPS_AGE_KEY_CMD is not run"},
+		"not an identity":        {attrs{"age_identities": texts("canary")}, nil, false, "element 1 is not an age identity"},
+		"nothing in it":          {attrs{"age_identities": texts("# nothing")}, nil, false, "holds no age identity"},
+		"a plugin":               {attrs{"age_identities": texts("AGE-PLUGIN-CANARY-1QQQQ")}, nil, false, "for a plugin"},
+		"a command that fails": {attrs{"age_identity_command": texts("no-such-program")}, nil, false,
+			"age_identity_command: the program failed"},
+		"a command without keys": {attrs{"age_identity_command": texts("echo", "canary")}, nil, false, "is not an age identity"},
+		"a protected file":       {attrs{"age_identities": texts("-----BEGIN AGE ENCRYPTED FILE-----\n")}, nil, false, "passphrase"},
+		"no file":                {attrs{"age_identity_files": texts(filepath.Join(dir, "missing"))}, nil, false, "cannot be read"},
+		"a folder":               {attrs{"age_identity_files": texts(dir)}, nil, false, "not a regular file"},
+		"wrong, and a file gone": {attrs{"age_identities": texts(other), "age_identity_files": texts(filepath.Join(dir, "missing"))}, nil, false,
+			"cannot be read"},
+	} {
+		t.Run(name, func(t *testing.T) { fails(t, build(t, c.attrs, c.env), file, c.noKey, c.want) })
+	}
+	if _, err := os.Stat(filepath.Join(dir, "ran")); err == nil {
+		t.Error("a command of the environment was run")
+	}
+}
+
+// TestAgeSSH uses keys that ssh-keygen made.
+func TestAgeSSH(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("ssh-keygen"); err != nil {
+		t.Skip("there is no ssh-keygen")
+	}
+	home := t.TempDir()
+	if err := os.Mkdir(filepath.Join(home, ".ssh"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	key := filepath.Join(home, ".ssh", "id_ed25519")
+	generate := func(path, passphrase string) string {
+		if out, err := exec.CommandContext(t.Context(), "ssh-keygen", "-q", "-t", "ed25519", "-N", passphrase, "-f",
+			path).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		public, err := os.ReadFile(path + ".pub")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(string(public))
+	}
+	file := sealAge(t, generate(key, ""))
+	opens(t, build(t, attrs{"age_identity_files": texts(key)}, nil), file, plainState)
+	opens(t, build(t, nil, environment("SOPS_AGE_SSH_PRIVATE_KEY_FILE", key)), file, plainState)
+	// What is in the home directory is for other purposes: its public half may
+	// be known to everybody.
+	fails(t, build(t, nil, environment("HOME", home)), file, true, "use_ssh_keys = true")
+	opens(t, build(t, attrs{"use_ssh_keys": cty.True}, environment("HOME", home)), file, plainState)
+	fails(t, build(t, attrs{"use_ssh_keys": cty.True}, nil), file, true, "there is no age identity")
+	locked := filepath.Join(home, "locked")
+	file = sealAge(t, generate(locked, "canary"))
+	fails(t, build(t, attrs{"age_identity_files": texts(locked)}, nil), file, false, "protected by a passphrase")
+}
+
+func TestKeyGroups(t *testing.T) {
+	t.Parallel()
+	var identities []string
+	dataKey := newDataKey()
+	parts, err := shamir.Split(dataKey, 4, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var groups []getsops.KeyGroup
+	for i := range 4 {
+		identity, recipient := newAge(t)
+		_, foreign := newAge(t)
+		identities = append(identities, identity)
+		groups = append(groups, getsops.KeyGroup{ageKey(t, foreign, parts[i]), ageKey(t, recipient, parts[i])})
+	}
+	file := sealed{plain: plainState, dataKey: dataKey, groups: groups, threshold: 3}.file(t)
+	for n := range 5 {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			a := attrs{}
+			if n > 0 {
+				a["age_identities"] = texts(identities[4-n:]...)
+			}
+			m := build(t, a, nil)
+			if n >= 3 {
+				opens(t, m, file, plainState)
+				return
+			}
+			fails(t, m, file, true, fmt.Sprintf("of 4 key groups, %d can be opened and 3 must be", n), "key group 1, age recipient")
+		})
+	}
+}
+
+// severalfold is a data key that is encrypted for one recipient, n times.
+func severalfold(t *testing.T, identity string, n int) string {
+	t.Helper()
+	id, err := filippoage.ParseX25519Identity(identity)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	armored := armor.NewWriter(&text)
+	w, err := filippoage.Encrypt(armored, slices.Repeat([]filippoage.Recipient{id.Recipient()}, n)...)
+	if err != nil || w.Close() != nil || armored.Close() != nil {
+		t.Fatal("age does not encrypt")
+	}
+	return text.String()
+}
+
+// Numbers and names of a file are checked before any key is used.
+func TestHostileMetadata(t *testing.T) {
+	t.Parallel()
+	identity, recipient := newAge(t)
+	dataKey := newDataKey()
+	k := func() keys.MasterKey { return &age.MasterKey{Recipient: recipient, EncryptedKey: "-----BEGIN AGE"} }
+	many := func(n int) (g getsops.KeyGroup) {
+		for range n {
+			g = append(g, k())
+		}
+		return g
+	}
+	var groups []getsops.KeyGroup
+	for range 65 {
+		groups = append(groups, many(1))
+	}
+	m := build(t, attrs{"age_identities": texts(identity)}, nil)
+	for name, c := range map[string]struct {
+		sealed sealed
+		want   string
+	}{
+		"many groups":        {sealed{groups: groups}, "key groups; at most"},
+		"many keys":          {sealed{groups: []getsops.KeyGroup{many(129)}}, "keys in 1 key groups; at most"},
+		"threshold of 1":     {sealed{groups: groups[:3], threshold: 1}, "threshold of 1"},
+		"threshold too high": {sealed{groups: groups[:3], threshold: 4}, "threshold of 4"},
+		"threshold negative": {sealed{groups: groups[:3], threshold: -1}, "threshold of -1"},
+		"long wrapped key": {sealed{groups: []getsops.KeyGroup{{&age.MasterKey{EncryptedKey: strings.Repeat("A", 1<<20)}}}},
+			"an encrypted data key of 1048576 bytes"},
+		"age key for many": {sealed{groups: []getsops.KeyGroup{{&age.MasterKey{EncryptedKey: severalfold(t, identity, 129)}}}},
+			"encrypted for more than 128 keys"},
+		"long name": {sealed{groups: []getsops.KeyGroup{{&age.MasterKey{EncryptedKey: "x", Recipient: strings.Repeat("A", 1<<20)}}}},
+			"by more than"},
+		"version of tomorrow": {sealed{groups: groups[:1], change: func(m *getsops.Metadata) { m.Version = "4.0.0" }}, `sops "4.0.0"`},
+		"no version":          {sealed{groups: groups[:1], change: func(m *getsops.Metadata) { m.Version = "" }}, "which version"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.sealed.plain, c.sealed.dataKey = plainState, dataKey
+			fails(t, m, c.sealed.file(t), false, c.want)
+		})
+	}
+}
+
+// A file that is no document of sops, or one that would be expensive.
+func TestHostileText(t *testing.T) {
+	t.Parallel()
+	identity, recipient := newAge(t)
+	m := build(t, attrs{"age_identities": texts(identity)}, nil)
+	file := string(sealAge(t, recipient))
+	meta := file[strings.Index(file, `"sops"`):]
+	for name, c := range map[string]struct{ file, want string }{
+		"deep":               {`{"a":` + strings.Repeat("[", 1<<20) + strings.Repeat("]", 1<<20) + "," + meta, "nested more than"},
+		"twice":              {strings.Replace(file, `"outputs"`, `"outputs": {}, "outputs"`, 1), `"outputs" twice`},
+		"twice, other case":  {strings.Replace(file, `"resources"`, `"Outputs": {}, "resources"`, 1), `"Outputs" twice`},
+		"value null":         {strings.Replace(file, `"sensitive"`, `"VALUE": null, "sensitive"`, 1), `"outputs.secret.VALUE" twice`},
+		"metadata twice":     {strings.Replace(file, `"sops"`, `"sops": {}, "sops"`, 1), `"sops" twice`},
+		"plaintext beside":   {strings.Replace(file, `"resources"`, `"extra": "canary", "resources"`, 1), `"extra" is not encrypted`},
+		"number beside":      {strings.Replace(file, `"resources"`, `"extra": 1, "resources"`, 1), `"extra" is not encrypted`},
+		"bytes":              {strings.Replace(file, "type:str]", "type:bytes]", 1), "cannot be decrypted"},
+		"no MAC":             {macPattern.ReplaceAllString(file, `"mac": ""`), "no MAC"},
+		"two documents":      {file + file, "follows its JSON"},
+		"alias bomb":         {yamlBomb(), "alias"},
+		"two in YAML":        {"a: b\n---\nsops:\n  lastmodified: x\n", "more than one"},
+		"number keys":        {"1: b\nsops:\n  lastmodified: x\n", "not a text"},
+		"large YAML":         {"sops:\n  lastmodified: x\n" + strings.Repeat("a", 17<<20), "as YAML"},
+		"many keys of none":  {`{"sops":{"mac":"ENC[x]","version":"3.0.0","kms":[` + strings.Repeat("null,", 1<<20) + `null]}}`, "metadata"},
+		"long metadata":      {`{"sops":{"mac":"ENC[x]","version":"3.0.0","x":"` + strings.Repeat("x", 9<<20) + `"}}`, "metadata"},
+		"no metadata":        {`{"sops":null,"a":"mac lastmodified"}`, "metadata"},
+		"metadata of a text": {`{"sops":{"lastmodified":"x","mac":"ENC[x]","version":"3.0.0","age":[{"enc":"x"}]}}`, "metadata"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := time.Now()
+			fails(t, m, []byte(c.file), false, c.want)
+			if took := time.Since(start); took > time.Minute {
+				t.Errorf("it took %v", took)
+			}
+		})
+	}
+}
+
+func yamlBomb() string {
+	var b strings.Builder
+	b.WriteString("a0: &a0 [x, x]\n")
+	for i := range 40 {
+		fmt.Fprintf(&b, "a%d: &a%d [*a%d, *a%d]\n", i+1, i+1, i, i)
+	}
+	b.WriteString("sops:\n    lastmodified: x\n    mac: ENC[x]\n")
+	return b.String()
+}
+
+// TestMAC: values that decrypt one by one, and yet are not what was sealed.
+func TestMAC(t *testing.T) {
+	t.Parallel()
+	identity, recipient := newAge(t)
+	m := build(t, attrs{"age_identities": texts(identity)}, nil)
+	dataKey := newDataKey()
+	file := func(plain string) []byte {
+		return sealed{plain: plain, dataKey: dataKey, groups: []getsops.KeyGroup{{ageKey(t, recipient, dataKey)}}}.file(t)
+	}
+	one, two := file(`{"a":"1","l":["x","y"]}`), file(`{"a":"2","l":["x","y"]}`)
+	value := func(file []byte) []byte { return valuePattern.Find(file) }
+	mixed := bytes.Replace(one, value(one), value(two), 1)
+	fails(t, m, mixed, false, "MAC")
+	list := valuePattern.FindAll(one, 3)
+	swapped := []byte(strings.NewReplacer(string(list[1]), string(list[2]), string(list[2]), string(list[1])).Replace(string(one)))
+	fails(t, m, swapped, false, "MAC")
+	removed := bytes.Replace(one, []byte(`"a": `+string(value(one))+","), nil, 1)
+	fails(t, m, removed, false, "MAC")
+	opens(t, m, one, `{"a":"1","l":["x","y"]}`)
+}
+
+// TestPartlyEncrypted: sops can leave values as they are, and then anybody can
+// exchange them.
+func TestPartlyEncrypted(t *testing.T) {
+	t.Parallel()
+	identity, recipient := newAge(t)
+	strict := build(t, attrs{"age_identities": texts(identity)}, nil)
+	allowed := build(t, attrs{"age_identities": texts(identity), "allow_unencrypted_values": cty.True}, nil)
+	for name, change := range map[string]func(*getsops.Metadata){
+		"unencrypted_regex":  func(m *getsops.Metadata) { m.UnencryptedRegex = "^(version|serial|lineage)$" },
+		"encrypted_regex":    func(m *getsops.Metadata) { m.EncryptedRegex = "^(outputs|resources)$" },
+		"unencrypted_suffix": func(m *getsops.Metadata) { m.UnencryptedSuffix = "sion" },
+		"encrypted_suffix":   func(m *getsops.Metadata) { m.EncryptedSuffix = "puts" },
+		"mac_only_encrypted": func(m *getsops.Metadata) { m.EncryptedRegex, m.MACOnlyEncrypted = "^outputs$", true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dataKey := newDataKey()
+			file := sealed{plain: plainState, dataKey: dataKey, groups: []getsops.KeyGroup{{ageKey(t, recipient, dataKey)}}, change: change}.file(t)
+			opens(t, allowed, file, plainState)
+			fails(t, strict, file, false, "allow_unencrypted_values")
+		})
+	}
+	dataKey := newDataKey()
+	seal := func(plain string, change func(*getsops.Metadata)) []byte {
+		return sealed{plain: plain, dataKey: dataKey, groups: []getsops.KeyGroup{{ageKey(t, recipient, dataKey)}}, change: change}.file(t)
+	}
+	// Nothing is left out here, and the MAC is of another kind.
+	file := seal(plainState, func(m *getsops.Metadata) { m.MACOnlyEncrypted = true })
+	opens(t, strict, file, plainState)
+	fails(t, strict, bytes.Replace(file, []byte(`"mac_only_encrypted": true`), []byte(`"mac_only_encrypted": false`), 1), false, "MAC")
+	// The MAC covers what is not encrypted, too.
+	file = seal(plainState, func(m *getsops.Metadata) { m.UnencryptedRegex = "^terraform_version$" })
+	fails(t, allowed, bytes.Replace(file, []byte(`"1.5.7"`), []byte(`"1.5.8"`), 1), false, "MAC")
+	// A rule that the file has by itself does not make plaintext of ciphertext.
+	file = bytes.Replace(seal(plainState, nil), []byte(`"lastmodified"`), []byte(`"unencrypted_regex": "secret", "lastmodified"`), 1)
+	opens(t, strict, bytes.Replace(file, []byte(`"unencrypted_suffix": "_unencrypted",`), nil, 1), plainState)
+	fails(t, allowed, seal(plainState, func(m *getsops.Metadata) { m.EncryptedCommentRegex = "x" }), false, "comments")
+	long := bytes.Replace(seal(`{"l":["x"]}`, nil), []byte(`"l"`), []byte(`"`+strings.Repeat("a", 100_000)+`"`), 1)
+	long = bytes.Replace(long, []byte(`"lastmodified"`), []byte(`"encrypted_regex": "(a{1,30}){1,30}", "lastmodified"`), 1)
+	fails(t, allowed, bytes.Replace(long, []byte(`"unencrypted_suffix": "_unencrypted",`), nil, 1), false, "takes too long")
+}
+
+// TestBinary: sops takes a file as one value unless its name ends in .json,
+// which that of a state does not.
+func TestBinary(t *testing.T) {
+	t.Parallel()
+	identity, recipient := newAge(t)
+	dataKey := newDataKey()
+	wrapped, err := json.Marshal(map[string]string{"data": plainState})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := sealed{plain: string(wrapped), dataKey: dataKey, groups: []getsops.KeyGroup{{ageKey(t, recipient, dataKey)}}}.file(t)
+	m := build(t, attrs{"age_identities": texts(identity)}, nil)
+	got, err := m.Decrypt(t.Context(), nil, file)
+	if err != nil || string(got) != plainState {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+func TestBadConfiguration(t *testing.T) {
+	t.Parallel()
+	for name, values := range map[string][]string{
+		"allowed_vault_addresses": {"vault.example.com", "https://", "https://a/b", "https://user@a", "https://a?x", "ftp://a"},
+		"allowed_azure_vaults":    {"http://example.vault.azure.net", "example.vault.azure.net"},
+	} {
+		for _, v := range values {
+			if _, err := tryBuild(attrs{name: texts(v)}, nil); err == nil || !strings.Contains(err.Error(), name) {
+				t.Errorf("%s = %q: %v", name, v, err)
+			}
+		}
+	}
+	if _, err := tryBuild(attrs{"gpg_command": cty.StringVal("")}, nil); err == nil {
+		t.Error("an empty command is accepted")
+	}
+}

@@ -1,0 +1,243 @@
+package sops
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
+)
+
+// JSON and YAML become a tree, and the tree becomes JSON. The library of sops
+// has packages for that, which are not used here: they follow any depth and
+// every alias, accept names that occur twice, and write in quadratic time.
+
+// Limits for what a file may hold.
+const (
+	maxYAML  = 16 << 20 // bytes; parsing takes a multiple of it
+	maxDepth = 1000     // of objects and lists within each other
+)
+
+// reader charges for what it reads.
+type reader struct {
+	json *jsonwalk.Reader
+	cost *meter.Meter
+	path []string // names down to where it is
+}
+
+func read(file []byte, cost *meter.Meter) (object, error) {
+	value, err := (&reader{cost: cost}).file(file)
+	if err != nil {
+		return nil, err
+	}
+	branch, ok := value.(object)
+	if !ok {
+		return nil, fmt.Errorf("%w: it is not an object", encryption.ErrDamaged)
+	}
+	return branch, nil
+}
+
+func (r *reader) file(file []byte) (any, error) {
+	if !isJSON(file) {
+		return r.yaml(file)
+	}
+	r.json = jsonwalk.NewReader(file)
+	value, err := r.next(0)
+	if wrong, ok := errors.AsType[*jsonwalk.SyntaxError](err); ok {
+		return nil, fmt.Errorf("%w: %w", encryption.ErrDamaged, wrong)
+	}
+	if err == nil && r.json.End() != nil {
+		return nil, fmt.Errorf("%w: something follows its JSON", encryption.ErrDamaged)
+	}
+	return value, err
+}
+
+// next reads the next value of JSON.
+func (r *reader) next(depth int) (any, error) {
+	if err := r.count(depth); err != nil {
+		return nil, err
+	}
+	switch kind := r.json.Kind(); kind {
+	case '{':
+		branch, seen := object{}, map[string]bool{}
+		err := r.json.Object(func(name string) error {
+			return r.member(&branch, seen, name, func() (any, error) { return r.next(depth + 1) })
+		})
+		return branch, err
+	case '[':
+		elements := []any{}
+		err := r.json.Array(func() error {
+			v, err := r.next(depth + 1)
+			elements = append(elements, v)
+			return err
+		})
+		return elements, err
+	case '"':
+		return r.json.String()
+	default:
+		literal, err := r.json.Literal()
+		switch {
+		case err != nil || kind == 'n':
+			return nil, err
+		case kind != '0':
+			return kind == 't', nil
+		}
+		return number(json.Number(literal))
+	}
+}
+
+// number does as sops does. What is in a state was a number of Go already when
+// it was encrypted.
+func number(text json.Number) (any, error) {
+	if n, err := text.Int64(); err == nil {
+		return int(n), nil
+	}
+	f, err := text.Float64()
+	if err != nil {
+		return nil, errors.New("the file holds a number that is too large")
+	}
+	return f, nil
+}
+
+// member reads the value under a name. The MAC does not cover empty values, so
+// that anybody could add a second {"outputs": {}}, which readers would prefer.
+func (r *reader) member(of *object, seen map[string]bool, name string, value func() (any, error)) error {
+	r.path = append(r.path, name)
+	if seen[name] {
+		return fmt.Errorf("the file has %s twice: somebody changed the file", at(r.path))
+	}
+	seen[name] = true
+	v, err := value()
+	r.path = r.path[:len(r.path)-1]
+	*of = append(*of, member{name: name, value: v})
+	return err
+}
+
+func (r *reader) count(depth int) error {
+	if depth > maxDepth {
+		return fmt.Errorf("the file is nested more than %d deep", maxDepth)
+	}
+	return r.cost.Charge(1, "its values")
+}
+
+// yaml reads one document of YAML without comments, which have no part in the
+// MAC and no place in JSON, and without aliases, of which a few lines become
+// gigabytes.
+func (r *reader) yaml(file []byte) (any, error) {
+	if len(file) > maxYAML {
+		return nil, fmt.Errorf("the file has %d bytes; as YAML, at most %d are read", len(file), maxYAML)
+	}
+	if err := r.cost.YAML(file); err != nil {
+		return nil, fmt.Errorf("the file is refused: %w; sops writes values of 100 bytes and more", err)
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(file))
+	var root yaml.Node
+	if err := decoder.Decode(&root); err != nil || len(root.Content) != 1 {
+		return nil, fmt.Errorf("%w: it is not YAML", encryption.ErrDamaged)
+	}
+	if err := decoder.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
+		return nil, errors.New("the file holds more than one YAML document, or is damaged")
+	}
+	return r.node(root.Content[0], 0)
+}
+
+func (r *reader) node(n *yaml.Node, depth int) (any, error) {
+	if err := r.count(depth); err != nil {
+		return nil, err
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		branch, seen := object{}, map[string]bool{}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			var key any
+			err := n.Content[i].Decode(&key)
+			name, ok := key.(string)
+			if err != nil || !ok || n.Content[i].Kind != yaml.ScalarNode {
+				return nil, fmt.Errorf("the file has a key at %s that is not a text", at(r.path))
+			}
+			if err := r.member(&branch, seen, name, func() (any, error) { return r.node(n.Content[i+1], depth+1) }); err != nil {
+				return nil, err
+			}
+		}
+		return branch, nil
+	case yaml.SequenceNode:
+		elements := []any{}
+		for _, c := range n.Content {
+			v, err := r.node(c, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			elements = append(elements, v)
+		}
+		return elements, nil
+	case yaml.ScalarNode:
+		var value any
+		if err := n.Decode(&value); err != nil {
+			return nil, fmt.Errorf("the file has a value at %s that is not YAML", at(r.path))
+		}
+		return value, nil
+	}
+	return nil, errors.New("the file holds a YAML alias, which is not read here")
+}
+
+// emit writes the values as JSON, numbers as sops does.
+func (d *document) emit() ([]byte, error) {
+	if d.binary {
+		if content, ok := d.state[0].value.(string); ok {
+			return []byte(content), nil
+		}
+	}
+	var out bytes.Buffer
+	if err := write(&out, d.state); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+func write(out *bytes.Buffer, value any) error {
+	switch v := value.(type) {
+	case object:
+		out.WriteByte('{')
+		for i, item := range v {
+			if i > 0 {
+				out.WriteByte(',')
+			}
+			if err := write(out, item.name); err != nil {
+				return err
+			}
+			out.WriteByte(':')
+			if err := write(out, item.value); err != nil {
+				return err
+			}
+		}
+		out.WriteByte('}')
+		return nil
+	case []any:
+		out.WriteByte('[')
+		for i, element := range v {
+			if i > 0 {
+				out.WriteByte(',')
+			}
+			if err := write(out, element); err != nil {
+				return err
+			}
+		}
+		out.WriteByte(']')
+		return nil
+	case nil, string, bool, int, float64, time.Time:
+		text, err := json.Marshal(v)
+		if err != nil {
+			return errors.New("a number or a time in the file has no form in JSON")
+		}
+		out.Write(text)
+		return nil
+	}
+	return errors.New("the file holds a value of a type that JSON does not have")
+}

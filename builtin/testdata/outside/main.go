@@ -1,0 +1,45 @@
+// Program outside prints the output vpc_id of a state that may be encrypted, as
+// a tool would that read plain states before.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
+)
+
+func main() {
+	file, err := os.ReadFile(os.Args[1])
+	if err == nil {
+		err = show(context.Background(), file)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func show(ctx context.Context, file []byte) error {
+	enc, err := encryption.Load(builtin.Registry(), encryption.Environment(os.LookupEnv))
+	if err != nil {
+		return err
+	}
+	opened, err := enc.State().Decrypt(ctx, file)
+	if err != nil {
+		return err
+	}
+	state, err := tfstate.Parse(opened.Data)
+	if err != nil {
+		return err
+	}
+	vpc, err := state.Outputs["vpc_id"].Value()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Println(vpc.AsString())
+	return err
+}

@@ -1,0 +1,22 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
+)
+
+// plain returns the plaintext of a state that may be encrypted. A tool that reads
+// plain states passes each through it, and parses the result instead.
+func plain(ctx context.Context, file []byte) ([]byte, error) {
+	opened, err := builtin.Open(ctx, file, os.LookupEnv)
+	if err != nil {
+		return nil, err
+	}
+	for _, warning := range opened.Warnings {
+		fmt.Fprintln(os.Stderr, "Warning:", warning)
+	}
+	return opened.Data, nil
+}

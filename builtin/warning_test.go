@@ -1,0 +1,72 @@
+package builtin_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/openbao/openbaotest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
+)
+
+// TestKeyServicesWarn: whatever turns verification off, each file that is opened
+// with the key warns, also when the key is known already or another key provider
+// builds on it.
+func TestKeyServicesWarn(t *testing.T) {
+	t.Parallel()
+	bao := openbaotest.New(t, bytes.Repeat([]byte{1}, 32))
+	bao.MakesKeys = true
+	secure := nettest.Start(t, bao)
+	const want = "key_provider.openbao.x: The certificate of the server was not verified, because skip_tls_verify is set. " +
+		"Anybody on the way can read the credentials and the keys."
+	for name, c := range map[string]struct {
+		address, rest string
+		env           []string
+		title, want   string
+	}{
+		"verified":     {address: secure.URL, rest: fmt.Sprintf("ca_cert_pem = %q", nettest.PEM(secure.Certificate()))},
+		"this machine": {address: bao.URL},
+		"the code":     {address: secure.URL, rest: "skip_tls_verify = true", title: "Unverified connection", want: want},
+		"a variable":   {address: secure.URL, env: []string{"BAO_SKIP_VERIFY", "true"}, title: "Unverified connection", want: want},
+		"without TLS":  {address: bao.URL, rest: "skip_tls_verify = true"},
+		"through a proxy": {address: "http://bao.example.com", rest: fmt.Sprintf("proxy_address = %q", bao.URL),
+			title: "Unencrypted connection", want: "address begins with http"},
+	} {
+		for _, keys := range []string{"key_provider.openbao.x", "key_provider.pbkdf2.x"} {
+			text := fmt.Sprintf(`key_provider "openbao" "x" {
+	key_name = "k"
+	address  = %q
+	%s
+}
+key_provider "pbkdf2" "x" {
+	chain         = key_provider.openbao.x
+	iterations    = 200000
+	hash_function = "sha256"
+}
+method "aes_gcm" "x" { keys = %s }
+state { method = method.aes_gcm.x }`, c.address, c.rest, keys)
+			enc, err := encryption.Load(builtin.Registry(), encryption.Code(text, "code"), encryption.Environment(variables(c.env...)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			sealed, err := enc.State().Encrypt(t.Context(), []byte(`{"version":4,"serial":1,"lineage":"x"}`))
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			for range 2 {
+				opened, err := enc.State().Decrypt(t.Context(), bytes.Clone(sealed))
+				if err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+				switch got := opened.Warnings; {
+				case c.title == "" && len(got) == 0:
+				case len(got) != 1 || got[0].Title != c.title || !strings.Contains(got[0].Text, c.want):
+					t.Errorf("%s, %s: got %q", name, keys, got)
+				}
+			}
+		}
+	}
+}

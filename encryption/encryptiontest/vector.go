@@ -1,0 +1,100 @@
+package encryptiontest
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+)
+
+// Vector is the name of a folder in testdata that holds a state that OpenTofu
+// encrypted, the configuration that it had, and the state in plaintext.
+type Vector string
+
+// Target is that of the vector's own configuration, whose programs are in its
+// folder.
+func (v Vector) Target(t *testing.T, registry encryption.Registry, env attr.LookupEnv) encryption.Target {
+	t.Helper()
+	settings := strings.ReplaceAll(string(v.Read(t, "config.hcl")), "./", "testdata/"+string(v)+"/")
+	enc, err := encryption.Load(registry, encryption.Code(settings, "config.hcl"), encryption.Environment(env))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return enc.State()
+}
+
+// Sealed is the encrypted state.
+func (v Vector) Sealed(t *testing.T) []byte {
+	t.Helper()
+	return v.Read(t, "state.tfstate.enc")
+}
+
+// Read returns a file of the vector.
+func (v Vector) Read(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", string(v), name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// Opens checks that target opens the vector to the state that was encrypted.
+func (v Vector) Opens(t *testing.T, target encryption.Target) *encryption.Opened {
+	t.Helper()
+	opened, err := target.Decrypt(t.Context(), v.Sealed(t))
+	if err != nil {
+		t.Error(err)
+		return new(encryption.Opened)
+	}
+	if want := v.Read(t, "plain_state.json"); !bytes.Equal(bytes.TrimSpace(opened.Data), bytes.TrimSpace(want)) {
+		t.Errorf("got %s, want %s", opened.Data, want)
+	}
+	return opened
+}
+
+// DamageEnvelope damages an encrypted state, with [Damage], in every way that is
+// one truncation or one flipped bit. What target still opens is damaged
+// outside of the encrypted data; counts says how many mutants do: for a line end
+// that is missing at the end, in the metadata, in the names of other members, and
+// in bits of base64 that hold nothing.
+func DamageEnvelope(t *testing.T, file []byte, counts [4]int, target encryption.Target) {
+	t.Helper()
+	part := func(name string, end byte) [2]int {
+		start := bytes.Index(file, []byte(name))
+		if start < 0 {
+			t.Fatalf("the file has no %s", name)
+		}
+		start += len(name)
+		return [2]int{start, start + bytes.IndexByte(file[start:], end)}
+	}
+	metadata, data := part(`"meta": {`, '}'), part(`"encrypted_data": "`, '"')
+	in := func(d Damaged, part [2]int) bool { return !d.Cut && d.At >= part[0] && d.At < part[1] }
+	Damage(t, file, func(file []byte) (string, error) {
+		opened, err := target.Decrypt(t.Context(), file)
+		if err != nil {
+			return "", err
+		}
+		return string(opened.Data), nil
+	}, Harmless{
+		Why: "the line end at the end is missing", Count: counts[0],
+		Is: func(d Damaged) bool { return d.Cut && len(bytes.TrimSpace(file[d.At:])) == 0 },
+	}, Harmless{
+		Why: "the metadata has another name, and its key provider knows it by its shape; or what differs in it does not " +
+			"matter, such as the case of a letter in a name",
+		Count: counts[1],
+		Is:    func(d Damaged) bool { return in(d, metadata) },
+	}, Harmless{
+		Why: "a name differs in the case of a letter, or there is no copy of the serial or lineage any more, as early " +
+			"versions wrote none",
+		Count: counts[2],
+		Is:    func(d Damaged) bool { return !d.Cut && !in(d, metadata) && !in(d, data) },
+	}, Harmless{
+		Why: "these bits of the last digit of base64 hold nothing", Count: counts[3],
+		Is: func(d Damaged) bool { return in(d, data) && d.At >= data[1]-4 },
+	})
+}

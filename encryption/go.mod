@@ -1,0 +1,27 @@
+// The library: what OpenTofu, Terraform and other tools encrypted, for any Go program.
+// Kinds that need an SDK are in the module above, in builtin.
+module github.com/statecrypt/terraform-provider-statecrypt/encryption
+
+go 1.26.0
+
+require (
+	filippo.io/age v1.3.2 // files and keys encrypted with age
+	github.com/hashicorp/hcl/v2 v2.25.0 // the parser of OpenTofu's encryption text
+	github.com/statecrypt/terraform-provider-statecrypt/internal/shared v0.1.0
+	github.com/zclconf/go-cty v1.19.0 // the types and values of states and configurations
+	golang.org/x/crypto v0.58.0 // NaCl's secretbox, ssh keys
+)
+
+require (
+	filippo.io/edwards25519 v1.2.0 // indirect
+	filippo.io/hpke v0.4.0 // indirect
+	github.com/agext/levenshtein v1.2.3 // indirect
+	github.com/apparentlymart/go-textseg/v15 v15.0.0 // indirect
+	github.com/apparentlymart/go-textseg/v17 v17.0.1 // indirect
+	github.com/mitchellh/go-wordwrap v1.0.1 // indirect
+	golang.org/x/mod v0.41.0 // indirect
+	golang.org/x/sync v0.24.0 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+	golang.org/x/text v0.43.0 // indirect
+	golang.org/x/tools v0.51.0 // indirect
+)

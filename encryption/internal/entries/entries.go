@@ -1,0 +1,56 @@
+// Package entries has what all key providers and methods have in common as
+// entries of a configuration.
+package entries
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+)
+
+// KeyProviderAttrs are the attributes that every key provider has in addition
+// to those of its table.
+func KeyProviderAttrs() []attr.Attr {
+	return []attr.Attr{
+		{
+			Name: "encrypted_metadata_alias",
+			Doc: "The name under which this key provider's metadata is stored inside encrypted files. Defaults to the " +
+				"address of the key provider, such as `key_provider.pbkdf2.main`.",
+			Type:     cty.String,
+			Harmless: "It is a name in the files, by which metadata is found.",
+		},
+		{
+			Name: "exportable",
+			Doc: "Whether `statecrypt_derived_key` may derive keys for other uses from this key provider. " +
+				"Defaults to `false`.",
+			Type:    cty.Bool,
+			Default: cty.False,
+		},
+	}
+}
+
+// FileMethodAttrs are the attributes that every method for whole files has in
+// addition to those of its table.
+func FileMethodAttrs() []attr.Attr {
+	return []attr.Attr{{
+		Name: "then", Type: cty.String, Method: true,
+		Harmless: "It says what opens the plaintext of this method, which no secret of this entry goes to.",
+		Doc: "The address of the method that opens what is inside, such as `method.aes_gcm.main`, for files that were " +
+			"encrypted twice. Defaults to none: inside is the plaintext.",
+	}}
+}
+
+// UnknownKind is the error for a key provider or method of a kind that does
+// not exist.
+func UnknownKind(address, what, kind string, pos attr.Pos, tables []attr.Table) error {
+	names := make([]string, len(tables))
+	for i, t := range tables {
+		names[i] = t.Name
+	}
+	return &attr.Error{Address: address, Pos: pos, Err: fmt.Errorf("there is no %s of type %q here; there are: %s%s",
+		strings.ReplaceAll(what, "_", " "), kind, strings.Join(names, ", "), syntax.Suggest(kind, names))}
+}

@@ -1,0 +1,7 @@
+// Package mark has what tells metadata of one kind from that of another, where both
+// are stored as one kind.
+package mark
+
+// AgeKey is the member of external_data that holds a key which is sealed with age, in
+// place of what a program stores there.
+const AgeKey = "statecrypt_age_key"

@@ -1,0 +1,59 @@
+// Package vectortest reads the vectors of this repository, which are files of real
+// tools, for tests of this module.
+package vectortest
+
+import (
+	"cmp"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// vectors are the files, as seen from the folder of a kind.
+const vectors = "../../../internal/vectors/testdata"
+
+// Vector is a file of a tool, and what it was encrypted with.
+type Vector struct {
+	SecretKey  string            `json:"secret_key_base64"` // of Kubeform
+	BackendEnv map[string]string `json:"backend_env"`       // of terraform-backend-git
+
+	StateFile     string `json:"state_file"`
+	RawBlob       string `json:"raw_blob"`
+	StatusState   string `json:"status_state"`
+	DecryptedFile string `json:"decrypted"`
+	PlainFile     string `json:"plain_state_file"`
+
+	name string
+}
+
+// Get returns the vector called name.
+func Get(tb testing.TB, name string) Vector {
+	tb.Helper()
+	v := Vector{name: name}
+	if err := json.Unmarshal(v.read(tb, "case.json"), &v); err != nil {
+		tb.Fatal(err)
+	}
+	return v
+}
+
+// State returns the file to read.
+func (v Vector) State(tb testing.TB) []byte {
+	tb.Helper()
+	return v.read(tb, cmp.Or(v.StateFile, v.RawBlob, v.StatusState))
+}
+
+// Plain returns what the real tool decrypted the file to.
+func (v Vector) Plain(tb testing.TB) []byte {
+	tb.Helper()
+	return v.read(tb, cmp.Or(v.DecryptedFile, v.PlainFile))
+}
+
+func (v Vector) read(tb testing.TB, file string) []byte {
+	tb.Helper()
+	data, err := os.ReadFile(filepath.Join(vectors, v.name, file))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return data
+}

@@ -1,0 +1,49 @@
+package encryption
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// DecodeStored decodes what a file stores of a key provider, which is JSON, for
+// [KeyProvider.Key]. Kind is for errors, such as "an aws_kms key provider".
+// The error wraps [ErrNoKey] if the file stores nothing, and [ErrDamaged] if it
+// stores something else.
+func DecodeStored(stored json.RawMessage, kind string, into any) error {
+	if stored == nil {
+		return fmt.Errorf("%w: the file stores nothing of this key provider; "+
+			"if it was encrypted under another name, set encrypted_metadata_alias", ErrNoKey)
+	}
+	if json.Unmarshal(stored, into) != nil {
+		return fmt.Errorf("%w: the metadata in it is not that of %s", ErrDamaged, kind)
+	}
+	return nil
+}
+
+// Wrapping is the [Recognizer] and the [Deriver] of a key provider that only
+// unwraps keys, which embeds it.
+type Wrapping[Metadata any] struct {
+	Kind  string // in errors, such as "an aws_kms key provider"
+	Parse func(stored json.RawMessage) (Metadata, error)
+}
+
+// Recognizes reports whether stored is metadata of this kind.
+func (w Wrapping[Metadata]) Recognizes(stored json.RawMessage) bool {
+	_, err := w.Parse(stored)
+	return err == nil
+}
+
+// Stored returns wrapped, which is opened to the same key each time.
+func (w Wrapping[Metadata]) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
+	switch {
+	case salt != nil:
+		return nil, fmt.Errorf("%s needs no salt; tell keys apart by info", w.Kind)
+	case wrapped == nil:
+		return nil, fmt.Errorf("wrapped_key is required, so that the same key comes back each time: the metadata that %s stores", w.Kind)
+	}
+	if _, err := w.Parse(wrapped); err != nil {
+		return nil, errors.New("wrapped_key must be the metadata that " + w.Kind + " stores")
+	}
+	return wrapped, nil
+}

@@ -1,0 +1,32 @@
+package kindtest
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"testing"
+)
+
+// StoredIn returns the metadata that the envelope at path holds under name, or
+// the only one when name is empty.
+func StoredIn(tb testing.TB, path, name string) string {
+	tb.Helper()
+	file, err := os.ReadFile(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var envelope struct {
+		Meta map[string][]byte `json:"meta"`
+	}
+	err = json.Unmarshal(file, &envelope)
+	if err == nil && name == "" && len(envelope.Meta) != 1 {
+		err = errors.New("there is not one entry")
+	}
+	for key, stored := range envelope.Meta {
+		if err == nil && (name == "" || name == key) {
+			return string(stored)
+		}
+	}
+	tb.Fatalf("%s: the metadata %q: %v", path, name, err)
+	return ""
+}

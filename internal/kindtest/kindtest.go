@@ -1,0 +1,101 @@
+// Package kindtest is what the tests of key providers and methods share, each of
+// which is in the folder of its kind.
+package kindtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+)
+
+// TryBuild makes a key provider or a method as a configuration does. The
+// environment is switched off if env is nil.
+func TryBuild[T any](block encryption.Block[T], attrs testkit.Attrs, env attr.LookupEnv) (T, error) {
+	var none T
+	kind := "method."
+	if _, ok := any(&none).(*encryption.KeyProvider); ok {
+		kind = "key_provider."
+	}
+	values, err := attr.NewEntry(kind+block.Name+".x", block.Table, attrs).Decode(block.Table, env)
+	if err != nil {
+		return none, err
+	}
+	return block.Build(values)
+}
+
+// Build is [TryBuild] with attributes that must be right.
+func Build[T any](tb testing.TB, block encryption.Block[T], attrs testkit.Attrs, env attr.LookupEnv) T {
+	tb.Helper()
+	built, err := TryBuild(block, attrs, env)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return built
+}
+
+// NewKey makes a key, and returns it with what a file stores of it.
+func NewKey(tb testing.TB, p encryption.KeyProvider) (key []byte, stored json.RawMessage) {
+	tb.Helper()
+	key, stored, err := p.(encryption.KeyMaker).NewKey(tb.Context(), nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return key, stored
+}
+
+// Key is the key that a key provider with these attributes gives for what is stored.
+func Key(
+	t *testing.T, block encryption.Block[encryption.KeyProvider], attrs testkit.Attrs, env attr.LookupEnv, stored json.RawMessage,
+) ([]byte, error) {
+	t.Helper()
+	p, err := TryBuild(block, attrs, env)
+	if err != nil {
+		return nil, err
+	}
+	return p.Key(t.Context(), nil, stored)
+}
+
+// Sweep asks for a key with each variable set that a library reads by itself, once
+// with the environment on and once with it off. With it off, none of them has an
+// effect, unless it is an error.
+func Sweep(t *testing.T, key []byte, hostile func(name string) string,
+	ask func(t *testing.T, mode string, lookup attr.LookupEnv) ([]byte, error),
+) {
+	t.Helper()
+	for _, some := range world.Known() {
+		for name := range strings.FieldsSeq(some.Names) {
+			if world.IsBare(strings.ToUpper(name)) || name == "GODEBUG" { // of this process itself
+				continue
+			}
+			t.Run(name, func(t *testing.T) {
+				t.Setenv(strings.ReplaceAll(name, "*", "X"), hostile(name))
+				for mode, lookup := range map[string]attr.LookupEnv{"on": os.LookupEnv, "off": nil} {
+					got, err := ask(t, mode, lookup)
+					if mode == "off" && some.Class != world.Refused && !bytes.Equal(got, key) {
+						t.Errorf("the environment is off, and %s has an effect: %v", name, err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// BehindProxy is the environment of a test that cloudtest.CheckProxies runs in a
+// process of its own: an empty one, or nil. In any other process,
+// the test is skipped.
+func BehindProxy(t *testing.T) attr.LookupEnv {
+	t.Helper()
+	modes := map[string]attr.LookupEnv{"on": func(string) (string, bool) { return "", false }, "off": nil}
+	lookup, ok := modes[os.Getenv("STATECRYPT_TEST_ENVIRONMENT")]
+	if !ok {
+		t.Skip("another test runs this one")
+	}
+	return lookup
+}

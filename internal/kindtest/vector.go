@@ -1,0 +1,24 @@
+package kindtest
+
+import (
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
+)
+
+// Registry has these key providers, and aes_gcm.
+func Registry(keyProviders ...encryption.Block[encryption.KeyProvider]) encryption.Registry {
+	return encryption.Registry{KeyProviders: keyProviders, Methods: []encryption.Block[encryption.Method]{aesgcm.Block()}}
+}
+
+// Target is that of states, for settings and an environment, which may be nil.
+func Target(t *testing.T, registry encryption.Registry, settings string, env attr.LookupEnv) encryption.Target {
+	t.Helper()
+	enc, err := encryption.Load(registry, encryption.Code(settings, "test"), encryption.Environment(env))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return enc.State()
+}

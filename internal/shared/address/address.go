@@ -1,0 +1,245 @@
+// Package address reads the addresses of resources, as Terraform and OpenTofu
+// print them and as their states hold them.
+package address
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+)
+
+// maxAddress is the longest address that is parsed, in bytes. Real ones stay
+// far below.
+const maxAddress = 16 << 10
+
+// Address says where a resource, or one instance of it, stands in a state. The
+// zero value is no address.
+type Address struct {
+	Module string // canonical, such as module.net["a"]; "" for the root
+	Mode   string // [Managed] or [Data]
+	Type   string
+	Name   string
+	Key    Key
+}
+
+// Parse reads an address as Terraform and OpenTofu print one:
+// module.net["a"].aws_vpc.main[0], or without the last index for all instances.
+func Parse(text string) (Address, error) {
+	steps, err := traverse(text)
+	if err != nil {
+		return Address{}, err
+	}
+	a := Address{Mode: Managed}
+	if a.Module, steps, err = modulePath(steps); err != nil {
+		return Address{}, err
+	}
+	names := make([]string, 0, 3)
+	for len(steps) > 0 && isName(steps[0]) {
+		names = append(names, nameOf(steps[0]))
+		steps = steps[1:]
+	}
+	if len(names) > 0 && names[0] == Data {
+		a.Mode, names = Data, names[1:]
+	}
+	switch {
+	case len(names) == 0 && a.Mode == Managed:
+		return Address{}, errors.New("this is the address of a module; that of a resource has a type and a name after it, such as aws_vpc.main")
+	case len(names) != 2:
+		return Address{}, errors.New("the address of a resource has a type and a name, such as aws_vpc.main, module.net.aws_vpc.main or " +
+			"data.aws_ami.linux")
+	}
+	a.Type, a.Name = names[0], names[1]
+	if len(steps) > 0 {
+		if a.Key, err = keyOf(steps[0]); err != nil {
+			return Address{}, err
+		}
+		steps = steps[1:]
+	}
+	if len(steps) > 0 {
+		return Address{}, errors.New("the address of a resource ends with its name or one instance key; attributes are taken from the result")
+	}
+	return a, nil
+}
+
+// The modes of a resource.
+const (
+	Managed = "managed"
+	Data    = "data"
+)
+
+// String is the address as Terraform prints it.
+func (a Address) String() string { return a.Resource() + a.Key.String() }
+
+// Resource is the address without an instance key.
+func (a Address) Resource() string {
+	var b strings.Builder
+	if a.Module != "" {
+		b.WriteString(a.Module + ".")
+	}
+	if a.Mode == Data {
+		b.WriteString("data.")
+	}
+	b.WriteString(a.Type + "." + a.Name)
+	return b.String()
+}
+
+func traverse(text string) (hcl.Traversal, error) {
+	if len(text) > maxAddress {
+		return nil, fmt.Errorf("an address has at most %d bytes", maxAddress)
+	}
+	steps, diags := hclsyntax.ParseTraversalAbs([]byte(text), "", hcl.InitialPos)
+	if !diags.HasErrors() {
+		return steps, nil
+	}
+	first, at := diags[0], ""
+	if first.Subject != nil {
+		at = fmt.Sprintf(" at character %d", first.Subject.Start.Column)
+	}
+	return nil, fmt.Errorf("this is not an address%s: %s", at, strings.TrimSuffix(syntax.LowerFirst(first.Detail), "."))
+}
+
+// modulePath takes the modules off the front, and returns them as text in the
+// one form that is compared.
+func modulePath(steps hcl.Traversal) (string, hcl.Traversal, error) {
+	var path []string
+	for len(steps) > 0 && isName(steps[0]) && nameOf(steps[0]) == "module" {
+		if len(steps) < 2 || !isName(steps[1]) {
+			return "", nil, errors.New("the name of a module is required after module, such as module.net")
+		}
+		one := "module." + nameOf(steps[1])
+		steps = steps[2:]
+		if len(steps) > 0 && !isName(steps[0]) {
+			key, err := keyOf(steps[0])
+			if err != nil {
+				return "", nil, err
+			}
+			one += key.String()
+			steps = steps[1:]
+		}
+		path = append(path, one)
+	}
+	return strings.Join(path, "."), steps, nil
+}
+
+// Module is how a state's text of a module path is compared. Old
+// versions wrote keys with other escapes. A text that can't be parsed stays as
+// it is, and is the path of no address.
+func Module(text string) string {
+	if text == "" {
+		return ""
+	}
+	steps, err := traverse(text)
+	if err != nil {
+		return text
+	}
+	path, rest, err := modulePath(steps)
+	if err != nil || len(rest) > 0 {
+		return text
+	}
+	return path
+}
+
+// Provider takes the address of the provider from that of its
+// configuration, such as
+// module.net.provider["registry.terraform.io/hashicorp/aws"].west. What
+// Terraform 0.12 wrote, provider.aws, has none, and stays as it is.
+func Provider(configuration string) string {
+	steps, err := traverse(configuration)
+	if err != nil {
+		return configuration
+	}
+	_, steps, err = modulePath(steps)
+	if err != nil || len(steps) < 2 || !isName(steps[0]) || nameOf(steps[0]) != "provider" {
+		return configuration
+	}
+	key, err := keyOf(steps[1])
+	if err != nil || key.Kind != StringKey {
+		return configuration
+	}
+	return key.Name
+}
+
+func isName(step hcl.Traverser) bool {
+	_, isIndex := step.(hcl.TraverseIndex)
+	return !isIndex
+}
+
+func nameOf(step hcl.Traverser) string {
+	switch s := step.(type) {
+	case hcl.TraverseRoot:
+		return s.Name
+	case hcl.TraverseAttr:
+		return s.Name
+	}
+	return ""
+}
+
+// Key tells the instances of a resource, or of a module, apart. The zero value
+// is that of the only one, which has none.
+type Key struct {
+	Kind  KeyKind
+	Index int    // of an [IntKey], at most [math.MaxInt32]
+	Name  string // of a [StringKey]
+}
+
+// KeyKind is what creates the instances.
+type KeyKind int
+
+// The kinds of keys.
+const (
+	NoKey     KeyKind = iota
+	IntKey            // count
+	StringKey         // for_each
+)
+
+func (k Key) String() string {
+	switch k.Kind {
+	case IntKey:
+		return "[" + strconv.Itoa(k.Index) + "]"
+	case StringKey:
+		return `["` + escapeKey(k.Name) + `"]`
+	}
+	return ""
+}
+
+func keyOf(step hcl.Traverser) (Key, error) {
+	index, ok := step.(hcl.TraverseIndex)
+	if !ok {
+		return Key{}, errors.New("an instance key such as [0] or [\"a\"] is required")
+	}
+	if index.Key.Type() == cty.String {
+		return Key{Kind: StringKey, Name: index.Key.AsString()}, nil
+	}
+	n, accuracy := index.Key.AsBigFloat().Int64()
+	if accuracy != big.Exact || n < 0 || n > math.MaxInt32 {
+		return Key{}, errors.New("an instance key must be a whole number that is not negative, or a string")
+	}
+	return Key{Kind: IntKey, Index: int(n)}, nil
+}
+
+var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "${", "$${", "%{", "%%{", "\n", `\n`, "\r", `\r`, "\t", `\t`)
+
+// escapeKey writes a string as HCL reads it between quotes.
+func escapeKey(s string) string {
+	var b strings.Builder
+	for _, r := range escapes.Replace(s) {
+		switch {
+		case strconv.IsPrint(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,88 @@
+// Package keyfile reads small files: keys, tokens, certificates, profiles.
+package keyfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+)
+
+// limit is in bytes. Files of keys, tokens and profiles are far smaller.
+const limit = 1 << 20
+
+// Read returns the content of a file of at most 1 MiB. A leading ~ is the home
+// directory. Only regular files are opened, because a pipe would wait for a
+// writer. An error names the file as an error of package fs does, so that
+// [fs.ErrNotExist] can be told; it holds nothing of the content.
+func Read(name string) ([]byte, error) {
+	path, err := ExpandHome(name)
+	if err != nil {
+		return nil, err
+	}
+	content, err := read(path)
+	if err != nil {
+		return nil, fmt.Errorf("%.200q cannot be read: %w", name, Reason(err))
+	}
+	return content, nil
+}
+
+func read(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, errors.New("it is not a regular file")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && len(content) > limit {
+		err = errors.New("it is larger than 1 MiB")
+	}
+	return content, err
+}
+
+// Reason is what happened, without the name of the call and of the file.
+func Reason(err error) error {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		return failed.Err
+	}
+	return err
+}
+
+// ExpandHome puts the home directory in the place of a leading ~.
+func ExpandHome(path string) (string, error) {
+	rest, ok := strings.CutPrefix(path, "~")
+	if !ok || rest != "" && rest[0] != '/' && rest[0] != filepath.Separator {
+		return path, nil
+	}
+	home, err := world.Home()
+	return filepath.Join(home, rest), err
+}
+
+var pathPattern = lazyregexp.New(`^(~|\.{0,2})[/\\]?[A-Za-z0-9_. /\\-]{1,200}\.(json|pem|crt|cer|key|p12|pfx|txt)$`)
+
+// IsPath reports whether text, which may be a secret in the place of a path, is
+// surely a path, and may be shown: it looks like the path of a key file, begins at
+// the home directory, or leads into a folder that exists, which no key does.
+func IsPath(text string) bool {
+	folder := filepath.Dir(text)
+	return pathPattern.MatchString(text) || strings.HasPrefix(text, "~/") ||
+		filepath.IsAbs(text) && filepath.Dir(folder) != folder && isFolder(folder)
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}

@@ -1,0 +1,106 @@
+// Package syntax reads names, addresses and bytes as OpenTofu writes them in
+// settings, for the packages that read settings.
+package syntax
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"strings"
+
+	"github.com/agext/levenshtein"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+)
+
+// The names that OpenTofu allows for key providers and methods.
+var (
+	namePattern          = lazyregexp.New(`^[A-Za-z0-9_-]+$`)
+	keyAddressPattern    = lazyregexp.New(`^key_provider\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$`)
+	methodAddressPattern = lazyregexp.New(`^method\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$`)
+)
+
+// IsName reports whether s may be the name of a key provider or method.
+func IsName(s string) bool { return namePattern.MatchString(s) }
+
+// IsMethodAddress reports whether s has the shape of a method's address, such
+// as "method.aes_gcm.main", or is the built-in "unencrypted".
+func IsMethodAddress(s string) bool { return s == "unencrypted" || methodAddressPattern.MatchString(s) }
+
+// IsMethod reports whether s may name a method in an argument: by its address
+// or, if it has no settings, by its kind.
+func IsMethod(s string) bool { return IsMethodAddress(s) || IsName(s) }
+
+// IsKeyProviderAddress reports whether s has the shape of a key provider's
+// address, such as "key_provider.pbkdf2.main".
+func IsKeyProviderAddress(s string) bool { return keyAddressPattern.MatchString(s) }
+
+// ErrMethodRequired is the mistake of an attribute that names a method and
+// holds something else than the address of a method.
+var ErrMethodRequired = errors.New("a method is required, such as method.aes_gcm.main")
+
+// Suggest returns ". Did you mean …?" with the candidate nearest to name, and
+// "" when none is near.
+func Suggest(name string, candidates []string) string {
+	nearest := Nearest(name, candidates)
+	if nearest == "" {
+		return ""
+	}
+	return fmt.Sprintf(". Did you mean %q?", nearest) // a candidate may come from a file
+}
+
+// Configured returns what to say after "… is not configured": [Suggest], or what there
+// is.
+func Configured(address string, addresses []string) string {
+	const most = 10
+	shown := addresses[:min(len(addresses), most)]
+	switch suggestion := Suggest(address, addresses); {
+	case suggestion != "":
+		return suggestion
+	case len(addresses) == 0:
+		return ", nor is any other"
+	case len(addresses) > most:
+		return "; there are: " + strings.Join(shown, ", ") + " and others"
+	}
+	return "; there are: " + strings.Join(shown, ", ")
+}
+
+// Nearest returns the candidate that name is probably a misspelling of, "" if none is
+// near.
+func Nearest(name string, candidates []string) string {
+	nearest, best := "", 3
+	for _, c := range candidates {
+		if d := levenshtein.Distance(strings.ToLower(name), c, nil); d < best {
+			nearest, best = c, d
+		}
+	}
+	return nearest
+}
+
+// LowerFirst returns s with its first letter in lowercase, as in the middle of a
+// sentence.
+func LowerFirst(s string) string {
+	first := min(1, len(s))
+	return strings.ToLower(s[:first]) + s[first:]
+}
+
+// Bytes returns a list of numbers from 0 to 255 as bytes, and false for anything
+// else. This is how OpenTofu writes bytes.
+func Bytes(list cty.Value) ([]byte, bool) {
+	if !list.CanIterateElements() || !list.Type().IsListType() && !list.Type().IsTupleType() && !list.Type().IsSetType() {
+		return nil, false
+	}
+	b := make([]byte, 0, list.LengthInt())
+	for _, e := range list.AsValueSlice() {
+		if e.IsNull() || e.Type() != cty.Number {
+			return nil, false
+		}
+		n, acc := e.AsBigFloat().Int64()
+		if acc != big.Exact || n < 0 || n > 255 {
+			return nil, false
+		}
+		b = append(b, byte(n))
+	}
+	return b, true
+}

@@ -1,0 +1,55 @@
+package testkit
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// Module is the beginning of the import paths of this repository.
+const Module = "github.com/statecrypt/terraform-provider-statecrypt/"
+
+// Dependencies lists packages of this repository with all that they import; after
+// "-test", with what their tests do.
+func Dependencies(t *testing.T, packages ...string) []string {
+	t.Helper()
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("there is no go tool")
+	}
+	args := []string{"list", "-deps"}
+	for _, pkg := range packages {
+		if pkg != "-test" {
+			pkg = Module + pkg
+		}
+		args = append(args, pkg)
+	}
+	list := exec.CommandContext(t.Context(), "go", args...)
+	var stderr strings.Builder
+	list.Stderr = &stderr
+	out, err := list.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, stderr.String())
+	}
+	return strings.Fields(string(out))
+}
+
+// Within reports whether one of the packages is path, or below it.
+func Within(packages []string, path string) bool {
+	for _, p := range packages {
+		if p == path || strings.HasPrefix(p, path+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// HeavyPackages are the SDKs of services, and what links them.
+func HeavyPackages() []string {
+	return []string{
+		"github.com/aws", "github.com/Azure", "github.com/AzureAD", "cloud.google.com", // the clouds' SDKs
+		"google.golang.org/api", "google.golang.org/grpc", "github.com/googleapis", "golang.org/x/oauth2", "k8s.io",
+		"github.com/openbao", "github.com/hashicorp/vault", "github.com/hashicorp/go-retryablehttp",
+		"github.com/hashicorp/terraform-plugin-framework", "github.com/hashicorp/terraform-plugin-go", "github.com/hashicorp/go-plugin",
+		Module + "internal/provider", Module + "internal/source", Module + "builtin",
+	}
+}

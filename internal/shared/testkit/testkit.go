@@ -1,0 +1,73 @@
+// Package testkit is what tests of all modules share.
+package testkit
+
+import (
+	"maps"
+	"os"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+)
+
+// Attrs are the attributes of an entry.
+type Attrs map[string]cty.Value
+
+// With returns a copy with more attributes, in pairs of a name and a string, a
+// number, a bool, a list of strings or a block. The value nil takes one away.
+func (a Attrs) With(pairs ...any) Attrs {
+	out := Attrs{}
+	maps.Copy(out, a)
+	for i := 0; i < len(pairs); i += 2 {
+		name := pairs[i].(string)
+		if pairs[i+1] == nil {
+			delete(out, name)
+			continue
+		}
+		out[name] = value(pairs[i+1])
+	}
+	return out
+}
+
+func value(v any) cty.Value {
+	switch v := v.(type) {
+	case string:
+		return cty.StringVal(v)
+	case int:
+		return cty.NumberIntVal(int64(v))
+	case float64:
+		return cty.NumberFloatVal(v)
+	case bool:
+		return cty.BoolVal(v)
+	case []string:
+		return List(v...)
+	case Attrs:
+		return cty.ObjectVal(v)
+	}
+	return v.(cty.Value)
+}
+
+// List is a list of strings, which may be empty.
+func List(texts ...string) cty.Value {
+	if len(texts) == 0 {
+		return cty.ListValEmpty(cty.String)
+	}
+	values := make([]cty.Value, len(texts))
+	for i, text := range texts {
+		values[i] = cty.StringVal(text)
+	}
+	return cty.ListVal(values)
+}
+
+// Program is the path in an environment variable. If that is not set, and with
+// -short, the test is skipped.
+func Program(tb testing.TB, variable string) string {
+	tb.Helper()
+	path := os.Getenv(variable)
+	switch {
+	case testing.Short():
+		tb.Skip("a program of others needs seconds")
+	case path == "":
+		tb.Skipf("%s is not set; make test-all and make test-services build the programs of others and set the variables for them", variable)
+	}
+	return path
+}

@@ -1,0 +1,60 @@
+package world_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+)
+
+// TestSteering: each variable that a client would follow although the environment
+// is off is reported, unless its value changes nothing.
+func TestSteering(t *testing.T) {
+	for _, some := range world.Known() {
+		for name := range strings.FieldsSeq(some.Names) {
+			if some.Class == world.Refused {
+				t.Setenv(name, "")
+			}
+		}
+	}
+	for _, some := range world.Known() {
+		for name := range strings.FieldsSeq(some.Names) {
+			if some.Class != world.Refused {
+				continue
+			}
+			t.Run(name, func(t *testing.T) {
+				for _, harmless := range append(strings.Fields(some.Except), "") {
+					t.Setenv(name, harmless)
+					if got := (world.World{}).Steering(some.Client); got != "" {
+						t.Errorf("%q: %s is reported", harmless, got)
+					}
+				}
+				t.Setenv(name, "/evil")
+				if got := (world.World{}).Steering(some.Client); got != name {
+					t.Errorf("%q is reported", got)
+				}
+				if got := world.Here().Steering(some.Client); got != "" {
+					t.Errorf("with the environment on, %s is reported", got)
+				}
+			})
+		}
+	}
+}
+
+// TestZeroWorld: whoever forgets to pass a World on has the environment off.
+func TestZeroWorld(t *testing.T) {
+	t.Setenv("AWS_PROFILE", "theirs")
+	var off world.World
+	if value, set := off.Lookup("AWS_PROFILE"); set || off.ReadsEnvironment() {
+		t.Errorf("it found %q", value)
+	}
+	if value, set := off.Environ().Lookup("AWS_PROFILE"); set {
+		t.Errorf("programs get %q", value)
+	}
+	if got := new(world.Environ).Pairs(); got == nil || len(got) > 0 {
+		t.Errorf("without a world, programs get %q", got)
+	}
+	if value, _ := world.Here().Lookup("AWS_PROFILE"); value != "theirs" {
+		t.Errorf("with the environment on, it found %q", value)
+	}
+}

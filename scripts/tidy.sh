@@ -1,0 +1,44 @@
+#!/bin/sh
+# Tidies the go.mod of each module of this repository, or with -check says what is
+# not tidy and fails. "go mod tidy" knows nothing of go.work, and would look for the
+# release that is still to come, so it works on copies that say where the others are.
+#
+#   scripts/tidy.sh [-check]
+set -eu
+cd "$(dirname "$0")/.."
+root=$PWD
+module=$(sed -n 's/^module //p' go.mod)
+version=$(sed -n "s#^	$module/encryption \(v[^ ]*\).*#\1#p" go.mod)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+status=0
+
+tidy() { # tidy folder module...: the other modules that it needs
+  folder=$1
+  shift
+  mkdir -p "$work/$folder"
+  cp "$folder/go.mod" "$folder/go.sum" "$work/$folder"
+  for other; do
+    go mod edit -replace="$module/$other@$version=$root/$other" "$work/$folder/go.mod"
+  done
+  (cd "$folder" && GOWORK=off GOFLAGS=-mod=mod go mod tidy -modfile="$work/$folder/go.mod")
+  for other; do
+    go mod edit -dropreplace="$module/$other@$version" "$work/$folder/go.mod"
+  done
+}
+
+for folder in internal/shared encryption .; do
+  case $folder in
+  internal/shared) tidy $folder ;;
+  encryption) tidy $folder internal/shared ;;
+  .) tidy $folder encryption internal/shared ;;
+  esac
+  for file in go.mod go.sum; do
+    if [ "${1:-}" = -check ]; then
+      diff -u "$folder/$file" "$work/$folder/$file" || status=1
+    else
+      cp "$work/$folder/$file" "$folder/$file"
+    fi
+  done
+done
+exit $status
