@@ -77,8 +77,10 @@ func TestPlanIsMoreThanAnArchive(t *testing.T) {
 			t.Errorf("%s, in an envelope: got %v", name, err)
 		}
 	}
+	end := len(archive("tfplan")) - 2 // where the length of the comment is
+	withComment := archive("tfplan")[:end] + "\x07\x00comment"
 	for _, file := range []string{archive("tfplan"), archive("tfstate", "tfconfig/x", "tfplan"), archive("tfplan", "tfplan"),
-		archive("tfplan", "")} {
+		archive("tfplan", ""), withComment} {
 		if _, err := none.Plan().Decrypt(t.Context(), []byte(file)); err != nil {
 			t.Error(err)
 		}

@@ -64,10 +64,8 @@ func (e *Encryption) oddities(c candidate) (hints []string) {
 			}
 		}
 	}
-	for _, entry := range entries {
-		if entry == nil { // a kind without settings, or a literal key
-			continue
-		}
+	noEntry := func(e *attr.Entry) bool { return e == nil } // a kind without settings, or a literal key
+	for _, entry := range slices.DeleteFunc(entries, noEntry) {
 		for _, name := range slices.Sorted(maps.Keys(entry.Settings)) {
 			if odd := oddity(name, entry.Settings[name].Value); odd != "" {
 				hints = append(hints, fmt.Sprintf("%s of %s %s", name, entry.Address, odd))
@@ -95,7 +93,8 @@ func (e *Encryption) isLayered() bool {
 // oddity says what is odd about a setting, or that a passphrase is a path. It is "" for
 // nothing.
 func oddity(name string, v cty.Value) string {
-	if v == cty.NilVal || v.IsMarked() || v.Type() != cty.String || !v.IsKnown() || v.IsNull() {
+	v, _ = v.Unmark()
+	if v.Type() != cty.String || !v.IsKnown() || v.IsNull() {
 		return ""
 	}
 	if name == "passphrase" && isPath(v.AsString()) {
@@ -105,5 +104,5 @@ func oddity(name string, v cty.Value) string {
 }
 
 func isPath(text string) bool {
-	return strings.HasPrefix(text, "/") || strings.HasPrefix(text, "~/") || strings.HasPrefix(text, "./")
+	return slices.ContainsFunc([]string{"/", "~/", "./"}, func(start string) bool { return strings.HasPrefix(text, start) })
 }

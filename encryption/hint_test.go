@@ -19,6 +19,7 @@ func TestHints(t *testing.T) {
 	const right, short = `passphrase = "correct horse battery"`, "\niterations = 200000"
 	file := seal(t, settings("pbkdf2", "main", right+short), `{"version":4,"serial":1,"lineage":"l"}`)
 	const ends, sealedWith = "passphrase of key_provider.pbkdf2.", `encrypted with (its metadata names "key_provider.pbkdf2.main")`
+	const path = "looks like the path of a file"
 	for name, c := range map[string]struct {
 		settings string
 		want     []string // and no other of these
@@ -30,6 +31,10 @@ func TestHints(t *testing.T) {
 		"two lines":           {settings("pbkdf2", "main", `passphrase = "another horse\nbattery\n"`), nil},
 		"of another name":     {settings("pbkdf2", "x", `passphrase = "another horse battery\n"`), []string{ends}},
 		"another kind":        {settings("static", "k", `key = "`+strings.Repeat("00", 32)+`"`), []string{sealedWith}},
+		"a path":              {settings("pbkdf2", "main", `passphrase = "/run/secrets/passphrase"`), []string{ends, path}},
+		"a path at home":      {settings("pbkdf2", "main", `passphrase = "~/secrets/passphrase"`), []string{ends, path}},
+		"a relative path":     {settings("pbkdf2", "main", `passphrase = "./secrets/passphrase"`), []string{ends, path}},
+		"a name like a path":  {settings("pbkdf2", "main", "passphrase = \"another horse battery\"\nencrypted_metadata_alias = \"/x\""), nil},
 		"another kind, right": {settings("pbkdf2", "x", right), nil},
 	} {
 		enc, err := encryption.Load(lighttest.Registry(), encryption.Code(c.settings, "test.hcl"))
@@ -41,7 +46,7 @@ func TestHints(t *testing.T) {
 			t.Errorf("%s: got %v", name, err)
 			continue
 		}
-		for _, hint := range []string{ends, sealedWith} {
+		for _, hint := range []string{ends, sealedWith, path} {
 			wanted := false
 			for _, w := range c.want {
 				wanted = wanted || w == hint

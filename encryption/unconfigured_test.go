@@ -1,6 +1,7 @@
 package encryption_test
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
@@ -23,6 +24,8 @@ func TestNotConfigured(t *testing.T) {
 		oneMethod = twoKeys + "\n" + `method "aes_gcm" "m" { keys = key_provider.static.a }`
 	)
 	sealed, sealedPlan := string(seal(t, all, state)), sealPlan(t)
+	ageInEnvelope := `{"encryption_version":"v0","meta":{},"encrypted_data":"` +
+		base64.StdEncoding.EncodeToString([]byte("age-encryption.org/v1\n-> X25519 x\n")) + `"}`
 	keys := []string{"key_provider.static.a", "key_provider.static.b"}
 	for name, c := range map[string]struct {
 		text, file string
@@ -52,6 +55,8 @@ func TestNotConfigured(t *testing.T) {
 		"a method, and one of sops": {text: oneMethod + "\n" + `method "sops" "s" {}`, file: sealed, keys: keys,
 			methods: []string{"method.aes_gcm.m"}, says: ", and no method is selected"},
 		"age": {file: "age-encryption.org/v1\n-> X25519 x\n", want: encryption.NotConfiguredError{Format: "age"},
+			says: "the file is encrypted by age, and no age method is selected"},
+		"age in an envelope": {file: ageInEnvelope, text: oneMethod, keys: keys, want: encryption.NotConfiguredError{Format: "age"},
 			says: "the file is encrypted by age, and no age method is selected"},
 	} {
 		enc, err := encryption.Load(lighttest.Registry(), encryption.Code(c.text, "x"))
