@@ -53,7 +53,7 @@ state {
 		"not settings": {settings: "nonsense {}", file: state, says: "TF_ENCRYPTION:1,1: "},
 	} {
 		file := []byte(c.file)
-		opened, err := builtin.Open(t.Context(), file, variables("TF_ENCRYPTION", c.settings))
+		opened, err := encryption.Open(t.Context(), builtin.Registry(), file, variables("TF_ENCRYPTION", c.settings))
 		switch {
 		case c.reason == nil && c.says == "":
 			if err != nil || string(opened.Data) != state || !bytes.Equal(file, []byte(c.file)) {
@@ -63,7 +63,7 @@ state {
 			t.Errorf("%s: %+v, %v", name, opened, err)
 		}
 	}
-	if opened, err := builtin.Open(t.Context(), []byte(state), nil); err != nil || opened.Encrypted {
+	if opened, err := encryption.Open(t.Context(), builtin.Registry(), []byte(state), nil); err != nil || opened.Encrypted {
 		t.Errorf("without an environment: %+v, %v", opened, err)
 	}
 }
@@ -93,7 +93,7 @@ func TestOpenLeavesNothing(t *testing.T) {
 }
 method "aes_gcm" "main" { keys = key_provider.openbao.main }
 state { method = method.aes_gcm.main }`, server.URL)
-	if _, err := builtin.Open(t.Context(), file, variables("TF_ENCRYPTION", settings)); !errors.Is(err, encryption.ErrNoKey) {
+	if _, err := encryption.Open(t.Context(), builtin.Registry(), file, variables("TF_ENCRYPTION", settings)); !errors.Is(err, encryption.ErrNoKey) {
 		t.Fatalf("got %v", err)
 	}
 	select {

@@ -7,7 +7,7 @@
 //	state, err := tfstate.Parse(opened.Data)
 //	vpc, err := state.Outputs["vpc_id"].Value()
 //
-// For one file, builtin.Open is these two in one call.
+// For one file, [Open] is these two in one call.
 //
 // Settings come in layers: [Environment], [Code], [Module], [Passphrase]. Without
 // any, plaintext opens, and an encrypted file is [ErrNotConfigured]. With any,

@@ -1,7 +1,9 @@
 package encryption
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/zclconf/go-cty/cty"
@@ -134,4 +136,23 @@ func Load(registry Registry, layers ...Layer) (*Encryption, error) {
 		return nil, err
 	}
 	return New(registry, config.Merge(parsed...))
+}
+
+// Open opens a state as tofu does, with the settings in TF_ENCRYPTION. Without any,
+// plaintext passes unchanged, so a tool that reads plain states calls it for every
+// file. Lookup is [os.LookupEnv], or a function like it.
+//
+// Errors are those of [Load] and [Target.Decrypt]. A program with settings of its own,
+// or with many files, calls these two itself.
+func Open(ctx context.Context, registry Registry, file []byte, lookup attr.LookupEnv) (*Opened, error) {
+	enc, err := Load(registry, Environment(lookup))
+	if err != nil {
+		return nil, err
+	}
+	defer enc.Close()
+	opened, err := enc.State().Decrypt(ctx, file)
+	if errors.Is(err, ErrNotConfigured) {
+		return nil, fmt.Errorf("%w; set TF_ENCRYPTION to the settings that it was encrypted with", err)
+	}
+	return opened, err
 }

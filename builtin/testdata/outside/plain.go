@@ -6,12 +6,13 @@ import (
 	"os"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 )
 
 // plain returns the plaintext of a state that may be encrypted. A tool that reads
 // plain states passes each through it, and parses the result instead.
 func plain(ctx context.Context, file []byte) ([]byte, error) {
-	opened, err := builtin.Open(ctx, file, os.LookupEnv)
+	opened, err := encryption.Open(ctx, builtin.Registry(), file, os.LookupEnv)
 	if err != nil {
 		return nil, err
 	}

@@ -8,37 +8,16 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	externalkeys "github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/external"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/static"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/xor"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/age"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/external"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/kubeform"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/terraformbackendgit"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/unencrypted"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
 )
 
-// Registry returns what builtin.Registry does, without the key providers that
-// call a service, and with a pbkdf2 that is quick with the files that it sealed.
+// Registry is that of package light, with a pbkdf2 that is quick with the files that it
+// sealed, and a sops that opens none.
 func Registry() encryption.Registry {
-	return encryption.Registry{
-		KeyProviders: []encryption.Block[encryption.KeyProvider]{
-			quickBlock(),
-			static.Block(),
-			externalkeys.Block(),
-			xor.Block(),
-		},
-		Methods: []encryption.Block[encryption.Method]{
-			aesgcm.Block(),
-			external.Block(),
-			age.Block(),
-			sopsBlock(),
-			kubeform.Block(),
-			terraformbackendgit.Block(),
-			unencrypted.Block(),
-		},
-	}
+	registry := light.Registry()
+	registry.KeyProviders[0] = quickBlock()
+	registry.Methods = append(registry.Methods, sopsBlock())
+	return registry
 }
 
 // sopsBlock knows a file of sops, and opens none: the real method needs what sops
