@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
 )
 
 // plain returns the plaintext of a state that may be encrypted. A tool that reads
 // plain states passes each through it, and parses the result instead.
 func plain(ctx context.Context, file []byte) ([]byte, error) {
-	opened, err := encryption.Open(ctx, builtin.Registry(), file, os.LookupEnv)
+	opened, err := encryption.Open(ctx, light.Registry(), file, os.LookupEnv)
 	if err != nil {
 		return nil, err
 	}
