@@ -142,6 +142,9 @@ func (v Values) set(a Attr, s Setting, g groups) (err error) {
 		if v.attrs[a.Name], err = convert.Convert(s.Value, a.Type); err != nil {
 			return v.Errorf(a.Name, "a %s is required", friendly(a.Type))
 		}
+		if problem := a.word(v.attrs[a.Name]); problem != "" {
+			return v.Errorf(a.Name, "it %s", problem)
+		}
 		if a.Pin && isEmpty(v.attrs[a.Name]) {
 			return v.Errorf(a.Name, "an empty string chooses no version; leave this argument out to read the current one")
 		}
@@ -151,6 +154,15 @@ func (v Values) set(a Attr, s Setting, g groups) (err error) {
 		v.attrs[a.Name] = cty.NullVal(a.Type)
 	}
 	return nil
+}
+
+// word says what keeps a secret from being one word; "" if nothing does, or if it need
+// not be one. The secret is not in the text.
+func (a Attr) word(v cty.Value) string {
+	if !a.Sensitive || a.Local || a.Lines || a.Type != cty.String || v.IsNull() {
+		return ""
+	}
+	return syntax.NoWord(v.AsString())
 }
 
 // checkCompany returns what the code must not set together, or not alone.

@@ -53,6 +53,11 @@ type Attr struct {
 	// file that holds it. What is Sensitive is a secret anyway.
 	Secret bool
 
+	// Lines says that a secret may have several lines, such as a key in PEM format. Any
+	// other secret that is sent is one word, as in a header, and control characters in
+	// it are an error, such as the line break at the end of a file.
+	Lines bool
+
 	// Local says that nothing else decides where the secret goes: it is used in
 	// this process only, or is part of the address that it is for, like the
 	// password of a proxy.

@@ -157,6 +157,7 @@ func (p *mistakenPlace) more() []mistake {
 		{name: "s3, no such profile", env: noBundle,
 			provider: credentials("s3", "profile = \"prod\"\nshared_config_files = [\"/no/such/config\"]\n"+
 				"shared_credentials_files = [\"/no/such/credentials\"]"), body: s3(west)},
+		{name: "s3, secret key with a line break", env: noBundle, provider: credentials("s3", "access_key = \"A\"\nsecret_key = \"s\\n\""), body: s3(west)},
 		{name: "s3, bundle of nobody", env: noBundle, provider: credentials("s3", "access_key = \"A\"\nsecret_key = \"s\"\n"+
 			"custom_ca_bundle = \"/no/such/ca.pem\""), body: s3(west)},
 		{name: "s3, credentials_name of nobody", env: noBundle,
@@ -179,6 +180,7 @@ func (p *mistakenPlace) more() []mistake {
 		{name: "azurerm, access_key that is none", provider: credentials("azurerm", `access_key = "not base64!"`), body: storage},
 		{name: "consul, ca_file of nobody", provider: credentials("consul", "address = \"https://127.0.0.1:1\"\nca_file = \"/no/such/ca.pem\""),
 			body: consul},
+		{name: "kubernetes, token with a line break", provider: credentials("kubernetes", "host = \"https://127.0.0.1:1\"\ntoken = \"t\\n\""), body: kubernetes},
 		{name: "kubernetes, config_path of nobody", provider: credentials("kubernetes", `config_path = "/no/such/config"`), body: kubernetes},
 		{name: "kubernetes, authority of nobody", provider: credentials("kubernetes", `config_path = "`+p.dir+`/kubeconfig"`),
 			body: kubernetes},

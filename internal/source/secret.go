@@ -2,22 +2,17 @@ package source
 
 import (
 	"fmt"
-	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// CheckWord is the error of a secret that is one word in a request, such as a token or
-// a password, and has control characters in it, which no server could mean. What is the
-// name of the setting. The secret is not in the error.
-func CheckWord(what, secret string) error {
-	switch {
-	case !hasControl(secret):
-		return nil
-	case !hasControl(strings.TrimRight(secret, "\r\n")):
-		return fmt.Errorf("%s ends with a line break, as files do: trimspace(…) removes it", what)
+// CheckWord is the error of what is one word in a request, such as a token or a
+// username, and has control characters in it, which no server could mean. What is the
+// name of the setting. The word is not in the error. [attr.Attr.Lines] is about the
+// secrets of settings.
+func CheckWord(what, word string) error {
+	if problem := syntax.NoWord(word); problem != "" {
+		return fmt.Errorf("%s %s", what, problem)
 	}
-	return fmt.Errorf("%s holds a line break or another control character", what)
-}
-
-func hasControl(s string) bool {
-	return strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) >= 0
+	return nil
 }

@@ -150,11 +150,13 @@ func (b *bench) prepare() (err error) {
 		}
 	}
 	provider := b.path("providers/terraform-provider-statecrypt")
-	for _, build := range [][2]string{{b.root, provider + wrapped},
-		{filepath.Join(b.root, "tools/bench/stub"), b.path("providers/terraform-provider-stub")},
-		{filepath.Join(b.root, "cmd/statecrypt"), b.path("statecrypt")}} {
-		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", build[1], ".")
-		cmd.Dir, cmd.Env = build[0], append(os.Environ(), "CGO_ENABLED=0")
+	for _, build := range []struct{ dir, program, work string }{
+		{b.root, provider + wrapped, "auto"},
+		{filepath.Join(b.root, "tools/bench/stub"), b.path("providers/terraform-provider-stub"), "off"}, // another module
+		{filepath.Join(b.root, "cmd/statecrypt"), b.path("statecrypt"), "auto"},
+	} {
+		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", build.program, ".")
+		cmd.Dir, cmd.Env = build.dir, append(os.Environ(), "CGO_ENABLED=0", "GOWORK="+build.work)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("%w\n%s", err, out)
 		}

@@ -27,8 +27,9 @@ func Attrs(env map[string][]string) []attr.Attr {
 		text("client_id_file_path", "The path of a file that holds the client ID.", nameHarmless, "ARM_CLIENT_ID_FILE_PATH"),
 		secret("client_secret", "The client secret of a service principal.", "ARM_CLIENT_SECRET"),
 		secretFile("client_secret_file_path", "The path of a file that holds the client secret.", "ARM_CLIENT_SECRET_FILE_PATH"),
-		secret("client_certificate", "The client certificate of a service principal with its private key, as "+
-			"PKCS#12 in base64.", "ARM_CLIENT_CERTIFICATE"),
+		{Name: "client_certificate", Type: cty.String, Sensitive: true, Lines: true, Group: "client", Env: []string{"ARM_CLIENT_CERTIFICATE"},
+			Harmless: attr.HarmlessSecret,
+			Doc:      "The client certificate of a service principal with its private key, as PKCS#12 in base64."},
 		{Name: "client_certificate_password", Type: cty.String, Sensitive: true, Env: []string{"ARM_CLIENT_CERTIFICATE_PASSWORD"},
 			Harmless: attr.HarmlessSecret, Doc: "The password of the client certificate."},
 		secretFile("client_certificate_path", "The path of a PKCS#12 file with the client certificate and its "+

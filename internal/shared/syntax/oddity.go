@@ -1,6 +1,9 @@
 package syntax
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+)
 
 // Oddity says what is odd about a text that a user gave, and is probably not meant as
 // part of it: it ends with its only line break, or has a space or quotation marks around
@@ -20,4 +23,18 @@ func Oddity(text string) string {
 		return "has quotation marks around it, which are part of it"
 	}
 	return ""
+}
+
+// NoWord says what keeps a text from being one word in a request, such as a token or a
+// password: control characters, which no server could mean. It is "" for nothing. The
+// text is not in the answer.
+func NoWord(text string) string {
+	control := func(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }
+	switch {
+	case !control(text):
+		return ""
+	case !control(strings.TrimRight(text, "\r\n")):
+		return "ends with a line break, as files do: trimspace(…) removes it"
+	}
+	return "holds a line break or another control character"
 }

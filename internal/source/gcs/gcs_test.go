@@ -273,7 +273,7 @@ func TestMistakes(t *testing.T) {
 		"dots in endpoint": {place(), attrs{"storage_custom_endpoint": text("https://a.test/a/../b/")}, "dot segments"},
 		"host with path":   {place(), attrs{"storage_custom_endpoint": text("a.test/x?" + secret)}, "only scheme, host, port and path"},
 		"universe":         {place(), attrs{"universe_domain": text("a.test/" + secret)}, "name of a domain"},
-		"token":            {place(), attrs{"access_token": text(secret + "\r\nX: y")}, "no token has"},
+		"token":            {place(), attrs{"access_token": text(secret + "\r\nX: y")}, "access_token: it holds a line break"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,7 +1,6 @@
 package httpsource
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -26,7 +25,7 @@ func header(g source.Grant) (http.Header, error) {
 		username, password = own(g, "username"), own(g, "password")
 	}
 	basic := username != "" || password != ""
-	words := cmp.Or(source.CheckWord("bearer_token", token), source.CheckWord("username", username), source.CheckWord("password", password))
+	words := source.CheckWord("username", username)
 	switch {
 	case token != "" && basic, taken && basic, token != "" && taken:
 		return nil, errors.New("only one of username with password, bearer_token and an Authorization header can be sent")

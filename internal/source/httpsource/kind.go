@@ -68,7 +68,7 @@ func credentials() attr.Table {
 			{Name: "client_certificate_pem", Type: cty.String, Group: "certificate", Env: []string{"TF_HTTP_CLIENT_CERTIFICATE_PEM"},
 				Harmless: "A certificate is shown only where url says, and proves nothing without its key.",
 				Doc:      "The client's certificate in PEM format, shown to servers that ask for one. It needs `client_private_key_pem`."},
-			{Name: "client_private_key_pem", Type: cty.String, Sensitive: true, Group: "certificate",
+			{Name: "client_private_key_pem", Type: cty.String, Sensitive: true, Lines: true, Group: "certificate",
 				Env:      []string{"TF_HTTP_CLIENT_PRIVATE_KEY_PEM"},
 				Harmless: attr.HarmlessSecret,
 				Doc:      "The private key of `client_certificate_pem` in PEM format."},

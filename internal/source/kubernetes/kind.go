@@ -72,7 +72,7 @@ func credentials() attr.Table {
 				Doc: "The password for basic authentication."},
 			{Name: "client_certificate", Type: cty.String, Group: "account", Env: []string{"KUBE_CLIENT_CERT_DATA"},
 				Doc: "The client's certificate in PEM format. It needs `client_key`."},
-			{Name: "client_key", Type: cty.String, Group: "account", Sensitive: true, Env: []string{"KUBE_CLIENT_KEY_DATA"},
+			{Name: "client_key", Type: cty.String, Group: "account", Sensitive: true, Lines: true, Env: []string{"KUBE_CLIENT_KEY_DATA"},
 				Doc: "The private key of `client_certificate` in PEM format."},
 			{Name: "cluster_ca_certificate", Type: cty.String, AllowEmpty: true, BelongsTo: "cluster", Env: []string{"KUBE_CLUSTER_CA_CERT_DATA"},
 				Doc: "The certificates in PEM format that the server's certificate is verified with, instead of those of the kubeconfig or the " +

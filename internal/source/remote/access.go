@@ -56,21 +56,10 @@ func (l *location) tokenFor(u *url.URL) (string, error) {
 		return "", err
 	}
 	if token := g.String("token"); token != "" {
-		return token, checkToken(g)
+		return token, nil
 	}
 	token := l.tokens.forHost(u.Host)
-	if !web.IsFieldValue(token) {
-		return "", errors.New("the token for " + outside.Line(u.Host, maxHost) +
-			" in a file of the CLI contains a line break or another control character")
-	}
-	return token, nil
-}
-
-func checkToken(g source.Grant) error {
-	if err := source.CheckWord("the token", g.String("token")); err != nil {
-		return g.Errorf("token", "%w", err)
-	}
-	return nil
+	return token, source.CheckWord("the token for "+outside.Line(u.Host, maxHost)+" in a file of the CLI", token)
 }
 
 func checkURL(u *url.URL) error {
@@ -85,9 +74,6 @@ func checkURL(u *url.URL) error {
 }
 
 func newAccess(w world.World, g source.Grant, proxies *httpproxy.Config) (*access, error) {
-	if err := checkToken(g); err != nil {
-		return nil, err
-	}
 	transport, err := web.TransportFor(w, g, &tls.Config{MinVersion: tls.VersionTLS12}, proxies)
 	return &access{block: g.String("url"), transport: transport, unverified: g.Bool("skip_cert_verification")}, err
 }

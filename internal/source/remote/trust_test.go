@@ -198,7 +198,7 @@ func TestOpen(t *testing.T) {
 		"proxy": {attrs: good, blocks: []attrs{{"url": text("https://tfe.example.com/"), "proxy": text("canary")}},
 			want: "proxy: a URL is required"},
 		"token": {attrs: good, blocks: []attrs{{"url": text("https://tfe.example.com/"), "token": text("canary\n")}},
-			want: "token: the token ends with a line break, as files do: trimspace(…) removes it"},
+			want: "token: it ends with a line break, as files do: trimspace(…) removes it"},
 		"two blocks": {attrs: good, blocks: []attrs{{"url": text("https://tfe.example.com/")}, {"url": text("https://TFE.example.com")}},
 			want: "has the same url; one block is enough"},
 		"no url": {attrs: good, blocks: []attrs{{"token": text("canary")}}, want: "url: this argument is required"},
