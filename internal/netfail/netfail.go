@@ -102,6 +102,7 @@ const (
 	notInTime        = "there was no complete answer in time"
 	notReached       = "the server cannot be reached: "
 	notTLS           = "the server does not speak TLS; check the port and the scheme"
+	speaksTLS        = "the server speaks TLS at this port; use https://"
 	notTrusted       = "the server's certificate is not trusted: "
 	unknownAuthority = "the server's certificate is signed by an unknown authority; if that is expected, "
 )
@@ -117,6 +118,7 @@ func reasonInText(text, trust string) string {
 		{"certificate has expired", notTrusted + "certificate has expired"},
 		{"certificate is valid for", notTrusted + "certificate is valid for another host"},
 		{"first record does not look like a TLS handshake", notTLS},
+		{`malformed HTTP response "\x15\x03`, speaksTLS}, // an alert: it could not read the request
 		{"no such host", "the host cannot be found"},
 		{"connection refused", notReached + "connection refused"},
 		{"connection reset", notReached + "connection reset"},

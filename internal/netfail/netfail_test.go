@@ -101,6 +101,10 @@ func TestReasonOfHTTP(t *testing.T) {
 			client: http.DefaultClient, address: "http://" + peer(t, canary+"\r\n\r\n"),
 			want: "the connection failed, or the answer is not valid",
 		},
+		"HTTP to TLS": {
+			client: http.DefaultClient, address: "http://" + peer(t, "\x15\x03\x01\x00\x02\x02\x0a"),
+			want: "the server speaks TLS at this port; use https://",
+		},
 		"bad header": {
 			client: http.DefaultClient, address: "http://" + peer(t, "HTTP/1.1 200 OK\r\n"+canary+"\r\n\r\n"),
 			want: "the connection failed, or",

@@ -95,6 +95,8 @@ func (x *exchange) refusal(code int) error {
 	missed, block := x.credentials.Uncovered(x.asked), syntax.Remedy("credentials.http", fmt.Sprintf("url = %q", origin+"/"),
 		"bearer_token = var.state_token")
 	switch {
+	case code == http.StatusBadRequest && x.asked.Scheme == "http":
+		return web.Final("the server answered %s; if it speaks TLS at this port, use https://", web.Status(code))
 	case code != http.StatusUnauthorized && code != http.StatusForbidden:
 		return web.Final("the server answered %s", web.Status(code))
 	case x.access.sends():

@@ -76,6 +76,9 @@ func parseAddress(req source.Request) (*url.URL, error) {
 	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
 		return nil, req.Errorf("address", "a URL with http or https and a host is required, such as https://state.example.com/db")
 	}
+	if strings.Contains(text, "#") {
+		return nil, req.Errorf("address", "the part after the # never gets to a server; remove it, or write %%23 if the # is part of a name")
+	}
 	q, err := url.ParseQuery(u.RawQuery)
 	if err != nil { // what cannot be taken apart cannot be searched for secrets
 		return nil, req.Errorf("address", "the part after the ? is not made of name=value pairs with & between them")
@@ -88,7 +91,6 @@ func parseAddress(req source.Request) (*url.URL, error) {
 		return nil, req.Errorf("address", "the URL in %s holds a user name, password or token, which do not belong in an address, "+
 			"because it is stored in the state; give them to the server in its own settings", outside.Line(name, maxName))
 	}
-	u.Fragment, u.RawFragment = "", ""
 	return u, nil
 }
 

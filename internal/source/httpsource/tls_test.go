@@ -69,6 +69,13 @@ func TestUnderWrap(t *testing.T) {
 	r.want(t, "state")
 }
 
+// What is missing is an s.
+func TestHTTPToTLS(t *testing.T) {
+	s := serveTLS(t, ok)
+	at(strings.Replace(s.URL, "https:", "http:", 1)).wantError(t, "the server answered 400", "if it speaks TLS at this port, use https://")
+	s.wantRequests(t, 0)
+}
+
 func TestSkipVerification(t *testing.T) {
 	s := serveTLS(t, ok)
 	snap := at(s.URL, block(s.URL, attrs{"skip_cert_verification": cty.True})).want(t, "state")
