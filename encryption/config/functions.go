@@ -137,22 +137,33 @@ func identityFunction() function.Function {
 func decodeBase64(s string) (string, error) {
 	b, err := base64.StdEncoding.DecodeString(s)
 	if err != nil || !utf8.Valid(b) {
-		return "", errors.New("not the base64 of UTF-8 text")
+		return "", &callError{"its argument is not the base64 of UTF-8 text"}
 	}
 	return string(b), nil
 }
 
-// readText does not repeat the path in errors: it may be a secret by mistake.
+// callError is why a function fails, without values of the text.
+type callError struct{ text string }
+
+func (e *callError) Error() string { return e.text }
+
+// readText repeats the path in errors only if it is one: it may be a secret by mistake.
 func readText(dir, path string) (string, error) {
-	if dir != "" && !filepath.IsAbs(path) && !strings.HasPrefix(path, "~") {
+	named, where := "the file that its argument names", ""
+	if keyfile.IsPath(path) {
+		named = fmt.Sprintf("%q", path)
+	}
+	if !filepath.IsAbs(path) && !strings.HasPrefix(path, "~") {
+		begin, _ := filepath.Abs(dir)
+		where = fmt.Sprintf("; a relative path begins in %q", begin)
 		path = filepath.Join(dir, path)
 	}
 	b, err := keyfile.Read(path)
 	if err != nil {
-		return "", fmt.Errorf("the file cannot be read: %w", errors.Unwrap(err))
+		return "", &callError{fmt.Sprintf("%s cannot be read: %v%s", named, errors.Unwrap(err), where)}
 	}
 	if !utf8.Valid(b) {
-		return "", errors.New("the file does not hold UTF-8 text")
+		return "", &callError{named + " does not hold UTF-8 text"}
 	}
 	return string(b), nil
 }

@@ -166,12 +166,17 @@ func TestValueErrors(t *testing.T) {
 		`trimspace(PASSPHRASE)`:       "if this is meant to be text, put it in quotes",
 		`"${PASSPHRASE}"`:             "variables of the shell are not filled in; if the dollar sign is meant, double it",
 		`"a ${PASSPHRASE}"`:           "double it",
-		`nonesuch("x")`:               "call to a function that does not exist here",
-		`base64decode("%")`:           "error in function call",
+		`nonesuch("x")`:               "there is no such function here; give the value in a variable",
+		`trimspac("x")`:               "there is no such function here. Did you mean \"trimspace\"?",
+		`base64decode("%")`:           "base64decode: its argument is not the base64 of UTF-8 text",
+		`jsondecode("{c4n4ry")`:       "jsondecode: error in function call",
+		`"c4n4ry" + 1`:                "texts are joined between quotation marks",
+		`file("keys/c4n4ry")`:         "; a relative path begins in \"",
+		`file("keys/pass.txt")`:       `file: "keys/pass.txt" cannot be read: `,
 		`key_provider.pbkdf2.k`:       "must stand alone",
 		`[1]`:                         "a string is required",
 		`var.unknown`:                 "not known yet",
-		`file("/nonexistent/secret")`: "error in function call",
+		`file("/nonexistent/secret")`: "file: the file that its argument names cannot be read",
 	} {
 		cfg := parse(t, `key_provider "pbkdf2" "k" { passphrase = `+passphrase+` }`)
 		table := lighttest.Registry().Options(cty.NilVal).KeyProviders[0]

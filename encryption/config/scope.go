@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -158,9 +159,21 @@ func (s scope) has(name string) bool {
 	return s.variables.HasIndex(cty.StringVal(name)).True()
 }
 
+// safeError says what is wrong with an expression. What HCL says of it holds values.
 func safeError(diags hcl.Diagnostics) error {
-	if diags[0].Summary == "Call to unknown function" {
-		return errors.New("call to a function that does not exist here")
+	what := syntax.LowerFirst(diags[0].Summary)
+	if unknown, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallUnknownDiagExtra](diags[0]); ok {
+		near := syntax.Suggest(unknown.CalledFunctionName(), slices.Sorted(maps.Keys(functions(""))))
+		return errors.New("there is no such function here" + cmp.Or(near, "; give the value in a variable, as var.NAME"))
 	}
-	return errors.New(syntax.LowerFirst(diags[0].Summary))
+	if call, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallDiagExtra](diags[0]); ok {
+		if reason, ok := errors.AsType[*callError](call.FunctionCallError()); ok {
+			what = reason.Error()
+		}
+		return fmt.Errorf("%s: %s", call.CalledFunctionName(), what)
+	}
+	if what == "invalid operand" {
+		what += `: numbers are required; texts are joined between quotation marks, as in "${var.a}-${var.b}"`
+	}
+	return errors.New(what)
 }

@@ -65,7 +65,7 @@ func initialized(t *testing.T, path string) map[string]int {
 func BenchmarkStart(b *testing.B) {
 	own, _ := release(b, module, "dev")
 	stub := filepath.Join(b.TempDir(), "stub.exe")
-	compile(b, []string{"CGO_ENABLED=0"}, "-C", "../../tools/bench", "-trimpath", "-ldflags", "-s -w", "-o", stub, "./stub")
+	compile(b, []string{"CGO_ENABLED=0", "GOWORK=off"}, "-C", "../../tools/bench", "-trimpath", "-ldflags", "-s -w", "-o", stub, "./stub")
 	for _, program := range []struct{ name, path string }{{"provider", own}, {"stub", stub}} {
 		b.Run(program.name, func(b *testing.B) {
 			info, err := os.Stat(program.path)

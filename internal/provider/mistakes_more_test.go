@@ -52,6 +52,16 @@ func (p *mistakenPlace) more() []mistake {
 			`method "aes_gcm" "m" { keys = key_provider.pbkdf2.k }` + "\n" + state), body: read},
 		{name: "text, a local", provider: text(`key_provider "static" "k" { key = local.key }` + "\n" +
 			`method "aes_gcm" "m" { keys = key_provider.static.k }` + "\n" + state), body: read},
+		{name: "text, a misspelt function", body: read, provider: text("key_provider \"static\" \"k\" { key = trimspce(\"x\") }\n" +
+			"method \"aes_gcm\" \"m\" { keys = key_provider.static.k }\nstate { method = method.aes_gcm.m }")},
+		{name: "text, a function of nobody", body: read, provider: text("key_provider \"static\" \"k\" { key = env(\"KEY\") }\n" +
+			"method \"aes_gcm\" \"m\" { keys = key_provider.static.k }\nstate { method = method.aes_gcm.m }")},
+		{name: "text, a file of nobody", body: read, provider: text("key_provider \"static\" \"k\" { key = file(\"/no/such/key.txt\") }\n" +
+			"method \"aes_gcm\" \"m\" { keys = key_provider.static.k }\nstate { method = method.aes_gcm.m }")},
+		{name: "text, base64 that is none", body: read, provider: text("key_provider \"static\" \"k\" { key = base64decode(\"%%\") }\n" +
+			"method \"aes_gcm\" \"m\" { keys = key_provider.static.k }\nstate { method = method.aes_gcm.m }")},
+		{name: "text, plus", body: read, provider: text("key_provider \"static\" \"k\" { key = \"a\" + \"b\" }\n" +
+			"method \"aes_gcm\" \"m\" { keys = key_provider.static.k }\nstate { method = method.aes_gcm.m }")},
 		{name: "text, a circle", provider: text(`key_provider "pbkdf2" "a" { chain = key_provider.pbkdf2.b }` + "\n" +
 			`key_provider "pbkdf2" "b" { chain = key_provider.pbkdf2.a }` + "\n" +
 			`method "aes_gcm" "m" { keys = key_provider.pbkdf2.a }` + "\n" + state), body: read},
