@@ -127,7 +127,7 @@ func (v *visit) serve(ctx context.Context, dir *repository) ([]*want, []answer) 
 	v.pin.mu.Unlock()
 
 	if err == nil {
-		err = dir.fetchBlobs(ctx, list.wanted(batch))
+		list, err = v.pin.collect(ctx, dir, list, batch)
 		for range 2 {
 			if !isRefusal(err) {
 				break
@@ -135,7 +135,7 @@ func (v *visit) serve(ctx context.Context, dir *repository) ([]*want, []answer) 
 			// Either the branch was rewritten and its old files collected, or
 			// this server never sends single files.
 			if list, err = v.pin.listAgain(ctx, dir, err); err == nil {
-				err = dir.fetchBlobs(ctx, list.wanted(batch))
+				list, err = v.pin.collect(ctx, dir, list, batch)
 			}
 		}
 	}
@@ -143,6 +143,20 @@ func (v *visit) serve(ctx context.Context, dir *repository) ([]*want, []answer) 
 		return batch, slices.Repeat([]answer{{err: dir.explain(err, v.pin.ref)}}, len(batch))
 	}
 	return batch, dir.answers(ctx, list, batch)
+}
+
+// collect fetches the files of the batch, and the folders on the way to them.
+func (p *pin) collect(ctx context.Context, dir *repository, list *tree, batch []*want) (*tree, error) {
+	grown, err := dir.walk(ctx, list, batch)
+	if err != nil {
+		return nil, err
+	}
+	if grown != list {
+		p.mu.Lock()
+		p.tree = grown
+		p.mu.Unlock()
+	}
+	return grown, dir.fetchBlobs(ctx, grown.wanted(batch))
 }
 
 // list returns the files of the pinned commit, and pins it first if necessary.
@@ -162,7 +176,9 @@ func (p *pin) list(ctx context.Context, dir *repository) (*tree, error) {
 
 func (p *pin) listAgain(ctx context.Context, dir *repository, refusal error) (*tree, error) {
 	dir.remove()
-	dir.wholeSnapshot = dir.refusedBefore || says(refusal, unadvertised)
+	if dir.refusedBefore || says(refusal, unadvertised) {
+		dir.reach = wholeSnapshot
+	}
 	dir.refusedBefore = true
 	return p.fetchList(ctx, dir)
 }

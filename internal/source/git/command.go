@@ -31,13 +31,6 @@ const (
 	// while it talks to a server: a few bytes of a pack can stand for many megabytes
 	// that have to be put together.
 	maxWork = 10 * time.Minute
-
-	// maxSnapshot limits what the first fetch may write: a server that knows no
-	// filter sends all files of the commit.
-	maxSnapshot = 4 << 30 // bytes
-
-	// spare is what git gets beyond the sizes of the files that are fetched.
-	spare = 16 << 20 // bytes
 )
 
 // commandError is a git command that failed.
@@ -50,9 +43,10 @@ func (e *commandError) Error() string { return "git: " + e.err.Error() }
 func (e *commandError) Unwrap() error { return e.err }
 
 // git runs one command in the throw-away repository and returns what it said
-// on stderr. read, if not nil, is given stdout.
+// on stderr. It talks to nobody: git before 2.45 does not know
+// GIT_NO_LAZY_FETCH, and would fetch what is not there. read, if not nil, is given stdout.
 func (d *repository) git(ctx context.Context, stdin io.Reader, read func(stdout io.Reader) error, args ...string) (said string, err error) {
-	return execute(ctx, d.environ(), stdin, read, (*exec.Cmd).Run, append([]string{"git"}, args...))
+	return execute(ctx, d.environ().With("GIT_ALLOW_PROTOCOL=none"), stdin, read, (*exec.Cmd).Run, append([]string{"git"}, args...))
 }
 
 // limited returns the command under limits, which its children inherit: of
@@ -81,7 +75,7 @@ func (d *repository) output(ctx context.Context, limit int64, args ...string) ([
 	_, err := d.git(ctx, nil, func(stdout io.Reader) (err error) {
 		out, err = io.ReadAll(io.LimitReader(stdout, limit+1))
 		if int64(len(out)) > limit {
-			return errors.New("the repository has too many files for what was fetched of it; keep the state in one with fewer")
+			return errTooManyFiles
 		}
 		return err
 	}, args...)

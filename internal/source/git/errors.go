@@ -22,6 +22,8 @@ var (
 	unadvertised  = lazyregexp.New(`unadvertised object`)
 	filterIgnored = lazyregexp.New(`filtering not recognized by server`)
 	tooLarge      = lazyregexp.New(`(?m)^(fatal|error): (attempting to allocate|.*File too large)`) // not "remote: fatal: …"
+	badPack       = lazyregexp.New(`fetch-pack: invalid index-pack output`)
+	filterRefused = lazyregexp.New(`(?i)remote error: .*filter`)
 	lockNotStored = lazyregexp.New(`(?i)(cannot lock ref|cannot update ref|cannot process|refname conflict|` +
 		`unable to (create|write|update|lock|resolve)|file ?name too long|filename).*` + localLocks)
 )

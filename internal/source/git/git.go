@@ -110,6 +110,7 @@ type run struct {
 	maxWork   time.Duration // processor time, for git
 	maxMemory int64         // bytes, for git
 	maxObject int64         // bytes of a commit or a directory
+	maxGlance int64         // bytes of all directories, if they come at once
 
 	mu   sync.Mutex
 	pins map[pinKey]*pin
@@ -125,6 +126,7 @@ func newRun(settings source.Settings) *run {
 		backend: newBackend(settings.LookupEnv), lookup: settings.LookupEnv, world: settings.World(),
 		http: over(settings.Credentials, false), ssh: over(settings.Credentials, true),
 		pins: map[pinKey]*pin{}, versionTimeout: 20 * time.Second, maxWork: maxWork, maxMemory: maxMemory, maxObject: maxListing,
+		maxGlance: maxGlance,
 	}
 }
 

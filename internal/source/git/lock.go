@@ -2,8 +2,8 @@ package git
 
 import (
 	"bufio"
-	"bytes"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -23,7 +23,7 @@ const (
 	remoteLocks = "refs/heads/locks/"
 	localLocks  = "refs/statecrypt/locks/"
 
-	maxLockNames = 1 << 20  // bytes: about ten thousand locks
+	maxLockNames = 1 << 20  // bytes: about ten thousand locks, with the ids of folders
 	maxLockTree  = 16 << 20 // bytes of one folder in a lock's branch
 )
 
@@ -70,16 +70,33 @@ func describe(l source.Lock) string {
 // none, and whether there is a lock. As in [tree.find], a name may have other
 // code points for the same characters.
 func (t *tree) lockOf(name string) (id string, locked bool) {
-	id, locked = t.locks[name]
-	if locked || isASCII(name) {
-		return id, locked
+	name, locked = t.lockedName(name)
+	if root := t.lockRoots[name]; root != "" {
+		found, _ := (&tree{listing: t.along(root, name)}).find(name + ".lock")
+		return found.idOfFile(), true
 	}
-	for other, id := range t.locks {
+	return t.locks[name], locked
+}
+
+func (t *tree) lockedName(name string) (as string, locked bool) {
+	if _, locked = t.locks[name]; locked || isASCII(name) {
+		return name, locked
+	}
+	for other := range t.locks {
 		if norm.NFC.String(other) == norm.NFC.String(name) {
-			return id, true
+			return other, true
 		}
 	}
-	return "", false
+	return name, false
+}
+
+// idOfFile is "" for anything else.
+func (e entry) idOfFile() string {
+	switch e.mode {
+	case modeFile, modeExecutable, modeGroup:
+		return e.id
+	}
+	return ""
 }
 
 // lock returns the lock on a path, nil if there is none. With an error, an empty
@@ -109,17 +126,39 @@ func (d *repository) listLocks(ctx context.Context, list *tree) error {
 		list.locksErr = errors.New("the locks of this repository have names that cannot be stored on this system")
 		return nil
 	}
-	out, err := d.output(ctx, maxLockNames, "for-each-ref", "--format=%(refname)", localLocks)
-	if err == nil && len(out) > 0 {
-		list.locks, err = d.findDescriptions(ctx, strings.Fields(string(out)))
+	format := "--format=%(refname)"
+	if list.root != "" {
+		format += ":%(tree)" // no ref has a colon
+	}
+	out, err := d.output(ctx, maxLockNames, "for-each-ref", format, localLocks)
+	switch refs := strings.Fields(string(out)); {
+	case err != nil || len(refs) == 0:
+	case list.root != "":
+		list.locks, list.lockRoots = d.findLockRoots(refs)
+	default:
+		list.locks, err = d.findDescriptions(ctx, refs)
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	if err != nil {
-		list.locks, list.locksErr = nil, errors.New("the locks of this repository cannot be listed")
+		list.locks, list.lockRoots, list.locksErr = nil, nil, errors.New("the locks of this repository cannot be listed")
 	}
 	return nil
+}
+
+// findLockRoots notes where the folders of the locks begin; which of them are read is
+// up to [repository.walk].
+func (d *repository) findLockRoots(refs []string) (locks, roots map[string]string) {
+	locks, roots = map[string]string{}, map[string]string{}
+	for _, ref := range refs {
+		name, root, _ := strings.Cut(strings.TrimPrefix(ref, localLocks), ":")
+		locks[name] = ""
+		if objectID.MatchString(root) {
+			roots[name], d.here[root] = root, true
+		}
+	}
+	return locks, roots
 }
 
 // findDescriptions looks for the added file of each lock's branch in its folder.
@@ -132,10 +171,7 @@ func (d *repository) findDescriptions(ctx context.Context, refs []string) (map[s
 		in.WriteString(ref + ":" + strings.TrimPrefix(folder, "./") + "\n")
 	}
 	locks := map[string]string{}
-	idSize := 20 // bytes
-	if d.format == "sha256" {
-		idSize = 32
-	}
+	idSize := (&tree{format: d.format}).idSize()
 	_, err := d.git(ctx, strings.NewReader(in.String()), func(stdout io.Reader) error {
 		r := bufio.NewReader(stdout)
 		for _, ref := range refs {
@@ -157,23 +193,12 @@ func readFolder(r *bufio.Reader) ([]byte, error) {
 	return folder.data, err
 }
 
-// findInFolder returns the id of a file in a tree object, "" if it is not there.
-// A tree object repeats "<mode> <name>\x00<id>".
+// findInFolder returns the id of a file in a folder, "" if it is not there.
 func findInFolder(folder []byte, name string, idSize int) string {
-	for len(folder) > 0 {
-		head, rest, ok := bytes.Cut(folder, []byte{0})
-		mode, n, named := bytes.Cut(head, []byte{' '})
-		if !ok || !named || len(rest) < idSize {
-			return ""
+	for e := range entries(folder, idSize) {
+		if e.name == name {
+			return entry{mode: e.mode, id: hex.EncodeToString(e.id)}.idOfFile()
 		}
-		if string(n) == name {
-			switch string(mode) {
-			case modeFile, modeExecutable, modeGroup:
-				return fmt.Sprintf("%x", rest[:idSize])
-			}
-			return ""
-		}
-		folder = rest[idSize:]
 	}
 	return ""
 }

@@ -2,6 +2,7 @@ package git
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -21,8 +22,8 @@ type blob struct {
 }
 
 // lines returns the ids as git reads them.
-func lines(limits map[string]int64) io.Reader {
-	return strings.NewReader(strings.Join(slices.Sorted(maps.Keys(limits)), "\n") + "\n")
+func lines[V any](ids map[string]V) []byte {
+	return []byte(strings.Join(slices.Sorted(maps.Keys(ids)), "\n") + "\n")
 }
 
 // readBlobs takes ids, each with the largest size to be read. git only prints
@@ -39,13 +40,13 @@ func (d *repository) readBlobs(ctx context.Context, limits map[string]int64) (ma
 	if len(here) == 0 {
 		return blobs, nil
 	}
-	_, err := d.git(ctx, lines(here), func(stdout io.Reader) error {
+	_, err := d.git(ctx, bytes.NewReader(lines(here)), func(stdout io.Reader) error {
 		return readSizes(stdout, here, blobs)
 	}, "cat-file", "--batch-check")
 	if err != nil || len(here) == 0 {
 		return blobs, err
 	}
-	_, err = d.git(ctx, lines(here), func(stdout io.Reader) error {
+	_, err = d.git(ctx, bytes.NewReader(lines(here)), func(stdout io.Reader) error {
 		return readObjects(stdout, here, blobs)
 	}, "cat-file", "--batch")
 	return blobs, err

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -46,9 +46,10 @@ type repository struct {
 	format string // "sha1" or "sha256"
 
 	withoutLocks  bool // the locks cannot be stored here
-	wholeSnapshot bool // ask for all files, not for those that are wanted
+	reach         reach
 	refusedBefore bool
-	complete      bool // all files of the commit are here
+	complete      bool            // all files of the commit are here
+	here          map[string]bool // ids of folders that need not be fetched, if not all are here
 
 	tooLarge map[string]bool // ids of files that were wanted, and are not here for that reason
 }
@@ -185,7 +186,7 @@ func (d *repository) remove() string {
 		err = os.RemoveAll(d.dir)
 	}
 	left := d.dir
-	d.dir, d.complete, d.tooLarge = "", false, nil
+	d.dir, d.complete, d.here, d.tooLarge = "", false, nil, nil
 	if err != nil {
 		return fmt.Sprintf("The temporary directory %s could not be removed. It holds a copy of the state.", shown(left))
 	}
@@ -200,14 +201,8 @@ func (d *repository) fetchTree(ctx context.Context, at ref) (*tree, error) {
 	}
 	for i, full := range at.candidates {
 		said, err := d.fetchRef(ctx, full, at.isID)
-		if says(err, otherFormat) && !at.isID && d.format == "sha1" {
+		for d.adapt(err, at) {
 			d.remove()
-			d.format = "sha256"
-			said, err = d.fetchRef(ctx, full, at.isID)
-		}
-		if says(err, lockNotStored) {
-			d.remove()
-			d.withoutLocks = true
 			said, err = d.fetchRef(ctx, full, at.isID)
 		}
 		if says(err, noSuchRef) && i+1 < len(at.candidates) {
@@ -225,26 +220,47 @@ func (d *repository) fetchTree(ctx context.Context, at ref) (*tree, error) {
 	return nil, errNoSuchRef
 }
 
+// adapt reports whether another attempt may help, which is then made in another way:
+// none is taken back.
+func (d *repository) adapt(err error, at ref) bool {
+	switch {
+	case says(err, otherFormat) && !at.isID && d.format == "sha1":
+		d.format = "sha256"
+	case says(err, lockNotStored) && !d.withoutLocks:
+		d.withoutLocks = true
+	case says(err, tooLarge) && d.reach == glance:
+		d.reach = allFolders
+		if says(err, badPack) && !says(err, filterIgnored) {
+			d.reach = walk
+		}
+	case says(err, filterRefused) && d.reach == walk:
+		d.reach = allFolders
+	default:
+		return false
+	}
+	return true
+}
+
 // fetchRef fetches all locks as well: not all files that will be wanted are known
 // yet, and no locks cost nothing. A commit that was named by its id stays what it
 // is whoever locks the state.
 func (d *repository) fetchRef(ctx context.Context, full string, isID bool) (said string, err error) {
 	args := []string{"--depth=1"}
-	if !d.wholeSnapshot {
-		args = append(args, "--filter=blob:none")
+	if filter := d.reach.filter(); filter != "" {
+		args = append(args, "--filter="+filter)
 	}
 	args = append(args, remoteName, "+"+full+":"+wantedRef)
 	if !isID && !d.withoutLocks {
 		args = append(args, "+"+remoteLocks+"*:"+localLocks+"*")
 	}
-	return d.fetch(ctx, nil, args...)
+	return d.fetch(ctx, nil, d.reach.limits(d.run), args...)
 }
 
 func (d *repository) list(ctx context.Context, said string) (*tree, error) {
 	t := &tree{format: d.format}
 	why, setting := "", "uploadpack.allowFilter"
 	switch {
-	case d.wholeSnapshot:
+	case d.reach == wholeSnapshot:
 		why, setting = "does not send single files", "uploadpack.allowAnySHA1InWant"
 	case filterIgnored.MatchString(said):
 		why = "ignored the filter"
@@ -258,18 +274,31 @@ func (d *repository) list(ctx context.Context, said string) (*tree, error) {
 			Text: fmt.Sprintf("The server of the git repository %s %s, so the whole snapshot was downloaded. %s config %s true", d.remote, why,
 				who, setting)}}
 	}
-	out, err := d.output(ctx, 1<<10, "rev-parse", "--verify", "-q", wantedRef+"^{commit}")
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+	var err error
+	if t.commit, err = d.idOf(ctx, wantedRef+"^{commit}"); err != nil {
+		return nil, err
 	}
-	if t.commit = strings.TrimSpace(string(out)); err != nil || !objectID.MatchString(t.commit) {
-		return nil, errNoCommit
+	if d.reach == walk && !d.complete {
+		t.root, err = d.idOf(ctx, t.commit+"^{tree}")
+		d.here = map[string]bool{t.root: true}
+		return t, err
 	}
 	t.listing, err = d.output(ctx, d.listingLimit(), "ls-tree", "-r", "-t", "-z", "--full-tree", t.commit)
 	if err != nil {
 		return nil, err
 	}
 	return t, checkListing(t.listing)
+}
+
+func (d *repository) idOf(ctx context.Context, name string) (string, error) {
+	out, err := d.output(ctx, 1<<10, "rev-parse", "--verify", "-q", name)
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	if id := strings.TrimSpace(string(out)); err == nil && objectID.MatchString(id) {
+		return id, nil
+	}
+	return "", errNoCommit
 }
 
 // listingLimit is how long the list of files may be for what was fetched. A folder
@@ -291,7 +320,7 @@ func (d *repository) fetchBlobs(ctx context.Context, wanted map[string]int64) er
 	if len(wanted) == 0 || d.complete {
 		return nil
 	}
-	_, err := d.fetch(ctx, wanted, "--filter=blob:none", "--stdin", remoteName)
+	_, err := d.fetch(ctx, lines(wanted), d.run.limitsOf(wanted), "--filter=blob:none", "--stdin", remoteName)
 	isTooLarge := says(err, tooLarge)
 	if err != nil && !isTooLarge {
 		return err
@@ -314,45 +343,26 @@ func (d *repository) fetchBlobs(ctx context.Context, wanted map[string]int64) er
 	return nil
 }
 
-// budget returns the environment in which git unpacks nothing larger than the
-// largest of the wanted files, and how much it may write. Without the threshold,
-// git would unpack large files in pieces.
-func (d *repository) budget(wanted map[string]int64) (environ world.Environ, file int64) {
-	environ, file = d.environ(), maxSnapshot
-	if wanted == nil { // commits and directories are held in memory, and files are not, if a server sends them
-		return appendConfig(environ.With(fmt.Sprintf("GIT_ALLOC_LIMIT=%d", d.run.maxObject)),
-			[]setting{{"core.bigFileThreshold", strconv.FormatInt(d.run.maxObject/2, 10)}, {"fetch.unpackLimit", "1"}}), file
-	}
-	file = spare
-	for _, limit := range wanted {
-		file += limit
-	}
-	object := min(spare+slices.Max(slices.Collect(maps.Values(wanted))), d.run.largest)
-	return appendConfig(environ.With(fmt.Sprintf("GIT_ALLOC_LIMIT=%d", object)),
-		[]setting{{"core.bigFileThreshold", strconv.FormatInt(d.run.largest, 10)}}), file
-}
-
 // fetch returns what git said. Credentials go out in a header, which costs no
 // extra request but would follow a redirect to anywhere, so git may not follow
 // any. If the server does redirect, git tries again with a credential helper,
 // whose answer is bound to the address that asks.
-func (d *repository) fetch(ctx context.Context, wanted map[string]int64, args ...string) (string, error) {
+func (d *repository) fetch(ctx context.Context, ids []byte, most limits, args ...string) (string, error) {
 	if err := d.create(); err != nil {
 		return "", err
 	}
 	command := append([]string{"git", "fetch", "-q", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"}, args...)
-	said, err := d.talk(ctx, wanted, command)
+	said, err := d.talk(ctx, ids, most, command)
 	if says(err, redirect) && d.access.password != "" && !d.access.redirected {
 		d.access.redirected = true
-		said, err = d.talk(ctx, wanted, command)
+		said, err = d.talk(ctx, ids, most, command)
 	}
 	return said, err
 }
 
 // talk runs a command that talks to the server.
-func (d *repository) talk(ctx context.Context, wanted map[string]int64, command []string) (string, error) {
-	environ, file := d.budget(wanted)
-	environ, secret, err := d.access.handOver(environ)
+func (d *repository) talk(ctx context.Context, ids []byte, most limits, command []string) (string, error) {
+	environ, secret, err := d.access.handOver(most.apply(d.environ(), d.run.largest))
 	if err != nil {
 		return "", err
 	}
@@ -364,5 +374,5 @@ func (d *repository) talk(ctx context.Context, wanted map[string]int64, command 
 			return world.RunDependent(cmd)
 		}
 	}
-	return execute(ctx, environ, lines(wanted), nil, run, limited(d.run.maxWork, d.run.maxMemory, file, command))
+	return execute(ctx, environ, bytes.NewReader(ids), nil, run, limited(d.run.maxWork, d.run.maxMemory, most.file, command))
 }

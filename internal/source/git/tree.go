@@ -13,12 +13,20 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// tree is the list of all files of one commit, and of the locks of that moment.
+// tree is the list of all files of one commit, or of those in the folders on the way to
+// wanted ones, and of the locks of that moment. It is not changed.
 type tree struct {
 	commit   string
 	format   string // of object ids: "sha1" or "sha256"
 	listing  []byte // as git ls-tree -r -t -z prints it: compact, and searched seldom
+	partial  bool   // folders beside those on the way to one name are not listed
 	warnings []source.Warning
+
+	// If not all folders are listed, those that were read are here, and there is no
+	// listing but that of toward.
+	root      string            // id; "" if all are listed
+	folders   map[string][]byte // id → as git stores it
+	lockRoots map[string]string // path that is locked → id of the root of the lock's branch
 
 	locks    map[string]string // :: path that is locked → id of the lock's description, "" if there is none
 	locksErr error             // why the locks could not be listed
@@ -103,6 +111,7 @@ func isASCII(s string) bool {
 // resolve returns the entry of a file or symbolic link; for anything else, the
 // error says what it is.
 func (t *tree) resolve(name string, credentialsSent bool) (entry, error) {
+	t = t.toward(name)
 	e, ok := t.find(name)
 	if !ok {
 		return entry{}, t.missing(name, credentialsSent)
@@ -136,26 +145,31 @@ func (t *tree) missing(name string, credentialsSent bool) error {
 		}
 		break
 	}
+	sought := t.missed(name)
+	if sought != name {
+		detail += ": there is no folder " + shown(sought)
+	}
 	t.each(func(_, n []byte) bool {
-		if strings.EqualFold(string(n), name) && string(n) != name {
+		if strings.EqualFold(string(n), sought) && string(n) != sought {
 			detail += fmt.Sprintf("; there is %s, and git tells upper and lower case apart", shown(string(n)))
 			return false
 		}
 		return true
 	})
-	if near := t.near(name); near != "" && !strings.Contains(detail, ";") {
+	if near := t.near(sought, sought != name); near != "" && !strings.Contains(detail, ";") {
 		detail += fmt.Sprintf(" (did you mean %s?)", shown(near))
 	}
 	return &source.MissingError{Detail: detail, CredentialsSent: credentialsSent, Listed: true}
 }
 
 // near returns the file that was probably meant: one with a path that differs in
-// a letter or two, or the only one with the same name in another folder.
-func (t *tree) near(name string) string {
+// a letter or two, or the only one with the same name in another folder; or such a
+// folder.
+func (t *tree) near(name string, isFolder bool) string {
 	const limit = 200 // bytes; the distance takes the product of both lengths
 	nearest, best, moved, others := "", 3, "", 0
 	t.each(func(record, n []byte) bool {
-		if bytes.HasPrefix(record, []byte(modeDirectory)) || len(n) > limit || len(name) > limit {
+		if bytes.HasPrefix(record, []byte(modeDirectory)) != isFolder || len(n) > limit || len(name) > limit {
 			return true
 		}
 		if path.Base(string(n)) == path.Base(name) {

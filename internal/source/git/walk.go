@@ -1,0 +1,199 @@
+package git
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// walk fetches the folders on the way to the files of the batch, and to their locks,
+// each level in one fetch for all. It returns a tree that has them: others may be
+// reading the one that was given.
+func (d *repository) walk(ctx context.Context, t *tree, batch []*want) (*tree, error) {
+	for {
+		unread := t.unread(batch)
+		if len(unread) == 0 {
+			return t, nil
+		}
+		folders, err := d.fetchFolders(ctx, unread)
+		if err != nil {
+			return nil, err
+		}
+		grown := *t
+		grown.folders = maps.Clone(t.folders)
+		if grown.folders == nil {
+			grown.folders = map[string][]byte{}
+		}
+		maps.Copy(grown.folders, folders)
+		t = &grown
+	}
+}
+
+// unread are the ids of the folders that come next.
+func (t *tree) unread(batch []*want) map[string]bool {
+	ids := map[string]bool{}
+	for _, w := range batch {
+		roots := []string{t.root}
+		if name, locked := t.lockedName(w.path); locked {
+			roots = append(roots, t.lockRoots[name])
+		}
+		for _, root := range roots {
+			if root != "" {
+				t.follow(root, w.path, func(string, []byte) {}, func(id string) { ids[id] = true })
+			}
+		}
+	}
+	return ids
+}
+
+// toward returns t with a list of the folders on the way to a name, as far as they
+// were read; t itself if it lists everything.
+func (t *tree) toward(name string) *tree {
+	if t.root == "" {
+		return t
+	}
+	return &tree{commit: t.commit, partial: true, listing: t.along(t.root, name)}
+}
+
+// along lists the folders on the way to a name as git ls-tree does.
+func (t *tree) along(root, name string) (listing []byte) {
+	t.follow(root, name, func(prefix string, folder []byte) {
+		for e := range entries(folder, t.idSize()) {
+			listing = fmt.Appendf(listing, "%s object %x\t%s%s\x00", e.mode, e.id, prefix, e.name)
+		}
+	}, func(string) {})
+	return listing
+}
+
+// follow calls read for each folder on the way to a name, with what stands before the
+// names in it, and unread for each that is not there yet. As in [tree.find], there may
+// be several with other Unicode code points for the same characters.
+func (t *tree) follow(root, name string, read func(prefix string, folder []byte), unread func(id string)) {
+	level := map[string]string{"": root} // prefix → id
+	for rest := name; len(level) > 0; {
+		part, after, more := strings.Cut(rest, "/")
+		next := map[string]string{}
+		for _, prefix := range slices.Sorted(maps.Keys(level)) {
+			folder, ok := t.folders[level[prefix]]
+			if !ok {
+				unread(level[prefix])
+				continue
+			}
+			read(prefix, folder)
+			for e := range entries(folder, t.idSize()) {
+				if more && e.mode == modeDirectory && sameName(e.name, part) {
+					next[prefix+e.name+"/"] = hex.EncodeToString(e.id)
+				}
+			}
+		}
+		level, rest = next, after
+	}
+}
+
+func sameName(a, b string) bool {
+	return a == b || !isASCII(a) && !isASCII(b) && norm.NFC.String(a) == norm.NFC.String(b)
+}
+
+func (t *tree) idSize() int {
+	if t.format == "sha256" {
+		return 32
+	}
+	return 20
+}
+
+// fetchFolders returns the folders with these ids as git stores them, and fetches those
+// that are not here.
+func (d *repository) fetchFolders(ctx context.Context, ids map[string]bool) (map[string][]byte, error) {
+	absent := maps.Clone(ids)
+	maps.DeleteFunc(absent, func(id string, _ bool) bool { return d.here[id] })
+	if len(absent) > 0 {
+		if _, err := d.fetch(ctx, lines(absent), limits{object: d.run.maxObject, file: maxListing, streams: true}, "--filter=tree:0", "--stdin", remoteName); err != nil {
+			return nil, err
+		}
+	}
+	folders := map[string][]byte{}
+	_, err := d.git(ctx, bytes.NewReader(lines(ids)), func(stdout io.Reader) error {
+		r := bufio.NewReader(stdout)
+		left := int64(maxListing)
+		for range ids {
+			id, _, folder, err := readObject(r, "tree", func(string) int64 { return left })
+			switch {
+			case err != nil:
+				return err
+			case folder.size > left:
+				return errTooManyFiles
+			case folder.data == nil || !ids[id] || !isFolder(folder.data, len(id)/2):
+				return errListing
+			}
+			left -= folder.size
+			folders[id] = folder.data
+		}
+		return nil
+	}, "cat-file", "--batch")
+	return folders, err
+}
+
+var errTooManyFiles = errors.New("the repository has too many files for what was fetched of it; keep the state in one with fewer")
+
+// isFolder makes sure that entries yields all: a damaged folder must not look like one
+// without the file.
+func isFolder(folder []byte, idSize int) bool {
+	n := 0
+	for e := range entries(folder, idSize) {
+		n += e.size
+	}
+	return n == len(folder)
+}
+
+// folderEntry is one of a folder.
+type folderEntry struct {
+	mode, name string
+	id         []byte
+	size       int // bytes in the folder
+}
+
+const modeNothing = "000000"
+
+// entries reads a folder, which repeats "<mode> <name>\x00<id>", up to its end or to
+// what is damaged. Modes have the six digits that git ls-tree prints.
+func entries(folder []byte, idSize int) func(yield func(folderEntry) bool) {
+	return func(yield func(folderEntry) bool) {
+		for len(folder) > 0 {
+			head, rest, ok := bytes.Cut(folder, []byte{0})
+			mode, name, named := bytes.Cut(head, []byte{' '})
+			if !ok || !named || len(name) == 0 || len(mode) > len(modeFile) || len(rest) < idSize {
+				return
+			}
+			padding := modeNothing[len(mode):]
+			if !yield(folderEntry{mode: padding + string(mode), name: string(name), id: rest[:idSize], size: len(head) + 1 + idSize}) {
+				return
+			}
+			folder = rest[idSize:]
+		}
+	}
+}
+
+// missed is the first part of a name that is not there: the name itself, unless the
+// folders on the way were the only ones to be read, and one of them is not there.
+func (t *tree) missed(name string) string {
+	if !t.partial {
+		return name
+	}
+	for at := path.Dir(name); at != "."; at = path.Dir(at) {
+		if _, ok := t.find(at); ok {
+			break
+		}
+		name = at
+	}
+	return name
+}

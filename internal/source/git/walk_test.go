@@ -1,0 +1,306 @@
+package git
+
+import (
+	"fmt"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
+)
+
+// manyFolders is how many folders the large repository has: more than a first look
+// takes, by their number and by their size.
+const manyFolders = 20_000
+
+func deepPath(i int) string { return fmt.Sprintf("d%02d/e%02d/f%02d/s.tfstate", i/784, i/28%28, i%28) }
+
+// largeRepo has a state in each of 20,000 folders, on three levels, and more files.
+func largeRepo(t *testing.T, opts gittest.RepoOptions, more ...gittest.File) *gittest.Repo {
+	t.Helper()
+	repo := gittest.NewRepo(t, opts)
+	repo.Import(largeCommit(more...))
+	return repo
+}
+
+func largeCommit(more ...gittest.File) string {
+	var b strings.Builder
+	b.WriteString("commit refs/heads/main\ncommitter T <t@example.com> 1700000000 +0000\ndata 1\nx\n")
+	for i := range manyFolders {
+		text := fmt.Sprint("state ", i)
+		fmt.Fprintf(&b, "M 100644 inline %s\ndata %d\n%s\n", deepPath(i), len(text), text)
+	}
+	for _, f := range more {
+		mode := f.Mode
+		if mode == "" {
+			mode = "100644"
+		}
+		fmt.Fprintf(&b, "M %s inline %q\ndata %d\n%s\n", mode, f.Path, len(f.Data), f.Data)
+	}
+	return b.String()
+}
+
+// Requests of one fetch: what the server can do, what its branches are (or, with protocol
+// v0, where its history is cut off), the objects; an id needs no branches.
+const (
+	byName = 3
+	byID   = 2
+)
+
+// short is a server that sends no more of an answer than a bit over 64 kB, the size of
+// the parts in which git reads it. A client that waits for more waits in vain.
+func short() func(http.ResponseWriter, *http.Request) http.ResponseWriter {
+	return func(w http.ResponseWriter, r *http.Request) http.ResponseWriter {
+		return &held{ResponseWriter: w, left: 72 << 10, gone: r.Context().Done()}
+	}
+}
+
+type held struct {
+	http.ResponseWriter
+	left int
+	gone <-chan struct{}
+}
+
+func (h *held) Write(p []byte) (int, error) {
+	n, err := h.ResponseWriter.Write(p[:min(len(p), h.left)])
+	if h.left -= n; n < len(p) && err == nil {
+		<-h.gone
+		err = http.ErrAbortHandler
+	}
+	return n, err
+}
+
+// One state costs what its path costs, and a first look that ends with the number of
+// folders, which is the first thing in an answer.
+func TestLargeRepository(t *testing.T) {
+	long(t)
+	t.Parallel()
+	repo := largeRepo(t, gittest.RepoOptions{})
+	server := gittest.HTTP(t, repo, gittest.HTTPOptions{Wrap: short()})
+	r := newTestRun(t, nil)
+	for _, step := range []struct{ file, requests int }{
+		{0, byName + byName + 3*byID + byID},
+		{0, byID},
+		{1, byID + byID},          // another folder beside that of the first
+		{28, 2*byID + byID},       // two other ones
+		{19_999, 3*byID + byID},   // three
+		{19_999 - 1, byID + byID}, // beside them
+	} {
+		server.Reset()
+		s := mustRead(t, r, place{repository: server.URL, path: deepPath(step.file)}, fmt.Sprint("state ", step.file))
+		if n := len(server.Requests()); n != step.requests || len(s.Warnings) > 0 {
+			t.Errorf("state %d: %d requests, want %d; warnings %q", step.file, n, step.requests, s.Warnings)
+		}
+		if n := server.BytesDown(); n > 100_000 {
+			t.Errorf("state %d: %d bytes, want at most 100,000", step.file, n)
+		}
+	}
+}
+
+// Files that are read at the same time share the requests, one for each level.
+func TestLargeRepositoryTogether(t *testing.T) {
+	long(t)
+	t.Parallel()
+	repo := largeRepo(t, gittest.RepoOptions{}, gittest.File{Path: "root", Data: "state 20"})
+	g := newGate()
+	server := gittest.HTTP(t, repo, gittest.HTTPOptions{Wrap: short(), Before: g.before})
+	r := newTestRun(t, nil)
+	var answers []<-chan answer
+	for i := range 20 {
+		answers = append(answers, fetchIn(t.Context(), t, r, place{repository: server.URL, path: deepPath(i * 1000)}))
+	}
+	answers = append(answers, fetchIn(t.Context(), t, r, place{repository: server.URL, path: "root"}))
+	for queued(r, place{repository: server.URL}) < len(answers) {
+		runtime.Gosched()
+	}
+	close(g.open)
+	for i, answered := range answers {
+		want := fmt.Sprint("state ", i*1000)
+		if i == 20 {
+			want = "state 20"
+		}
+		if a := <-answered; a.err != nil || string(a.snapshot.Data) != want {
+			t.Errorf("%d: %v, want %q", i, a.err, want)
+		}
+	}
+	if n, want := len(server.Requests()), byName+byName+3*byID+byID; n != want {
+		t.Errorf("%d requests, want %d", n, want)
+	}
+	if n := server.BytesDown(); n > 150_000 {
+		t.Errorf("%d bytes", n)
+	}
+}
+
+// newWalkingRun takes every repository for a large one.
+func newWalkingRun(t *testing.T, blocks ...vars) *run {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no limits of files")
+	}
+	r := newTestRun(t, nil, blocks...)
+	r.maxGlance = 512 // the smallest that can be set
+	return r
+}
+
+// ballast are folders that do not fit into a first look of 512 bytes.
+func ballast() (files []gittest.File) {
+	for i := range 40 {
+		files = append(files, gittest.File{Path: fmt.Sprintf("ballast/%d/x", i), Data: fmt.Sprint(i)})
+	}
+	return files
+}
+
+// Servers that cannot do it are asked for everything at once.
+func TestWalkOnEveryServer(t *testing.T) {
+	t.Parallel()
+	const single = "does not send single files, so the whole snapshot was downloaded"
+	for name, c := range some(map[string]struct {
+		repo     gittest.RepoOptions
+		http     gittest.HTTPOptions
+		config   string
+		requests int
+		warning  string
+	}{
+		"plain":         {requests: byName + byName + 2*byID + byID},
+		"v0":            {http: gittest.HTTPOptions{ProtocolV0: true}, requests: byName + byName + 2*byID + byID},
+		"SHA-256":       {repo: gittest.RepoOptions{SHA256: true}, requests: byName - 1 + byName + byName + 2*byID + byID},
+		"no object ids": {repo: gittest.RepoOptions{NoObjectID: true}, requests: byName + byName + 2*byID + byID},
+		"no trees":      {config: "uploadpackfilter.tree.allow", requests: byName + byName + byName + byID},
+		"no trees, v0":  {config: "uploadpackfilter.tree.allow", http: gittest.HTTPOptions{ProtocolV0: true}, requests: byName + byID + byName + byID},
+		"filter off":    {repo: gittest.RepoOptions{NoFilter: true}, requests: byName + byName, warning: "ignored the filter"},
+		"filter off, v0": {repo: gittest.RepoOptions{NoFilter: true}, http: gittest.HTTPOptions{ProtocolV0: true}, requests: byName + byName,
+			warning: "ignored the filter"},
+		"no object ids, v0": {repo: gittest.RepoOptions{NoObjectID: true}, http: gittest.HTTPOptions{ProtocolV0: true},
+			requests: byName + byName + 1 + byName, warning: single},
+	}) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			repo := gittest.NewRepo(t, c.repo)
+			if c.config != "" {
+				repo.Git("config", c.config, "false")
+			}
+			commit := repo.Commit("refs/heads/main", append(ballast(), gittest.File{Path: "a/b/s", Data: "one"}, gittest.File{Path: "t", Data: "two"})...)
+			server := gittest.HTTP(t, repo, c.http)
+			r := newWalkingRun(t)
+			s := mustRead(t, r, place{repository: server.URL, path: "a/b/s"}, "one")
+			if n := len(server.Requests()); n != c.requests || s.Revision != commit {
+				t.Errorf("%d requests, want %d; revision %s", n, c.requests, s.Revision)
+			}
+			if got := fmt.Sprint(s.Warnings); (c.warning == "") != (got == "[]") || !strings.Contains(got, c.warning) {
+				t.Errorf("warnings %q, want %q", got, c.warning)
+			}
+			mustRead(t, r, place{repository: server.URL, path: "t"}, "two")
+			_, err := read(t, r, place{repository: server.URL, path: "a/b/x"})
+			if m, ok := source.IsMissing(err); !ok || !strings.HasSuffix(m.Detail, "holds no file a/b/x (did you mean a/b/s?)") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// What is near is looked for where the path leads.
+func TestNearInALargeRepository(t *testing.T) {
+	t.Parallel()
+	repo := gittest.NewRepo(t, gittest.RepoOptions{})
+	repo.Commit("refs/heads/main", append(ballast(), gittest.File{Path: "envs/prod/terraform.tfstate"}, gittest.File{Path: "envs/plain"},
+		gittest.File{Path: "envs/link", Data: "prod", Mode: "120000"})...)
+	r := newWalkingRun(t)
+	for path, want := range map[string]string{
+		"envs/prod/teraform.tfstate":  "holds no file envs/prod/teraform.tfstate (did you mean envs/prod/terraform.tfstate?)",
+		"envs/prod/Terraform.tfstate": "holds no file envs/prod/Terraform.tfstate; there is envs/prod/terraform.tfstate, and git tells upper",
+		"envs/prd/terraform.tfstate":  "holds no file envs/prd/terraform.tfstate: there is no folder envs/prd (did you mean envs/prod?)",
+		"Envs/prod/terraform.tfstate": "holds no file Envs/prod/terraform.tfstate: there is no folder Envs; there is envs, and git tells upper",
+		"other/x/y":                   "holds no file other/x/y: there is no folder other",
+		"envs/plain/x/y":              "holds no file envs/plain/x/y; envs/plain is a file, not a directory",
+	} {
+		_, err := read(t, r, place{repository: repo.FileURL(), path: path})
+		if m, ok := source.IsMissing(err); !ok || !strings.Contains(m.Detail, want) || !m.Listed {
+			t.Errorf("%s: %v, want %q", path, err, want)
+		}
+	}
+	for path, want := range map[string]string{"envs/link/x/y": "envs/link is a symbolic link", "envs/prod": "envs/prod is a directory"} {
+		_, err := read(t, r, place{repository: repo.FileURL(), path: path})
+		mustFail(t, err, want)
+		mustNotBeMissing(t, err)
+	}
+}
+
+// The branches of locks are walked as well, those of wanted states.
+func TestLockInALargeRepository(t *testing.T) {
+	t.Parallel()
+	repo := gittest.NewRepo(t, gittest.RepoOptions{})
+	files := append(ballast(), gittest.File{Path: "a/b/s", Data: "one"}, gittest.File{Path: "a/b/free", Data: "two"}, gittest.File{Path: composed, Data: "three"})
+	repo.Commit("refs/heads/main", files...)
+	for _, path := range []string{"a/b/s", composed, "a/b/bare"} {
+		lock := gittest.File{Path: path + ".lock", Data: lockJSON}
+		if path == "a/b/bare" {
+			lock.Path = "elsewhere.lock"
+		}
+		repo.Commit(remoteLocks+path, append(slices.Clone(files), lock, gittest.File{Path: "a/b/bare", Data: "four"})...)
+	}
+	server := gittest.HTTP(t, repo, gittest.HTTPOptions{})
+	r := newWalkingRun(t)
+	for _, path := range []string{"a/b/s", norm.NFD.String(composed), "a/b/free", "a/b/s"} {
+		s := mustRead(t, r, place{repository: server.URL, path: path}, map[bool]string{true: "one", false: ""}[path == "a/b/s"]+
+			map[bool]string{true: "two", false: ""}[path == "a/b/free"]+map[bool]string{true: "three", false: ""}[!isASCII(path)])
+		if locked := path != "a/b/free"; locked != (s.Lock != nil) || locked && s.Lock.Who != "tester@example.test" {
+			t.Errorf("%s: lock %+v", path, s.Lock)
+		}
+	}
+	_, err := read(t, r, place{repository: server.URL, path: "a/b/bare", onLocked: "warn"})
+	if m, ok := source.IsMissing(err); !ok || !strings.Contains(m.Detail, "the branch locks/a/b/bare holds no file a/b/bare.lock") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A branch that is rewritten while it is walked is read anew.
+func TestForcedPushWhileWalking(t *testing.T) {
+	t.Parallel()
+	repo := gittest.NewRepo(t, gittest.RepoOptions{})
+	repo.Commit("refs/heads/main", append(ballast(), gittest.File{Path: "a/b/s", Data: "one"})...)
+	var visits atomic.Int64
+	server := gittest.HTTP(t, repo, gittest.HTTPOptions{Before: func(_ http.ResponseWriter, r *http.Request) bool {
+		if strings.HasSuffix(r.URL.Path, "/info/refs") && visits.Add(1) == 4 { // the second folder
+			rewrite(repo, append(ballast(), gittest.File{Path: "a/b/s", Data: "two"})...)
+		}
+		return false
+	}})
+	s := mustRead(t, newWalkingRun(t), place{repository: server.URL, path: "a/b/s"}, "two")
+	if tip := repo.Git("rev-parse", "main"); s.Revision != tip || len(s.Warnings) > 0 {
+		t.Errorf("revision %s, want %s; warnings %q", s.Revision, tip, s.Warnings)
+	}
+}
+
+// Two spellings of a folder in other code points are both on the way.
+func TestWalkOfTwoSpellings(t *testing.T) {
+	t.Parallel()
+	repo := gittest.NewRepo(t, gittest.RepoOptions{})
+	decomposedFolder := norm.NFD.String("caf\u00e9")
+	repo.Commit("refs/heads/main", append(ballast(), gittest.File{Path: "caf\u00e9/a", Data: "one"}, gittest.File{Path: decomposedFolder + "/b", Data: "two"})...)
+	r := newWalkingRun(t)
+	mustRead(t, r, place{repository: repo.FileURL(), path: "caf\u00e9/a"}, "one")
+	mustRead(t, r, place{repository: repo.FileURL(), path: "caf\u00e9/b"}, "two")
+}
+
+func TestDamagedFolders(t *testing.T) {
+	id := strings.Repeat("\x01", 20)
+	for folder, whole := range map[string]bool{
+		"":                             true,
+		"100644 a\x00" + id:            true,
+		"40000 a\x00" + id:             true,
+		"100644 a\x00" + id[1:]:        false,
+		"100644 a\x00" + id + "100644": false,
+		"100644 \x00" + id:             false,
+		"1006440 a\x00" + id:           false,
+	} {
+		if isFolder([]byte(folder), 20) != whole {
+			t.Errorf("%q: not %v", folder, whole)
+		}
+	}
+}
