@@ -248,6 +248,7 @@ func newMistakenPlace(t *testing.T) *mistakenPlace {
 	p.repo = gittest.NewRepo(t, gittest.RepoOptions{})
 	p.commit = p.repo.Commit("refs/heads/main", gittest.File{Path: "s", Data: "{}"},
 		gittest.File{Path: "network/terraform.tfstate", Data: "{}"})
+	large := p.repo.Commit("refs/heads/large", manyFolders()...)
 	p.git = gittest.HTTP(t, p.repo, gittest.HTTPOptions{Username: "ci", Password: "git-password"})
 	here, err := os.Getwd()
 	if err != nil {
@@ -255,8 +256,16 @@ func newMistakenPlace(t *testing.T) *mistakenPlace {
 	}
 	p.replacements = strings.NewReplacer(strings.Replace(p.git.Origin, "//", "//ci@", 1), "http://ci@git", here, "/here",
 		p.server.URL, "http://server", p.git.URL, "http://git/repository", p.git.Origin, "http://git",
-		p.repo.FileURL(), "file:///repository", p.commit, "COMMIT", p.dir, "/states")
+		p.repo.FileURL(), "file:///repository", p.commit, "COMMIT", large, "COMMIT", p.dir, "/states")
 	return p
+}
+
+// manyFolders are more than git is asked for at once.
+func manyFolders() (files []gittest.File) {
+	for i := range 6000 {
+		files = append(files, gittest.File{Path: fmt.Sprintf("envs/%d/%d/terraform.tfstate", i/100, i%100), Data: fmt.Sprint(i)})
+	}
+	return append(files, gittest.File{Path: "envs/prod/terraform.tfstate", Data: "{}"})
 }
 
 func (p *mistakenPlace) answer(w http.ResponseWriter, r *http.Request) {
@@ -507,6 +516,7 @@ func (p *mistakenPlace) mistakes() []mistake {
 		{name: "git, file in another folder", provider: good, body: git("main", "terraform.tfstate")},
 		{name: "git, path misspelt", provider: good, body: git("main", "networks/terraform.tfstate")},
 		{name: "git, path in another case", provider: good, body: git("main", "Network/terraform.tfstate")},
+		{name: "git, folder misspelt in a large repository", provider: good, body: git("large", "envs/prd/terraform.tfstate")},
 		{name: "git, a directory", provider: good, body: git("main", "network")},
 		{name: "git, credentials missing", provider: good, body: remote},
 		{name: "git, credentials wrong", provider: credentials("git", p.git.Origin+"/", "username = \"ci\"\npassword = \"wrong\""), body: remote},

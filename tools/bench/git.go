@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"log"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -11,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"time"
 )
 
 // gitRow reads one file of 300 from a repository behind http: beside a clone of
@@ -20,14 +23,35 @@ func (b *bench) gitRow() ([]line, error) {
 	if err := b.makeRepository(repo); err != nil {
 		return nil, err
 	}
-	server, err := serve(b.dir)
+	return b.readFromGit("one file of 300 in git: beside a clone with go-git", "repo/.git", "s150.tfstate", 0, 0.1,
+		func(url string) command { return b.role("clone", url, "s150.tfstate") })
+}
+
+// foldersRow reads one file of 200,000, each in a folder of its own, behind a line of
+// 100 Mbit/s: beside what a partial clone of git brings without any file.
+func (b *bench) foldersRow() ([]line, error) {
+	if err := b.makeFolders(b.path("folders.git")); err != nil {
+		return nil, err
+	}
+	clone := b.path("clone.git")
+	return b.readFromGit("one file of 200,000 in git, in as many folders, over 100 Mbit/s: beside a partial clone with git", "folders.git", folderPath(150), 12_500_000, 0.05,
+		func(url string) command {
+			return command{name: "clone", dir: b.dir, env: []string{"GIT_CONFIG_NOSYSTEM=1"}, args: []string{"sh", "-c",
+				`rm -rf "$2" && exec git clone -q --bare --depth=1 --filter=blob:none "$1" "$2"`, "sh", url, clone}}
+		})
+}
+
+// readFromGit reads one file of a repository behind http, at so many bytes a second
+// unless that is 0, and has the peer read it, too.
+func (b *bench) readFromGit(name, repository, path string, speed int, most float64, peerOf func(url string) command) ([]line, error) {
+	server, err := serve(b.dir, speed)
 	if err != nil {
 		return nil, err
 	}
 	defer server.Close()
-	url := "http://" + server.address + "/repo/.git"
+	url := "http://" + server.address + "/" + repository
 	here, err := b.terraformPlan("git here", plaintext+fmt.Sprintf("data \"statecrypt_remote_state\" \"s\" {\n  git {\n    repository = "+
-		"%q\n    path       = \"s150.tfstate\"\n  }\n}\n", url))
+		"%q\n    path       = %q\n  }\n}\n", url, path))
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +60,7 @@ func (b *bench) gitRow() ([]line, error) {
 	if err != nil {
 		return nil, err
 	}
-	peer := b.role("clone", url, "s150.tfstate")
+	peer := peerOf(url)
 	bytes := func(c command) (int64, error) {
 		before := server.bytes.Load()
 		_, err := b.run(c)
@@ -55,21 +79,47 @@ func (b *bench) gitRow() ([]line, error) {
 		return nil, err
 	}
 	return []line{
-		{name: "one file of 300 in git: beside a clone with go-git, bytes", here: fmt.Sprint(hereBytes), peer: fmt.Sprint(peerBytes),
-			ratio: float64(hereBytes) / float64(peerBytes), most: 0.1},
+		{name: name + ", bytes", here: fmt.Sprint(hereBytes), peer: fmt.Sprint(peerBytes),
+			ratio: float64(hereBytes) / float64(peerBytes), most: most},
 		cpu("the same", m[0], m[1], m[2], m[3], 0),
 	}, nil
 }
 
-func (b *bench) makeRepository(dir string) error {
-	git := func(args ...string) error {
-		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=bench", "-c", "user.email=bench@example.invalid"}, args...)...)
-		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.path("home"), "GIT_CONFIG_NOSYSTEM=1"}
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("git %s: %w\n%s", args[0], err, out)
-		}
-		return nil
+func folderPath(i int) string {
+	return fmt.Sprintf("d%02d/e%02d/f%02d/s.tfstate", i/3600, i/60%60, i%60)
+}
+
+// makeFolders makes a bare repository of 200,000 states in as many folders, on three
+// levels.
+func (b *bench) makeFolders(dir string) error {
+	var commit strings.Builder
+	commit.WriteString("commit refs/heads/main\ncommitter bench <bench@example.invalid> 1700000000 +0000\ndata 1\nx\n")
+	for i := range 200_000 {
+		file := state(fmt.Sprintf(`"x":{"value":"%d","type":"string"}`, i), 0)
+		fmt.Fprintf(&commit, "M 100644 inline %s\ndata %d\n%s\n", folderPath(i), len(file), file)
 	}
+	if err := b.git(b.dir, "", "init", "-q", "--bare", "-b", "main", dir); err != nil {
+		return err
+	}
+	if err := b.git(dir, commit.String(), "fast-import", "--quiet"); err != nil {
+		return err
+	}
+	return b.git(dir, "", "config", "uploadpack.allowFilter", "true")
+}
+
+// git runs git in a folder, without the user's settings.
+func (b *bench) git(dir, stdin string, args ...string) error {
+	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=bench", "-c", "user.email=bench@example.invalid"}, args...)...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.path("home"), "GIT_CONFIG_NOSYSTEM=1"}
+	cmd.Stdin = strings.NewReader(stdin)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("git %s: %w\n%s", args[0], err, out)
+	}
+	return nil
+}
+
+func (b *bench) makeRepository(dir string) error {
+	git := func(args ...string) error { return b.git(dir, "", args...) }
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
@@ -103,7 +153,8 @@ type gitServer struct {
 	bytes   atomic.Int64 // sent
 }
 
-func serve(dir string) (*gitServer, error) {
+// serve sends at most so many bytes a second, unless speed is 0.
+func serve(dir string, speed int) (*gitServer, error) {
 	out, err := exec.Command("git", "--exec-path").Output()
 	if err != nil {
 		return nil, err
@@ -117,11 +168,12 @@ func serve(dir string) (*gitServer, error) {
 		Path: filepath.Join(strings.TrimSpace(string(out)), "git-http-backend"),
 		Env: []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory",
 			"GIT_CONFIG_VALUE_0=*"},
+		Logger: log.New(io.Discard, "", 0), // of clients that leave early
 	}
 	s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		handler := *backend
 		handler.Env = append(handler.Env, "GIT_PROTOCOL="+r.Header.Get("Git-Protocol"))
-		handler.ServeHTTP(&countingWriter{w, &s.bytes}, r)
+		handler.ServeHTTP(&countingWriter{w, &s.bytes, speed}, r)
 	})
 	go func() { _ = s.Serve(listener) }()
 	return s, nil
@@ -130,9 +182,13 @@ func serve(dir string) (*gitServer, error) {
 type countingWriter struct {
 	http.ResponseWriter
 	bytes *atomic.Int64
+	speed int
 }
 
 func (w *countingWriter) Write(p []byte) (int, error) {
+	if w.speed > 0 {
+		time.Sleep(time.Duration(len(p)) * time.Second / time.Duration(w.speed))
+	}
 	w.bytes.Add(int64(len(p)))
 	return w.ResponseWriter.Write(p)
 }

@@ -34,6 +34,7 @@ func (b *bench) rows() []row {
 		{"large output", b.outputsRow("one output of 50 MB", largeOutput(50_000_000), "large = 50000000")},
 		{"only", b.onlyRow},
 		{"git", b.gitRow},
+		{"many folders in git", b.foldersRow},
 		{"sops", b.sopsRow},
 		{"growth", b.growthRow},
 		{"hostile", b.hostileRow},

@@ -171,6 +171,7 @@ func fixedConfig() []setting {
 		{"fetch.prune", "false"},
 		{"fetch.negotiationAlgorithm", "noop"}, // there is nothing to offer
 		{"protocol.version", "2"},
+		{"http.postBuffer", "1048576"}, // git reserves that much memory, of which it has little, and asks for little
 		{"http.sslVersion", "tlsv1.2"}, // or later; otherwise some builds of git take 1.0
 		{"http.lowSpeedLimit", "1000"}, // bytes per second, for
 		{"http.lowSpeedTime", "30"},    // seconds, before a stalled transfer ends

@@ -304,3 +304,15 @@ func TestDamagedFolders(t *testing.T) {
 		}
 	}
 }
+
+// Advice for large pushes is to set half a gigabyte, which git reserves for each request.
+func TestPostBufferOfTheUser(t *testing.T) {
+	t.Parallel()
+	server := gittest.HTTP(t, stateRepo(t), gittest.HTTPOptions{})
+	r := newTestRun(t, nil)
+	r.environ = append(r.environ, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=http.postBuffer", "GIT_CONFIG_VALUE_0=524288000")
+	mustRead(t, r, place{repository: server.URL, path: "s"}, "state")
+	if n := len(server.Requests()); n != byName+byID {
+		t.Errorf("%d requests, want %d", n, byName+byID)
+	}
+}
