@@ -113,7 +113,10 @@ func TestPaths(t *testing.T) {
 		gittest.File{Path: "sub/module", Data: sub, Mode: "160000"},
 		link("rel", "envs/dev/a.tfstate"), link("abs", "/etc/\x1b[31mpasswd"), link("dir", "envs/dev"),
 	)
-	r := newTestRun(t, nil)
+	runs := []*run{newTestRun(t, nil)}
+	if runtime.GOOS != "windows" {
+		runs = append(runs, newWalkingRun(t))
+	}
 
 	for name, c := range some(map[string]struct {
 		path, want string
@@ -155,21 +158,19 @@ func TestPaths(t *testing.T) {
 		"case differs":          {path: "case", missing: "there is Case"},
 	}) {
 		t.Run(name, func(t *testing.T) {
-			s, err := read(t, r, place{repository: repo.FileURL(), ref: "main", path: c.path})
-			if c.missing != "" {
-				m, ok := source.IsMissing(err)
-				if !ok || !strings.Contains(m.Detail, c.missing) || m.CredentialsSent {
-					t.Fatalf("%v; want a MissingError with %q and without credentials", err, c.missing)
+			for _, r := range runs {
+				s, err := read(t, r, place{repository: repo.FileURL(), ref: "main", path: c.path})
+				switch m, isMissing := source.IsMissing(err); {
+				case c.missing != "":
+					if !isMissing || !strings.Contains(m.Detail, c.missing) || m.CredentialsSent {
+						t.Errorf("%v; want a MissingError with %q and without credentials", err, c.missing)
+					}
+				case c.err != nil:
+					mustFail(t, err, c.err...)
+					mustNotBeMissing(t, err)
+				case err != nil || string(s.Data) != c.want:
+					t.Errorf("%v, %v; want %q", s, err, c.want)
 				}
-				return
-			}
-			if c.err != nil {
-				mustFail(t, err, c.err...)
-				mustNotBeMissing(t, err)
-				return
-			}
-			if err != nil || string(s.Data) != c.want {
-				t.Fatalf("%v, %v; want %q", s, err, c.want)
 			}
 		})
 	}

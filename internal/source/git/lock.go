@@ -196,8 +196,8 @@ func readFolder(r *bufio.Reader) ([]byte, error) {
 // findInFolder returns the id of a file in a folder, "" if it is not there.
 func findInFolder(folder []byte, name string, idSize int) string {
 	for e := range entries(folder, idSize) {
-		if e.name == name {
-			return entry{mode: e.mode, id: hex.EncodeToString(e.id)}.idOfFile()
+		if string(e.name) == name {
+			return entry{mode: string(e.mode), id: hex.EncodeToString(e.id)}.idOfFile()
 		}
 	}
 	return ""

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"path"
@@ -25,7 +24,11 @@ func (d *repository) walk(ctx context.Context, t *tree, batch []*want) (*tree, e
 		if len(unread) == 0 {
 			return t, nil
 		}
-		folders, err := d.fetchFolders(ctx, unread)
+		left := int64(maxListing)
+		for _, folder := range t.folders {
+			left -= int64(len(folder))
+		}
+		folders, err := d.fetchFolders(ctx, unread, left)
 		if err != nil {
 			return nil, err
 		}
@@ -69,7 +72,9 @@ func (t *tree) toward(name string) *tree {
 func (t *tree) along(root, name string) (listing []byte) {
 	t.follow(root, name, func(prefix string, folder []byte) {
 		for e := range entries(folder, t.idSize()) {
-			listing = fmt.Appendf(listing, "%s object %x\t%s%s\x00", e.mode, e.id, prefix, e.name)
+			listing = append(append(append(listing, modeNothing[len(e.mode):]...), e.mode...), " object "...)
+			listing = append(append(hex.AppendEncode(listing, e.id), '\t'), prefix...)
+			listing = append(append(listing, e.name...), 0)
 		}
 	}, func(string) {})
 	return listing
@@ -91,8 +96,8 @@ func (t *tree) follow(root, name string, read func(prefix string, folder []byte)
 			}
 			read(prefix, folder)
 			for e := range entries(folder, t.idSize()) {
-				if more && e.mode == modeDirectory && sameName(e.name, part) {
-					next[prefix+e.name+"/"] = hex.EncodeToString(e.id)
+				if more && e.isDirectory() && sameName(e.name, part) {
+					next[prefix+string(e.name)+"/"] = hex.EncodeToString(e.id)
 				}
 			}
 		}
@@ -100,8 +105,8 @@ func (t *tree) follow(root, name string, read func(prefix string, folder []byte)
 	}
 }
 
-func sameName(a, b string) bool {
-	return a == b || !isASCII(a) && !isASCII(b) && norm.NFC.String(a) == norm.NFC.String(b)
+func sameName(a []byte, b string) bool {
+	return string(a) == b || !isASCII(b) && !isASCII(string(a)) && norm.NFC.String(string(a)) == norm.NFC.String(b)
 }
 
 func (t *tree) idSize() int {
@@ -112,8 +117,8 @@ func (t *tree) idSize() int {
 }
 
 // fetchFolders returns the folders with these ids as git stores them, and fetches those
-// that are not here.
-func (d *repository) fetchFolders(ctx context.Context, ids map[string]bool) (map[string][]byte, error) {
+// that are not here. All together may have so many bytes.
+func (d *repository) fetchFolders(ctx context.Context, ids map[string]bool, left int64) (map[string][]byte, error) {
 	absent := maps.Clone(ids)
 	maps.DeleteFunc(absent, func(id string, _ bool) bool { return d.here[id] })
 	if len(absent) > 0 {
@@ -124,7 +129,6 @@ func (d *repository) fetchFolders(ctx context.Context, ids map[string]bool) (map
 	folders := map[string][]byte{}
 	_, err := d.git(ctx, bytes.NewReader(lines(ids)), func(stdout io.Reader) error {
 		r := bufio.NewReader(stdout)
-		left := int64(maxListing)
 		for range ids {
 			id, _, folder, err := readObject(r, "tree", func(string) int64 { return left })
 			switch {
@@ -157,15 +161,19 @@ func isFolder(folder []byte, idSize int) bool {
 
 // folderEntry is one of a folder.
 type folderEntry struct {
-	mode, name string
-	id         []byte
-	size       int // bytes in the folder
+	mode, name, id []byte
+	size           int // bytes in the folder
 }
 
+// modeNothing has the six digits that git ls-tree prints of each mode.
 const modeNothing = "000000"
 
+func (e folderEntry) isDirectory() bool {
+	return string(e.mode) == "40000" || string(e.mode) == modeDirectory
+}
+
 // entries reads a folder, which repeats "<mode> <name>\x00<id>", up to its end or to
-// what is damaged. Modes have the six digits that git ls-tree prints.
+// what is damaged.
 func entries(folder []byte, idSize int) func(yield func(folderEntry) bool) {
 	return func(yield func(folderEntry) bool) {
 		for len(folder) > 0 {
@@ -174,8 +182,7 @@ func entries(folder []byte, idSize int) func(yield func(folderEntry) bool) {
 			if !ok || !named || len(name) == 0 || len(mode) > len(modeFile) || len(rest) < idSize {
 				return
 			}
-			padding := modeNothing[len(mode):]
-			if !yield(folderEntry{mode: padding + string(mode), name: string(name), id: rest[:idSize], size: len(head) + 1 + idSize}) {
+			if !yield(folderEntry{mode: mode, name: name, id: rest[:idSize], size: len(head) + 1 + idSize}) {
 				return
 			}
 			folder = rest[idSize:]

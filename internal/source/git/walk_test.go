@@ -1,6 +1,7 @@
 package git
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"runtime"
@@ -314,5 +315,59 @@ func TestPostBufferOfTheUser(t *testing.T) {
 	mustRead(t, r, place{repository: server.URL, path: "s"}, "state")
 	if n := len(server.Requests()); n != byName+byID {
 		t.Errorf("%d requests, want %d", n, byName+byID)
+	}
+}
+
+// walked is a repository with nothing but the commit and its root.
+func walked(t *testing.T, address string) (*repository, *tree) {
+	t.Helper()
+	src, err := newWalkingRun(t).open(place{repository: address, path: "a/s"}.request(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := src.(*file).pin
+	d := &repository{run: p.run, remote: p.remote}
+	t.Cleanup(func() { d.remove() })
+	list, err := p.list(t.Context(), d)
+	if err != nil || d.reach != walk || list.root == "" {
+		t.Fatalf("%v; %+v", err, d)
+	}
+	return d, list
+}
+
+// What is not here stays away, also with versions of git that cannot be told so.
+func TestNothingIsFetchedBehindOurBack(t *testing.T) {
+	t.Parallel()
+	repo := gittest.NewRepo(t, gittest.RepoOptions{})
+	repo.Commit("refs/heads/main", append(ballast(), gittest.File{Path: "a/s", Data: "one"})...)
+	server := gittest.HTTP(t, repo, gittest.HTTPOptions{})
+	d, list := walked(t, server.URL)
+	server.Reset()
+	if out, err := d.output(t.Context(), 1<<20, "ls-tree", "-r", list.commit); err == nil {
+		t.Errorf("folders that were never asked for: %q", out)
+	}
+	if n := len(server.Requests()); n > 0 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+func TestFoldersThatAreNone(t *testing.T) {
+	t.Parallel()
+	repo := gittest.NewRepo(t, gittest.RepoOptions{})
+	repo.Commit("refs/heads/main", append(ballast(), gittest.File{Path: "a/s", Data: "one"})...)
+	d, list := walked(t, repo.FileURL())
+	for name, c := range map[string]struct {
+		id   string
+		left int64
+		err  error
+	}{
+		"a folder": {list.root, 1 << 20, nil},
+		"a file":   {repo.Git("rev-parse", "main:a/s"), 1 << 20, errListing},
+		"too long": {repo.Git("rev-parse", "main:ballast"), 1000, errTooManyFiles},
+	} {
+		folders, err := d.fetchFolders(t.Context(), map[string]bool{c.id: true}, c.left)
+		if !errors.Is(err, c.err) || err == nil && len(folders[c.id]) == 0 {
+			t.Errorf("%s: %v, want %v", name, err, c.err)
+		}
 	}
 }
