@@ -122,7 +122,8 @@ func (d *repository) fetchFolders(ctx context.Context, ids map[string]bool, left
 	absent := maps.Clone(ids)
 	maps.DeleteFunc(absent, func(id string, _ bool) bool { return d.here[id] })
 	if len(absent) > 0 {
-		if _, err := d.fetch(ctx, lines(absent), limits{object: d.run.maxObject, file: maxListing, streams: true}, "--filter=tree:0", "--stdin", remoteName); err != nil {
+		most := limits{object: d.run.maxObject, file: maxListing, streams: true}
+		if _, err := d.fetch(ctx, lines(absent), most, "--filter=tree:0", "--stdin", remoteName); err != nil {
 			return nil, err
 		}
 	}

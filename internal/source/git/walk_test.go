@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
+	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
@@ -173,8 +175,9 @@ func TestWalkOnEveryServer(t *testing.T) {
 		"SHA-256":       {repo: gittest.RepoOptions{SHA256: true}, requests: byName - 1 + byName + byName + 2*byID + byID},
 		"no object ids": {repo: gittest.RepoOptions{NoObjectID: true}, requests: byName + byName + 2*byID + byID},
 		"no trees":      {config: "uploadpackfilter.tree.allow", requests: byName + byName + byName + byID},
-		"no trees, v0":  {config: "uploadpackfilter.tree.allow", http: gittest.HTTPOptions{ProtocolV0: true}, requests: byName + byID + byName + byID},
-		"filter off":    {repo: gittest.RepoOptions{NoFilter: true}, requests: byName + byName, warning: "ignored the filter"},
+		"no trees, v0": {config: "uploadpackfilter.tree.allow", http: gittest.HTTPOptions{ProtocolV0: true},
+			requests: byName + byID + byName + byID},
+		"filter off": {repo: gittest.RepoOptions{NoFilter: true}, requests: byName + byName, warning: "ignored the filter"},
 		"filter off, v0": {repo: gittest.RepoOptions{NoFilter: true}, http: gittest.HTTPOptions{ProtocolV0: true}, requests: byName + byName,
 			warning: "ignored the filter"},
 		"no object ids, v0": {repo: gittest.RepoOptions{NoObjectID: true}, http: gittest.HTTPOptions{ProtocolV0: true},
@@ -186,7 +189,8 @@ func TestWalkOnEveryServer(t *testing.T) {
 			if c.config != "" {
 				repo.Git("config", c.config, "false")
 			}
-			commit := repo.Commit("refs/heads/main", append(ballast(), gittest.File{Path: "a/b/s", Data: "one"}, gittest.File{Path: "t", Data: "two"})...)
+			commit := repo.Commit("refs/heads/main", append(ballast(), gittest.File{Path: "a/b/s", Data: "one"},
+				gittest.File{Path: "t", Data: "two"})...)
 			server := gittest.HTTP(t, repo, c.http)
 			r := newWalkingRun(t)
 			s := mustRead(t, r, place{repository: server.URL, path: "a/b/s"}, "one")
@@ -236,7 +240,8 @@ func TestNearInALargeRepository(t *testing.T) {
 func TestLockInALargeRepository(t *testing.T) {
 	t.Parallel()
 	repo := gittest.NewRepo(t, gittest.RepoOptions{})
-	files := append(ballast(), gittest.File{Path: "a/b/s", Data: "one"}, gittest.File{Path: "a/b/free", Data: "two"}, gittest.File{Path: composed, Data: "three"})
+	files := append(ballast(), gittest.File{Path: "a/b/s", Data: "one"}, gittest.File{Path: "a/b/free", Data: "two"},
+		gittest.File{Path: composed, Data: "three"})
 	repo.Commit("refs/heads/main", files...)
 	for _, path := range []string{"a/b/s", composed, "a/b/bare"} {
 		lock := gittest.File{Path: path + ".lock", Data: lockJSON}
@@ -283,7 +288,8 @@ func TestWalkOfTwoSpellings(t *testing.T) {
 	t.Parallel()
 	repo := gittest.NewRepo(t, gittest.RepoOptions{})
 	decomposedFolder := norm.NFD.String("caf\u00e9")
-	repo.Commit("refs/heads/main", append(ballast(), gittest.File{Path: "caf\u00e9/a", Data: "one"}, gittest.File{Path: decomposedFolder + "/b", Data: "two"})...)
+	repo.Commit("refs/heads/main", append(ballast(), gittest.File{Path: "caf\u00e9/a", Data: "one"},
+		gittest.File{Path: decomposedFolder + "/b", Data: "two"})...)
 	r := newWalkingRun(t)
 	mustRead(t, r, place{repository: repo.FileURL(), path: "caf\u00e9/a"}, "one")
 	mustRead(t, r, place{repository: repo.FileURL(), path: "caf\u00e9/b"}, "two")
@@ -319,9 +325,9 @@ func TestPostBufferOfTheUser(t *testing.T) {
 }
 
 // walked is a repository with nothing but the commit and its root.
-func walked(t *testing.T, address string) (*repository, *tree) {
+func walked(t *testing.T, r *run, address string) (*repository, *tree) {
 	t.Helper()
-	src, err := newWalkingRun(t).open(place{repository: address, path: "a/s"}.request(t))
+	src, err := r.open(place{repository: address, path: "a/s"}.request(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,13 +341,21 @@ func walked(t *testing.T, address string) (*repository, *tree) {
 	return d, list
 }
 
-// What is not here stays away, also with versions of git that cannot be told so.
+// What is not here stays away, also with versions of git that do not know
+// GIT_NO_LAZY_FETCH.
 func TestNothingIsFetchedBehindOurBack(t *testing.T) {
-	t.Parallel()
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Skip(err)
+	}
 	repo := gittest.NewRepo(t, gittest.RepoOptions{})
 	repo.Commit("refs/heads/main", append(ballast(), gittest.File{Path: "a/s", Data: "one"})...)
 	server := gittest.HTTP(t, repo, gittest.HTTPOptions{})
-	d, list := walked(t, server.URL)
+	r := newWalkingRun(t)
+	path := os.Getenv("PATH")
+	withGit(t, `unset GIT_NO_LAZY_FETCH; PATH='`+path+`' exec '`+git+`' "$@"`)
+	t.Setenv("PATH", os.Getenv("PATH")+string(os.PathListSeparator)+path) // sh is there
+	d, list := walked(t, r, server.URL)
 	server.Reset()
 	if out, err := d.output(t.Context(), 1<<20, "ls-tree", "-r", list.commit); err == nil {
 		t.Errorf("folders that were never asked for: %q", out)
@@ -355,7 +369,7 @@ func TestFoldersThatAreNone(t *testing.T) {
 	t.Parallel()
 	repo := gittest.NewRepo(t, gittest.RepoOptions{})
 	repo.Commit("refs/heads/main", append(ballast(), gittest.File{Path: "a/s", Data: "one"})...)
-	d, list := walked(t, repo.FileURL())
+	d, list := walked(t, newWalkingRun(t), repo.FileURL())
 	for name, c := range map[string]struct {
 		id   string
 		left int64
