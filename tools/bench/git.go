@@ -34,7 +34,8 @@ func (b *bench) foldersRow() ([]line, error) {
 		return nil, err
 	}
 	clone := b.path("clone.git")
-	return b.readFromGit("one file of 200,000 in git, in as many folders, over 100 Mbit/s: beside a partial clone with git", "folders.git", folderPath(150), 12_500_000, 0.05,
+	const name = "one file of 200,000 in git, in as many folders, over 100 Mbit/s: beside a partial clone with git"
+	return b.readFromGit(name, "folders.git", folderPath(150), 12_500_000, 0.05,
 		func(url string) command {
 			return command{name: "clone", dir: b.dir, env: []string{"GIT_CONFIG_NOSYSTEM=1"}, args: []string{"sh", "-c",
 				`rm -rf "$2" && exec git clone -q --bare --depth=1 --filter=blob:none "$1" "$2"`, "sh", url, clone}}
