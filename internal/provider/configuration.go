@@ -3,6 +3,7 @@ package provider
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -269,12 +270,17 @@ func (b providerBlock) openSources() map[string]source.Open {
 	for i, group := range groups {
 		b.needKind(group, path.Root("credentials").AtListIndex(i), aCredentials)
 	}
+	blocks := map[string][]*attr.Entry{}
+	for _, kind := range b.sources {
+		if name := kind.Credentials.Name; name != "" {
+			blocks[name] = b.credentials(groups, kind.Credentials)
+		}
+	}
 	out := map[string]source.Open{}
 	for _, kind := range b.sources {
-		credentials := source.Credentials{Table: kind.Credentials, Env: b.env}
-		if kind.Credentials.Name != "" {
-			credentials.Entries = b.credentials(groups, kind.Credentials)
-		}
+		name := kind.Credentials.Name
+		credentials := source.Credentials{Table: kind.Credentials, Env: b.env, Entries: blocks[name], Others: maps.Clone(blocks)}
+		delete(credentials.Others, name)
 		out[kind.Name] = kind.Start(source.Settings{Credentials: credentials, LookupEnv: b.env})
 	}
 	return out

@@ -155,6 +155,8 @@ func (p *mistakenPlace) more() []mistake {
 			fmt.Sprintf("url = %q\nusername = \"u\"\npassword = \"p\\n\"", p.server.URL+"/")), body: reads("s", fromHTTP(p.server.URL+"/private"))},
 		{name: "http, credentials for another host", provider: credentials("http", "url = \"https://state.example.com/\"\nbearer_token = \"t\""),
 			body: reads("s", fromHTTP(p.server.URL+"/private"))},
+		{name: "http, credentials of git", provider: credentials("git", fmt.Sprintf("url = %q\nusername = \"u\"\npassword = \"p\"", p.server.URL+"/")),
+			body: reads("s", fromHTTP(p.server.URL+"/private"))},
 		{name: "http, an address of go-getter", body: reads("s", fromHTTP("git::https://example.com/infra.git")), provider: good},
 		{name: "http, password of the environment", env: "TF_HTTP_PASSWORD=secret", body: reads("s", fromHTTP(p.server.URL+"/private"))},
 		{name: "http, an address of S3", body: reads("s", fromHTTP("s3://acme-states/network")), provider: good},

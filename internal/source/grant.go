@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -46,7 +47,8 @@ func (g Grant) Check() string {
 type Credentials struct {
 	Table   attr.Table
 	Entries []*attr.Entry
-	Env     attr.LookupEnv // nil if the environment is not to be used
+	Others  map[string][]*attr.Entry // blocks of other kinds, for errors
+	Env     attr.LookupEnv           // nil if the environment is not to be used
 	Home    Home
 
 	// CheckURL refuses the url of a block that could never be used: its secret
@@ -122,8 +124,18 @@ func (c Credentials) For(target *url.URL) (Grant, error) {
 }
 
 // Uncovered names the blocks that come nearest to target and do not cover it, as the
-// reason why none is used, with what differs. It is "" if there are none.
+// reason why none is used, with what differs: their kind, or a part of the address. It
+// is "" if there are none.
 func (c Credentials) Uncovered(target *url.URL) string {
+	for _, kind := range slices.Sorted(maps.Keys(c.Others)) {
+		if slices.ContainsFunc(c.Others[kind], func(e *attr.Entry) bool {
+			base, err := c.base(e)
+			return err == nil && Covers(base, target)
+		}) {
+			return fmt.Sprintf("the %s block of credentials that covers this address is for the source %[1]s alone, and %s needs its own",
+				kind, c.Table.Name)
+		}
+	}
 	near := map[string][]string{}
 	for _, e := range c.Entries {
 		if base, err := c.base(e); err == nil && !Covers(base, target) {

@@ -14,6 +14,9 @@ import (
 func TestUncovered(t *testing.T) {
 	table := attr.Table{Name: "web", Attrs: []attr.Attr{{Name: "url", Type: cty.String}}}
 	target, _ := url.Parse("https://host.example/acme/state?sig=hidden")
+	other := func(address string) *attr.Entry {
+		return attr.NewEntry("credentials.git", table, map[string]cty.Value{"url": cty.StringVal(address)})
+	}
 	for name, c := range map[string]struct {
 		blocks     []string
 		want, lack string
@@ -24,9 +27,14 @@ func TestUncovered(t *testing.T) {
 		"port":    {[]string{"https://host.example:8443/"}, "yours covers https://host.example:8443/ (the port differs)", "hidden"},
 		"scheme":  {[]string{"http://host.example/"}, "yours covers http://host.example/ (the scheme differs)", "hidden"},
 		"host":    {[]string{"https://hots.example/"}, "yours covers https://hots.example/ (the host differs)", "hidden"},
+		"kind": {[]string{"https://host.example/other/"},
+			"the git block of credentials that covers this address is for the source git alone, and web needs its own", "hidden"},
 		"nearest": {[]string{"https://hots.example/", "https://HOST.example:8443/"}, "(the port differs)", "hots"},
 	} {
-		credentials := Credentials{Table: table}
+		credentials := Credentials{Table: table, Others: map[string][]*attr.Entry{"git": {other("https://hots.example/")}}}
+		if name == "kind" {
+			credentials.Others["git"] = append(credentials.Others["git"], other("https://host.example/acme/"))
+		}
 		for _, u := range c.blocks {
 			settings := map[string]cty.Value{"url": cty.StringVal(u)}
 			credentials.Entries = append(credentials.Entries, attr.NewEntry("credentials.web", table, settings))

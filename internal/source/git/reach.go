@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
 // reach is how much of a commit is fetched at first, beside the commit itself. It
