@@ -363,6 +363,8 @@ func (c Credentials) called(choice, name string) (*attr.Entry, error) {
 		switch {
 		case err != nil:
 			return nil, err
+		case own != name && own == "":
+			others = append(others, "one without a name")
 		case own != name:
 			others = append(others, strconv.Quote(own))
 		case chosen != nil:
