@@ -1,6 +1,7 @@
+module github.com/statecrypt/terraform-provider-statecrypt/encryption
+
 // The library: what OpenTofu, Terraform and other tools encrypted, for any Go program.
 // Kinds that need an SDK are in the module above, in builtin.
-module github.com/statecrypt/terraform-provider-statecrypt/encryption
 
 go 1.26.0
 

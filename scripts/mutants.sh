@@ -41,11 +41,28 @@ export GOFLAGS="-short -trimpath -vet=off '-ldflags=-s -w'" CGO_ENABLED=0
 
 # gremlins copies everything for each of its workers, so what is built stays here.
 git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$work/code"
+
+# gremlins copies one module, to where no go.work leads to the others.
+mkdir "$work/mod"
+cp "$work/code/encryption/go.mod" "$work/code/encryption/go.sum" "$work/mod"
+shared=$(sed -n 's#^	\([^ ]*/internal/shared\) .*#\1#p' "$work/mod/go.mod")
+go mod edit -replace="$shared=$work/code/internal/shared" "$work/mod/go.mod"
+
 for package; do
   echo "==> $package"
-  export PACKAGE="$package"
-  (cd "$work/code" && PATH="$work/bin:$PATH" "$gremlins" unleash "./$package" --workers "$(getconf _NPROCESSORS_ONLN)" \
-    --timeout-coefficient 15 --invert-logical --invert-loopctrl -E "^($package/)?[^/]+/" -S l \
+  case $package in
+  encryption | encryption/*)
+    module=encryption PACKAGE=${package#encryption}
+    PACKAGE=${PACKAGE#/}
+    PACKAGE=${PACKAGE:-.}
+    workspace=off flags="$GOFLAGS -modfile=$work/mod/go.mod"
+    ;;
+  *) module=. PACKAGE=$package workspace=auto flags=$GOFLAGS ;;
+  esac
+  export PACKAGE
+  (cd "$work/code/$module" && PATH="$work/bin:$PATH" GOWORK=$workspace GOFLAGS=$flags \
+    "$gremlins" unleash "./$PACKAGE" --workers "$(getconf _NPROCESSORS_ONLN)" \
+    --timeout-coefficient 15 --invert-logical --invert-loopctrl -E "^($PACKAGE/)?[^/]+/" -S l \
     -o "$work/reports/$(echo "$package" | tr / _).json")
 done
 "$summary" -root "$root" -accepted tools/mutants/accepted.tsv "$work"/reports/*.json

@@ -1,6 +1,7 @@
+module github.com/statecrypt/terraform-provider-statecrypt/internal/shared
+
 // What the library and the provider both import. It is a module because the library
 // is one: a program that opens states needs nothing of what the provider needs.
-module github.com/statecrypt/terraform-provider-statecrypt/internal/shared
 
 go 1.26.0
 
