@@ -78,6 +78,52 @@ func TestGuides(t *testing.T) {
 			t.Errorf("readers get %s", got)
 		}
 	})
+	t.Run("reviewing-encrypted-states", func(t *testing.T) {
+		t.Parallel()
+		dir := guideFolder(t, "reviewing-encrypted-states")
+		in := func(name string) string { return filepath.Join(dir, name) }
+		store(t, dir)
+		environ := append(environ, "HOME="+dir, "GIT_CONFIG_NOSYSTEM=1", "PATH="+in("bin")+":"+bin+":"+os.Getenv("PATH"))
+		git := func(wanted bool, args ...string) string {
+			t.Helper()
+			cmd := exec.CommandContext(t.Context(), "git", append([]string{"-c", "user.name=u", "-c", "user.email=u@example.com"}, args...)...)
+			cmd.Dir, cmd.Env = dir, environ
+			out, err := cmd.CombinedOutput()
+			if (err == nil) != wanted {
+				t.Fatalf("git %s: %v\n%s", args[0], err, out)
+			}
+			return string(out)
+		}
+		sealed := func(state string) string {
+			var out strings.Builder
+			if code := run(t.Context(), []string{"encrypt", "-config", in("keys.hcl")}, strings.NewReader(state), &out, &out, environ); code != 0 {
+				t.Fatal(out.String())
+			}
+			return out.String()
+		}
+		git(true, "init", "-q")
+		write(t, in("network.tfstate"), sealed(plain))
+		git(true, "add", "network.tfstate")
+		git(true, "commit", "-q", "-m", "one")
+		write(t, in("network.tfstate"), sealed(strings.Replace(plain, `"n":`, `"vpc_id":{"value":"vpc-1","type":"string"},"n":`, 1)))
+		for name, state := range map[string]string{"right": sealed(plain), "a/plain": plain, "other": must(t, onlyOld, plain, "encrypt")} {
+			write(t, in("states/"+name), state)
+		}
+		if out := follow(t, "reviewing-encrypted-states", dir, environ); !strings.Contains(out, `+{"version":4`) || !strings.Contains(out, "vpc-1") {
+			t.Errorf("git diff prints %s", out)
+		}
+		if got := read(t, in("not-encrypted.txt")); got != "a/plain\n" {
+			t.Errorf("not encrypted: %q", got)
+		}
+		if got := read(t, in("another-key.txt")); got != "a/plain\nother\n" {
+			t.Errorf("with another key: %q", got)
+		}
+		git(true, "commit", "-q", "-a", "-m", "an encrypted one")
+		write(t, in("network.tfstate"), plain)
+		if out := git(false, "commit", "-q", "-a", "-m", "a plain one"); !strings.Contains(out, "network.tfstate is not an encrypted state") {
+			t.Errorf("the hook says %s", out)
+		}
+	})
 	t.Run("troubleshooting", func(t *testing.T) {
 		t.Parallel()
 		dir := t.TempDir()
@@ -268,8 +314,8 @@ func guideFolder(t *testing.T, guide string) string {
 	return dir
 }
 
-// follow runs all blocks of a guide that are marked as sh.
-func follow(t *testing.T, guide, dir string, environ []string) {
+// follow runs all blocks of a guide that are marked as sh, and returns what they print.
+func follow(t *testing.T, guide, dir string, environ []string) string {
 	t.Helper()
 	bash, err := exec.LookPath("bash")
 	if err != nil || runtime.GOOS == "windows" {
@@ -281,9 +327,11 @@ func follow(t *testing.T, guide, dir string, environ []string) {
 	}
 	cmd := exec.CommandContext(t.Context(), bash, "-c", script)
 	cmd.Dir, cmd.Env = dir, environ
-	if out, err := cmd.CombinedOutput(); err != nil || strings.Count(script, "statecrypt ") < 2 {
+	out, err := cmd.CombinedOutput()
+	if err != nil || strings.Count(script, "statecrypt ") < 2 {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	return string(out)
 }
 
 func opens(t *testing.T, environ []string, config, file, want string) string {
