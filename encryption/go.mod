@@ -6,6 +6,7 @@ module github.com/statecrypt/terraform-provider-statecrypt/encryption
 go 1.26.0
 
 require (
+	c2sp.org/CCTV/age v0.0.0-20260829155415-4448f2097b2d // in tests, the files that all programs of age must open or refuse
 	filippo.io/age v1.3.2 // files and keys encrypted with age
 	github.com/hashicorp/hcl/v2 v2.25.0 // the parser of OpenTofu's encryption text
 	github.com/statecrypt/terraform-provider-statecrypt/internal/shared v0.1.0
