@@ -93,7 +93,8 @@ func TestOpenLeavesNothing(t *testing.T) {
 }
 method "aes_gcm" "main" { keys = key_provider.openbao.main }
 state { method = method.aes_gcm.main }`, server.URL)
-	if _, err := encryption.Open(t.Context(), builtin.Registry(), file, variables("TF_ENCRYPTION", settings)); !errors.Is(err, encryption.ErrNoKey) {
+	_, err = encryption.Open(t.Context(), builtin.Registry(), file, variables("TF_ENCRYPTION", settings))
+	if !errors.Is(err, encryption.ErrNoKey) {
 		t.Fatalf("got %v", err)
 	}
 	select {

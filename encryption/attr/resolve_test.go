@@ -445,20 +445,22 @@ func TestSecretsAreWords(t *testing.T) {
 		env   string
 		want  string
 	}{
-		"a word":           {attrs: map[string]cty.Value{"token": cty.StringVal("c4n4ry ü/+= ")}},
-		"its end":          {attrs: map[string]cty.Value{"token": cty.StringVal("c4n4ry\n")}, want: "a.b.x.token: it " + ends},
-		"the end of DOS":   {attrs: map[string]cty.Value{"token": cty.StringVal("c4n4ry\r\n")}, want: "token: it " + ends},
-		"two lines":        {attrs: map[string]cty.Value{"token": cty.StringVal("c4n4ry\nX-Evil: 1")}, want: "token: it " + holds},
-		"a zero":           {attrs: map[string]cty.Value{"token": cty.StringVal("c4n4ry\x00")}, want: "token: it " + holds},
-		"a variable":       {env: "c4n4ry\n", want: "token: the environment variable TOKEN: it " + ends},
-		"inside a block":   {attrs: map[string]cty.Value{"inner": cty.ObjectVal(map[string]cty.Value{"token": cty.StringVal("c4n4ry\n")})}, want: "it " + ends},
+		"a word":         {attrs: map[string]cty.Value{"token": cty.StringVal("c4n4ry ü/+= ")}},
+		"its end":        {attrs: map[string]cty.Value{"token": cty.StringVal("c4n4ry\n")}, want: "a.b.x.token: it " + ends},
+		"the end of DOS": {attrs: map[string]cty.Value{"token": cty.StringVal("c4n4ry\r\n")}, want: "token: it " + ends},
+		"two lines":      {attrs: map[string]cty.Value{"token": cty.StringVal("c4n4ry\nX-Evil: 1")}, want: "token: it " + holds},
+		"a zero":         {attrs: map[string]cty.Value{"token": cty.StringVal("c4n4ry\x00")}, want: "token: it " + holds},
+		"a variable":     {env: "c4n4ry\n", want: "token: the environment variable TOKEN: it " + ends},
+		"inside a block": {want: "it " + ends,
+			attrs: map[string]cty.Value{"inner": cty.ObjectVal(map[string]cty.Value{"token": cty.StringVal("c4n4ry\n")})}},
 		"lines":            {attrs: map[string]cty.Value{"pem": cty.StringVal("-----BEGIN\nc4n4ry\n")}},
 		"used here":        {attrs: map[string]cty.Value{"passphrase": cty.StringVal("c4n4ry\n")}},
 		"not a secret":     {attrs: map[string]cty.Value{"note": cty.StringVal("two\nlines")}},
 		"nothing":          {attrs: map[string]cty.Value{"token": cty.NullVal(cty.String)}},
 		"the empty string": {attrs: map[string]cty.Value{"token": cty.StringVal("")}},
 	} {
-		_, err := NewEntry("a.b.x", table, c.attrs).Decode(table, func(name string) (string, bool) { return c.env, name == "TOKEN" && c.env != "" })
+		env := func(name string) (string, bool) { return c.env, name == "TOKEN" && c.env != "" }
+		_, err := NewEntry("a.b.x", table, c.attrs).Decode(table, env)
 		switch {
 		case c.want == "" && err != nil, c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
