@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 status=0
 list=$(mktemp)
 trap 'rm -f "$list"' EXIT
-grep -rlE '^func Fuzz' --include='*_test.go' encryption internal | xargs -n 1 dirname | sort -u >"$list"
+grep -rlE '^func Fuzz' --include='*_test.go' builtin encryption internal | xargs -n 1 dirname | sort -u >"$list"
 while read -r dir; do
   for name in $(grep -ohE '^func Fuzz[A-Za-z0-9_]*' "$dir"/*_test.go | cut -d' ' -f2 | sort -u); do
     echo "==> $dir $name"

@@ -43,7 +43,7 @@ build kube-apiserver STATECRYPT_KUBE_APISERVER
 build gitea STATECRYPT_GITEA
 
 export STATECRYPT_TOFU="$root/.tools/bin/tofu" STATECRYPT_AGE="$root/.tools/bin/age" STATECRYPT_SOPS="$root/.tools/bin/sops"
-packages=$(grep -rl --include='*_test.go' '^func TestReal' encryption internal | xargs -n 1 dirname | sort -u | sed 's|^|./|')
+packages=$(grep -rl --include='*_test.go' '^func TestReal' builtin encryption internal | xargs -n 1 dirname | sort -u | sed 's|^|./|')
 # shellcheck disable=SC2086 # RACE is a flag or nothing, and packages have no spaces
 go test ${RACE:-} -count 1 -timeout 20m -run '^TestReal' $packages
 TESTARGS='-test.run ^TestAccReal' scripts/testacc.sh terraform .tools/bin/terraform-1.5.7 .tools/bin/tofu
