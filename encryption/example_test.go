@@ -187,7 +187,7 @@ func ExampleLayer_WithVariables() {
 
 // Tell what a file is, without a key. Nothing of it is authenticated.
 func ExampleInspect() {
-	file, err := os.ReadFile("../examples/demo/network.tfstate")
+	file, err := os.ReadFile("testdata/demo/network.tfstate")
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -30,6 +30,11 @@ if [ -z "$profile" ]; then
   [ "$1" != test ] || "$REAL_GO" build "$previous" || exit 2 # the last argument is the package
   exec "$REAL_GO" "$@"
 fi
+# Tests that fail wherever a worker runs would notice every change.
+copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT
+cp -R . "$copy"
+(cd "$copy" && "$REAL_GO" test -count 1 "./$PACKAGE") || exit 1
 "$REAL_GO" test -count 1 -coverprofile "$profile" "./$PACKAGE"
 cut -d: -f1 "$profile" | sort -u | sed -n 's/\.go$/.go:1.1,100000.1 1 1/p' >>"$profile"
 SHIM
