@@ -1,72 +1,18 @@
 package builtin_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 )
-
-// TestOpen: users who do not encrypt notice nothing, and those who do get what
-// they encrypted and nothing else.
-func TestOpen(t *testing.T) {
-	t.Parallel()
-	settings := func(key string) string {
-		return `key_provider "static" "k" { key = "` + strings.Repeat(key, 32) + `" }
-method "aes_gcm" "m" { keys = key_provider.static.k }
-state {
-	method   = method.aes_gcm.m
-	enforced = true
-}`
-	}
-	enc, err := encryption.Load(builtin.Registry(), encryption.Code(settings("00"), "code"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	sealed, err := enc.State().Encrypt(t.Context(), []byte(state))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, c := range map[string]struct {
-		settings, file string
-		reason         error
-		says           string // a part of the error
-	}{
-		"plaintext":                     {file: state},
-		"encrypted":                     {settings: settings("00"), file: string(sealed)},
-		"encrypted, without settings":   {file: string(sealed), reason: encryption.ErrNotConfigured, says: "; set TF_ENCRYPTION to the settings"},
-		"encrypted with something else": {settings: settings("11"), file: string(sealed), reason: encryption.ErrNoKey},
-		"plaintext in its place":        {settings: settings("00"), file: state, reason: encryption.ErrPlaintext},
-		"cut off":                       {settings: settings("00"), file: string(sealed[:100]), reason: encryption.ErrDamaged},
-		"empty":                         {reason: encryption.ErrDamaged},
-		"the record of a backend": {file: `{"version":3,"backend":{"type":"s3","config":{}}}`, reason: encryption.ErrBackendRecord,
-			says: "the state is where that backend keeps it"},
-		"not settings": {settings: "nonsense {}", file: state, says: "TF_ENCRYPTION:1,1: "},
-	} {
-		file := []byte(c.file)
-		opened, err := encryption.Open(t.Context(), builtin.Registry(), file, variables("TF_ENCRYPTION", c.settings))
-		switch {
-		case c.reason == nil && c.says == "":
-			if err != nil || string(opened.Data) != state || !bytes.Equal(file, []byte(c.file)) {
-				t.Errorf("%s: %+v, %v", name, opened, err)
-			}
-		case err == nil || opened != nil || c.reason != nil && !errors.Is(err, c.reason) || !strings.Contains(err.Error(), c.says):
-			t.Errorf("%s: %+v, %v", name, opened, err)
-		}
-	}
-	if opened, err := encryption.Open(t.Context(), builtin.Registry(), []byte(state), nil); err != nil || opened.Encrypted {
-		t.Errorf("without an environment: %+v, %v", opened, err)
-	}
-}
 
 // TestOpenLeavesNothing: a tool that calls it for each file keeps no connection.
 func TestOpenLeavesNothing(t *testing.T) {

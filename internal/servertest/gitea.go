@@ -80,7 +80,8 @@ ENABLED = false
 // giteaFiles is the folder of Gitea's module: what is beside the program.
 func giteaFiles(t *testing.T) string {
 	t.Helper()
-	root, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	root, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}",
+		"github.com/statecrypt/terraform-provider-statecrypt").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
