@@ -2,10 +2,15 @@ package encryption_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/zclconf/go-cty/cty"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/lighttest"
 )
 
@@ -112,6 +117,28 @@ func TestHintOfAChain(t *testing.T) {
 	enc := newEncryption(t, lighttest.Registry(), chain(`correct horse battery\n`))
 	_, err := enc.State().Decrypt(t.Context(), file)
 	if !errors.Is(err, encryption.ErrNoKey) || strings.Count(err.Error(), "passphrase of key_provider.pbkdf2.p ends with a line break") != 1 {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestHintsPassOverNothing: blocks of a provider say of each argument that is absent that
+// it is null.
+func TestHintsPassOverNothing(t *testing.T) {
+	t.Parallel()
+	const text = `key_provider "static" "k" { key = "` + "%s" + `" }
+method "aes_gcm" "m" { keys = key_provider.static.k }
+state { method = method.aes_gcm.m }`
+	file := seal(t, fmt.Sprintf(text, strings.Repeat("01", 32)), state)
+	cfg, err := config.Parse(fmt.Sprintf(text, strings.Repeat("02", 32)), "text", lighttest.Registry().Options(cty.NilVal))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.KeyProviders["key_provider.static.k"].Settings["key_base64"] = attr.Setting{Value: cty.NullVal(cty.String)}
+	enc, err := encryption.New(lighttest.Registry(), cfg)
+	if err == nil {
+		_, err = enc.State().Decrypt(t.Context(), file)
+	}
+	if !errors.Is(err, encryption.ErrNoKey) {
 		t.Errorf("got %v", err)
 	}
 }

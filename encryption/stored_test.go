@@ -45,6 +45,9 @@ func TestWrapping(t *testing.T) {
 		"too much": {salt: []byte("x"), wrapped: json.RawMessage(`{"good":1}`), want: "needs no salt"},
 	} {
 		w := encryption.Wrapping[int]{Kind: "a kind", Parse: parse}
+		if w.Recognizes(c.wrapped) != (string(c.wrapped) == `{"good":1}`) {
+			t.Errorf("%s: it recognizes %s: %t", name, c.wrapped, w.Recognizes(c.wrapped))
+		}
 		got, err := w.Stored(c.salt, c.wrapped)
 		switch {
 		case c.want == "" && (err != nil || string(got) != string(c.wrapped)):
