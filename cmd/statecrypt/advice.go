@@ -22,6 +22,9 @@ func (c *call) advised(err error) string {
 	if e, ok := errors.AsType[*encryption.NotConfiguredError](err); ok {
 		text = strings.Replace(text, e.Error(), e.Error()+"; add "+adviseMethod(e), 1)
 	}
+	if errors.Is(err, encryption.ErrPlaintext) && c.name != "rotate" { // which has words of its own
+		text += "\nTo encrypt it, use statecrypt encrypt."
+	}
 	if errors.Is(err, encryption.ErrNoKey) {
 		text += "\nCheck the key, and whether this is the right file. If the key was changed after the file was written, " +
 			"add the old one as a fallback."

@@ -29,7 +29,8 @@ var texts embed.FS // the help of each command, and the completion for each shel
 // command is a row in the table of commands.
 type command struct {
 	name     string
-	min, max int    // how many arguments
+	wants    string // its arguments, for people
+	min, max int    // how many there are
 	flags    string // as in [call.flagSet]
 	program  bool   // its arguments are another program, so flags end at the first
 	run      func(*call, context.Context) error
@@ -39,17 +40,17 @@ const many = 1 << 30
 
 func commands() []command {
 	return []command{
-		{name: "inspect", max: many, flags: "json", run: (*call).inspect},
-		{name: "decrypt", max: 1, flags: "config var var-file lineage minimum-serial plan o force", run: (*call).decrypt},
-		{name: "encrypt", max: 1, flags: "config var var-file plan o", run: (*call).encrypt},
-		{name: "verify", min: 1, max: many, flags: "config var var-file lineage minimum-serial plan json", run: (*call).verify},
-		{name: "rotate", max: many, flags: "from to backend var var-file plan json", run: (*call).rotate},
-		{name: "outputs", max: 1, flags: "only sensitive o force", run: (*call).outputs},
-		{name: "wrap", min: 1, max: many, program: true, run: (*call).wrap,
+		{name: "inspect", wants: "files, or none for standard input", max: many, flags: "json", run: (*call).inspect},
+		{name: "decrypt", wants: "one file, or none for standard input", max: 1, flags: "config var var-file lineage minimum-serial plan o force", run: (*call).decrypt},
+		{name: "encrypt", wants: "one file, or none for standard input", max: 1, flags: "config var var-file plan o", run: (*call).encrypt},
+		{name: "verify", wants: "one file or more", min: 1, max: many, flags: "config var var-file lineage minimum-serial plan json", run: (*call).verify},
+		{name: "rotate", wants: "one file or more, or -backend and none", max: many, flags: "from to backend var var-file plan json", run: (*call).rotate},
+		{name: "outputs", wants: "one file, or none for standard input", max: 1, flags: "only sensitive o force", run: (*call).outputs},
+		{name: "wrap", wants: "a program and its arguments", min: 1, max: many, program: true, run: (*call).wrap,
 			flags: "config var var-file force encrypt-existing leave lineage minimum-serial"},
-		{name: "key-provider", min: 1, max: 1, flags: "r R i", run: (*call).keyProvider},
-		{name: "completion", min: 1, max: 1, run: (*call).completion},
-		{name: "version", run: (*call).version},
+		{name: "key-provider", wants: "the name of a key provider: age", min: 1, max: 1, flags: "r R i", run: (*call).keyProvider},
+		{name: "completion", wants: "the name of a shell: bash, zsh or fish", min: 1, max: 1, run: (*call).completion},
+		{name: "version", wants: "no arguments", run: (*call).version},
 	}
 }
 
@@ -150,7 +151,7 @@ func (c *call) pin(name, text string) error {
 func (c *call) parse(args []string) error {
 	for flags := c.flagSet(); ; {
 		if err := flags.Parse(args); err != nil {
-			return err
+			return c.named(err)
 		}
 		rest := flags.Args()
 		parsed := args[:len(args)-len(rest)]
@@ -160,6 +161,32 @@ func (c *call) parse(args []string) error {
 		}
 		c.args, args = append(c.args, rest[0]), rest[1:]
 	}
+}
+
+// named is an error of package flag, with the flags that there are if it is about one
+// that there is not.
+func (c *call) named(err error) error {
+	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
+	if !unknown {
+		return err
+	}
+	flags := strings.Fields(c.flags)
+	if near := syntax.Nearest(name, flags); near != "" && len(name) > 1 {
+		return fmt.Errorf("%s has no flag -%s; did you mean -%s", c.name, name, near)
+	}
+	if len(flags) == 0 {
+		return fmt.Errorf("%s has no flags", c.name)
+	}
+	return fmt.Errorf("%s has no flag -%s; it has -%s", c.name, name, strings.Join(flags, ", -"))
+}
+
+// miscounted says what the arguments are.
+func (c *call) miscounted() error {
+	text := fmt.Sprintf("%s requires %s; arguments given: %d", c.name, c.wants, len(c.args))
+	if len(c.args) > c.max && strings.HasPrefix(c.flags, "config ") {
+		text += "; settings are given with -config"
+	}
+	return errors.New(text)
 }
 
 // usageError is a mistake in how the program was called.
@@ -217,7 +244,7 @@ func (c *call) understand(args []string) error {
 	case err != nil:
 		return err
 	case n < c.min || n > c.max:
-		return fmt.Errorf("the wrong number of arguments: %d", n)
+		return c.miscounted()
 	case c.mistake == nil && c.plan && c.pins != (wrap.Pins{}):
 		return errors.New("a plan has no serial and no lineage that could be pinned")
 	}

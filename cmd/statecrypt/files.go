@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
+	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
@@ -23,13 +26,22 @@ func (c *call) read(name string) ([]byte, error) {
 	if name != stdinName {
 		f, err := os.Open(name)
 		if err != nil {
-			return nil, keyfile.Reason(err)
+			return nil, reason(name, err)
 		}
 		defer f.Close()
 		in = f
 	}
 	data, err := source.Read(in, sizeOf(in), maxFile)
 	return data, keyfile.Reason(err)
+}
+
+// reason is why a file that an argument names cannot be read.
+func reason(name string, err error) error {
+	err = keyfile.Reason(err)
+	if errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(name, "*?[") {
+		return fmt.Errorf("%w: the shell puts names in place of a pattern only if it is not quoted and a file matches", err)
+	}
+	return err
 }
 
 // sizeOf is what is left to read of a regular file, which standard input may be, and

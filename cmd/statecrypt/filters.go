@@ -40,8 +40,11 @@ func (c *call) encrypt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.each(ctx, func(ctx context.Context, _ string, file []byte) error {
+	return c.each(ctx, func(ctx context.Context, name string, file []byte) error {
 		sealed, err := target.Encrypt(ctx, file)
+		if found, _ := inspectFile(name, file); err != nil && found.Kind == "encrypted" {
+			return fmt.Errorf("%w; to change its key or method, use statecrypt rotate", err)
+		}
 		if err != nil {
 			return err
 		}
@@ -58,6 +61,7 @@ func (c *call) each(ctx context.Context, work func(ctx context.Context, name str
 	case len(c.args) == 0:
 		c.args = []string{stdinName}
 	}
+	c.noteUnused()
 	var worst error
 	for _, name := range c.args {
 		if err := c.one(ctx, name, work); err != nil {
@@ -95,6 +99,7 @@ func (c *call) wrap(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	c.noteUnused()
 	code, err := wrap.Run(ctx, wrap.Options{
 		State: enc.State(), Plan: enc.Plan(), Backend: c.backend,
 		Command: c.args, Environ: c.environ, Withhold: c.used, Force: c.force,

@@ -56,6 +56,7 @@ func (c *call) all(ctx context.Context, examine func(ctx context.Context, name s
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // the second signal ends the process
+	c.noteUnused()
 	var worst error
 	for f := range c.inOrder(func(name string) finding {
 		f, err := examine(ctx, name)

@@ -11,7 +11,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
@@ -71,7 +70,7 @@ func (c *call) checkRotation() error {
 	environment, _ := world.Lookup(c.environ)("TF_ENCRYPTION")
 	switch {
 	case c.inBackend != (len(c.args) == 0):
-		return usageError("the wrong number of arguments: rotate requires the names of files, or -backend and none")
+		return usageError(c.miscounted().Error())
 	case c.inBackend && c.plan:
 		return usageError("a backend has no plans; -plan is for files")
 	case c.from == "" || c.to == "":
@@ -88,7 +87,7 @@ func (c *call) checkRotation() error {
 func (c *call) changeFile(ctx context.Context, name string, change func([]byte) ([]byte, error)) error {
 	before, err := os.Stat(name)
 	if err != nil {
-		return keyfile.Reason(err)
+		return reason(name, err)
 	}
 	file, err := c.readUntil(ctx, name)
 	if err != nil {

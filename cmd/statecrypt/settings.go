@@ -124,6 +124,22 @@ func (c *call) uses(name, file string) {
 	}
 }
 
+// noteUnused says that a -var has no effect. Its name is not repeated: it may be part of a
+// secret that was meant for another place.
+func (c *call) noteUnused() {
+	for _, v := range c.given {
+		name, _, _ := strings.Cut(v.text, "=")
+		if v.isFile || slices.Contains(c.used, "TF_VAR_"+name) {
+			continue
+		}
+		uses := "no variables"
+		if len(c.used) > 0 {
+			uses = strings.ReplaceAll(strings.Join(slices.Compact(slices.Sorted(slices.Values(c.used))), ", "), "TF_VAR_", "var.")
+		}
+		c.say(yellow, "note:", "the settings do not use the variable of a -var; they use "+uses)
+	}
+}
+
 // variables reads -var and -var-file. An error repeats nothing of a value.
 func (c *call) variables() (arguments []config.Argument, err error) {
 	for _, v := range c.given {

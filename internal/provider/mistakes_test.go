@@ -510,6 +510,7 @@ func (p *mistakenPlace) mistakes() []mistake {
 		{name: "credentials, url without host", provider: credentials("http", "state.example.com", `bearer_token = "t"`), body: http("/private")},
 		// git.
 		{name: "git, no such branch", cli: true, provider: good, body: git("nope", "s")},
+		{name: "git, branch misspelt", provider: good, body: git("mian", "s")},
 		{name: "git, short commit id", provider: good, body: git("abc1234", "s")},
 		{name: "git, no such commit", provider: good, body: git(strings.Repeat("ab", 20), "s")},
 		{name: "git, no such file", provider: good, body: git("main", "gone")},

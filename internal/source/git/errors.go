@@ -110,6 +110,9 @@ func refAdvice(d *repository, at ref) string {
 		return "the repository has no HEAD: it is empty, or its default branch does not exist; set ref to a branch, tag or commit" + page
 	}
 	short := ""
+	if len(d.others) > 0 {
+		short, page = syntax.Configured(at.name, d.others), ""
+	}
 	if shortID.MatchString(at.name) {
 		short = "; if this is a commit id, the whole of it is required (40 or 64 digits)"
 	}
@@ -181,10 +184,14 @@ func (d *repository) explain(err error, at ref) error {
 	if said == "" {
 		return fmt.Errorf("%s (%w)", what, failed.err)
 	}
-	if syntax.EndsInRemedy(what) {
-		return fmt.Errorf("%s\n\ngit said: %s", what, outside.End(said, maxSaid))
+	end := ". "
+	switch {
+	case syntax.EndsInRemedy(what):
+		end = "\n\n"
+	case strings.HasSuffix(what, "?"):
+		end = " "
 	}
-	return fmt.Errorf("%s. git said: %s", what, outside.End(said, maxSaid))
+	return fmt.Errorf("%s%sgit said: %s", what, end, outside.End(said, maxSaid))
 }
 
 // oneLine joins the lines that git said, whichever way they end.

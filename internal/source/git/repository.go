@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -28,6 +29,7 @@ const (
 	dirPattern = "statecrypt-git-*.held"
 
 	maxListing = 256 << 20 // bytes: about three million files
+	maxNames   = 1 << 20   // bytes: about ten thousand branches and tags
 
 	// freeListing is how long a list may be whatever was fetched.
 	freeListing = 16 << 20 // bytes
@@ -52,6 +54,7 @@ type repository struct {
 	here          map[string]bool // ids of folders that need not be fetched, if not all are here
 
 	tooLarge map[string]bool // ids of files that were wanted, and are not here for that reason
+	others   []string        // names of branches and tags, if that of ref is not among them
 }
 
 // prepare finds out, once per visit, what git needs to be told.
@@ -208,6 +211,9 @@ func (d *repository) fetchTree(ctx context.Context, at ref) (*tree, error) {
 		if says(err, noSuchRef) && i+1 < len(at.candidates) {
 			continue
 		}
+		if says(err, noSuchRef) {
+			d.others = d.names(ctx, at)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -352,16 +358,41 @@ func (d *repository) fetch(ctx context.Context, ids []byte, most limits, args ..
 		return "", err
 	}
 	command := append([]string{"git", "fetch", "-q", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"}, args...)
-	said, err := d.talk(ctx, ids, most, command)
+	said, err := d.talk(ctx, ids, nil, most, command)
 	if says(err, redirect) && d.access.password != "" && !d.access.redirected {
 		d.access.redirected = true
-		said, err = d.talk(ctx, ids, most, command)
+		said, err = d.talk(ctx, ids, nil, most, command)
 	}
 	return said, err
 }
 
+// names returns what a ref that the server does not have may have been meant to be,
+// as far as the server says so: the short names of branches and tags, in order.
+func (d *repository) names(ctx context.Context, at ref) []string {
+	if strings.HasPrefix(at.name, "refs/") {
+		return nil
+	}
+	var out []byte
+	_, err := d.talk(ctx, nil, func(stdout io.Reader) (err error) {
+		out, err = source.Read(stdout, -1, maxNames)
+		return err
+	}, d.reach.limits(d.run), []string{"git", "ls-remote", "-q", "--refs", remoteName, "refs/heads/*", "refs/tags/*"})
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for line := range strings.Lines(string(out)) {
+		_, full, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		name := strings.TrimPrefix(strings.TrimPrefix(full, "refs/heads/"), "refs/tags/")
+		if name != full && !strings.HasPrefix(full, remoteLocks) {
+			names = append(names, shown(name))
+		}
+	}
+	return names
+}
+
 // talk runs a command that talks to the server.
-func (d *repository) talk(ctx context.Context, ids []byte, most limits, command []string) (string, error) {
+func (d *repository) talk(ctx context.Context, ids []byte, read func(stdout io.Reader) error, most limits, command []string) (string, error) {
 	environ, secret, err := d.access.handOver(most.apply(d.environ(), d.run.largest))
 	if err != nil {
 		return "", err
@@ -374,5 +405,5 @@ func (d *repository) talk(ctx context.Context, ids []byte, most limits, command 
 			return world.RunDependent(cmd)
 		}
 	}
-	return execute(ctx, environ, bytes.NewReader(ids), nil, run, limited(d.run.maxWork, d.run.maxMemory, most.file, command))
+	return execute(ctx, environ, bytes.NewReader(ids), read, run, limited(d.run.maxWork, d.run.maxMemory, most.file, command))
 }
