@@ -1,10 +1,12 @@
 package provider
 
 import (
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"filippo.io/age"
 	"github.com/zclconf/go-cty/cty"
 )
 
@@ -29,12 +31,16 @@ func TestAccSettingsExamples(t *testing.T) {
 		"two keys":        {folder: "two-keys", key: mainKey, want: map[string]cty.Value{"vpc_id": network, "archived_vpc_id": network}},
 		"two keys, old":   {folder: "two-keys", key: oldKey, want: map[string]cty.Value{"vpc_id": network, "archived_vpc_id": network}},
 		"text":            {folder: "text", key: mainKey, want: map[string]cty.Value{"vpc_id": network}},
+		"a file in a file": {folder: "then", key: mainKey, want: map[string]cty.Value{"vpc_id": network}},
 		"the environment": {folder: "environment", key: mainKey, env: []string{text}, want: map[string]cty.Value{"vpc_id": network}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, completeExample(t, filepath.Join("settings", c.folder)))
 			p.write("network.tfstate", sealedWith(t, c.key))
+			if c.folder == "then" {
+				inAge(t, p, "network.tfstate", "key.txt")
+			}
 			p.write("archive.tfstate", sealedWith(t, oldKey))
 			p.setenv("TF_VAR_state_passphrase=the example's passphrase", "TF_VAR_old_passphrase=an older passphrase")
 			p.setenv(c.env...)
@@ -50,6 +56,28 @@ func TestAccReadsOpenTofusState(t *testing.T) {
 	p := storeFirst(t, []byte(sealedWith(t, mainKey))).
 		project(t, completeExample(t, filepath.Join("guides", "terraform-reading-opentofu-state")))
 	p.wantOutputs(map[string]cty.Value{"vpc_id": cty.StringVal("vpc-1")})
+}
+
+// inAge encrypts a file with age, for an identity that it writes to the file key.
+func inAge(t *testing.T, p *project, name, key string) {
+	t.Helper()
+	identity, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sealed strings.Builder
+	w, err := age.Encrypt(&sealed, identity.Recipient())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(w, readText(t, filepath.Join(p.dir, name))); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p.write(name, sealed.String())
+	p.write(key, identity.String())
 }
 
 // completeExample has the files of a folder of examples; as they say themselves,
