@@ -39,13 +39,17 @@ type command struct {
 const many = 1 << 30
 
 func commands() []command {
+	const oneFile = "one file, or none for standard input"
 	return []command{
 		{name: "inspect", wants: "files, or none for standard input", max: many, flags: "json", run: (*call).inspect},
-		{name: "decrypt", wants: "one file, or none for standard input", max: 1, flags: "config var var-file lineage minimum-serial plan o force", run: (*call).decrypt},
-		{name: "encrypt", wants: "one file, or none for standard input", max: 1, flags: "config var var-file plan o", run: (*call).encrypt},
-		{name: "verify", wants: "one file or more", min: 1, max: many, flags: "config var var-file lineage minimum-serial plan json", run: (*call).verify},
-		{name: "rotate", wants: "one file or more, or -backend and none", max: many, flags: "from to backend var var-file plan json", run: (*call).rotate},
-		{name: "outputs", wants: "one file, or none for standard input", max: 1, flags: "only sensitive o force", run: (*call).outputs},
+		{name: "decrypt", wants: oneFile, max: 1, run: (*call).decrypt,
+			flags: "config var var-file lineage minimum-serial plan o force"},
+		{name: "encrypt", wants: oneFile, max: 1, flags: "config var var-file plan o", run: (*call).encrypt},
+		{name: "verify", wants: "one file or more", min: 1, max: many, run: (*call).verify,
+			flags: "config var var-file lineage minimum-serial plan json"},
+		{name: "rotate", wants: "one file or more, or -backend and none", max: many, run: (*call).rotate,
+			flags: "from to backend var var-file plan json"},
+		{name: "outputs", wants: oneFile, max: 1, flags: "only sensitive o force", run: (*call).outputs},
 		{name: "wrap", wants: "a program and its arguments", min: 1, max: many, program: true, run: (*call).wrap,
 			flags: "config var var-file force encrypt-existing leave lineage minimum-serial"},
 		{name: "key-provider", wants: "the name of a key provider: age", min: 1, max: 1, flags: "r R i", run: (*call).keyProvider},

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
 )
 
 const (
@@ -215,10 +215,11 @@ func TestRefusals(t *testing.T) {
 		code     int
 		want     string
 	}{
-		"no command":              {args: "", code: 2, want: "statecrypt decrypt [FILE]"},
-		"unknown command":         {args: "decrpt", code: 2, want: `Did you mean "decrypt"`},
-		"unknown flag":            {args: "decrypt -x", code: 2, want: "decrypt has no flag -x; it has -config, -var, "},
-		"misspelt flag":           {args: "verify -cofnig k.hcl", code: 2, want: "verify has no flag -cofnig; did you mean -config; see statecrypt verify -h"},
+		"no command":      {args: "", code: 2, want: "statecrypt decrypt [FILE]"},
+		"unknown command": {args: "decrpt", code: 2, want: `Did you mean "decrypt"`},
+		"unknown flag":    {args: "decrypt -x", code: 2, want: "decrypt has no flag -x; it has -config, -var, "},
+		"misspelt flag": {args: "verify -cofnig k.hcl", code: 2,
+			want: "verify has no flag -cofnig; did you mean -config; see statecrypt verify -h"},
 		"no flags at all":         {args: "version -v", code: 2, want: "version has no flags"},
 		"flag of another command": {args: "encrypt -force", code: 2, want: "encrypt has no flag -force; it has -config, "},
 		"two files": {args: "decrypt a b", code: 2,
@@ -435,12 +436,12 @@ func TestOutputs(t *testing.T) {
 			t.Errorf("%s: got %s", args, compact(got.stdout))
 		}
 	}
-	v3 := string(vectors.Get(t, "plain_v3").State(t))
+	v3 := string(conformance.Get("plain_v3").State())
 	if got := compact(must(t, "", v3, "outputs", "-only", "str")); got != `{"lineage":"aaaa","modules":[{"depends_on":[],"outputs":{"str":`+
 		`{"sensitive":false,"type":"string","value":"public"}},"path":["root"],"resources":{}}],"serial":42,"terraform_version":"0.11.14","version":3}` {
 		t.Errorf("got %s", got)
 	}
-	v1 := string(vectors.Get(t, "plain_v1").State(t))
+	v1 := string(conformance.Get("plain_v1").State())
 	if got := compact(must(t, "", v1, "outputs")); got !=
 		`{"modules":[{"depends_on":[],"outputs":{"o":"public"},"path":["root"],"resources":{}}],"serial":42,"version":1}` {
 		t.Errorf("got %s", got)
@@ -490,14 +491,14 @@ func TestOutputFile(t *testing.T) {
 // What other tools wrote becomes OpenTofu's.
 func TestConversion(t *testing.T) {
 	t.Parallel()
-	const sops = "../../internal/vectors/sops/tbg_sops_age/"
-	tbg := vectors.Get(t, "tbg_aes")
+	const sops = "../../conformance/cases/tbg_sops_age/"
+	tbg := conformance.Get("tbg_aes")
 	for name, c := range map[string]struct{ settings, file, plain, warning string }{
 		"sops": {settings: "method \"sops\" \"s\" {\nage_identities = [" + quoted(read(t, sops+"age_identity.txt")) + "]\nuse_gpg = false\n}\n" +
 			"state { method = method.sops.s }", file: read(t, sops+"state.raw"), plain: read(t, sops+"backend_get_response.json")},
 		"terraform-backend-git": {settings: "method \"terraform_backend_git\" \"t\" { passphrase = " +
 			quoted(tbg.BackendEnv["TF_BACKEND_HTTP_ENCRYPTION_PASSPHRASE"]) + "}\nstate { method = method.terraform_backend_git.t }",
-			file: string(tbg.State(t)), plain: string(tbg.Plain(t)), warning: "unsalted MD5"},
+			file: string(tbg.State()), plain: string(tbg.Plain()), warning: "unsalted MD5"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

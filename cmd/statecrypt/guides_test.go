@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
 )
 
 // bucket is an "aws s3" whose buckets are folders. The file "broken" says for which
@@ -48,7 +48,7 @@ func TestGuides(t *testing.T) {
 	environ := append(world.World{}.Environ().Pairs(), "TF_VAR_plan_passphrase=a passphrase for plans",
 		"TF_VAR_passphrase_2025=a passphrase of 2025",
 		"TF_VAR_passphrase_2026=a passphrase of 2026", "TF_VAR_readers_passphrase=a passphrase for readers",
-		"TF_VAR_old_passphrase="+vectors.Get(t, "tbg_aes").BackendEnv["TF_BACKEND_HTTP_ENCRYPTION_PASSPHRASE"])
+		"TF_VAR_old_passphrase="+conformance.Get("tbg_aes").BackendEnv["TF_BACKEND_HTTP_ENCRYPTION_PASSPHRASE"])
 
 	t.Run("rotating-and-converting", func(t *testing.T) {
 		t.Parallel()
@@ -66,9 +66,9 @@ func TestGuides(t *testing.T) {
 		for _, name := range []string{"network.tfstate", "states/a/one.tfstate", "states/two.tfstate"} {
 			write(t, in(name), out.String())
 		}
-		write(t, in("sops.tfstate"), read(t, "../../internal/vectors/sops/tbg_sops_age/state.raw"))
-		write(t, in(".config/sops/age/keys.txt"), read(t, "../../internal/vectors/sops/tbg_sops_age/age_identity.txt"))
-		write(t, in("tbg.tfstate"), string(vectors.Get(t, "tbg_aes").State(t)))
+		write(t, in("sops.tfstate"), read(t, "../../conformance/cases/tbg_sops_age/state.raw"))
+		write(t, in(".config/sops/age/keys.txt"), read(t, "../../conformance/cases/tbg_sops_age/age_identity.txt"))
+		write(t, in("tbg.tfstate"), string(conformance.Get("tbg_aes").State()))
 
 		follow(t, "rotating-and-converting", dir, append(environ, "HOME="+dir, "PATH="+in("bin")+":"+bin+":"+os.Getenv("PATH")))
 		for _, name := range []string{"network.tfstate", "states/a/one.tfstate", "states/two.tfstate", "sops.tfstate", "tbg.tfstate"} {

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
@@ -87,7 +88,25 @@ func (c *call) reduce(state []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(kept)
+	reduced, err := json.Marshal(kept)
+	if err != nil {
+		return nil, err
+	}
+	return reduced, checkOutputs(reduced)
+}
+
+// checkOutputs refuses a state that no other configuration could read outputs from.
+func checkOutputs(state []byte) error {
+	parsed, err := tfstate.Parse(state)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(parsed.Outputs)) {
+		if _, err := parsed.Outputs[name].Value(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // rootModule returns the root alone of the modules of formats 1 to 3: only its

@@ -125,7 +125,7 @@ func packages(t *testing.T, root string) map[string][]string {
 }
 
 func isForTests(dir string) bool {
-	own := []string{"internal/faults", "internal/vectors", "internal/shared/meter", "internal/amplification"}
+	own := []string{"internal/faults", "conformance", "conformance/cmd/conformance", "internal/shared/meter", "internal/amplification"}
 	return strings.HasSuffix(dir, "test") || dir == "internal/shared/spelling" || slices.Contains(own, dir)
 }
 

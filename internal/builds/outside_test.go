@@ -33,7 +33,7 @@ func TestOutside(t *testing.T) {
 		c := exec.CommandContext(t.Context(), "go", args...)
 		c.Dir = dir
 		c.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off",
-			"OUTSIDE_PROGRAM="+program, "OUTSIDE_VECTORS="+filepath.Join(root, "internal", "vectors"))
+			"OUTSIDE_PROGRAM="+program, "OUTSIDE_VECTORS="+filepath.Join(root, "conformance", "cases"))
 		if out, err := c.CombinedOutput(); err != nil {
 			t.Fatalf("go %s: %v\n%s", args[0], err, out)
 		}

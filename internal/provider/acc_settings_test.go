@@ -27,12 +27,12 @@ func TestAccSettingsExamples(t *testing.T) {
 		env         []string
 		want        map[string]cty.Value
 	}{
-		"minimum":         {folder: "minimum", key: mainKey, want: map[string]cty.Value{"vpc_id": network}},
-		"two keys":        {folder: "two-keys", key: mainKey, want: map[string]cty.Value{"vpc_id": network, "archived_vpc_id": network}},
-		"two keys, old":   {folder: "two-keys", key: oldKey, want: map[string]cty.Value{"vpc_id": network, "archived_vpc_id": network}},
-		"text":            {folder: "text", key: mainKey, want: map[string]cty.Value{"vpc_id": network}},
+		"minimum":          {folder: "minimum", key: mainKey, want: map[string]cty.Value{"vpc_id": network}},
+		"two keys":         {folder: "two-keys", key: mainKey, want: map[string]cty.Value{"vpc_id": network, "archived_vpc_id": network}},
+		"two keys, old":    {folder: "two-keys", key: oldKey, want: map[string]cty.Value{"vpc_id": network, "archived_vpc_id": network}},
+		"text":             {folder: "text", key: mainKey, want: map[string]cty.Value{"vpc_id": network}},
 		"a file in a file": {folder: "then", key: mainKey, want: map[string]cty.Value{"vpc_id": network}},
-		"the environment": {folder: "environment", key: mainKey, env: []string{text}, want: map[string]cty.Value{"vpc_id": network}},
+		"the environment":  {folder: "environment", key: mainKey, env: []string{text}, want: map[string]cty.Value{"vpc_id": network}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

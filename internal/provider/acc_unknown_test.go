@@ -6,16 +6,16 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
+	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
 )
 
 // A value that only apply brings to light.
 func TestAccUnknownValues(t *testing.T) {
 	needAcceptance(t)
 	t.Parallel()
-	v := vectors.Get(t, "pbkdf2_sha256_key32_salt1")
+	v := conformance.Get("pbkdf2_sha256_key32_salt1")
 	open, _ := expected(t, v)
-	state := fromFile(writeTemp(t, "state", v.State(t)))
+	state := fromFile(writeTemp(t, "state", v.State()))
 	passphrase := "resource \"terraform_data\" \"passphrase\" {\ninput = \"second throwaway passphrase\"\n}\n"
 	blocks := func(value string) string {
 		return settings(entry("key_provider", "pbkdf2", "k", "passphrase = "+value), entry("method", "aes_gcm", "m",
@@ -46,7 +46,7 @@ func TestAccUnknownValues(t *testing.T) {
 		})
 	}
 	t.Run("in the data source", func(t *testing.T) { // Terraform itself waits for it
-		path := "resource \"terraform_data\" \"path\" {\ninput = " + quote(writeTemp(t, "state", v.State(t))) + "\n}\n"
+		path := "resource \"terraform_data\" \"path\" {\ninput = " + quote(writeTemp(t, "state", v.State())) + "\n}\n"
 		t.Parallel()
 		newProject(t, map[string]string{"main.tf": configuration(path, blocks(`"second throwaway passphrase"`),
 			reads("s", "file {\npath = terraform_data.path.output\n}"), result)}).wantOutputs(map[string]cty.Value{"all": open})

@@ -29,10 +29,10 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
 )
 
 // The acceptance tests run a real CLI: the one at TF_ACC_TERRAFORM_PATH, else
@@ -207,10 +207,10 @@ func compareOutput(name string, typ cty.Type, value []byte, want cty.Value) erro
 }
 
 // expected are the outputs of a vector: those in the open, and the sensitive.
-func expected(tb testing.TB, v vectors.Vector) (open, sensitive cty.Value) {
+func expected(tb testing.TB, v conformance.Case) (open, sensitive cty.Value) {
 	tb.Helper()
 	both := [2]map[string]cty.Value{{}, {}}
-	for name, o := range v.Outputs(tb) {
+	for name, o := range v.Outputs() {
 		typ, err := ctyjson.UnmarshalType(o.Type)
 		if err != nil {
 			tb.Fatal(err)

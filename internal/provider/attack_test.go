@@ -9,7 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
+	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
 )
 
 // attackText has a derived key, a key that is the same for each file, and a
@@ -104,7 +104,7 @@ func TestAttacks(t *testing.T) {
 	after := func(file, added string) string {
 		return strings.TrimSuffix(strings.TrimSpace(file), "}") + "," + added + "}"
 	}
-	vector := func(name string) string { return string(vectors.Get(t, name).State(t)) }
+	vector := func(name string) string { return string(conformance.Get(name).State()) }
 	const one, two = "method.terraform_backend_git.one", "method.terraform_backend_git.two"
 
 	pins := map[string]cty.Value{"expected_lineage": text1("l-1"), "minimum_serial": cty.NumberIntVal(7)}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
 )
 
 // Repositories that terraform-backend-git wrote in its encryption modes, with
@@ -53,7 +53,7 @@ func TestTerraformBackendGitModes(t *testing.T) {
 				t.Setenv(variable, value)
 			}
 			want := map[string]cty.Value{"outputs": simple, "lock": cty.NullVal(lockType)}
-			for _, v := range vectors.All(t) {
+			for _, v := range conformance.All() {
 				if v.Name != "tbg_"+name {
 					continue
 				}

@@ -9,19 +9,19 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/msgpack"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
 )
 
 // Every value that a state can hold survives the way to Terraform and back.
 func TestValuesSurvive(t *testing.T) {
 	t.Parallel()
-	for _, v := range vectors.All(t) {
+	for _, v := range conformance.All() {
 		if v.Kind != "plain_state" || v.Expect != "ok" {
 			continue
 		}
-		state, err := tfstate.Parse(v.State(t))
+		state, err := tfstate.Parse(v.State())
 		if err != nil {
 			t.Fatal(err)
 		}

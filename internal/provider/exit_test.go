@@ -13,9 +13,9 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
 )
 
 // hostile has what CI systems and terminals obey.
@@ -115,7 +115,7 @@ func TestTextFromOutside(t *testing.T) {
 				`"provider":"p","instances":[{"index_key":` + q + `,"attributes":{},"schema_version":0},{"index_key":` + q + `,"attributes":{}}]}]}`,
 		},
 		"fallback": {
-			method: "method.external.e", file: string(vectors.Get(t, "pbkdf2_defaults").State(t)),
+			method: "method.external.e", file: string(conformance.Get("pbkdf2_defaults").State()),
 			set: map[string]cty.Value{"fallback": one(map[string]cty.Value{"method": text1("method.aes_gcm.m")})},
 		},
 	}

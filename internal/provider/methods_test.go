@@ -9,7 +9,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
+	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
 )
 
 const envelopeText = `
@@ -43,10 +43,10 @@ func TestFileMethods(t *testing.T) {
 			"method.terraform_backend_git.m }\n"),
 			"method.terraform_backend_git.m", true},
 		"kubeform": {"kubeform_module_zoo", methodProvider("kubeform {\nname = \"m\"\nkey = " +
-			quote(vectors.Get(t, "kubeform_module_zoo").SecretKey) + "\n}\n"), "method.kubeform.m", false},
+			quote(conformance.Get("kubeform_module_zoo").SecretKey) + "\n}\n"), "method.kubeform.m", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := vectors.Get(t, c.vector)
+			v := conformance.Get(c.vector)
 			want := outputsOf(t, v)
 			want["fallback"] = cty.False
 			e := evaluateVector(t, v, c.provider, "method = "+quote(c.method))
@@ -59,7 +59,7 @@ func TestFileMethods(t *testing.T) {
 		})
 	}
 	t.Run("from the environment", func(t *testing.T) {
-		v := vectors.Get(t, "tbg_aes_implicit_locked")
+		v := conformance.Get("tbg_aes_implicit_locked")
 		provider, method := methodProvider("terraform_backend_git {\nname = \"m\"\n}\n"), `method = "method.terraform_backend_git.m"`
 		evaluateVector(t, v, provider, method).wantError("TF_BACKEND_HTTP_ENCRYPTION_PASSPHRASE")
 		for name, value := range v.BackendEnv {
@@ -105,7 +105,7 @@ func TestFileMethodErrors(t *testing.T) {
 			t.Parallel()
 			file := ageFile(t)
 			if c.vector != "" {
-				file = vectors.Get(t, c.vector).State(t)
+				file = conformance.Get(c.vector).State()
 			}
 			method := "method.terraform_backend_git.m"
 			for _, other := range []string{"kubeform", "age"} {
@@ -146,7 +146,7 @@ func TestAccFileMethods(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := fromFile(writeTemp(t, "state", ageFile(t)))
-	twice := vectors.Get(t, "tbg_aes_over_tofu_encryption")
+	twice := conformance.Get("tbg_aes_over_tofu_encryption")
 	p := newProject(t, map[string]string{"main.tf": configuration(
 		methodProvider("terraform_backend_git {\nname = \"m\"\npassphrase = \"throwaway aes passphrase\"\nthen = \"method.aes_gcm.m\"\n}\n"+
 			"age {\nname = \"file\"\nidentity_files = ["+quote(filepath.ToSlash(key))+"]\n}\nage {\nname = \"text\"\nidentities = ["+

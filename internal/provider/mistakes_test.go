@@ -21,8 +21,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
 )
 
 const staticBlocks = `  key_provider {
@@ -225,12 +225,12 @@ const kubeconfigWithoutFiles = `{"apiVersion":"v1","kind":"Config","current-cont
 func newMistakenPlace(t *testing.T) *mistakenPlace {
 	t.Helper()
 	p := &mistakenPlace{dir: t.TempDir()}
-	sops, err := os.ReadFile(filepath.Join("..", "vectors", "sops", "tbg_sops_age", "state.raw"))
+	sops, err := os.ReadFile(filepath.Join("..", "..", "conformance", "cases", "tbg_sops_age", "state.raw"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, data := range map[string][]byte{
-		"sealed": sealed(t, argumentsState), "plain": []byte(argumentsState), "derived": vectors.Get(t, "pbkdf2_sha256_key32_salt1").State(t),
+		"sealed": sealed(t, argumentsState), "plain": []byte(argumentsState), "derived": conformance.Get("pbkdf2_sha256_key32_salt1").State(),
 		"sops": sops, "age": []byte("age-encryption.org/v1\n-> X25519 x\n"), "empty": {}, "text": []byte("not a state"),
 		"cut": sealed(t, argumentsState)[:100], "json": []byte("{}"), "future": []byte(`{"version":5}`),
 		"plan": emptyPlan(t), "record": []byte(`{"version":3,"backend":{"type":"s3","config":{},"hash":1}}`),

@@ -150,7 +150,7 @@ func decryptedWith(t *testing.T, c catalog, provider, read set) (string, error) 
 // A file of sops, with a key from the environment and nothing in the configuration.
 func TestMethodByKindReadsTheEnvironment(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join("..", "vectors", "sops", "tbg_sops_age")
+	dir := filepath.Join("..", "..", "conformance", "cases", "tbg_sops_age")
 	file, err := os.ReadFile(filepath.Join(dir, "state.raw"))
 	if err != nil {
 		t.Fatal(err)

@@ -15,10 +15,10 @@ import (
 	"github.com/zclconf/go-cty/cty/msgpack"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
 )
 
 // memory is a source whose files are held by the test.
@@ -247,7 +247,7 @@ func TestRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := plainMemory()
-			m.files["encrypted"] = vectors.Get(t, "pbkdf2_defaults").State(t)
+			m.files["encrypted"] = conformance.Get("pbkdf2_defaults").State()
 			set := map[string]cty.Value{"memory": at("plain"), "method": text1("unencrypted")}
 			maps.Copy(set, c.set)
 			cat := newCatalog(m)
@@ -343,7 +343,7 @@ method "unencrypted" "u" {}
 
 func TestSettingsStandInOnePlace(t *testing.T) {
 	t.Parallel()
-	file := vectors.Get(t, "pbkdf2_defaults").State(t)
+	file := conformance.Get("pbkdf2_defaults").State()
 	keyProvider := one(map[string]cty.Value{"pbkdf2": one(map[string]cty.Value{"name": text1("k"),
 		"passphrase": text1("correct-horse-battery-staple")})})
 	method := one(map[string]cty.Value{"aes_gcm": one(map[string]cty.Value{"name": text1("m"), "keys": text1("key_provider.pbkdf2.k")})})

@@ -7,27 +7,29 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
+	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
 )
 
 // readsVector is a data source that reads a vector, and outputs for all its
 // outputs. Their names begin with prefix.
-func readsVector(t *testing.T, prefix string, v vectors.Vector, arguments ...string) string {
+func readsVector(t *testing.T, prefix string, v conformance.Case, arguments ...string) string {
 	t.Helper()
 	name := prefix + "s"
-	arguments = append(arguments, fromFile(writeTemp(t, "state", v.State(t))), "store_sensitive = true")
+	arguments = append(arguments, fromFile(writeTemp(t, "state", v.State())), "store_sensitive = true")
 	return reads(name, arguments...) + output(prefix+"all", "data.statecrypt_remote_state."+name+".outputs") +
 		sensitiveOutput(prefix+"sensitive", "data.statecrypt_remote_state."+name+".sensitive_outputs") +
 		output(prefix+"fallback", "data.statecrypt_remote_state."+name+".used_fallback")
 }
 
-func evaluateVector(t *testing.T, v vectors.Vector, provider string, arguments ...string) *evaluation {
+func evaluateVector(t *testing.T, v conformance.Case, provider string, arguments ...string) *evaluation {
 	t.Helper()
-	v.SkipSlow(t)
+	if testing.Short() && v.Slow() && v.Name != "fallback_two_levels" {
+		t.Skip("deriving its key takes long")
+	}
 	return patient(builtinCatalog()).evaluate(t, provider, readsVector(t, "", v, arguments...))
 }
 
-func outputsOf(t *testing.T, v vectors.Vector) map[string]cty.Value {
+func outputsOf(t *testing.T, v conformance.Case) map[string]cty.Value {
 	t.Helper()
 	open, sensitive := expected(t, v)
 	return map[string]cty.Value{"all": open, "sensitive": sensitive}
@@ -44,10 +46,10 @@ func TestVectorText(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := vectors.Get(t, name)
+			v := conformance.Get(name)
 			want := outputsOf(t, v)
 			want["fallback"] = cty.BoolVal(strings.Contains(name, "fallback"))
-			evaluateVector(t, v, textProvider(v.Config(t))).wantOutputs(want)
+			evaluateVector(t, v, textProvider(v.Config())).wantOutputs(want)
 		})
 	}
 }
@@ -93,7 +95,7 @@ func TestVectorBlocks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := vectors.Get(t, name)
+			v := conformance.Get(name)
 			evaluateVector(t, v, settings(blocks)).wantOutputs(outputsOf(t, v))
 		})
 	}
@@ -103,8 +105,8 @@ func TestVectorBlocks(t *testing.T) {
 func TestVectorEnvironment(t *testing.T) {
 	for _, name := range []string{"pbkdf2_defaults", "config_json"} {
 		t.Run(name, func(t *testing.T) {
-			v := vectors.Get(t, name)
-			t.Setenv("TF_ENCRYPTION", v.Config(t))
+			v := conformance.Get(name)
+			t.Setenv("TF_ENCRYPTION", v.Config())
 			evaluateVector(t, v, "").wantOutputs(outputsOf(t, v))
 			evaluateVector(t, v, settings("use_environment = false")).
 				wantError("no method for encrypted data is configured")
@@ -114,9 +116,9 @@ func TestVectorEnvironment(t *testing.T) {
 
 func TestVectorNamedTarget(t *testing.T) {
 	t.Parallel()
-	v := vectors.Get(t, "remote_state_selection")
+	v := conformance.Get("remote_state_selection")
 	open, _ := expected(t, v)
-	file, provider := fromFile(writeTemp(t, "state", v.State(t))), textProvider(v.Config(t))
+	file, provider := fromFile(writeTemp(t, "state", v.State())), textProvider(v.Config())
 	config, want := []string{provider}, map[string]cty.Value{}
 	for i, s := range v.Selection {
 		if s.Expect == "ok" {
@@ -137,15 +139,15 @@ func TestAccVectors(t *testing.T) {
 	needAcceptance(t)
 	t.Parallel()
 	config, want := []string{}, map[string]cty.Value{}
-	add := func(name string, arguments ...string) vectors.Vector {
-		v := vectors.Get(t, name)
+	add := func(name string, arguments ...string) conformance.Case {
+		v := conformance.Get(name)
 		config = append(config, readsVector(t, v.Name+"_", v, arguments...))
 		for name, value := range outputsOf(t, v) {
 			want[v.Name+"_"+name] = value
 		}
 		return v
 	}
-	for _, v := range vectors.All(t) {
+	for _, v := range conformance.All() {
 		if v.Kind == "plain_state" && v.Expect == "ok" {
 			add(v.Name, "provider = statecrypt.blocks", `method = "unencrypted"`)
 		}
@@ -159,13 +161,13 @@ func TestAccVectors(t *testing.T) {
 	zoo := add("output_zoo", "provider = statecrypt.text")
 	add("pbkdf2_sha256_key32_salt1", "provider = statecrypt.blocks")
 	merged := add("merge_code_and_env")
-	config = append(config, textProvider(merged.CodeConfig(t)), second("text", "encryption = "+quote(zoo.Config(t))),
+	config = append(config, textProvider(merged.CodeConfig()), second("text", "encryption = "+quote(zoo.Config())),
 		second("blocks", pbkdf2Blocks("k", "second throwaway passphrase")+targetBlock("method.aes_gcm.k")))
 	if isTofu() { // it reads the same variable, which is not complete without the code
-		config = append(config, "terraform {\nencryption {\n"+merged.CodeConfig(t)+"\n}\n}\n")
+		config = append(config, "terraform {\nencryption {\n"+merged.CodeConfig()+"\n}\n}\n")
 	}
 	p := newProject(t, map[string]string{"main.tf": configuration(config...)})
-	p.setenv("TF_ENCRYPTION=" + merged.Config(t))
+	p.setenv("TF_ENCRYPTION=" + merged.Config())
 	p.wantOutputs(want)
 }
 
@@ -206,14 +208,14 @@ func TestVectorErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := vectors.Get(t, name)
+			v := conformance.Get(name)
 			arguments := []string{}
 			if v.Kind == "plain_state" {
 				arguments = append(arguments, `method = "unencrypted"`)
 			}
 			provider := ""
 			if v.ConfigFile != "" {
-				provider = textProvider(v.Config(t))
+				provider = textProvider(v.Config())
 			}
 			evaluateVector(t, v, provider, arguments...).wantError(words...)
 		})
@@ -231,13 +233,13 @@ func TestVectorBetterThanOpenTofu(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := vectors.Get(t, name)
-			provider := textProvider(v.Config(t))
+			v := conformance.Get(name)
+			provider := textProvider(v.Config())
 			if like == "" {
 				evaluateVector(t, v, provider).succeeds()
 				return
 			}
-			v = vectors.Get(t, like)
+			v = conformance.Get(like)
 			evaluateVector(t, v, provider).wantOutputs(outputsOf(t, v))
 		})
 	}

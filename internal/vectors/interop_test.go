@@ -26,13 +26,13 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/azurevault/azurevaulttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/gcpkms/gcpkmstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/openbao/openbaotest"
+	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
 )
 
 // TestMain lets this program be one that opens or seals standard input. Proxies
@@ -301,7 +301,7 @@ func exchange(t *testing.T, tofu string, env []string, open, seal func(kind stri
 		cmd.Dir, cmd.Env = dir, env
 		return output(t, cmd)
 	}
-	var want map[string]vectors.Output
+	var want map[string]conformance.Output
 	if err := json.Unmarshal([]byte(interopOutputs), &want); err != nil {
 		t.Fatal(err)
 	}
@@ -362,7 +362,7 @@ func sealedFile(t *testing.T, dir, name string) []byte {
 }
 
 // compareJSON compares outputs as OpenTofu shows them.
-func compareJSON(t *testing.T, text []byte, want map[string]vectors.Output) {
+func compareJSON(t *testing.T, text []byte, want map[string]conformance.Output) {
 	t.Helper()
 	document := fmt.Sprintf(`{"version":4,"terraform_version":"1.12.6","serial":1,"lineage":"l","resources":[],"outputs":%s}`, text)
 	state, err := tfstate.Parse([]byte(document))

@@ -3,16 +3,17 @@ package vectors_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/vectors"
 )
 
 // better are the files on which OpenTofu fails by a quirk that a reader need
@@ -23,11 +24,16 @@ var better = map[string]string{
 	"err_wrong_provider_name":    "a renamed key provider is found by the shape of its metadata",
 }
 
+// sample are slow files that are read with -short, too.
+var sample = []string{"fallback_two_levels", "merge_code_and_env", "err_wrong_passphrase", "err_short_passphrase", "err_bad_base64"}
+
 func TestVectors(t *testing.T) {
-	for _, v := range vectors.All(t) {
+	for _, v := range conformance.All() {
 		t.Run(v.Name, func(t *testing.T) {
 			t.Parallel()
-			v.SkipSlow(t)
+			if testing.Short() && v.Slow() && !slices.Contains(sample, v.Name) {
+				t.Skip("deriving its key takes long")
+			}
 			if len(v.Selection) > 0 {
 				for _, s := range v.Selection {
 					check(t, v, s.Name, s.Expect == "ok")
@@ -39,7 +45,7 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-func check(t *testing.T, v vectors.Vector, remoteState string, expectOK bool) {
+func check(t *testing.T, v conformance.Case, remoteState string, expectOK bool) {
 	t.Helper()
 	state, err := open(t, v, remoteState)
 	switch {
@@ -48,7 +54,7 @@ func check(t *testing.T, v vectors.Vector, remoteState string, expectOK bool) {
 	case err == nil && !expectOK:
 		t.Errorf("%s %s: this must fail, and gave %d outputs", v.Name, remoteState, len(state.Outputs))
 	case err == nil && v.OutputsFile != "":
-		compare(t, state, v.Outputs(t))
+		compare(t, state, v.Outputs())
 	case err != nil:
 		t.Log(err)
 	}
@@ -56,25 +62,25 @@ func check(t *testing.T, v vectors.Vector, remoteState string, expectOK bool) {
 
 // open does what the provider does with a vector: configuration text, target,
 // decryption, outputs.
-func open(t *testing.T, v vectors.Vector, remoteState string) (*tfstate.State, error) {
+func open(t *testing.T, v conformance.Case, remoteState string) (*tfstate.State, error) {
 	t.Helper()
 	target, err := targetOf(t, v, remoteState)
 	if err != nil {
 		return nil, err
 	}
-	return read(target, v.State(t))
+	return read(target, v.State())
 }
 
-func targetOf(t *testing.T, v vectors.Vector, remoteState string) (encryption.Target, error) {
+func targetOf(t *testing.T, v conformance.Case, remoteState string) (encryption.Target, error) {
 	t.Helper()
 	return targetWith(t, patient(), v, remoteState)
 }
 
-func targetWith(t *testing.T, registry encryption.Registry, v vectors.Vector, remoteState string) (encryption.Target, error) {
+func targetWith(t *testing.T, registry encryption.Registry, v conformance.Case, remoteState string) (encryption.Target, error) {
 	t.Helper()
 	own, method := methodOf(v)
 	var layers []*config.Config
-	for _, text := range []string{v.CodeConfig(t), v.Config(t), own} {
+	for _, text := range []string{v.CodeConfig(), v.Config(), own} {
 		layer, err := config.Parse(text, v.Name, registry.Options(cty.NilVal))
 		if err != nil {
 			return encryption.Target{}, err
@@ -107,13 +113,20 @@ func targetWith(t *testing.T, registry encryption.Registry, v vectors.Vector, re
 
 // methodOf is the method for a file that is not OpenTofu's, with its text. Where
 // there is a configuration as well, the file was encrypted twice.
-func methodOf(v vectors.Vector) (text, address string) {
+func methodOf(v conformance.Case) (text, address string) {
 	kind, attrs := "", ""
 	switch {
 	case v.Kind == "kubeform_module":
 		kind, attrs = "kubeform", fmt.Sprintf("key = %q\n", v.SecretKey)
 	case v.Kind == "terraform_backend_git" && len(v.BackendEnv) > 0:
 		kind = "terraform_backend_git"
+	case v.Kind == "sops":
+		kind, attrs = "sops", "use_gpg = false\n"
+		for name, file := range map[string]string{"age_identities": "age_identity.txt", "pgp_private_keys": "pgp_private.asc"} {
+			if key := v.Secret(file); key != "" {
+				attrs += fmt.Sprintf("%s = [%q]\n", name, key)
+			}
+		}
 	default:
 		return "", ""
 	}
@@ -140,7 +153,7 @@ func read(target encryption.Target, file []byte) (*tfstate.State, error) {
 	return state, nil
 }
 
-func compare(t *testing.T, state *tfstate.State, want map[string]vectors.Output) {
+func compare(t *testing.T, state *tfstate.State, want map[string]conformance.Output) {
 	t.Helper()
 	for name := range state.Outputs {
 		if _, ok := want[name]; !ok {
@@ -176,10 +189,10 @@ func compare(t *testing.T, state *tfstate.State, want map[string]vectors.Output)
 // any configuration that names it. Here it is there, and opens what was sealed
 // with the same key.
 func TestStaticKeyProvider(t *testing.T) {
-	static := vectors.Get(t, "err_static_provider_unavailable")
-	sealed := vectors.Get(t, "config_literal_keys")
+	static := conformance.Get("err_static_provider_unavailable")
+	sealed := conformance.Get("config_literal_keys")
 	registry := builtin.Registry()
-	cfg, err := config.Parse(static.Config(t), "static", registry.Options(cty.NilVal))
+	cfg, err := config.Parse(static.Config(), "static", registry.Options(cty.NilVal))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +200,7 @@ func TestStaticKeyProvider(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened, err := enc.State().Decrypt(context.Background(), sealed.State(t))
+	opened, err := enc.State().Decrypt(context.Background(), sealed.State())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,5 +208,5 @@ func TestStaticKeyProvider(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compare(t, state, sealed.Outputs(t))
+	compare(t, state, sealed.Outputs())
 }

@@ -187,11 +187,11 @@ func TestPlan(t *testing.T) {
 
 func TestFilesOfOtherTools(t *testing.T) {
 	vectors := os.Getenv("OUTSIDE_VECTORS")
-	identity := filepath.ToSlash(filepath.Join(vectors, "sops", "tbg_sops_age", "age_identity.txt"))
+	identity := filepath.ToSlash(filepath.Join(vectors, "tbg_sops_age", "age_identity.txt"))
 	var backend struct {
 		Env map[string]string `json:"backend_env"`
 	}
-	if err := json.Unmarshal(read(t, vectors, "testdata", "tbg_aes", "case.json"), &backend); err != nil {
+	if err := json.Unmarshal(read(t, vectors, "tbg_aes", "case.json"), &backend); err != nil {
 		t.Fatal(err)
 	}
 	passphrase, err := json.Marshal(backend.Env["TF_BACKEND_HTTP_ENCRYPTION_PASSPHRASE"])
@@ -201,12 +201,12 @@ func TestFilesOfOtherTools(t *testing.T) {
 	for name, c := range map[string]struct{ text, file string }{
 		"sops": {
 			text: "method \"sops\" \"m\" {\nuse_gpg = false\nage_identity_files = [\"" + identity + "\"]\n}\nstate { method = method.sops.m }",
-			file: filepath.Join("sops", "tbg_sops_age", "state.raw"),
+			file: filepath.Join("tbg_sops_age", "state.raw"),
 		},
 		"terraform-backend-git": {
 			text: "method \"terraform_backend_git\" \"m\" { passphrase = " + string(passphrase) + " }\n" +
 				"state { method = method.terraform_backend_git.m }",
-			file: filepath.Join("testdata", "tbg_aes", "state.raw"),
+			file: filepath.Join("tbg_aes", "state.raw"),
 		},
 	} {
 		opened, err := load(t, c.text).State().Decrypt(t.Context(), read(t, vectors, c.file))

@@ -1,4 +1,4 @@
-// Package vectortest reads the vectors of this repository, which are files of real
+// Package vectortest reads the cases of the folder conformance, which are files of real
 // tools, for tests of this module.
 package vectortest
 
@@ -11,7 +11,7 @@ import (
 )
 
 // vectors are the files, as seen from the folder of a kind.
-const vectors = "../../../internal/vectors/testdata"
+const vectors = "../../../conformance/cases"
 
 // Vector is a file of a tool, and what it was encrypted with.
 type Vector struct {

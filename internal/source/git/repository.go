@@ -392,7 +392,7 @@ func (d *repository) names(ctx context.Context, at ref) []string {
 }
 
 // talk runs a command that talks to the server.
-func (d *repository) talk(ctx context.Context, ids []byte, read func(stdout io.Reader) error, most limits, command []string) (string, error) {
+func (d *repository) talk(ctx context.Context, ids []byte, read func(io.Reader) error, most limits, command []string) (string, error) {
 	environ, secret, err := d.access.handOver(most.apply(d.environ(), d.run.largest))
 	if err != nil {
 		return "", err

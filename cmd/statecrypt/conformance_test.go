@@ -1,0 +1,61 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
+)
+
+// The command does with the files of real tools what these do, but for differences that
+// have a reason.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("the keys of many cases take long to derive")
+	}
+	conforms(t, "statecrypt", "STATECRYPT="+built(t), 80)
+}
+
+// OpenTofu, which wrote most of the files, passes the suite. So it says what OpenTofu does.
+func TestConformanceOfOpenTofu(t *testing.T) {
+	t.Parallel()
+	conforms(t, "tofu", "TOFU="+testkit.Program(t, "STATECRYPT_TOFU"), 70)
+}
+
+// conforms runs the adapter called name, which finds its program by a variable.
+func conforms(t *testing.T, name, variable string, least int) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("the adapters are shell scripts")
+	}
+	adapters, err := filepath.Abs("../../conformance/adapters")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(adapters, name+".known"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := conformance.Program{Timeout: 10 * time.Minute,
+		Command: []string{"env", variable, "CHECKPOINT_DISABLE=1", "sh", filepath.Join(adapters, name+".sh")}}
+	if p.Known, err = conformance.ParseKnown(string(text)); err != nil {
+		t.Fatal(err)
+	}
+	passed := 0
+	for _, r := range conformance.Runs() {
+		switch got := p.Judge(t.Context(), r); got.Verdict {
+		case conformance.Passed:
+			passed++
+		case conformance.Failed:
+			t.Errorf("%s: %s", r.Name, got.Why)
+		}
+	}
+	if passed < least {
+		t.Errorf("%d passed", passed)
+	}
+}

@@ -1,0 +1,136 @@
+// Command conformance runs a program on the cases of the suite, and says where it
+// differs from the tools that wrote them.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+)
+
+const usage = `Usage: conformance [-known FILE] [-run REGEXP] [-timeout DURATION] [-v] PROGRAM [ARGUMENT]…
+
+Starts the program once for each case, and compares what it does with what the tool did that wrote the file.
+
+  -known FILE         differences that are known: in each line, the name of a case, a space and the reason
+  -run REGEXP         run only the cases whose names match
+  -timeout DURATION   of each call; default 1m
+  -v                  print the cases that pass, too
+
+The exit code is 1 if a case fails, or a known difference is none.
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+type options struct {
+	program conformance.Program
+	chosen  *regexp.Regexp
+	verbose bool
+}
+
+// run returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	o, err := parse(args)
+	if err != nil {
+		fmt.Fprintf(stderr, "%v\n\n%s", err, usage)
+		return 2
+	}
+	failed := 0
+	counts := map[conformance.Verdict]int{}
+	for r, result := range o.judged(ctx) {
+		counts[result.Verdict]++
+		if result.Verdict == conformance.Failed {
+			failed = 1
+		}
+		if o.verbose || result.Why != "" {
+			fmt.Fprintln(stdout, strings.TrimSpace(fmt.Sprintf("%-7s %s  %s", result.Verdict, r.Name, result.Why)))
+		}
+	}
+	fmt.Fprintf(stdout, "suite %d: %d passed, %d differ as known, %d skipped, %d failed\n", conformance.Version,
+		counts[conformance.Passed], counts[conformance.Differs], counts[conformance.Skipped], counts[conformance.Failed])
+	if counts[conformance.Passed] == 0 {
+		fmt.Fprintln(stdout, "nothing was compared")
+		return 1
+	}
+	return failed
+}
+
+// judged runs several cases at once, and yields the results in their order.
+func (o options) judged(ctx context.Context) func(yield func(conformance.Run, conformance.Result) bool) {
+	return func(yield func(conformance.Run, conformance.Result) bool) {
+		type pending struct {
+			run    conformance.Run
+			result chan conformance.Result
+		}
+		queue := make(chan pending, runtime.NumCPU()-1)
+		go func() {
+			defer close(queue)
+			for _, r := range conformance.Runs() {
+				if o.chosen.MatchString(r.Name) {
+					p := pending{r, make(chan conformance.Result, 1)}
+					queue <- p
+					go func() { p.result <- o.program.Judge(ctx, r) }()
+				}
+			}
+		}()
+		for p := range queue {
+			if result := <-p.result; !yield(p.run, result) {
+				return
+			}
+		}
+	}
+}
+
+func parse(args []string) (o options, err error) {
+	flags := flag.NewFlagSet("conformance", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	known, chosen := flags.String("known", "", ""), flags.String("run", "", "")
+	flags.DurationVar(&o.program.Timeout, "timeout", time.Minute, "")
+	flags.BoolVar(&o.verbose, "v", false, "")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if o.program.Command = flags.Args(); len(o.program.Command) == 0 {
+		return o, errors.New("the name of a program is required")
+	}
+	if o.program.Command[0], err = find(o.program.Command[0]); err != nil {
+		return o, err
+	}
+	if o.chosen, err = regexp.Compile(*chosen); err != nil {
+		return o, fmt.Errorf("-run: %w", err)
+	}
+	if *known != "" {
+		text, err := os.ReadFile(*known)
+		if err != nil {
+			return o, err
+		}
+		o.program.Known, err = conformance.ParseKnown(string(text))
+		return o, err
+	}
+	return o, nil
+}
+
+// find returns the path of a program that is started in other folders.
+func find(name string) (string, error) {
+	path, err := world.Find(name)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Abs(path)
+}

@@ -1,0 +1,136 @@
+// Package conformance has files that OpenTofu, Terraform and other tools wrote, with
+// the outputs that a reader must find in them, or the fact that it must fail, and runs
+// programs on them. The files of the tools are the judge: our own would agree with
+// themselves.
+package conformance
+
+import (
+	"cmp"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Version is that of the suite. It is raised if a case is added or corrected.
+const Version = 1
+
+//go:embed cases
+var files embed.FS
+
+// Case is one file with what must come of it, as case.json says it.
+type Case struct {
+	Name        string      `json:"name"`
+	Kind        string      `json:"kind"` // "opentofu_state", "plain_state", "terraform_backend_git", "sops" or "kubeform_module"
+	Description string      `json:"description"`
+	Expect      string      `json:"expect"`    // "ok" or "error": what the real tool did
+	Target      string      `json:"target"`    // "state" or "remote_state_data_sources"
+	Selection   []Selection `json:"selection"` // of the latter
+
+	ConfigFile     string `json:"config"`      // the text of TF_ENCRYPTION
+	CodeConfigFile string `json:"code_config"` // the body of the encryption block that it is merged over
+	StateFile      string `json:"state_file"`
+	OutputsFile    string `json:"expected_outputs"`
+
+	// Of terraform-backend-git, and of sops in it: the file as it is in git, what the
+	// real backend served for it, the environment that it ran with, and files with
+	// private keys.
+	RawBlob       string            `json:"raw_blob"`
+	DecryptedFile string            `json:"decrypted"`
+	BackendEnv    map[string]string `json:"backend_env"`
+	SecretsFiles  []string          `json:"secrets_files"`
+
+	// Of Kubeform: status.state of a module, and what is in it.
+	StatusState string `json:"status_state"`
+	PlainFile   string `json:"plain_state_file"`
+	SecretKey   string `json:"secret_key_base64"`
+}
+
+// Selection is the name of a remote state data source, and what became of it.
+type Selection struct {
+	Name   string `json:"name"`
+	Expect string `json:"expect"`
+}
+
+// Output is an expected output, as in a state file.
+type Output struct {
+	Sensitive bool            `json:"sensitive"`
+	Type      json.RawMessage `json:"type"`
+	Value     json.RawMessage `json:"value"`
+}
+
+// All returns every case, in the order of names.
+func All() []Case {
+	dirs, err := files.ReadDir("cases")
+	if err != nil {
+		panic(err) // they are embedded
+	}
+	all := make([]Case, len(dirs))
+	for i, d := range dirs {
+		all[i] = Get(d.Name())
+	}
+	return all
+}
+
+// Get returns the case called name. It panics if there is none.
+func Get(name string) Case {
+	c := Case{Name: name}
+	c.decode("case.json", &c)
+	return c
+}
+
+// State returns the file to read.
+func (c Case) State() []byte { return c.read(cmp.Or(c.StateFile, c.RawBlob, c.StatusState)) }
+
+// Plain returns what the real tool decrypted the file to, where it is kept.
+func (c Case) Plain() []byte { return c.read(cmp.Or(c.DecryptedFile, c.PlainFile)) }
+
+// Config returns the configuration text, "" if there is none.
+func (c Case) Config() string { return c.text(c.ConfigFile) }
+
+// CodeConfig returns the text that Config is merged over, "" if there is none.
+func (c Case) CodeConfig() string { return c.text(c.CodeConfigFile) }
+
+// Secret returns the file with private keys of this name, "" if there is none.
+func (c Case) Secret(name string) string {
+	if !slices.Contains(c.SecretsFiles, name) {
+		return ""
+	}
+	return c.text(name)
+}
+
+// Outputs returns what must be found.
+func (c Case) Outputs() (outputs map[string]Output) {
+	c.decode(c.OutputsFile, &outputs)
+	return outputs
+}
+
+// Slow reports whether the key of the file takes long to derive, because it has
+// OpenTofu's own number of iterations.
+func (c Case) Slow() bool {
+	text := c.CodeConfig() + c.Config()
+	return strings.Contains(text, "pbkdf2") && !strings.Contains(text, "iterations")
+}
+
+func (c Case) decode(file string, to any) {
+	if err := json.Unmarshal(c.read(file), to); err != nil {
+		panic(fmt.Errorf("%s of the case %s: %w", file, c.Name, err))
+	}
+}
+
+func (c Case) text(file string) string {
+	if file == "" {
+		return ""
+	}
+	return string(c.read(file))
+}
+
+func (c Case) read(file string) []byte {
+	data, err := files.ReadFile(path.Join("cases", c.Name, file))
+	if err != nil {
+		panic(err) // it is embedded, or nobody has it
+	}
+	return data
+}

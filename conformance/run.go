@@ -1,0 +1,247 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+)
+
+// What a program ends with, beside 0.
+const (
+	exitRefused = 1  // it cannot, or must not, be opened
+	exitSkipped = 77 // the program is not for files of this kind
+)
+
+// Run is one call of a program: a case, or one of its selections.
+type Run struct {
+	Name   string // of the case, with the reader in brackets
+	Reader string // the name of a remote state data source, or "" for the state of the configuration itself
+	Opens  bool   // what the real tool did
+
+	of Case
+}
+
+// Runs returns all calls, in the order of cases.
+func Runs() (runs []Run) {
+	for _, c := range All() {
+		if len(c.Selection) == 0 {
+			runs = append(runs, Run{Name: c.Name, Opens: c.Expect == "ok", of: c})
+		}
+		for _, s := range c.Selection {
+			runs = append(runs, Run{Name: c.Name + "[" + s.Name + "]", Reader: s.Name, Opens: s.Expect == "ok", of: c})
+		}
+	}
+	return runs
+}
+
+// Verdict is what came of a run.
+type Verdict string
+
+// The verdicts.
+const (
+	Passed  Verdict = "ok"
+	Failed  Verdict = "FAILED"
+	Skipped Verdict = "skipped"
+	Differs Verdict = "differs" // as is known
+)
+
+// Result is a verdict with its reason, "" for [Passed].
+type Result struct {
+	Verdict Verdict
+	Why     string
+}
+
+// Program is what is tested.
+type Program struct {
+	Command []string          // the program, or an adapter for it, and its first arguments
+	Timeout time.Duration     // of a call
+	Known   map[string]string // the reasons of differences that are known, by names of runs
+}
+
+// Judge runs the program and compares what it did with what the real tool did.
+func (p Program) Judge(ctx context.Context, r Run) Result {
+	result := Result{Verdict: Passed}
+	switch err := p.check(ctx, r); {
+	case errors.Is(err, errSkipped):
+		result.Verdict = Skipped
+	case err != nil:
+		result = Result{Failed, err.Error()}
+	}
+	switch why, known := p.Known[r.Name]; {
+	case known && result.Verdict == Failed:
+		return Result{Differs, why}
+	case known:
+		return Result{Failed, "it is among the known differences, and does not differ"}
+	}
+	return result
+}
+
+var errSkipped = errors.New("the program is not for files of this kind")
+
+// answer is what a program did.
+type answer struct {
+	code           int // -1 if it was ended by a signal
+	stdout, stderr []byte
+}
+
+func (p Program) check(ctx context.Context, r Run) error {
+	a, err := p.call(ctx, r)
+	said := outside.Line(strings.TrimSpace(string(a.stderr)), maxSaid)
+	switch {
+	case err != nil:
+		return err
+	case a.code == exitSkipped:
+		return errSkipped
+	case a.code != 0 && a.code != exitRefused:
+		return fmt.Errorf("it ended with %d, which is neither an answer nor a refusal: %s", a.code, said)
+	case a.code == exitRefused && len(a.stdout) > 0:
+		return fmt.Errorf("it refused the file, and wrote %d bytes to standard output", len(a.stdout))
+	case a.code == exitRefused && said == "":
+		return errors.New("it refused the file without a reason on standard error")
+	case a.code == exitRefused && r.Opens:
+		return fmt.Errorf("it must open (%s), and was refused: %s", r.of.Description, said)
+	case a.code == 0 && !r.Opens:
+		return fmt.Errorf("it must not open: %s", r.of.Description)
+	case a.code == 0 && r.of.OutputsFile != "":
+		return sameOutputs(a.stdout, r.of.Outputs())
+	}
+	return nil
+}
+
+const (
+	maxSaid   = 300              // bytes of an error of the program that are shown
+	killDelay = 10 * time.Second // for what the program started, and did not end
+)
+
+// call starts the program in a folder of its own.
+func (p Program) call(ctx context.Context, r Run) (a answer, err error) {
+	dir, err := os.MkdirTemp("", "conformance-")
+	if err != nil {
+		return a, err
+	}
+	defer os.RemoveAll(dir)
+	for _, name := range r.of.SecretsFiles {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(r.of.Secret(name)), 0o600); err != nil {
+			return a, err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
+	defer cancel()
+	cmd := world.Command(ctx, r.environ(), p.Command...) // ends with what it started
+	var stdout, stderr bytes.Buffer
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = dir, bytes.NewReader(r.of.State()), &stdout, &stderr, killDelay
+	err = cmd.Run()
+	if ctx.Err() != nil {
+		return a, fmt.Errorf("there was no answer within %s", p.Timeout)
+	}
+	exit, ended := errors.AsType[*exec.ExitError](err)
+	if err != nil && !ended {
+		return a, err
+	}
+	if ended {
+		a.code = exit.ExitCode()
+	}
+	a.stdout, a.stderr = stdout.Bytes(), stderr.Bytes()
+	return a, nil
+}
+
+// environ is that of this process, without what Terraform and OpenTofu would read
+// from it, and with what the program has to know.
+func (r Run) environ() world.Environ {
+	environ := world.Here().Environ().Only(func(name string) bool {
+		return !strings.HasPrefix(name, "TF_") && !strings.HasPrefix(name, "CASE_")
+	})
+	for _, pair := range []struct{ name, value string }{
+		{"CASE_KIND", r.of.Kind}, {"CASE_READER", r.Reader}, {"CASE_CODE", r.of.CodeConfig()}, {"CASE_KEY", r.of.SecretKey},
+		{"TF_ENCRYPTION", r.of.Config()},
+	} {
+		if pair.value != "" {
+			environ = environ.With(pair.name + "=" + pair.value)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.of.BackendEnv)) {
+		environ = environ.With(name + "=" + r.of.BackendEnv[name])
+	}
+	return environ
+}
+
+// sameOutputs compares the outputs of a state with those that the real tool found, by
+// value and type, as OpenTofu would decode them.
+func sameOutputs(plaintext []byte, want map[string]Output) error {
+	state, err := tfstate.Parse(plaintext)
+	if err != nil {
+		return fmt.Errorf("what it printed is no state: %w", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(state.Outputs)) {
+		if _, expected := want[name]; !expected {
+			return fmt.Errorf("there is no output %q", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		output, found := state.Outputs[name]
+		if !found {
+			return fmt.Errorf("the output %q is missing", name)
+		}
+		if err := sameOutput(output, want[name]); err != nil {
+			return fmt.Errorf("the output %q: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func sameOutput(got tfstate.Output, want Output) error {
+	value, err := got.Value()
+	if err != nil {
+		return err
+	}
+	typ, err := ctyjson.UnmarshalType(want.Type)
+	if err != nil {
+		return err
+	}
+	expected, err := ctyjson.Unmarshal(want.Value, typ)
+	switch {
+	case err != nil:
+		return err
+	case got.Sensitive != want.Sensitive:
+		return fmt.Errorf("sensitive is %t", got.Sensitive)
+	case !value.RawEquals(expected):
+		return fmt.Errorf("got %.100s, want %.100s", fmt.Sprintf("%#v", value), fmt.Sprintf("%#v", expected))
+	}
+	return nil
+}
+
+// ParseKnown reads the reasons of differences: in each line, the name of a run, a space
+// and the reason. Lines that begin with # are comments.
+func ParseKnown(text string) (map[string]string, error) {
+	names := map[string]bool{}
+	for _, r := range Runs() {
+		names[r.Name] = true
+	}
+	known := map[string]string{}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		name, why, _ := strings.Cut(line, " ")
+		if !names[name] || why == "" {
+			return nil, fmt.Errorf("%q: the name of a case, a space and a reason are required", line)
+		}
+		known[name] = strings.TrimSpace(why)
+	}
+	return known, nil
+}

@@ -1,0 +1,197 @@
+package conformance_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
+)
+
+// run returns the run of this name.
+func run(t *testing.T, name string) conformance.Run {
+	t.Helper()
+	runs := conformance.Runs()
+	i := slices.IndexFunc(runs, func(r conformance.Run) bool { return r.Name == name })
+	if i < 0 {
+		t.Fatalf("there is no run %s", name)
+	}
+	return runs[i]
+}
+
+// Whatever a program does wrong is a failure that says what.
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("the programs are shell scripts")
+	}
+	const opens, fails = "no_outputs", "err_wrong_passphrase"
+	const right = `cat >/dev/null; echo '{"version":4,"serial":1,"lineage":"x","terraform_version":"1.12.6","outputs":{},"resources":[]}'`
+	for name, c := range map[string]struct {
+		run, script string
+		known       string
+		want        conformance.Verdict
+		why         string
+	}{
+		"the right answer":  {run: opens, script: right, want: conformance.Passed},
+		"the right refusal": {run: fails, script: "echo no >&2; exit 1", want: conformance.Passed},
+		"not its business":  {run: opens, script: "exit 77", want: conformance.Skipped},
+		"another answer":    {run: "output_zoo", script: right, want: conformance.Failed, why: "is missing"},
+		"an output too many": {run: opens, script: strings.Replace(right, `"outputs":{}`, `"outputs":{"x":{"value":1,"type":"number"}}`, 1),
+			want: conformance.Failed, why: `there is no output "x"`},
+		"nothing":  {run: opens, script: "cat >/dev/null", want: conformance.Failed, why: "what it printed is no state"},
+		"no state": {run: opens, script: "cat", want: conformance.Failed, why: "what it printed is no state"},
+		"a refusal": {run: opens, script: "echo 'no such key' >&2; exit 1",
+			want: conformance.Failed, why: "was refused: no such key"},
+		"an answer too many": {run: fails, script: right, want: conformance.Failed, why: "it must not open: "},
+		"a refusal, and more": {run: fails, script: "echo '{'; echo no >&2; exit 1",
+			want: conformance.Failed, why: "wrote 2 bytes to standard output"},
+		"no reason": {run: fails, script: "exit 1", want: conformance.Failed, why: "without a reason"},
+		"another exit code": {run: fails, script: "echo panic >&2; exit 2",
+			want: conformance.Failed, why: "ended with 2, which is neither an answer nor a refusal: panic"},
+		"a signal":               {run: fails, script: "kill -9 $$", want: conformance.Failed, why: "ended with -1"},
+		"a difference":           {run: fails, script: right, known: "a reason", want: conformance.Differs, why: "a reason"},
+		"a difference no longer": {run: opens, script: right, known: "a reason", want: conformance.Failed, why: "and does not differ"},
+		"nothing to differ in":   {run: opens, script: "exit 77", known: "a reason", want: conformance.Failed, why: "and does not differ"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := conformance.Program{Command: []string{"sh", "-c", c.script}, Timeout: 5 * time.Minute}
+			if c.known != "" {
+				p.Known = map[string]string{c.run: c.known}
+			}
+			got := p.Judge(t.Context(), run(t, c.run))
+			if got.Verdict != c.want || !strings.Contains(got.Why, c.why) || (got.Why == "") != (c.why == "") {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+	t.Run("no answer", func(t *testing.T) {
+		t.Parallel()
+		p := conformance.Program{Command: []string{"sh", "-c", "sleep 1000 & wait"}, Timeout: 100 * time.Millisecond}
+		if got := p.Judge(t.Context(), run(t, fails)); got.Verdict != conformance.Failed || !strings.Contains(got.Why, "no answer within 100ms") {
+			t.Errorf("got %+v", got)
+		}
+	})
+	t.Run("no program", func(t *testing.T) {
+		t.Parallel()
+		p := conformance.Program{Command: []string{filepath.Join(t.TempDir(), "none")}, Timeout: time.Minute}
+		if got := p.Judge(t.Context(), run(t, fails)); got.Verdict != conformance.Failed {
+			t.Errorf("got %+v", got)
+		}
+	})
+}
+
+// A program gets what the case says, in a folder that is empty but for private keys, and
+// nothing of Terraform's from outside.
+func TestWhatProgramsGet(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the program is a shell script")
+	}
+	t.Setenv("TF_ENCRYPTION", "from outside")
+	t.Setenv("TF_WORKSPACE", "from outside")
+	t.Setenv("CASE_READER", "from outside")
+	dir := t.TempDir()
+	p := conformance.Program{Timeout: 5 * time.Minute,
+		Command: []string{"sh", "-c", `cat >"$0/stdin"; ls >"$0/files"; env | grep -E '^(TF|CASE)_[A-Z_]*=' | sort >"$0/environ"; exit 77`, dir}}
+	for name, want := range map[string]struct{ files, environ string }{
+		"tbg_sops_shamir_age_pgp": {"age_identity.txt\npgp_private.asc\n", "CASE_KIND=sops\nTF_BACKEND_HTTP_ENCRYPTION_PROVIDER=sops\n" +
+			"TF_BACKEND_HTTP_SOPS_AGE_RECIPIENTS=age1ggeqwag8mf99ez98xzw9evgzl33w86vc6e8uu2lr4uldhumphdnqd4df3c\n" +
+			"TF_BACKEND_HTTP_SOPS_PGP_FP=89D3A372A9E3FDD5DDF2C6B3008C860C9003E8E2\n"},
+		"err_no_config":              {environ: "CASE_KIND=opentofu_state\n"},
+		"kubeform_module":            {environ: "CASE_KEY=AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\nCASE_KIND=kubeform_module\n"},
+		"remote_state_selection[fb]": {environ: "CASE_KIND=opentofu_state\nCASE_READER=fb\nTF_ENCRYPTION=key_provider \"pbkdf2\" \"k\" {\n"},
+		"merge_code_and_env": {environ: "CASE_CODE=key_provider \"pbkdf2\" \"k\" {\n" +
+			"CASE_KIND=opentofu_state\nTF_ENCRYPTION=key_provider \"pbkdf2\" \"k\" {\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := p.Judge(t.Context(), run(t, name)); got.Verdict != conformance.Skipped {
+				t.Fatalf("got %+v", got)
+			}
+			text := func(name string) string {
+				data, err := os.ReadFile(filepath.Join(dir, name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return string(data)
+			}
+			bare, _, _ := strings.Cut(name, "[")
+			if text("stdin") != string(conformance.Get(bare).State()) || text("files") != want.files || text("environ") != want.environ {
+				t.Errorf("got %.20q, %q, %q", text("stdin"), text("files"), text("environ"))
+			}
+		})
+	}
+}
+
+func TestParseKnown(t *testing.T) {
+	t.Parallel()
+	got, err := conformance.ParseKnown("# why\n\nerr_no_config it is a reason\r\nremote_state_selection[cnt[1]] another\n")
+	if err != nil || len(got) != 2 || got["err_no_config"] != "it is a reason" || got["remote_state_selection[cnt[1]]"] != "another" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	for _, text := range []string{"err_no_such_case a reason", "err_no_config", "err_no_config "} {
+		if got, err := conformance.ParseKnown(text); err == nil {
+			t.Errorf("%q gives %q", text, got)
+		}
+	}
+}
+
+// TestCases: every case says what it is, and has what it names.
+func TestCases(t *testing.T) {
+	t.Parallel()
+	kinds, runs := map[string]int{}, map[string]bool{}
+	for _, c := range conformance.All() {
+		kinds[c.Kind]++
+		if c.Description == "" || len(c.State()) == 0 && c.Name != "err_empty" || (c.Expect == "ok") == strings.HasPrefix(c.Name, "err_") {
+			t.Errorf("%s: %+v", c.Name, c)
+		}
+		if c.Expect == "ok" && c.Outputs() == nil {
+			t.Errorf("%s has no outputs", c.Name)
+		}
+	}
+	for _, r := range conformance.Runs() {
+		if runs[r.Name] {
+			t.Errorf("%s is there twice", r.Name)
+		}
+		runs[r.Name] = true
+	}
+	for kind, least := range map[string]int{
+		"opentofu_state": 56, "plain_state": 16, "kubeform_module": 6, "terraform_backend_git": 5, "sops": 5,
+	} {
+		if kinds[kind] < least {
+			t.Errorf("%d cases of the kind %s", kinds[kind], kind)
+		}
+	}
+}
+
+// A reader of forty lines of Python passes what it does not leave out.
+func TestMinimalReader(t *testing.T) {
+	t.Parallel()
+	for _, program := range []string{"python3", "openssl"} {
+		if _, err := exec.LookPath(program); err != nil || testing.Short() {
+			t.Skip("it requires seconds, python3 and openssl")
+		}
+	}
+	adapter, err := filepath.Abs("adapters/minimal.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := conformance.Program{Command: []string{"python3", adapter}, Timeout: 5 * time.Minute}
+	passed := 0
+	for _, r := range conformance.Runs() {
+		switch got := p.Judge(t.Context(), r); got.Verdict {
+		case conformance.Passed:
+			passed++
+		case conformance.Failed:
+			t.Errorf("%s: %s", r.Name, got.Why)
+		}
+	}
+	if passed < 25 {
+		t.Errorf("%d passed", passed)
+	}
+}
