@@ -146,15 +146,15 @@ func TestGuides(t *testing.T) {
 		if err := os.Symlink(c.path, filepath.Join(programs, "tofu")); err != nil {
 			t.Fatal(err)
 		}
-		alice, _ := identity(t, "x25519.key")
+		alice, alices := identity(t, "x25519.key")
 		write(t, c.file("alice.txt"), read(t, alice))
-		environ := append(environ, "HOME="+c.dir, "TF_CLI_CONFIG_FILE="+os.DevNull, "CHECKPOINT_DISABLE=1",
+		environ := append(environ, "ALICES_RECIPIENT="+alices, "HOME="+c.dir, "TF_CLI_CONFIG_FILE="+os.DevNull, "CHECKPOINT_DISABLE=1",
 			"PATH="+programs+":"+bin+":"+os.Getenv("PATH"))
 		follow(t, "keys-for-a-team", c.dir, environ)
 		if state := read(t, c.file("terraform.tfstate")); strings.Contains(state, canary) {
 			t.Errorf("it is not encrypted: %s", state)
 		}
-		alices := strings.NewReplacer("key.txt", c.file("alice.txt"), "team.txt", c.file("team.txt")).Replace(read(t, c.file("team.hcl")))
+		alices = strings.NewReplacer("key.txt", c.file("alice.txt"), "team.txt", c.file("team.txt")).Replace(read(t, c.file("team.hcl")))
 		opens(t, environ, write(t, c.file("alice.hcl"), alices), c.file("terraform.tfstate"), canary+" of a resource")
 		must(t, alices+"plan { method = method.aes_gcm.team }\n", "", "decrypt", "-plan", "-o", c.file("opened.tfplan"), c.file("tfplan"))
 		if got := statecrypt(t, strings.Replace(read(t, c.file("plans.hcl")), "team.txt", c.file("team.txt"), 1), "", "decrypt", "-plan",

@@ -1,0 +1,487 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+)
+
+const (
+	pipelines = "../../examples/guides/plans-in-ci/"
+	actions   = "../../actions/"
+
+	created = "  # terraform_data.x will be created" // of what a plan may say
+)
+
+// runner is a machine of a pipeline: it runs shell scripts in the folder of a module.
+type runner struct {
+	cli
+
+	environ []string
+}
+
+// newRunner has Terraform, and the command if path is its folder, in PATH.
+func newRunner(t *testing.T, path string) runner {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("the scripts are for a shell")
+	}
+	r := runner{cli: terraform(t, configuration)}
+	if path != "" {
+		path += ":"
+	}
+	r.environ = append(world.World{}.Environ().Pairs(), "HOME="+r.dir, "TF_CLI_CONFIG_FILE="+os.DevNull, "CHECKPOINT_DISABLE=1",
+		"TF_ENCRYPTION=of the state", "TMPDIR="+t.TempDir(), "GITHUB_STEP_SUMMARY="+r.file("summary.md"),
+		"PATH="+path+filepath.Dir(r.path)+":"+os.Getenv("PATH"))
+	_, recipient := identity(t, "x25519.key")
+	write(t, r.file("team.txt"), "# the team\n"+recipient+"  \r\n")
+	return r
+}
+
+// script runs a script in the way of GitHub, and returns what it prints.
+func (r runner) script(t *testing.T, script string, environ ...string) (string, error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "sh", "-ec", script)
+	cmd.Dir, cmd.Env = r.dir, append(slices.Clone(r.environ), environ...)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func (r runner) must(t *testing.T, script string, environ ...string) string {
+	t.Helper()
+	out, err := r.script(t, script, environ...)
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", script, err, out)
+	}
+	return out
+}
+
+// checkLeft: no script leaves a key, or anything else, in the folder for temporary files.
+func (r runner) checkLeft(t *testing.T) {
+	t.Helper()
+	if left := r.must(t, `ls -A "$TMPDIR"`); left != "" {
+		t.Errorf("this is left: %s", left)
+	}
+}
+
+// privateKey is what people put into a secret of their pipeline.
+func privateKey(t *testing.T) string {
+	t.Helper()
+	path, _ := identity(t, "x25519.key")
+	return regexp.MustCompile(`AGE-SECRET-KEY-\w+`).FindString(read(t, path))
+}
+
+// decode reads a file of YAML as its program does; a file with "spec" has two documents.
+func decode(t *testing.T, text string, to any) {
+	t.Helper()
+	if _, after, ok := strings.Cut(text, "\n---\n"); ok {
+		text = after
+	}
+	if err := yaml.Unmarshal([]byte(text), to); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// step is one of GitHub's.
+type step struct {
+	Uses, Run, If, Shell string
+	With, Env            map[string]string
+}
+
+// expand fills in the expressions of GitHub that values has; there must be no others.
+func expand(t *testing.T, text string, values map[string]string) string {
+	t.Helper()
+	return regexp.MustCompile(`\$\{\{ (.*?) \}\}`).ReplaceAllStringFunc(text, func(all string) string {
+		value, ok := values[strings.TrimSuffix(strings.TrimPrefix(all, "${{ "), " }}")]
+		if !ok {
+			t.Errorf("there is no %s", all)
+		}
+		return value
+	})
+}
+
+// action runs one of our actions with the inputs that a step gives it.
+func (r runner) action(t *testing.T, name string, with map[string]string) (string, error) {
+	t.Helper()
+	var a struct {
+		Inputs map[string]struct{ Default string }
+		Runs   struct{ Steps []step }
+	}
+	decode(t, read(t, actions+name+"/action.yml"), &a)
+	values := map[string]string{"inputs.version || github.action_ref": with["version"]}
+	for input, declared := range a.Inputs {
+		values["inputs."+input] = declared.Default
+	}
+	for input, value := range with {
+		if _, ok := a.Inputs[input]; !ok {
+			t.Errorf("%s has no input %s", name, input)
+		}
+		values["inputs."+input] = value
+	}
+	path, err := filepath.Abs(actions + name)
+	if err != nil || len(a.Runs.Steps) != 1 || a.Runs.Steps[0].Shell != "sh" {
+		t.Fatalf("%v: %+v", err, a)
+	}
+	environ := []string{"GITHUB_ACTION_PATH=" + path}
+	for variable, value := range a.Runs.Steps[0].Env {
+		environ = append(environ, variable+"="+expand(t, value, values))
+	}
+	return r.script(t, a.Runs.Steps[0].Run, environ...)
+}
+
+// The workflow of the guide, as it is printed: what is stored between its jobs, or shown,
+// holds no secret, and the first cannot open it.
+func TestGitHubPipeline(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, filepath.Dir(built(t)))
+	var workflow struct {
+		Jobs map[string]struct {
+			Needs, Environment string
+			Steps              []step
+		}
+	}
+	decode(t, read(t, pipelines+"github.yml"), &workflow)
+	if workflow.Jobs["apply"].Needs != "plan" || workflow.Jobs["apply"].Environment == "" || workflow.Jobs["plan"].Environment != "" {
+		t.Errorf("got %+v", workflow.Jobs)
+	}
+	var stored, printed string
+	for _, job := range []string{"plan", "apply"} {
+		_ = os.Remove(r.file("tfplan")) // each job has a machine of its own
+		for _, s := range workflow.Jobs[job].Steps {
+			ours, isOurs := strings.CutPrefix(s.Uses, "statecrypt/terraform-provider-statecrypt/actions/")
+			uses, _, _ := strings.Cut(s.Uses, "@")
+			switch {
+			case s.Run != "":
+				printed += r.must(t, s.Run)
+			case isOurs:
+				name, version, _ := strings.Cut(ours, "@v")
+				if with := s.With["identity"]; with != "" {
+					s.With["identity"] = expand(t, with, map[string]string{"secrets.PLAN_IDENTITY": privateKey(t)})
+				}
+				if out, err := r.action(t, name, s.With); err != nil || version == "" {
+					t.Fatalf("%v\n%s", err, out)
+				}
+			case uses == "actions/upload-artifact":
+				stored = read(t, r.file(s.With["path"]))
+			case uses == "actions/download-artifact":
+				write(t, r.file("tfplan"), stored)
+			case uses != "actions/checkout" && uses != "hashicorp/setup-terraform":
+				t.Errorf("nobody knows %s", s.Uses)
+			}
+		}
+	}
+	checkPipeline(t, r, stored, printed+read(t, r.file("summary.md")))
+	if summary := read(t, r.file("summary.md")); !strings.Contains(summary, created) || strings.Contains(summary, canary) {
+		t.Errorf("the summary is %s", summary)
+	}
+}
+
+// checkPipeline is about a pipeline that is done.
+func checkPipeline(t *testing.T, r runner, stored, printed string) {
+	t.Helper()
+	if !strings.HasPrefix(stored, `{"`) || strings.Contains(stored, canary) {
+		t.Errorf("this is stored: %.60q", stored)
+	}
+	if strings.Contains(printed, "AGE-SECRET") || strings.Contains(printed, canary+" of an output") {
+		t.Errorf("this is printed: %s", printed)
+	}
+	if state := read(t, r.file("terraform.tfstate")); !strings.Contains(state, canary+" of a resource") {
+		t.Errorf("the plan was not applied: %s", state)
+	}
+	if _, err := os.Stat(r.file("tfplan")); err == nil {
+		t.Error("the plan is still there")
+	}
+	sealed := write(t, r.file("stored"), stored)
+	_, recipient := identity(t, "x25519.key")
+	recipients := strings.Replace(read(t, pipelines+"plans.hcl"), "team.txt", write(t, r.file("one.txt"), recipient), 1)
+	if got := statecrypt(t, recipients, "", "decrypt", "-plan", sealed); got.code == 0 || got.stdout != "" {
+		t.Errorf("the job that plans opens it: %+v", got)
+	}
+	r.checkLeft(t)
+}
+
+// The pipeline of GitLab, likewise.
+func TestGitLabPipeline(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, filepath.Dir(built(t)))
+	var pipeline struct {
+		Include []struct {
+			Remote string
+			Inputs map[string]string
+		}
+		Plan, Apply struct {
+			Script      []yaml.Node
+			AfterScript []string `yaml:"after_script"`
+			Artifacts   struct{ Paths []string }
+			Environment string
+			Needs       []string
+		}
+	}
+	decode(t, read(t, pipelines+"gitlab.yml"), &pipeline)
+	if len(pipeline.Include) != 1 || !strings.HasSuffix(pipeline.Include[0].Remote, "/actions/gitlab.yml") ||
+		pipeline.Apply.Environment == "" || pipeline.Plan.Environment != "" || !slices.Equal(pipeline.Apply.Needs, []string{"plan"}) {
+		t.Fatalf("got %+v", pipeline)
+	}
+	scripts := included(t, pipeline.Include[0].Inputs)
+	lines := func(script []yaml.Node) string {
+		var all []string
+		for _, line := range script {
+			if line.Tag != "!reference" {
+				all = append(all, line.Value)
+				continue
+			}
+			if line.Content[0].Value != ".statecrypt" || len(scripts[line.Content[1].Value]) == 0 {
+				t.Fatalf("line %d refers to nothing", line.Line)
+			}
+			all = append(all, scripts[line.Content[1].Value]...)
+		}
+		return strings.Join(all, "\n")
+	}
+	printed := r.must(t, lines(pipeline.Plan.Script))
+	stored := read(t, r.file(pipeline.Plan.Artifacts.Paths[0]))
+	secret := "STATECRYPT_IDENTITY=" + privateKey(t)
+	if out, err := r.script(t, lines(pipeline.Apply.Script)); err == nil || !strings.Contains(out, "an identity is required") {
+		t.Errorf("without an identity: %v, %s", err, out)
+	}
+	printed += r.must(t, lines(pipeline.Apply.Script), secret)
+	r.must(t, strings.Join(pipeline.Apply.AfterScript, "\n"))
+	checkPipeline(t, r, stored, printed)
+}
+
+// included has the scripts that GitLab makes of our file with these inputs.
+func included(t *testing.T, inputs map[string]string) (scripts map[string][]string) {
+	t.Helper()
+	text := read(t, actions+"gitlab.yml")
+	var header struct {
+		Spec struct {
+			Inputs map[string]struct{ Default *string }
+		}
+	}
+	before, after, _ := strings.Cut(text, "\n---\n")
+	if err := yaml.Unmarshal([]byte(before), &header); err != nil {
+		t.Fatal(err)
+	}
+	for input := range inputs {
+		if _, ok := header.Spec.Inputs[input]; !ok {
+			t.Errorf("there is no input %s", input)
+		}
+	}
+	for input, declared := range header.Spec.Inputs {
+		value, given := inputs[input]
+		if !given && declared.Default == nil {
+			t.Errorf("the input %s is required", input)
+		} else if !given {
+			value = *declared.Default
+		}
+		after = strings.ReplaceAll(after, "$[[ inputs."+input+" ]]", value)
+	}
+	var file struct {
+		Statecrypt map[string][]string `yaml:".statecrypt"`
+	}
+	decode(t, after, &file)
+	if strings.Contains(after, "$[[") || slices.Sorted(maps.Keys(file.Statecrypt))[0] != "decrypt" {
+		t.Errorf("got %s", after)
+	}
+	return file.Statecrypt
+}
+
+// What GitLab runs is the script that GitHub runs.
+func TestOneScriptForPipelines(t *testing.T) {
+	t.Parallel()
+	script := read(t, actions+"plan.sh")
+	for name, lines := range included(t, map[string]string{"version": "1"}) {
+		_, after, _ := strings.Cut(lines[1], "<<'SCRIPT'\n")
+		if body, ok := strings.CutSuffix(after, "SCRIPT\n"); !ok || body != script {
+			t.Errorf("%s is another script than plan.sh:\n%s", name, after)
+		}
+	}
+}
+
+// The steps of Atlantis, in whose environment PLANFILE names the plan. It is gone from
+// where it was opened, whether or not it can be applied, and the exit code says which.
+func TestAtlantisPipeline(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, filepath.Dir(built(t)))
+	var config struct {
+		Workflows map[string]struct {
+			Plan, Apply struct{ Steps []yaml.Node }
+		}
+	}
+	decode(t, read(t, pipelines+"atlantis.yaml"), &config)
+	_, recipient := identity(t, "x25519.key")
+	write(t, r.file("team.txt"), recipient+"\n")
+	for _, name := range []string{"plans.hcl", "open.hcl"} {
+		write(t, r.file("etc-"+name), strings.Replace(read(t, pipelines+name), "team.txt", r.file("team.txt"), 1))
+	}
+	script := func(steps []yaml.Node) string {
+		var all []string
+		for _, s := range steps {
+			switch {
+			case s.Value == "init":
+				all = append(all, "terraform init -input=false")
+			case s.Value == "plan":
+				all = append(all, `terraform plan -input=false -out="$PLANFILE"`)
+			case s.Kind == yaml.MappingNode && s.Content[0].Value == "run":
+				all = append(all, strings.ReplaceAll(s.Content[1].Value, "/etc/atlantis/", r.file("etc-")))
+			default:
+				t.Fatalf("line %d: %q", s.Line, s.Value)
+			}
+		}
+		return strings.Join(all, "\n")
+	}
+	// Atlantis withholds nothing from its steps.
+	environ := []string{"PLANFILE=" + r.file("default.tfplan"), "TF_VAR_plan_identity=" + privateKey(t), "TF_ENCRYPTION="}
+	steps := config.Workflows["encrypted"]
+	printed := r.must(t, script(steps.Plan.Steps), environ...)
+	stored := read(t, r.file("default.tfplan"))
+
+	broken := strings.Replace(script(steps.Apply.Steps), "terraform apply", "false", 1)
+	if out, err := r.script(t, broken, environ...); err == nil {
+		t.Errorf("it does not fail: %s", out)
+	}
+	if _, err := os.Stat(r.file("default.tfplan.open")); err == nil {
+		t.Error("the plan is still there after a failure")
+	}
+	printed += r.must(t, script(steps.Apply.Steps), environ...)
+	if _, err := os.Stat(r.file("default.tfplan.open")); err == nil {
+		t.Error("the plan is still there")
+	}
+	for _, name := range []string{"etc-plans.hcl", "etc-open.hcl"} {
+		if err := os.Remove(r.file(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	checkPipeline(t, r, stored, printed)
+}
+
+// The shell blocks of the guide.
+func TestPlansInCI(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, filepath.Dir(built(t)))
+	bin := t.TempDir()
+	for name, script := range map[string]string{ // age-keygen is run for the guide on teams
+		"age-keygen": `[ "$1" = -o ] && echo made >"$2" || cat "$2"`,
+		"checkov":    `[ "$1" = -f ] && grep -q '"planned_values"' "$2" && echo scanned`,
+	} {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.must(t, "terraform plan -out=tfplan")
+	out := ""
+	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(read(t, "../../templates/guides/plans-in-ci.md.tmpl"), -1) {
+		out += r.must(t, "PATH="+bin+":$PATH\n"+block[1])
+	}
+	if !strings.Contains(out, created) || strings.Contains(out, canary) || !strings.HasSuffix(out, "scanned\n") {
+		t.Errorf("got %s", out)
+	}
+	if _, err := os.Stat(r.file("plan.json")); err == nil {
+		t.Error("the input of the scanner is still there")
+	}
+	if !strings.HasSuffix(read(t, r.file("team.txt")), "made\n") {
+		t.Error("the recipient was not added")
+	}
+}
+
+// The command is downloaded if it is not there, and not run if its archive is not the
+// one that it should be.
+func TestPipelineInstalls(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, "")
+	if _, err := exec.LookPath(name); err == nil {
+		t.Skip("there is a statecrypt in PATH")
+	}
+	// The command in the archive is a script that calls the one under test.
+	script := "#!/bin/sh\necho installed >>'" + r.file("log") + "'\nexec '" + built(t) + "' \"$@\"\n"
+	var archive bytes.Buffer
+	zipped := gzip.NewWriter(&archive)
+	packed := tar.NewWriter(zipped)
+	if err := packed.WriteHeader(&tar.Header{Name: "statecrypt", Mode: 0o755, Size: int64(len(script))}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := packed.Write([]byte(script)); err != nil {
+		t.Fatal(err)
+	}
+	if packed.Close() != nil || zipped.Close() != nil {
+		t.Fatal("the archive cannot be written")
+	}
+	sum := fmt.Sprintf("%x", sha256.Sum256(archive.Bytes()))
+	path := fmt.Sprintf("/v0.1.0/statecrypt_0.1.0_%s_%s.tar.gz", runtime.GOOS, runtime.GOARCH)
+	served := map[string]string{path: archive.String(), path + ".sha256": sum + "  statecrypt.tar.gz\n"}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if text, ok := served[r.URL.Path]; ok {
+			_, _ = w.Write([]byte(text))
+			return
+		}
+		http.NotFound(w, r)
+	}))
+	t.Cleanup(server.Close)
+	r.environ = append(r.environ, "RELEASES="+server.URL, "no_proxy=127.0.0.1")
+	r.must(t, "terraform plan -out=tfplan")
+	plaintext := read(t, r.file("tfplan"))
+	for row, c := range map[string]struct {
+		with map[string]string
+		want string // "" if it works
+	}{
+		"a checksum that is another": {map[string]string{"version": "v0.1.0", "sha256": strings.Repeat("0", 64)},
+			"does not have the checksum 000"},
+		"no such version": {map[string]string{"version": "0.2.0"}, ""},
+		"no version":      {map[string]string{}, "the version of statecrypt to install is required"},
+	} {
+		c.with["recipients"] = "team.txt"
+		if out, err := r.action(t, "encrypt-plan", c.with); err == nil || !strings.Contains(out, c.want) {
+			t.Errorf("%s: %v, %s", row, err, out)
+		}
+		if _, err := os.Stat(r.file("log")); err == nil || read(t, r.file("tfplan")) != plaintext {
+			t.Errorf("%s: it ran", row)
+		}
+	}
+	for _, with := range []map[string]string{{"version": "v0.1.0"}, {"version": "0.1.0", "sha256": sum}} {
+		write(t, r.file("tfplan"), plaintext)
+		with["recipients"] = "team.txt"
+		if out, err := r.action(t, "encrypt-plan", with); err != nil || read(t, r.file("log")) == "" || !strings.HasPrefix(read(t, r.file("tfplan")), `{"`) {
+			t.Errorf("%v, %s", err, out)
+		}
+	}
+	r.checkLeft(t)
+}
+
+// Settings of one's own take the place of recipients and identities.
+func TestPipelineWithSettings(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, filepath.Dir(built(t)))
+	r.environ = append(r.environ, "TF_ENCRYPTION=")
+	write(t, r.file("keys.hcl"), strings.Replace(onlyNew, "state {", "plan {", 1))
+	r.must(t, "terraform plan -out=tfplan")
+	plaintext := read(t, r.file("tfplan"))
+	for _, action := range []string{"encrypt-plan", "decrypt-plan"} {
+		if out, err := r.action(t, action, map[string]string{"config": "keys.hcl"}); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		if changed := read(t, r.file("tfplan")) != plaintext; changed != (action == "encrypt-plan") {
+			t.Errorf("%s: changed is %t", action, changed)
+		}
+	}
+	for _, c := range [][2]string{{"encrypt-plan", "a file with recipients is required"}, {"decrypt-plan", "an identity is required"}} {
+		if out, err := r.action(t, c[0], map[string]string{}); err == nil || !strings.Contains(out, c[1]) {
+			t.Errorf("%s: %v, %s", c[0], err, out)
+		}
+	}
+}
