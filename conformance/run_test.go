@@ -161,7 +161,7 @@ func TestCases(t *testing.T) {
 		runs[r.Name] = true
 	}
 	for kind, least := range map[string]int{
-		"opentofu_state": 56, "plain_state": 16, "kubeform_module": 6, "terraform_backend_git": 5, "sops": 5,
+		"opentofu_state": 57, "plain_state": 16, "kubeform_module": 6, "terraform_backend_git": 5, "sops": 5,
 	} {
 		if kinds[kind] < least {
 			t.Errorf("%d cases of the kind %s", kinds[kind], kind)

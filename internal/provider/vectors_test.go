@@ -89,6 +89,8 @@ func TestVectorBlocks(t *testing.T) {
 		"enforced_ok":         pbkdf2Blocks("k", "correct-horse-battery-staple") + targetBlock("method.aes_gcm.k") + "enforced = true\n",
 		"fallback_two_levels": pbkdf2Blocks("new", "new-throwaway-passphrase") + pbkdf2Blocks("mid", "mid-throwaway-passphrase-x") +
 			pbkdf2Blocks("old", "old-throwaway-passphrase") + targetBlock("method.aes_gcm.new", "method.aes_gcm.mid", "method.aes_gcm.old"),
+		// Which has names of its own for all of them.
+		"gitlab_auto_encryption":    pbkdf2Blocks("k", "a throwaway passphrase of a pipeline") + targetBlock("method.aes_gcm.k"),
 		"unencrypted_state_primary": targetBlock("unencrypted"),
 		"unencrypted_state_with_fallback": pbkdf2Blocks("k", "correct-horse-battery-staple") + entry("method", "unencrypted", "u") +
 			targetBlock("method.aes_gcm.k", "method.unencrypted.u"),

@@ -163,6 +163,7 @@ var accepted = map[string][7]int{
 	"fallback_old_key":             {1, 47, 91, 178, 17, 0, 0},
 	"fallback_primary_unencrypted": {1, 47, 91, 178, 17, 0, 0},
 	"fallback_two_levels":          {1, 47, 91, 178, 17, 0, 0},
+	"gitlab_auto_encryption":       {1, 47, 91, 366, 17, 0, 0},
 	"http_backend_compact":         {0, 47, 91, 162, 18, 0, 0},
 	"kubeform_module_wrapped":      {1, 0, 0, 0, 0, 0, 0},
 	"merge_code_and_env":           {1, 47, 91, 162, 18, 0, 0},
