@@ -31,6 +31,7 @@ func TestAccSettingsExamples(t *testing.T) {
 		"two keys":         {folder: "two-keys", key: mainKey, want: map[string]cty.Value{"vpc_id": network, "archived_vpc_id": network}},
 		"two keys, old":    {folder: "two-keys", key: oldKey, want: map[string]cty.Value{"vpc_id": network, "archived_vpc_id": network}},
 		"text":             {folder: "text", key: mainKey, want: map[string]cty.Value{"vpc_id": network}},
+		"a key per state":  {folder: "key-per-state", key: mainKey, want: map[string]cty.Value{"vpc_id": network, "archived_vpc_id": network}},
 		"a file in a file": {folder: "then", key: mainKey, want: map[string]cty.Value{"vpc_id": network}},
 		"the environment":  {folder: "environment", key: mainKey, env: []string{text}, want: map[string]cty.Value{"vpc_id": network}},
 	} {
@@ -42,7 +43,8 @@ func TestAccSettingsExamples(t *testing.T) {
 				inAge(t, p, "network.tfstate", "key.txt")
 			}
 			p.write("archive.tfstate", sealedWith(t, oldKey))
-			p.setenv("TF_VAR_state_passphrase=the example's passphrase", "TF_VAR_old_passphrase=an older passphrase")
+			p.setenv("TF_VAR_state_passphrase=the example's passphrase", "TF_VAR_old_passphrase=an older passphrase",
+				`TF_VAR_passphrases={"network":"the example's passphrase","archive":"an older passphrase"}`)
 			p.setenv(c.env...)
 			p.wantOutputs(c.want)
 		})
