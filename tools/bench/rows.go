@@ -28,6 +28,7 @@ func (b *bench) rows() []row {
 		{"command", b.commandRow},
 		{"plan", b.planRow},
 		{"many states", b.manyStatesRow},
+		{"many keys", b.manyKeysRow},
 		{"one source", b.oneSourceRow},
 		{"one small source", b.oneSmallSourceRow},
 		{"many outputs", b.outputsRow("10,000 outputs", manyOutputs(10_000), "many = 10000")},
@@ -198,12 +199,12 @@ func reads(paths ...string) string {
 }
 
 // tofuReads is OpenTofu's own way.
-func (b *bench) tofuReads(name string, paths ...string) (command, error) {
+func (b *bench) tofuReads(name, settings string, paths ...string) (command, error) {
 	var s strings.Builder
 	for i, p := range paths {
 		fmt.Fprintf(&s, "data \"terraform_remote_state\" \"s%d\" {\n  backend = \"local\"\n  config  = { path = %q }\n}\n", i, p)
 	}
-	return b.planOf(name, b.tofu, s.String()+"output \"x\" { value = 1 }\n", "TF_ENCRYPTION="+encrypted)
+	return b.planOf(name, b.tofu, s.String()+"output \"x\" { value = 1 }\n", "TF_ENCRYPTION="+settings)
 }
 
 // plans makes four plans: nothing and the work, with us and with OpenTofu.
@@ -212,8 +213,8 @@ func (b *bench) plans(name string, paths ...string) ([]cost, error) {
 	for _, make := range []func() (command, error){
 		func() (command, error) { return b.terraformPlan(name+" here", configuredProvider+reads(paths...)) },
 		func() (command, error) { return b.terraformPlan("base here", configuredProvider+idle) },
-		func() (command, error) { return b.tofuReads(name+" tofu", paths...) },
-		func() (command, error) { return b.tofuReads("base tofu") },
+		func() (command, error) { return b.tofuReads(name+" tofu", encrypted, paths...) },
+		func() (command, error) { return b.tofuReads("base tofu", encrypted) },
 	} {
 		c, err := make()
 		if err != nil {
@@ -271,6 +272,40 @@ func (b *bench) manyStatesRow() ([]line, error) {
 		{name: "its time: beside its CPU", here: seconds(m[0].wall), peer: seconds(m[0].cpu), ratio: m[0].wall.Seconds() / m[0].cpu.Seconds(),
 			most: 0.65},
 	}, nil
+}
+
+// manyKeysRow reads states that have a key of their own each, as OpenTofu advises.
+func (b *bench) manyKeysRow() ([]line, error) {
+	const keys = 20
+	settings, targets, data := "", "", ""
+	var paths []string
+	for i := range keys {
+		key := fmt.Sprintf("key_provider \"pbkdf2\" \"p%d\" { passphrase = \"%s of %[1]d\" }\n", i, passphrase) +
+			fmt.Sprintf("method \"aes_gcm\" \"m%d\" { keys = key_provider.pbkdf2.p%[1]d }\n", i)
+		settings += key
+		targets += fmt.Sprintf("remote_state_data_source \"s%d\" { method = method.aes_gcm.m%[1]d }\n", i)
+		path, err := b.sealAs(fmt.Sprintf("key%d.tfstate", i), key+fmt.Sprintf("state { method = method.aes_gcm.m%d }\n", i), state(oneOutput, 10<<10))
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, path)
+		data += fmt.Sprintf("data \"statecrypt_remote_state\" \"s%d\" {\n  file { path = %q }\n  name = \"s%[1]d\"\n}\n", i, path)
+	}
+	settings += "remote_state_data_sources {\n" + targets + "}\n"
+	here, err := b.terraformPlan("twenty keys here", "provider \"statecrypt\" {\n  encryption = <<-EOT\n"+settings+"  EOT\n}\n"+data)
+	if err != nil {
+		return nil, err
+	}
+	peer, err := b.tofuReads("twenty keys tofu", settings, paths...)
+	if err != nil {
+		return nil, err
+	}
+	m, err := b.compare(here, peer)
+	if err != nil {
+		return nil, err
+	}
+	var none cost
+	return []line{cpu("plan with 20 encrypted states of 10 kB, a key for each: beside tofu", m[0], none, m[1], none, 0.6)}, nil
 }
 
 // oneSourceRow reads one state again and again. What a CLI and the plugin

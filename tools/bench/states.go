@@ -92,7 +92,11 @@ func largeOutput(size int) string {
 
 // seal writes a state encrypted, with a salt of its own.
 func (b *bench) seal(name string, plain []byte) (path string, err error) {
-	enc, err := newEncryption(encrypted)
+	return b.sealAs(name, encrypted, plain)
+}
+
+func (b *bench) sealAs(name, settings string, plain []byte) (path string, err error) {
+	enc, err := newEncryption(settings)
 	if err != nil {
 		return "", err
 	}

@@ -75,6 +75,29 @@ func TestEnvelope(t *testing.T) {
 	}
 }
 
+// The state and the plan that OpenTofu wrote with somebody else's program open with
+// either of their identities.
+func TestEnvelopeOfAnotherProgram(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"x25519.key", "other.key"} {
+		text := fmt.Sprintf("method \"age\" \"m\" { identities = [%q] }\nstate { method = method.age.m }\nplan { method = method.age.m }\n",
+			testdata(t, name))
+		registry := encryption.Registry{Methods: []encryption.Block[encryption.Method]{age.Block()}}
+		enc, err := encryption.Load(registry, encryption.Code(text, "test.hcl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		opened, err := enc.State().Decrypt(t.Context(), testdata(t, "tofu_age_encryption.tfstate"))
+		if err != nil || !strings.Contains(string(opened.Data), `"vpc-1"`) || opened.Kind != encryption.KindState {
+			t.Errorf("%s: %v", name, err)
+		}
+		opened, err = enc.Plan().Decrypt(t.Context(), testdata(t, "tofu_age_encryption.tfplan"))
+		if err != nil || !strings.HasPrefix(string(opened.Data), "PK") || opened.Kind != encryption.KindPlan {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // A program for OpenTofu's method external, as there are several that call age.
 const externalMethod = `#!/bin/sh
 printf '{"magic":"OpenTofu-External-Encryption-Method","version":1}\n'
