@@ -125,3 +125,26 @@ func TestCheckIsNoCondition(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A method is named by its kind if it can do without a block: all that it requires may
+// come from the environment.
+func TestUseByKind(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		attr attr.Attr
+		ok   bool
+	}{
+		"required":                        {attr: attr.Attr{Required: true}},
+		"optional":                        {ok: true},
+		"required, or in the environment": {attr: attr.Attr{Required: true, Env: []string{"BOX_KEY"}}, ok: true},
+		"optional, or in the environment": {attr: attr.Attr{Env: []string{"BOX_KEY"}}, ok: true},
+	} {
+		registry := withBox()
+		c.attr.Name, c.attr.Type = "key", cty.String
+		registry.Methods[len(registry.Methods)-1].Attrs = []attr.Attr{c.attr}
+		_, err := newEncryption(t, registry, "").Use("box")
+		if (err == nil) != c.ok || err != nil && !strings.Contains(err.Error(), "the kind box requires settings") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

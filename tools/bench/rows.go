@@ -305,7 +305,7 @@ func (b *bench) manyKeysRow() ([]line, error) {
 		return nil, err
 	}
 	var none cost
-	return []line{cpu("plan with 20 encrypted states of 10 kB, a key for each: beside tofu", m[0], none, m[1], none, 0.6)}, nil
+	return []line{cpu("plan with 20 encrypted states of 10 kB, a key for each: beside tofu", m[0], none, m[1], none, 0.45)}, nil
 }
 
 // oneSourceRow reads one state again and again. What a CLI and the plugin
