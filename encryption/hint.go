@@ -27,9 +27,22 @@ func (t Target) withHints(err error, c candidate, env *envelope) error {
 	if t.pos.File == "TF_ENCRYPTION" && e.isLayered() {
 		err = fmt.Errorf("%w; the method was chosen by TF_ENCRYPTION, which is merged over the other settings", err)
 	}
-	if env == nil || len(env.Meta) == 0 || e.belongs(env) {
+	if env == nil {
 		return err
 	}
+	nothing := errors.Is(err, errNothingStored)
+	switch empty := len(env.Meta) == 0; {
+	case empty && nothing:
+		return fmt.Errorf("%w, nor of any other: it was encrypted with a key as it is, as static has it, or it is damaged", err)
+	case !empty && !e.belongs(env):
+		return e.notOurs(err, env)
+	case !empty && nothing:
+		return fmt.Errorf("%w; if it was encrypted under another name, set encrypted_metadata_alias%s", err, env.describeKeys())
+	}
+	return err
+}
+
+func (e *Encryption) notOurs(err error, env *envelope) error {
 	return fmt.Errorf("%w; the settings have none of the key providers that the file was encrypted with%s", err, env.describeKeys())
 }
 

@@ -3,6 +3,7 @@ package encryption_test
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -123,6 +124,35 @@ func TestHintOfAChain(t *testing.T) {
 
 // TestHintsPassOverNothing: blocks of a provider say of each argument that is absent that
 // it is null.
+// The alias is advised if it may help, and no sooner.
+func TestHintOfTheAlias(t *testing.T) {
+	t.Parallel()
+	settings := func(providers, keys string) string {
+		return providers + "method \"aes_gcm\" \"m\" { keys = key_provider." + keys + " }\nstate { method = method.aes_gcm.m }\n"
+	}
+	const a = "key_provider \"pbkdf2\" \"a\" {\npassphrase = \"correct horse battery\"\niterations = 200000\n}\n"
+	const b = "key_provider \"pbkdf2\" \"b\" { passphrase = \"another horse battery\" }\n"
+	file := seal(t, settings(a, "pbkdf2.a"), `{"version":4,"serial":1,"lineage":"l"}`)
+	bare := regexp.MustCompile(`"meta":\{[^}]*\}`).ReplaceAll(file, []byte(`"meta":{}`))
+	const alias, none = `set encrypted_metadata_alias (its metadata names "key_provider.pbkdf2.a")`, "nor of any other: it was encrypted with a key as it is"
+	for name, c := range map[string]struct {
+		settings string
+		file     []byte
+		want     string
+	}{
+		"the name of another": {settings(a+b, "pbkdf2.b"), file, alias},
+		"no metadata":         {settings(a, "pbkdf2.a"), bare, none},
+	} {
+		enc, err := encryption.Load(lighttest.Registry(), encryption.Code(c.settings, "test.hcl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = enc.State().Decrypt(t.Context(), c.file); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+	}
+}
+
 func TestHintsPassOverNothing(t *testing.T) {
 	t.Parallel()
 	const text = `key_provider "static" "k" { key = "` + "%s" + `" }

@@ -6,14 +6,15 @@ import (
 	"fmt"
 )
 
+var errNothingStored = fmt.Errorf("%w: the file stores nothing of this key provider", ErrNoKey)
+
 // DecodeStored decodes what a file stores of a key provider, which is JSON, for
 // [KeyProvider.Key]. Kind is for errors, such as "an aws_kms key provider".
 // The error wraps [ErrNoKey] if the file stores nothing, and [ErrDamaged] if it
 // stores something else.
 func DecodeStored(stored json.RawMessage, kind string, into any) error {
 	if stored == nil {
-		return fmt.Errorf("%w: the file stores nothing of this key provider; "+
-			"if it was encrypted under another name, set encrypted_metadata_alias", ErrNoKey)
+		return errNothingStored
 	}
 	if json.Unmarshal(stored, into) != nil {
 		return fmt.Errorf("%w: the metadata in it is not that of %s", ErrDamaged, kind)

@@ -20,12 +20,16 @@ func (c *call) advised(err error) string {
 		text += "; add -plan"
 	}
 	if e, ok := errors.AsType[*encryption.NotConfiguredError](err); ok {
-		text = strings.Replace(text, e.Error(), e.Error()+"; add "+adviseMethod(e), 1)
+		text = strings.Replace(text, e.Error(), e.Error()+"; "+adviseMethod(e), 1)
 	}
 	if errors.Is(err, encryption.ErrPlaintext) && c.name != "rotate" { // which has words of its own
-		text += "\nTo encrypt it, use statecrypt encrypt."
+		text += "\nTo encrypt it, use statecrypt encrypt"
+		if c.plan {
+			text += " -plan"
+		}
+		text += "."
 	}
-	if errors.Is(err, encryption.ErrNoKey) {
+	if errors.Is(err, encryption.ErrNoKey) && c.name != "encrypt" {
 		text += "\nCheck the key, and whether this is the right file. If the key was changed after the file was written, " +
 			"add the old one as a fallback."
 	}
@@ -37,19 +41,27 @@ func adviseMethod(e *encryption.NotConfiguredError) string {
 	if e.Plan {
 		block = "plan"
 	}
+	chosen := func(methods ...string) string {
+		if len(e.Selected) > 0 { // a second block would be an error
+			return fmt.Sprintf("let %s have method = %s, or a fallback with it", block, strings.Join(methods, " or "))
+		}
+		for i, method := range methods {
+			methods[i] = fmt.Sprintf("%s { method = %s }", block, method)
+		}
+		return "add " + strings.Join(methods, " or ")
+	}
 	switch {
 	case len(e.Methods) > 0:
-		lines := make([]string, len(e.Methods))
+		methods := make([]string, len(e.Methods))
 		for i, m := range e.Methods {
-			lines[i] = fmt.Sprintf("%s { method = %s }", block, m.Address)
+			methods[i] = m.Address
 		}
-		return strings.Join(lines, " or ")
+		return chosen(methods...)
 	case e.Format != "":
-		return fmt.Sprintf("method %q \"main\" {}, with its settings in the braces, and %s { method = method.%[1]s.main }", e.Format, block)
+		return fmt.Sprintf("add method %q \"main\" {}, with its settings in the braces, and %s", e.Format, chosen("method."+e.Format+".main"))
 	case len(e.KeyProviders) == 0:
-		return fmt.Sprintf("its key provider, such as key_provider \"pbkdf2\" \"main\" { passphrase = var.passphrase }, a method with its "+
-			"key, such as method \"aes_gcm\" \"main\" { keys = key_provider.pbkdf2.main }, and %s { method = method.aes_gcm.main }", block)
+		return fmt.Sprintf("add its key provider, such as key_provider \"pbkdf2\" \"main\" { passphrase = var.passphrase }, a method with its "+
+			"key, such as method \"aes_gcm\" \"main\" { keys = key_provider.pbkdf2.main }, and %s", chosen("method.aes_gcm.main"))
 	}
-	return fmt.Sprintf("method \"aes_gcm\" \"main\" { keys = %s } and %s { method = method.aes_gcm.main }",
-		e.KeyProviders[0].Address, block)
+	return fmt.Sprintf("add method \"aes_gcm\" \"main\" { keys = %s } and %s", e.KeyProviders[0].Address, chosen("method.aes_gcm.main"))
 }

@@ -21,16 +21,18 @@ func TestAdvice(t *testing.T) {
 	}{
 		"only plaintext": {settings: none, file: sealed,
 			want: `; add its key provider, such as key_provider "pbkdf2" "main" { passphrase = var.passphrase }, a method with its key, such as ` +
-				`method "aes_gcm" "main" { keys = key_provider.pbkdf2.main }, and state { method = method.aes_gcm.main }`},
+				`method "aes_gcm" "main" { keys = key_provider.pbkdf2.main }, and let state have method = method.aes_gcm.main, or a fallback with it`},
 		"a key": {settings: key + none, file: sealed,
-			want: `; add method "aes_gcm" "main" { keys = key_provider.static.a } and state { method = method.aes_gcm.main }`},
-		"a method": {settings: oldText + none, file: sealed, want: "; add state { method = method.aes_gcm.old }"},
+			want: `; add method "aes_gcm" "main" { keys = key_provider.static.a } and let state have method = method.aes_gcm.main, or a fallback with it`},
+		"a method": {settings: oldText + none, file: sealed, want: "; let state have method = method.aes_gcm.old, or a fallback with it"},
 		"two methods": {settings: oldText + newText + none, file: sealed,
-			want: "; add state { method = method.aes_gcm.new } or state { method = method.aes_gcm.old }"},
-		"a plan": {settings: oldText + none, file: sealedPlan, plan: true, want: "; add plan { method = method.aes_gcm.old }"},
+			want: "; let state have method = method.aes_gcm.new or method.aes_gcm.old, or a fallback with it"},
+		"a plan": {settings: oldText + none, file: sealedPlan, plan: true,
+			want: "; let plan have method = method.aes_gcm.old, or a fallback with it"},
 		"sops": {settings: onlyOld, file: sops,
-			want: `; add method "sops" "main" {}, with its settings in the braces, and state { method = method.sops.main }`},
-		"method for sops": {settings: onlyOld + `method "sops" "m" {}`, file: sops, want: "; add state { method = method.sops.m }"},
+			want: `; add method "sops" "main" {}, with its settings in the braces, and let state have method = method.sops.main, or a fallback with it`},
+		"method for sops": {settings: onlyOld + `method "sops" "m" {}`, file: sops,
+			want: "; let state have method = method.sops.m, or a fallback with it"},
 	} {
 		args := []string{"decrypt"}
 		if c.plan {

@@ -98,7 +98,15 @@ func (c *call) flagSet() *flag.FlagSet {
 		toggle, isSwitch := switches[name]
 		switch {
 		case isText:
-			flags.StringVar(text, name, "", "")
+			flags.Func(name, "", func(given string) error {
+				if *text != "" {
+					c.mistake = errors.Join(c.mistake, fmt.Errorf("-%s is given twice", name))
+				}
+				if *text = given; given == "" {
+					c.mistake = errors.Join(c.mistake, fmt.Errorf("-%s is empty; is a variable empty?", name))
+				}
+				return nil
+			})
 		case isSwitch:
 			flags.BoolVar(toggle, name, false, "")
 		default:

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"io"
 	"os"
@@ -230,9 +231,11 @@ func TestRefusals(t *testing.T) {
 		"no settings, plaintext": {args: "decrypt", stdin: plain, code: 1, want: "TF_ENCRYPTION or -config must say"},
 		"no settings, encrypt":   {args: "encrypt", stdin: plain, code: 1, want: "TF_ENCRYPTION or -config must say"},
 		"settings for states only": {args: "decrypt -plan", settings: onlyNew, stdin: sealed, code: 1,
-			want: "the settings have a state block and no plan block; to use the same method for both, add plan { method = method.aes_gcm.new }"},
+			want: "the settings have a state block and no plan block: for a state, leave out -plan; to use the same method for both, " +
+				"add plan { method = method.aes_gcm.new }"},
 		"settings for plans only": {args: "wrap terraform plan", settings: strings.Replace(onlyNew, "state {", "plan {", 1), code: 1,
-			want: "the settings have a plan block and no state block; to use the same method for both, add state { method = method.aes_gcm.new }"},
+			want: "the settings have a plan block and no state block: for a plan, add -plan; to use the same method for both, " +
+				"add state { method = method.aes_gcm.new }"},
 		"a state as settings": {args: "decrypt", settings: plain, stdin: sealed, code: 1, want: "TF_ENCRYPTION:1,1: this is a state, and the " +
 			"encryption settings are required here"},
 		"an encrypted state as settings": {args: "decrypt", settings: sealed, stdin: sealed, code: 1, want: "this is an encrypted state, and"},
@@ -256,7 +259,7 @@ func TestRefusals(t *testing.T) {
 		"wrong key":                {args: "decrypt", settings: onlyNew, stdin: sealed, code: 1, want: "add the old one as a fallback"},
 		"a flipped bit":            {args: "decrypt", settings: onlyOld, stdin: string(flipped), code: 1, want: "standard input: "},
 		"cut off":                  {args: "decrypt", settings: onlyOld, stdin: sealed[:len(sealed)-9], code: 1, want: "standard input: "},
-		"empty":                    {args: "decrypt", settings: onlyOld, code: 1, want: "the file is empty"},
+		"empty":                    {args: "decrypt", settings: onlyOld, code: 1, want: "it is empty; did the program before it fail?"},
 		"plaintext":                {args: "decrypt", settings: onlyNew, stdin: plain, code: 1, want: `only if the method or a fallback is "unencrypted"`},
 		"no such file":             {args: "decrypt " + dir + "/x", settings: onlyOld, code: 1, want: "no such file"},
 		"a folder":                 {args: "decrypt " + dir, settings: onlyOld, code: 1, want: "is a directory"},
@@ -266,18 +269,43 @@ func TestRefusals(t *testing.T) {
 			want: "To encrypt it, use statecrypt encrypt."},
 		"a pattern": {args: "decrypt " + dir + "/*.gone", settings: onlyNew, code: 1,
 			want: "no such file or directory: the shell puts names in place of a pattern only if"},
+		"-config is empty":       {args: "decrypt -config=", stdin: sealed, code: 2, want: "-config is empty; is a variable empty?"},
+		"-config is there twice": {args: "decrypt -config a -config b", stdin: sealed, code: 2, want: "-config is given twice"},
+		"JSON in single quotes": {args: "decrypt", settings: "{'state': {}}", stdin: sealed, code: 1,
+			want: `TF_ENCRYPTION:1,1: this is JSON with single quotes; JSON requires double quotes (")`},
+		"base64": {args: "decrypt", settings: base64.StdEncoding.EncodeToString([]byte(onlyOld)), stdin: sealed, code: 1,
+			want: "TF_ENCRYPTION:1,1: this is base64"},
+		"a colon": {args: "decrypt", settings: "state {\n  method: x\n}", stdin: sealed, code: 1, want: `to set an argument, write NAME = "value"`},
+		"blocks on one line": {args: "decrypt", settings: "state { fallback { } }", stdin: sealed, code: 1,
+			want: "a block with blocks in it has them on lines of their own"},
+		"a provider block": {args: "decrypt", settings: "provider \"statecrypt\" {\n}", stdin: sealed, code: 1,
+			want: `which begins with key_provider "pbkdf2" "main"`},
+		"a terraform block": {args: "decrypt", settings: "terraform {\n}", stdin: sealed, code: 1,
+			want: "Only what is inside the encryption block is required here."},
+		"a backend block":  {args: "decrypt", settings: "backend \"http\" {\n}", stdin: sealed, code: 1, want: "Leave it out here"},
+		"a variable block": {args: "decrypt", settings: "variable \"x\" {\n}", stdin: sealed, code: 1, want: "they are used as var.NAME"},
+		"a folder to read": {args: "inspect " + t.TempDir(), code: 1, want: "is a directory; the names of files are required"},
+		"plaintext plan": {args: "decrypt -plan", settings: strings.Replace(onlyNew, "state {", "plan {", 1), stdin: emptyPlan(t), code: 1,
+			want: "To encrypt it, use statecrypt encrypt -plan."},
+		"a file twice": {args: "rotate -from a -to b x x", code: 2, want: "a file is named twice"},
+		"a secret command": {args: "decrypt -config " + write(t, "external.hcl", "key_provider \"external\" \"k\" { command = "+
+			"[\"no-such --token="+canaryKey+"\"] }\nmethod \"aes_gcm\" \"m\" { keys = key_provider.external.k }\n"+
+			"state { method = method.aes_gcm.m }\n"),
+			stdin: strings.ReplaceAll(sealed, "key_provider.static.old", "key_provider.external.k"), code: 1,
+			want: "write each word of the command"},
 		"-var that nothing uses": {args: "decrypt -var " + canaryKey + "=x " + dir + "/x", settings: onlyNew, code: 1,
 			want: "note: the settings do not use the variable of a -var; they use no variables"},
-		"no state":           {args: "encrypt", settings: onlyOld, stdin: "c4n4ry", code: 1, want: "not a state"},
-		"nothing to encrypt": {args: "encrypt", settings: onlyOld, code: 1, want: "a shell that writes with > to the file that is read"},
-		"a state as a plan":  {args: "encrypt -plan", settings: onlyOld, stdin: plain, code: 1, want: "this is a state"},
+		"no state": {args: "encrypt", settings: onlyOld, stdin: "c4n4ry", code: 1, want: "not a state"},
+		"nothing to encrypt": {args: "encrypt " + write(t, "empty", ""), settings: onlyOld, code: 1,
+			want: "a shell that writes with > to the file that is read"},
+		"a state as a plan": {args: "encrypt -plan", settings: onlyOld, stdin: plain, code: 1, want: "this is a state"},
 		"encrypt with plaintext": {args: "encrypt", settings: plainText + `state { method = method.unencrypted.p }`, stdin: plain, code: 1,
 			want: "method.unencrypted.p encrypts nothing"},
 		"command of environment": {args: "encrypt", stdin: plain, code: 1, want: "only the environment names this command",
 			settings: `key_provider "external" "c" { command = ["c4n4ry"] }
 				method "aes_gcm" "m" { keys = key_provider.external.c }
 				state { method = method.aes_gcm.m }`},
-		"outputs of nothing": {args: "outputs", code: 1, want: "the file is empty"},
+		"outputs of nothing": {args: "outputs", code: 1, want: "standard input: it is empty"},
 		"outputs, encrypted": {args: "outputs", stdin: sealed, code: 1,
 			want: "encrypted (opentofu): statecrypt decrypt FILE | statecrypt outputs"},
 		"outputs, sops": {args: "outputs", stdin: `{"version":4,"outputs":{},"sops":{"mac":"x"}}`, code: 1,
@@ -659,7 +687,10 @@ func TestWrapBackend(t *testing.T) {
 		want    string
 	}{
 		"a block": {block: `address = "http://127.0.0.1:1/" ` + "\n" + `password = var.state`, want: "TF_HTTP_ADDRESS=https://127.0.0.1:"},
-		"a lock":  {block: `address = "http://127.0.0.1:1/"`, environ: []string{"STATECRYPT_HTTP_LOCK_ADDRESS=http://127.0.0.1:1/"}, want: "TF_HTTP_LOCK_ADDRESS="},
+		"a lock": {block: `address = "http://127.0.0.1:1/"`, want: "TF_HTTP_LOCK_ADDRESS=",
+			environ: []string{"STATECRYPT_HTTP_LOCK_ADDRESS=http://127.0.0.1:1/", "STATECRYPT_HTTP_UNLOCK_ADDRESS=http://127.0.0.1:1/"}},
+		"a lock for good": {block: `address = "http://127.0.0.1:1/"`, environ: []string{"STATECRYPT_HTTP_LOCK_ADDRESS=http://127.0.0.1:1/"},
+			want: "unlock_address: lock_address requires it: without it, each lock would stay"},
 		"retries": {block: "address = \"http://127.0.0.1:1/\"\nretry_max = 7", want: "TF_HTTP_RETRY_MAX=7\n"},
 		"variables": {
 			environ: []string{"STATECRYPT_HTTP_ADDRESS=http://127.0.0.1:1/", "STATECRYPT_HTTP_PASSWORD=" + canary},

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
@@ -32,12 +33,15 @@ func (c *call) read(name string) ([]byte, error) {
 		in = f
 	}
 	data, err := source.Read(in, sizeOf(in), maxFile)
-	return data, keyfile.Reason(err)
+	return data, reason(name, err)
 }
 
 // reason is why a file that an argument names cannot be read.
 func reason(name string, err error) error {
 	err = keyfile.Reason(err)
+	if errors.Is(err, syscall.EISDIR) {
+		return fmt.Errorf("%w; the names of files are required", err)
+	}
 	if errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(name, "*?[") {
 		return fmt.Errorf("%w: the shell puts names in place of a pattern only if it is not quoted and a file matches", err)
 	}

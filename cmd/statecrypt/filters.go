@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -76,6 +77,9 @@ func (c *call) each(ctx context.Context, work func(ctx context.Context, name str
 // after that the work.
 func (c *call) one(ctx context.Context, name string, work func(ctx context.Context, name string, file []byte) error) error {
 	file, err := c.read(name)
+	if err == nil && name == stdinName && len(file) == 0 && c.name != "inspect" {
+		err = errors.New("it is empty; did the program before it fail?")
+	}
 	if err != nil {
 		return err
 	}

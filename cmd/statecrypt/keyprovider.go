@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -41,7 +42,7 @@ func (c *call) keyProvider(ctx context.Context) error {
 	if err := c.refuseTerminal(); err != nil {
 		return err
 	}
-	provider, err := c.ageKeyProvider()
+	provider, err := c.ageKeyProvider(c.identities)
 	if err != nil {
 		return err
 	}
@@ -50,9 +51,7 @@ func (c *call) keyProvider(ctx context.Context) error {
 		return err
 	}
 	var answer keyProviderAnswer
-	if maker, ok := provider.(encryption.KeyMaker); ok { // as it is
-		answer.Keys.EncryptionKey, answer.Meta, err = maker.NewKey(ctx, nil)
-	}
+	answer.Keys.EncryptionKey, answer.Meta, err = c.newKey(ctx, provider)
 	if err != nil {
 		return err
 	}
@@ -65,6 +64,19 @@ func (c *call) keyProvider(ctx context.Context) error {
 	}
 	_, err = fmt.Fprintf(c.stdout, "%s%s\n", keyProviderHeader, body)
 	return err
+}
+
+// newKey also makes keys for others alone: OpenTofu wants one if it reads by a fallback,
+// too.
+func (c *call) newKey(ctx context.Context, provider encryption.KeyProvider) (key []byte, stored json.RawMessage, err error) {
+	key, stored, err = provider.(encryption.KeyMaker).NewKey(ctx, nil) //nolint:forcetypeassert // age makes keys
+	if errors.Is(err, encryption.ErrNoKey) {
+		c.say(yellow, "note:", err.Error())
+		if provider, err = c.ageKeyProvider(nil); err == nil {
+			return c.newKey(ctx, provider)
+		}
+	}
+	return key, stored, err
 }
 
 // openedKey is the key that stored holds, none if nothing is stored, as for a new file.
@@ -88,21 +100,22 @@ func (c *call) openedKey(ctx context.Context, provider encryption.KeyProvider, s
 	return key, err
 }
 
-func (c *call) ageKeyProvider() (encryption.KeyProvider, error) {
+func (c *call) ageKeyProvider(identities []string) (encryption.KeyProvider, error) {
+	all := slices.Clone(c.recipients)
 	for _, path := range c.recipientFiles {
 		recipients, err := readRecipients(path)
 		if err != nil {
 			return nil, err
 		}
-		c.recipients = append(c.recipients, recipients...)
+		all = append(all, recipients...)
 	}
-	if len(c.recipients) == 0 {
+	if len(all) == 0 {
 		return nil, usageError("-r RECIPIENT or -R FILE is required: OpenTofu wants a key for a new file from each call, and it is " +
 			"encrypted for these recipients")
 	}
-	values := map[string]cty.Value{"recipients": list(c.recipients)}
-	if len(c.identities) > 0 {
-		values["identity_files"] = list(c.identities)
+	values := map[string]cty.Value{"recipients": list(all)}
+	if len(identities) > 0 {
+		values["identity_files"] = list(identities)
 	}
 	block := age.Block()
 	settings, err := attr.NewEntry("", block.Table, values).Decode(block.Table, nil)

@@ -72,14 +72,16 @@ func TestKeyProvider(t *testing.T) {
 		"of another":    {`{"external_data":{"key":"main"}}`, append(seal, "-i", ours), exitFailure, "not that of an age key provider"},
 		"no recipients": {"null", []string{"key-provider", "age", "-i", ours}, exitUsage, "-r RECIPIENT or -R FILE is required"},
 		"identity": {"null", []string{"key-provider", "age", "-R", ours}, exitFailure,
-			"recipients: element 1: this is not a known recipient"},
-		"empty file":   {"null", []string{"key-provider", "age", "-R", write(t, team+"2", "#\n")}, exitUsage, "is required"},
-		"no such file": {"null", []string{"key-provider", "age", "-R", team + "3"}, exitFailure, "no such file"},
-		"no identity":  {string(made.Meta), append(seal, "-i", team+"3"), exitFailure, "identity_files"},
-		"another kind": {"null", []string{"key-provider", "pgp", "-R", team}, exitUsage, `there is no key provider "pgp" here; there is: age`},
+			"recipients: element 1: this is an identity, which is secret, and a recipient is required"},
+		"no such identity":           {"null", append(seal, "-i", team+"4"), exitFailure, "cannot be read: no such file"},
+		"a recipient as an identity": {"null", append(seal, "-i", team), exitFailure, "this is a public key"},
+		"empty file":                 {"null", []string{"key-provider", "age", "-R", write(t, team+"2", "#\n")}, exitUsage, "is required"},
+		"no such file":               {"null", []string{"key-provider", "age", "-R", team + "3"}, exitFailure, "no such file"},
+		"no identity":                {string(made.Meta), append(seal, "-i", team+"3"), exitFailure, "identity_files"},
+		"another kind":               {"null", []string{"key-provider", "pgp", "-R", team}, exitUsage, `there is no key provider "pgp" here; there is: age`},
 	} {
 		got := statecrypt(t, "", c.stdin, c.args...)
-		if got.code != c.code || !strings.Contains(got.stderr, c.want) || got.stdout != "" || strings.Contains(got.stderr, "AGE-SECRET") {
+		if got.code != c.code || !strings.Contains(got.stderr, c.want) || got.stdout != "" || strings.Contains(got.stderr, "AGE-SECRET-KEY-1") {
 			t.Errorf("%s: %d, %q, %s", name, got.code, got.stdout, got.stderr)
 		}
 	}

@@ -71,6 +71,8 @@ func (c *call) checkRotation() error {
 	switch {
 	case c.inBackend != (len(c.args) == 0):
 		return usageError(c.miscounted().Error())
+	case len(slices.Compact(slices.Sorted(slices.Values(c.args)))) < len(c.args):
+		return usageError("a file is named twice")
 	case c.inBackend && c.plan:
 		return usageError("a backend has no plans; -plan is for files")
 	case c.from == "" || c.to == "":

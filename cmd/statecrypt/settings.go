@@ -60,8 +60,12 @@ func check(target, beside encryption.Target, kind, other string) error {
 	case len(target.Methods()) > 0:
 		return checkMethods(target)
 	case len(methods) > 0:
-		return fmt.Errorf("the settings have a %s block and no %s block; to use the same method for both, add %s { method = %s }",
-			other, kind, kind, methods[0])
+		instead := "for a plan, add -plan"
+		if kind == "plan" {
+			instead = "for a state, leave out -plan"
+		}
+		return fmt.Errorf("the settings have a %s block and no %s block: %s; to use the same method for both, add %s { method = %s }",
+			other, kind, instead, kind, methods[0])
 	}
 	_, err := target.Encrypt(context.Background(), nil) // which nothing is encrypted with, and says what there is
 	if e, ok := errors.AsType[*encryption.NotConfiguredError](err); ok && len(e.Methods)+len(e.KeyProviders) > 0 {

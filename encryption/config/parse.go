@@ -1,12 +1,15 @@
 package config
 
 import (
+	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -86,6 +89,10 @@ func parse(text, filename string, p parser) (*Config, error) {
 		return nil, notSettings(filename, `export TF_ENCRYPTION="$(cat FILE)"`)
 	case err != nil && isFileName(trimmed):
 		return nil, notSettings(filename, `file("FILE")`)
+	case err != nil && trimmed[0] == '{' && strings.HasPrefix(strings.TrimSpace(trimmed[1:]), "'"):
+		return nil, mistakeAtStart(filename, `this is JSON with single quotes; JSON requires double quotes (")`)
+	case err != nil && isBase64(trimmed):
+		return nil, mistakeAtStart(filename, "this is base64, and the settings themselves are required: decode it first")
 	case err != nil && isQuoted(trimmed):
 		return nil, mistakeAtStart(filename, "the text has quotation marks around it, which are part of it; remove them")
 	case err != nil:
@@ -151,6 +158,12 @@ func isQuoted(text string) bool {
 	return len(text) > 1 && strings.ContainsAny(text[:1], "\"'") && text[len(text)-1] == text[0]
 }
 
+// isBase64 reports whether text is nothing but base64.
+func isBase64(text string) bool {
+	decoded, err := base64.StdEncoding.DecodeString(text)
+	return err == nil && utf8.Valid(decoded) && bytes.ContainsAny(decoded, "{=")
+}
+
 func parseBody(text []byte, filename string, isJSON bool) (hcl.Body, error) {
 	read := hcljson.Parse
 	if !isJSON {
@@ -192,13 +205,21 @@ func (p *parser) backend(body hcl.Body) hcl.Body {
 		case i > 0:
 			p.fail(e.Address, "", pos, errors.New("there is more than one backend block; use only one of them"))
 		case at < 0:
-			p.fail(e.Address, "", pos, errors.New("there is no backend of this kind here"))
+			p.fail(e.Address, "", pos, fmt.Errorf("there is no backend of this kind here; there is: %s", names(p.opts.Backends)))
 		default:
 			p.settings(e, block.Body, p.opts.Backends[at].Attrs)
 			p.config.Backend = e
 		}
 	}
 	return rest
+}
+
+func names(tables []attr.Table) string {
+	all := make([]string, len(tables))
+	for i, t := range tables {
+		all[i] = t.Name
+	}
+	return strings.Join(all, ", ")
 }
 
 // unwrap returns the inside of the encryption block if the text is a file that
@@ -451,8 +472,19 @@ func (p *parser) diagnostics(diags hcl.Diagnostics, schema *hcl.BodySchema) {
 }
 
 // renamed names the argument of a method that the RFC of OpenTofu's encryption
-// called key_provider.
+// called key_provider, and says what a provider block is.
 func renamed(detail string, schema *hcl.BodySchema) string {
+	switch {
+	case strings.Contains(detail, `of type "terraform"`), strings.Contains(detail, `of type "encryption"`):
+		return " Only what is inside the encryption block is required here."
+	case strings.Contains(detail, `of type "backend"`):
+		return " Leave it out here: it belongs into the file of statecrypt wrap."
+	case strings.Contains(detail, `of type "variable"`):
+		return " Variables need no declaration here: they are used as var.NAME."
+	case strings.Contains(detail, `of type "provider"`):
+		return ` That is how Terraform configures a provider; here, write what is inside OpenTofu's encryption block, ` +
+			`which begins with key_provider "pbkdf2" "main".`
+	}
 	isKeys := func(a hcl.AttributeSchema) bool { return a.Name == "keys" }
 	if !strings.Contains(detail, `named "key_provider"`) || !slices.ContainsFunc(schema.Attributes, isKeys) {
 		return ""
@@ -478,10 +510,13 @@ func position(r hcl.Range) attr.Pos {
 	return attr.Pos{File: r.Filename, Line: r.Start.Line, Column: r.Start.Column}
 }
 
-// quotes says what to write in place of other quotation marks than HCL's. The details
-// are those of package hclsyntax (token.go), and hold nothing of the text.
-func quotes(detail string) string {
+// correct says what to write in place of what is often written. The details are those of
+// package hclsyntax (token.go, parser.go), and hold nothing of the text.
+func correct(detail string) string {
 	for begin, advice := range map[string]string{
+		"An argument or block definition is required here. To set an argument,": `: to set an argument, write NAME = "value"`,
+		"A single-line block definition can contain only a single argument":     ": a block with blocks in it has them on lines of their own",
+
 		"Single quotes are not valid":         `: single quotes; use double quotes (")`,
 		"\"Curly quotes\" are not valid here": `: curly quotes; use straight double quotes (")`,
 	} {
@@ -500,7 +535,7 @@ func summaries(diags hcl.Diagnostics) error {
 		if d.Subject != nil {
 			pos = position(*d.Subject)
 		}
-		errs = append(errs, &attr.Error{Pos: pos, Err: errors.New(syntax.LowerFirst(d.Summary) + quotes(d.Detail))})
+		errs = append(errs, &attr.Error{Pos: pos, Err: errors.New(syntax.LowerFirst(d.Summary) + correct(d.Detail))})
 	}
 	return errs.Err()
 }

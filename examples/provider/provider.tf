@@ -24,7 +24,7 @@ variable "git_token" {
 provider "statecrypt" {
   key_provider {
     pbkdf2 {
-      name       = "main"
+      name       = "new"
       passphrase = var.state_passphrase
     }
     pbkdf2 {
@@ -35,8 +35,8 @@ provider "statecrypt" {
 
   method {
     aes_gcm {
-      name = "main"
-      keys = "key_provider.pbkdf2.main"
+      name = "new"
+      keys = "key_provider.pbkdf2.new"
     }
     aes_gcm {
       name = "old"
@@ -46,7 +46,7 @@ provider "statecrypt" {
 
   # For every source that sets no method of its own.
   default {
-    method = "method.aes_gcm.main"
+    method = "method.aes_gcm.new"
     fallback {
       method = "method.aes_gcm.old"
     }

@@ -131,6 +131,10 @@ func (b providerBlock) readText() *config.Config {
 		return nil
 	}
 	options := b.registry.Options(b.value.GetAttr("encryption_variables"))
+	if written := b.value.GetAttr("encryption"); !written.IsNull() && strings.TrimSpace(text(b.value, "encryption")) == "" {
+		b.fail(path.Root("encryption"), "the text is empty; is a variable or a file empty?")
+		return nil
+	}
 	code, err := config.Parse(text(b.value, "encryption"), "encryption", options)
 	b.failInText(err)
 	layer, err := config.ParseEnvironment(b.env, options)
@@ -237,6 +241,9 @@ func (f *findings) target(registry encryption.Registry, block cty.Value, p path.
 	}
 	method := text(block, "method")
 	switch {
+	case method == "" && !block.GetAttr("method").IsNull():
+		f.fail(p.AtName("method"), "a method must not be empty; leave the argument out to use the default")
+		return nil
 	case method == "" && only != nil:
 		method = only.Method
 	case method == "" && !p.Equal(path.Empty()):

@@ -105,6 +105,8 @@ func (p *mistakenPlace) more() []mistake {
 			"gcp_kms {\nkms_encryption_key = \"states\"\nkey_length = 32\n}")), body: derived},
 		{name: "openbao, address", provider: settings("use_environment = false\n" + keyBlock(
 			"openbao {\nkey_name = \"states\"\ntoken = \"t\"\naddress = \"vault.example.com\"\n}")), body: derived},
+		{name: "age, an identity in place of a path", provider: settings(methodBlock("age {\nidentity_files = [\"AGE-SECRET-KEY-1CANARY\"]\n}")),
+			body: reads("s", fromFile(p.dir+"/age"))},
 		{name: "age, key file of nobody", provider: settings(methodBlock("age {\nidentity_files = [\"/no/such/keys.txt\"]\n}")),
 			body: reads("s", fromFile(p.dir+"/age"))},
 		{name: "age, public key", provider: settings(methodBlock(

@@ -460,6 +460,22 @@ func (p *mistakenPlace) mistakes() []mistake {
 		{name: "two sources", cli: true, provider: good, body: reads("s", fromFile("a"), fromHTTP("https://state.example.com/"))},
 		{name: "two blocks of a source", provider: good, body: reads("s", fromFile("a"), fromFile("b"))},
 		{name: "method, no address", provider: good, body: in("sealed", `method = "aes_gcm.m"`)},
+		{name: "method, address of a key provider", provider: good, body: in("sealed", `method = "key_provider.static.main"`)},
+		{name: "method, empty", provider: good, body: in("sealed", `method = ""`)},
+		{name: "text, empty", provider: text(" \n"), body: in("sealed")},
+		{name: "text, base64", provider: text("a2V5X3Byb3ZpZGVyIHt9"), body: in("sealed")},
+		{name: "text, JSON in single quotes", provider: text("{'state': {}}"), body: in("sealed")},
+		{name: "text, a colon", provider: text("state {\n  method: x\n}"), body: in("sealed")},
+		{name: "text, a provider block", provider: text("provider \"statecrypt\" {\n}"), body: in("sealed")},
+		{name: "text, a variable block", provider: text("variable \"x\" {\n}"), body: in("sealed")},
+		{name: "text, a backend block", provider: text("backend \"http\" {\n}"), body: in("sealed")},
+		{name: "git, token as the user name", provider: good, body: `data "statecrypt_remote_state" "s" {
+  git {
+    repository = "https://x8Kq-zP2w9LmN3vR7tYb@127.0.0.1:1/a/b.git"
+    path       = "s"
+  }
+}
+`},
 		{name: "method, misspelt", cli: true, provider: settings(key), body: in("sealed", `method = "method.aes_gcm.mian"`)},
 		{name: "fallback without method", provider: good, body: in("sealed", "fallback {\nmethod = \"unencrypted\"\n}")},
 		{name: "fallback, misspelt", provider: settings(key), body: in("sealed", `method = "method.aes_gcm.main"`,

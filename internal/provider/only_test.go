@@ -198,7 +198,7 @@ func TestValidateFindsDanglingMethods(t *testing.T) {
 			`AttributeName("fallback").ElementKeyInt(0).AttributeName("method") Invalid configuration: ` +
 				`fallback.method: method.aes_gcm.old is not configured; there are: method.aes_gcm.main.`}},
 		"nothing known": {provider: set{"key_provider": cty.DynamicVal}},
-		"text":          {provider: set{"encryption": text1("")}},
+		"text":          {provider: set{"encryption": text1("method \"unencrypted\" \"u\" {}")}},
 		"environment":   {},
 	} {
 		s := NewServer("test")

@@ -33,6 +33,11 @@ func (f *findings) fail(p path.Path, format string, args ...any) {
 
 func (f *findings) failAt(p path.Path, err error) { f.problems = append(f.problems, problem{p, err}) }
 
+// hasFailed reports whether there is an error at p already.
+func (f *findings) hasFailed(p path.Path) bool {
+	return slices.ContainsFunc(f.problems, func(found problem) bool { return found.path.Equal(p) })
+}
+
 func (f *findings) notKnown(what string) {
 	if f.unknown == nil {
 		f.unknown = unknownError(what)
@@ -123,7 +128,7 @@ func (f *findings) checkTarget(e *encryption.Encryption, t *config.Target, p pat
 		if i > 0 {
 			at = p.AtName("fallback").AtListIndex(i - 1).AtName("method")
 		}
-		if err := checkMethod(e, address); err != nil {
+		if err := checkMethod(e, address); err != nil && !f.hasFailed(at) {
 			f.failAt(at, err)
 		}
 	}

@@ -33,6 +33,7 @@ type backend struct {
 	read, write, remove endpoint
 	lock, unlock        endpoint // without a URL where there is none
 	retries             []string // variables of the child
+	authenticates       bool     // it has credentials
 }
 
 type endpoint struct {
@@ -61,6 +62,9 @@ func connect(v attr.Values) (*backend, error) {
 	state, errState := address(v, "address")
 	lock, errLock := address(v, "lock_address")
 	unlock, errUnlock := address(v, "unlock_address")
+	if lock != nil && unlock == nil {
+		errUnlock = errors.Join(errUnlock, mistake(v, "unlock_address", "lock_address requires it: without it, each lock would stay"))
+	}
 	transport, errConnect := httpsource.Connect(v)
 	variables, errRetries := retries(v)
 	return &backend{
@@ -73,7 +77,22 @@ func connect(v attr.Values) (*backend, error) {
 		unlock: endpoint{v.String("unlock_method"), unlock},
 
 		retries: variables,
+
+		authenticates: v.Has("username") || v.Has("bearer_token") || v.Has("headers"),
 	}, errors.Join(errState, errLock, errUnlock, errConnect, errRetries)
+}
+
+// answered says what a status means that is not welcome.
+func (b *backend) answered(status int) string {
+	text := "the backend answered " + web.Status(status)
+	switch {
+	case status != http.StatusUnauthorized && status != http.StatusForbidden:
+		return text
+	case b.authenticates:
+		return text + " at " + source.Origin(b.read.url) + "; check the credentials of the backend block"
+	}
+	return text + " at " + source.Origin(b.read.url) + ", and no credentials were sent; set username and password in the backend " +
+		"block, or STATECRYPT_HTTP_USERNAME and STATECRYPT_HTTP_PASSWORD"
 }
 
 // retries are the variables that tell the child how often to try again.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // lockInfo is what Terraform says of a lock.
@@ -69,7 +68,7 @@ func (b *backend) takeLock(ctx context.Context, lock []byte) error {
 func (b *backend) send(ctx context.Context, to endpoint, id string, body []byte) (*answer, error) {
 	a, err := b.ask(context.WithoutCancel(ctx), to, id, body)
 	if err == nil && !a.succeeded() {
-		err = fmt.Errorf("the backend answered %s", web.Status(a.status))
+		err = errors.New(b.answered(a.status))
 	}
 	return a, err
 }
@@ -83,7 +82,7 @@ func (b *backend) state(ctx context.Context) ([]byte, error) {
 	case a.isAbsent():
 		return nil, nil
 	case a.status != http.StatusOK:
-		return nil, fmt.Errorf("the backend answered %s", web.Status(a.status))
+		return nil, errors.New(b.answered(a.status))
 	}
 	return a.body, nil
 }

@@ -252,7 +252,7 @@ func (p *proxy) ask(ctx context.Context, w http.ResponseWriter, to endpoint, id 
 // as well: the child does not show it if it tries again.
 func (p *proxy) pass(w http.ResponseWriter, a *answer, expected bool) {
 	if !a.succeeded() && !expected {
-		say(p.stderr, "the backend answered "+web.Status(a.status))
+		say(p.stderr, p.backend.answered(a.status))
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(a.status)

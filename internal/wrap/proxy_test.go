@@ -161,7 +161,8 @@ func TestAnswers(t *testing.T) {
 			says: "the state in the backend: ",
 		},
 		"401": {
-			method: "GET", path: "/state", answer: status(401, "body"), status: 401, want: "body", says: "the backend answered 401 Unauthorized",
+			method: "GET", path: "/state", answer: status(401, "body"), status: 401, want: "body",
+			says: "; check the credentials of the backend block",
 		},
 		"403": {
 			method: "GET", path: "/state", answer: status(403, "body"), status: 403, want: "body", says: "the backend answered 403 Forbidden",

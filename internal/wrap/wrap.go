@@ -127,13 +127,28 @@ func makeReady(ctx context.Context, p *proxy, files *handover) error {
 	if err == nil {
 		err = writeRecord(ctx, call.ownData())
 	}
-	if err == nil && files.o.EncryptExisting {
+	switch {
+	case err != nil:
+	case files.o.EncryptExisting:
 		err = moveIn(ctx, p, files)
+	case call.name == "init" || call.effect() == changes:
+		warnOfOwn(call.dir, files.o.Stderr)
 	}
 	if err == nil {
 		err = files.prepare(ctx)
 	}
 	return cmp.Or(err, context.Cause(ctx))
+}
+
+// warnOfOwn notices a state that the module had without wrap. The child does not look at
+// it, and would make all that is in it a second time.
+func warnOfOwn(dir string, stderr io.Writer) {
+	const name = "terraform.tfstate"
+	content, err := readFile(filepath.Join(dir, name))
+	if info, _ := encryption.Inspect(content); err == nil && info.Kind == encryption.KindState {
+		say(stderr, "warning: there is a plaintext state in "+name+", which is not used under wrap; if it is not in the backend yet, run init "+
+			"with -encrypt-existing, and otherwise delete it")
+	}
 }
 
 // checkUse finds a run that has taken its state elsewhere.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
 
 	"filippo.io/age"
 	"filippo.io/age/agessh"
@@ -42,11 +43,15 @@ func Attrs(recipients string) []attr.Attr {
 	}
 }
 
-// Recipients parses the attribute recipients.
+// Recipients parses the attribute recipients, whose elements are the lines of a file for
+// age: comments are left out.
 func Recipients(v attr.Values) ([]age.Recipient, error) {
 	var all []age.Recipient
 	for i, text := range v.Strings("recipients") {
-		recipient, err := parseRecipient(strings.TrimSpace(text))
+		if text = strings.TrimSpace(text); strings.HasPrefix(text, "#") {
+			continue
+		}
+		recipient, err := parseRecipient(text)
 		if err != nil {
 			return nil, v.Errorf("recipients", "element %d: %w", i+1, err)
 		}
@@ -61,12 +66,16 @@ func parseRecipient(text string) (age.Recipient, error) {
 	var recipient age.Recipient
 	var err error
 	switch {
+	case hasSeveral(text): // of which package agessh would read the first
+		return nil, errors.New("these are several recipients; write each as an element of its own, such as by split(\"\\n\", file(…))")
 	case strings.HasPrefix(text, "age1pq1"):
 		recipient, err = age.ParseHybridRecipient(text)
 	case strings.HasPrefix(text, "age1"):
 		recipient, err = age.ParseX25519Recipient(text)
 	case strings.HasPrefix(text, "ssh-"):
 		recipient, err = agessh.ParseRecipient(text)
+	case strings.HasPrefix(text, "AGE-SECRET-KEY-"):
+		return nil, errors.New("this is an identity, which is secret, and a recipient is required: age-keygen -y FILE prints that of an identity")
 	default:
 		err = errors.New("unknown")
 	}
@@ -75,6 +84,15 @@ func parseRecipient(text string) (age.Recipient, error) {
 			"…; those of plugins are not supported")
 	}
 	return recipient, nil
+}
+
+// hasSeveral reports whether text has more than one recipient in it.
+func hasSeveral(text string) bool {
+	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == ',' })
+	keys := slices.DeleteFunc(words, func(word string) bool {
+		return !strings.HasPrefix(word, "age1") && !strings.HasPrefix(word, "ssh-") && !strings.HasPrefix(word, "ecdsa-")
+	})
+	return len(keys) > 1 || strings.ContainsAny(text, "\r\n")
 }
 
 // What files begin with. An armored one may have white space before it.

@@ -46,10 +46,14 @@ func (i *Identities) Load() ([]age.Identity, error) {
 		return nil, err
 	}
 	all := slices.Clone(own)
-	for _, path := range i.files {
+	for n, path := range i.files {
+		if strings.Contains(path, "AGE-SECRET-KEY-") || strings.Contains(path, "PRIVATE KEY-----") {
+			return nil, fmt.Errorf("identity_files, element %d: this is an identity, and the path of a file is required; identities "+
+				"takes what this is", n+1)
+		}
 		text, err := keyfile.Read(path)
 		if err != nil {
-			return nil, fmt.Errorf("identity_files: %w", err)
+			return nil, fmt.Errorf("identity_files, element %d: %w", n+1, err)
 		}
 		identities, err := i.parse(text)
 		if err != nil {
@@ -102,7 +106,7 @@ func (i *Identities) parse(text []byte) ([]age.Identity, error) {
 		}
 	}
 	identities, err := age.ParseIdentities(bytes.NewReader(text))
-	if err != nil && bytes.HasPrefix(text, []byte("age1")) {
+	if err != nil && (bytes.HasPrefix(text, []byte("age1")) || bytes.Contains(text, []byte("\nage1"))) {
 		return nil, errors.New("this is a public key (age1…), which only encrypts; the identity that belongs to it is required " +
 			"(AGE-SECRET-KEY-…)")
 	}

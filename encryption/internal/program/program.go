@@ -17,6 +17,7 @@ import (
 	"io/fs"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
@@ -110,6 +111,9 @@ func (c Command) notFound(err error) error {
 	case errors.Is(err, exec.ErrDot):
 		return fmt.Errorf("%w: %s is found in the current directory only; write it with a path", ErrFailed, c.name())
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
+		if strings.ContainsAny(c.Argv[0], " \t") {
+			return fmt.Errorf("%w: its name is not found, and has spaces in it: write each word of the command as an element of its own", ErrFailed)
+		}
 		return fmt.Errorf("%w: %s is not found", ErrFailed, c.name())
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w: %s is not executable", ErrFailed, c.name())

@@ -114,9 +114,38 @@ func (p *provider) NewKey(context.Context, encryption.Keys) ([]byte, json.RawMes
 	if n := len(m.ExternalData.Sealed); n > maxSealed {
 		return nil, nil, fmt.Errorf("the key, encrypted for %d recipients, has %d bytes; at most %d are allowed", len(p.recipients), n, maxSealed)
 	}
+	if err := p.checkOwn(m.ExternalData.Sealed); err != nil {
+		return nil, nil, err
+	}
 	document, err := json.Marshal(m)
 	return key, document, err
 }
+
+// checkOwn refuses a key that whoever has identities could not open again. Without any,
+// only others are meant to.
+func (p *provider) checkOwn(sealed []byte) error {
+	if !p.identities.Any() {
+		return nil
+	}
+	identities, err := p.identities.Load()
+	if err == nil {
+		_, err = agefile.Open(sealed, identities)
+	}
+	if errors.Is(err, encryption.ErrNoKey) {
+		return notOwnError{}
+	}
+	return err
+}
+
+// notOwnError is an [encryption.ErrNoKey] about a key that was made here.
+type notOwnError struct{}
+
+func (notOwnError) Error() string {
+	return "the identities here do not open what is encrypted for these recipients; add the recipient of one of them, or leave out the " +
+		"identities if only others are to open it"
+}
+
+func (notOwnError) Is(target error) bool { return target == encryption.ErrNoKey }
 
 // parse accepts nothing beside the sealed key.
 func parse(document json.RawMessage) (m metadata, err error) {

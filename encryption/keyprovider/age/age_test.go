@@ -15,6 +15,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	agekeys "github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/age"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/external"
@@ -212,4 +213,58 @@ func TestName(t *testing.T) {
 			t.Errorf("external.%s: the program got %s, %v", name, text, err)
 		}
 	}
+}
+
+// What is set by mistake is named, and a private key is in no error.
+func TestMistakenSettings(t *testing.T) {
+	t.Parallel()
+	secret := testdata(t, "other.key")
+	_, line, _ := strings.Cut(secret, "AGE-SECRET-KEY-")
+	line = "AGE-SECRET-KEY-" + strings.TrimSpace(line)
+	two := testdata(t, "ssh_ed25519.pub") + testdata(t, "ssh_rsa.pub")
+	for name, c := range map[string]struct {
+		attrs map[string]cty.Value
+		want  string
+	}{
+		"a file in place of its path":     {attrs("identity_files", []string{secret}), "identity_files, element 1: this is an identity"},
+		"an identity in place of a path":  {attrs("identity_files", []string{line}), "identity_files, element 1: this is an identity"},
+		"an SSH key in place of a path":   {attrs("identity_files", []string{testdata(t, "ssh_ed25519")}), "element 1: this is an identity"},
+		"part of one in place of a path":  {attrs("identity_files", []string{line[20:]}), "element 1: the file of that name cannot be read"},
+		"an identity as a recipient":      {attrs("recipients", []string{line}), "element 1: this is an identity, which is secret"},
+		"two recipients in two lines":     {attrs("recipients", []string{two}), "element 1: these are several recipients"},
+		"two recipients in one line":      {attrs("recipients", []string{strings.ReplaceAll(two, "\n", " ")}), "these are several recipients"},
+		"two recipients with a comma":     {attrs("recipients", []string{strings.ReplaceAll(two, "\n", ",")}), "these are several recipients"},
+		"recipients without ours":         {attrs("recipients", team(t)[:1], "identities", []string{secret}), "the identities here do not open"},
+		"recipients, and an unknown file": {attrs("recipients", team(t), "identity_files", []string{"/no/such/key.txt"}), "cannot be read"},
+		"comments alone":                  {attrs("recipients", []string{"# the team"}), "recipients to encrypt them"},
+	} {
+		values, err := attr.NewEntry("", agekeys.Block().Table, c.attrs).Decode(agekeys.Block().Table, nil)
+		var p encryption.KeyProvider
+		if err == nil {
+			p, err = agekeys.Block().Build(values)
+		}
+		if err == nil && c.attrs["recipients"] != cty.NilVal {
+			_, _, err = p.(encryption.KeyMaker).NewKey(t.Context(), nil)
+		} else if err == nil {
+			made := json.RawMessage(ofTheTeam(t))
+			_, err = p.Key(t.Context(), nil, made)
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), line[20:]) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+	commented := append([]string{"# the team"}, team(t)...)
+	if _, _, err := provider(t, "recipients", commented).(encryption.KeyMaker).NewKey(t.Context(), nil); err != nil {
+		t.Errorf("with a comment: %v", err)
+	}
+}
+
+// ofTheTeam is the metadata of a key for the team.
+func ofTheTeam(t *testing.T) string {
+	t.Helper()
+	_, document, err := provider(t, "recipients", team(t)).(encryption.KeyMaker).NewKey(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(document)
 }

@@ -17,7 +17,7 @@ variable "old_passphrase" {
 provider "statecrypt" {
   key_provider {
     pbkdf2 {
-      name       = "main"
+      name       = "new"
       passphrase = var.state_passphrase
     }
     pbkdf2 {
@@ -28,8 +28,8 @@ provider "statecrypt" {
 
   method {
     aes_gcm {
-      name = "main"
-      keys = "key_provider.pbkdf2.main"
+      name = "new"
+      keys = "key_provider.pbkdf2.new"
     }
     aes_gcm {
       name = "old"
@@ -38,7 +38,7 @@ provider "statecrypt" {
   }
 
   default {
-    method = "method.aes_gcm.main"
+    method = "method.aes_gcm.new"
     fallback {
       method = "method.aes_gcm.old"
     }

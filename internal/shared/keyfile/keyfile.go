@@ -19,8 +19,8 @@ const limit = 1 << 20
 
 // Read returns the content of a file of at most 1 MiB. A leading ~ is the home
 // directory. Only regular files are opened, because a pipe would wait for a
-// writer. An error names the file as an error of package fs does, so that
-// [fs.ErrNotExist] can be told; it holds nothing of the content.
+// writer. From an error, [fs.ErrNotExist] can be told; it holds nothing of the content,
+// and the name only if [IsPath] says so.
 func Read(name string) ([]byte, error) {
 	path, err := ExpandHome(name)
 	if err != nil {
@@ -28,7 +28,11 @@ func Read(name string) ([]byte, error) {
 	}
 	content, err := read(path)
 	if err != nil {
-		return nil, fmt.Errorf("%.200q cannot be read: %w", name, Reason(err))
+		named := "the file of that name"
+		if IsPath(name) {
+			named = fmt.Sprintf("%.200q", name)
+		}
+		return nil, fmt.Errorf("%s cannot be read: %w", named, Reason(err))
 	}
 	return content, nil
 }
@@ -71,15 +75,25 @@ func ExpandHome(path string) (string, error) {
 	return filepath.Join(home, rest), err
 }
 
-var pathPattern = lazyregexp.New(`^(~|\.{0,2})[/\\]?[A-Za-z0-9_. /\\-]{1,200}\.(json|pem|crt|cer|key|p12|pfx|txt)$`)
+var pathPattern = lazyregexp.New(`^(~|\.{0,2})[/\\]?[A-Za-z0-9_. /\\-]{1,200}\.(json|pem|crt|cer|key|p12|pfx|txt|pub|age|hcl|tf|tofu|tfvars|ya?ml|ini|conf)$`)
 
 // IsPath reports whether text, which may be a secret in the place of a path, is
 // surely a path, and may be shown: it looks like the path of a key file, begins at
-// the home directory, or leads into a folder that exists, which no key does.
+// the home directory, or begins with a folder that exists, which no key does.
 func IsPath(text string) bool {
-	folder := filepath.Dir(text)
-	return pathPattern.MatchString(text) || strings.HasPrefix(text, "~/") ||
-		filepath.IsAbs(text) && filepath.Dir(folder) != folder && isFolder(folder)
+	return pathPattern.MatchString(text) || strings.HasPrefix(text, "~/") || isFolder(begin(text))
+}
+
+// begin is the first folder in a path of several, below the root; "" if there is none.
+func begin(path string) string {
+	for folder := filepath.Dir(path); ; folder = filepath.Dir(folder) {
+		switch above := filepath.Dir(folder); {
+		case folder == above || folder == ".":
+			return ""
+		case above == filepath.Dir(above):
+			return folder
+		}
+	}
 }
 
 func isFolder(path string) bool {

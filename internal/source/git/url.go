@@ -20,9 +20,16 @@ type remote struct {
 	url      *url.URL // what credentials blocks are compared with; nil for file
 }
 
-// String names the place for people. It holds no secret, because
-// parseRepository refuses addresses with one.
-func (r remote) String() string { return shown(r.address) }
+// String names the place for people. It holds no secret: parseRepository refuses
+// addresses with a password, and a user name of HTTP may be a token.
+func (r remote) String() string {
+	if r.url == nil || r.url.User == nil || r.url.Scheme == "ssh" {
+		return shown(r.address)
+	}
+	place := *r.url
+	place.User = nil
+	return shown(place.String())
+}
 
 // is reports whether u is the address of the same repository.
 func (r remote) is(u *url.URL) bool {

@@ -171,7 +171,7 @@ func TestNoOneIsAsked(t *testing.T) {
 		"port":                      {settingsOf(connStr("host=a user=me port=secret-a")), "", "check the port"},
 		"no such service":           {with(ambient, connStr("service=nothing password=secret-a")), "", "has no such service"},
 		"no such service file": {settingsOf(connStr("service=main servicefile=/nowhere password=secret-a")), "",
-			`the connection service file: "/nowhere" cannot be read: no such file`},
+			`the connection service file: the file of that name cannot be read: no such file`},
 		"service without a file": {settingsOf(connStr("service=main password=secret-a")), "", "service needs servicefile"},
 		"no such root": {settingsOf(connStr("host=a user=me password=secret-a sslrootcert=/nowhere")), "",
 			"the file that sslrootcert names in the connection settings: no such file"},
