@@ -13,7 +13,7 @@ provider "statecrypt" {
 ephemeral "statecrypt_derived_key" "backup" {
   provider = statecrypt.keys
 
-  key_provider = "key_provider.pbkdf2.new"
+  key_provider = "key_provider.pbkdf2.main"
   info         = "backup of the payments database"
   salt         = "3q2+7wAAAAAAAAAAAAAAAA==" # random, not secret, always the same
 }
