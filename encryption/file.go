@@ -238,7 +238,8 @@ func describeOther(file []byte) string {
 		return what
 	}
 	err, begun := json.Unmarshal(file, &struct{}{}), len(bytes.TrimSpace(file))
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok && begun > 0 && syntax.Offset >= int64(begun) {
+	const ends = "unexpected end of JSON input" // and no other mistake at the end, such as a brace too many
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok && begun > 0 && syntax.Error() == ends {
 		return "it is JSON that ends in the middle, so something cut it off"
 	}
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 )
 
 // advised is the text of an error, with what users of the command do about it: they
@@ -18,6 +20,9 @@ func (c *call) advised(err error) string {
 		text += "; leave out -plan"
 	case errors.Is(err, encryption.ErrOtherKind) && slices.Contains(strings.Fields(c.flags), "plan"):
 		text += "; add -plan"
+	}
+	if at, ok := errors.AsType[*attr.Error](err); ok && at.Pos.File == "TF_ENCRYPTION" && isVariable(err) {
+		text += "\nIn TF_ENCRYPTION, write the value itself; var.NAME is for the file of -config."
 	}
 	if e, ok := errors.AsType[*encryption.NotConfiguredError](err); ok {
 		text = strings.Replace(text, e.Error(), e.Error()+"; "+adviseMethod(e), 1)
@@ -34,6 +39,11 @@ func (c *call) advised(err error) string {
 			"add the old one as a fallback."
 	}
 	return text
+}
+
+func isVariable(err error) bool {
+	_, ok := errors.AsType[*config.VariableError](err)
+	return ok
 }
 
 func adviseMethod(e *encryption.NotConfiguredError) string {

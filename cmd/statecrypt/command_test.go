@@ -207,6 +207,7 @@ func TestRefusals(t *testing.T) {
 	t.Parallel()
 	sealed := must(t, onlyOld, plain, "encrypt")
 	flipped := []byte(sealed)
+	same := write(t, "same.hcl", onlyOld)
 	flipped[bytes.Index(flipped, []byte(`"encrypted_data":"`))+200] ^= 1
 	dir := t.TempDir()
 	for name, c := range map[string]struct {
@@ -269,6 +270,16 @@ func TestRefusals(t *testing.T) {
 			want: "To encrypt it, use statecrypt encrypt."},
 		"a pattern": {args: "decrypt " + dir + "/*.gone", settings: onlyNew, code: 1,
 			want: "no such file or directory: the shell puts names in place of a pattern only if"},
+		"a brace too many": {args: "decrypt", settings: onlyOld, stdin: sealed + "}", code: 1, want: "it is not JSON from byte"},
+		"-o is -config":    {args: "encrypt -config " + same + " -o " + same, stdin: plain, code: 1, want: "-o and -config are the same file"},
+		"no settings in a file": {args: "decrypt -config " + write(t, "empty.hcl", "\n"), stdin: sealed, code: 1,
+			want: "there are no encryption settings in "},
+		"UTF-16": {args: "decrypt", settings: "\xff\xfes\x00", stdin: sealed, code: 1, want: "TF_ENCRYPTION:1,1: this is UTF-16"},
+		"variable": {args: "decrypt", settings: strings.Replace(onlyNew, "method.aes_gcm.new", "method.aes_gcm.v", 1) + "key_provider \"static\" \"v\" " +
+			"{ key = var.x }\nmethod \"aes_gcm\" \"v\" { keys = key_provider.static.v }\n", stdin: sealed, code: 1,
+			want: "In TF_ENCRYPTION, write the value itself; var.NAME is for the file of -config."},
+		"a method as a key": {args: "decrypt", settings: strings.Replace(onlyNew, "keys = key_provider.static.new", "keys = method.aes_gcm.new", 1),
+			stdin: sealed, code: 1, want: "keys and chain have key_provider.TYPE.NAME"},
 		"-config is empty":       {args: "decrypt -config=", stdin: sealed, code: 2, want: "-config is empty; is a variable empty?"},
 		"-config is there twice": {args: "decrypt -config a -config b", stdin: sealed, code: 2, want: "-config is given twice"},
 		"JSON in single quotes": {args: "decrypt", settings: "{'state': {}}", stdin: sealed, code: 1,
@@ -393,7 +404,7 @@ func TestInspect(t *testing.T) {
 		"serial": {file: `{"version":4,"serial":"7"}`, json: `{"file":"-","kind":"state"}`, text: "standard input: state\n"},
 		"plan":   {file: emptyPlan(t), json: `{"file":"-","kind":"plan"}`, text: "standard input: plan\n"},
 		"empty":  {file: "", json: `{"file":"-","kind":"empty"}`, text: "standard input: empty\n"},
-		"other":  {file: "x", json: `{"file":"-","kind":"unknown"}`, text: "standard input: unknown\n"},
+		"other":  {file: "x", json: `{"file":"-","kind":"unknown"}`, text: "standard input: unknown: it is not JSON from byte 1 on\n"},
 		"record": {file: `{"version":3,"backend":{"type":"http"}}`, json: `{"file":"-","kind":"backend_record"}`, text: "standard input: backend_record\n"},
 		"sops": {file: `{"version":4,"sops":{"mac":"x"}}`, json: `{"file":"-","kind":"encrypted","format":"sops"}`,
 			text: "standard input: encrypted sops\n"},

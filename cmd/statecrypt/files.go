@@ -75,11 +75,20 @@ func (c *call) toStdout() bool {
 	return err == nil && openErr == nil && os.SameFile(named, open)
 }
 
+func sameFile(a, b string) bool {
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
+}
+
 // write writes to the file of -o, else to standard output.
 func (c *call) write(ctx context.Context, data []byte) error {
 	if c.toStdout() {
 		_, err := c.stdout.Write(data)
 		return keyfile.Reason(err)
+	}
+	if sameFile(c.output, c.config) {
+		return errors.New("-o and -config are the same file")
 	}
 	if err := replace.File(ctx, c.output, data, nil); err != nil {
 		return fmt.Errorf("%s cannot be written: %w", shown(c.output), keyfile.Reason(err))

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -31,6 +32,9 @@ func (c *call) inspect(ctx context.Context) error {
 			return err
 		}
 		text := found.text()
+		if found.Kind == "unknown" {
+			text = strings.TrimSuffix(text, "\n") + why(file) + "\n"
+		}
 		if c.json {
 			encoded, _ := json.Marshal(found) // of texts and numbers
 			text = outside.JSON(string(encoded)) + "\n"
@@ -61,6 +65,18 @@ func inspectFile(name string, file []byte) (inspection, error) {
 	}
 	return found, err
 }
+
+// why says what an unknown file is, as an error about a state does.
+func why(file []byte) string {
+	err := notState(file)
+	if failed, ok := errors.AsType[*encryption.Error](err); ok && failed.Err != nil {
+		what := strings.TrimPrefix(failed.Err.Error(), "the file is neither an encrypted state nor a plaintext one: ")
+		return ": " + outside.Line(what, maxWhy)
+	}
+	return ""
+}
+
+const maxWhy = 300 // bytes
 
 // text is the inspection for people.
 func (i inspection) text() string {

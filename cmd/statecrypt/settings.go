@@ -28,8 +28,8 @@ var errNoSettings = errors.New("there are no settings: TF_ENCRYPTION or -config 
     method = method.aes_gcm.main
   }
 
-for plans with plan in place of state; TF_VAR_passphrase sets var.passphrase; plaintext is accepted only if the method or a
-fallback is "unencrypted"`)
+for plans with plan in place of state; in a file of -config, TF_VAR_passphrase sets var.passphrase, and in TF_ENCRYPTION, write the
+passphrase itself; plaintext is accepted only if the method or a fallback is "unencrypted"`)
 
 // settings are those of a file or a folder, with TF_ENCRYPTION merged over them.
 func (c *call) settings(from string) (*encryption.Encryption, error) {
@@ -46,10 +46,17 @@ func (c *call) target(from string) (encryption.Target, error) {
 	if err != nil {
 		return encryption.Target{}, err
 	}
+	target := enc.State()
 	if c.plan {
-		return enc.Plan(), check(enc.Plan(), enc.State(), "plan", "state")
+		target, err = enc.Plan(), check(enc.Plan(), enc.State(), "plan", "state")
+	} else {
+		err = check(target, enc.Plan(), "state", "plan")
 	}
-	return enc.State(), check(enc.State(), enc.Plan(), "state", "plan")
+	if errors.Is(err, errNoSettings) && from != "" {
+		err = fmt.Errorf("there are no encryption settings in %s; for a module, they are in the encryption block of its terraform block",
+			shown(from))
+	}
+	return target, err
 }
 
 // check is about the target of a kind of file, beside the target of the other kind.

@@ -80,6 +80,9 @@ func parse(text, filename string, p parser) (*Config, error) {
 	if trimmed == "" {
 		return nil, nil
 	}
+	if strings.HasPrefix(text, "\xff\xfe") || strings.HasPrefix(text, "\xfe\xff") || strings.ContainsRune(text, 0) {
+		return nil, mistakeAtStart(filename, "this is UTF-16, as PowerShell writes it with >; UTF-8 is required: Set-Content -Encoding utf8")
+	}
 	if what := isState(trimmed); what != "" {
 		return nil, mistakeAtStart(filename, "this is "+what+", and the encryption settings are required here")
 	}

@@ -174,6 +174,7 @@ func TestValueErrors(t *testing.T) {
 		`file("keys/c4n4ry")`:         "; a relative path begins in \"",
 		`file("keys/pass.txt")`:       `file: "keys/pass.txt" cannot be read: `,
 		`key_provider.pbkdf2.k`:       "must stand alone",
+		`method.aes_gcm.m`:            "keys and chain have key_provider.TYPE.NAME",
 		`[1]`:                         "a string is required",
 		`var.unknown`:                 "not known yet",
 		`file("/nonexistent/secret")`: "file: the file that its argument names cannot be read",

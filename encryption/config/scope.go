@@ -86,7 +86,9 @@ func (s scope) local(name string) (cty.Value, error) {
 func (s scope) check(t hcl.Traversal, expr hcl.Expression) error {
 	switch root := t.RootName(); {
 	case root == "var":
-	case root == "key_provider", root == "method":
+	case root == "method":
+		return errors.New("a reference to a method must stand alone, in method and then; keys and chain have key_provider.TYPE.NAME")
+	case root == "key_provider":
 		return fmt.Errorf("a reference to a %s must stand alone", root)
 	case s.module != nil && (root == "local" || root == "path"):
 	case s.module != nil:

@@ -110,7 +110,13 @@ func (i *Identities) parse(text []byte) ([]age.Identity, error) {
 		return nil, errors.New("this is a public key (age1…), which only encrypts; the identity that belongs to it is required " +
 			"(AGE-SECRET-KEY-…)")
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+	case bytes.HasPrefix(bytes.ToUpper(text), []byte("AGE-SECRET-KEY-")):
+		return nil, errors.New("this begins as an age identity does, and is cut off or mistyped")
+	case keyfile.IsPath(string(text)):
+		return nil, errors.New("this is the path of a file; it belongs in identity_files")
+	default:
 		return nil, errors.New("this is neither an age identity (AGE-SECRET-KEY-…) nor an SSH private key in PEM")
 	}
 	return identities, nil
@@ -118,6 +124,9 @@ func (i *Identities) parse(text []byte) ([]age.Identity, error) {
 
 // unseal opens an identity file that is an age file itself.
 func (i *Identities) unseal(file []byte) ([]byte, error) {
+	if text := string(file); !armored(file) && !strings.Contains(text, "\n-> scrypt ") {
+		return nil, errors.New("this identity is encrypted for a recipient, and not with a passphrase; decrypt it with age first")
+	}
 	if i.passphrase == "" {
 		return nil, errPassphraseMissing
 	}

@@ -230,6 +230,9 @@ func TestMistakenSettings(t *testing.T) {
 		"an identity in place of a path":  {attrs("identity_files", []string{line}), "identity_files, element 1: this is an identity"},
 		"an SSH key in place of a path":   {attrs("identity_files", []string{testdata(t, "ssh_ed25519")}), "element 1: this is an identity"},
 		"part of one in place of a path":  {attrs("identity_files", []string{line[20:]}), "element 1: the file of that name cannot be read"},
+		"a path in place of an identity":  {attrs("identities", []string{"keys/alice.txt"}), "this is the path of a file; it belongs in identity_files"},
+		"an identity that is cut off":     {attrs("identities", []string{line[:30]}), "is cut off or mistyped"},
+		"an identity for a recipient":     {attrs("identities", []string{string(sealedFor(t))}), "is encrypted for a recipient, and not with"},
 		"an identity as a recipient":      {attrs("recipients", []string{line}), "element 1: this is an identity, which is secret"},
 		"two recipients in two lines":     {attrs("recipients", []string{two}), "element 1: these are several recipients"},
 		"two recipients in one line":      {attrs("recipients", []string{strings.ReplaceAll(two, "\n", " ")}), "these are several recipients"},
@@ -267,4 +270,22 @@ func ofTheTeam(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return string(document)
+}
+
+// sealedFor is an identity that age encrypted for a recipient.
+func sealedFor(t *testing.T) []byte {
+	t.Helper()
+	r, err := age.ParseX25519Recipient(recipient(t, "x25519.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	w, err := age.Encrypt(&out, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write([]byte(testdata(t, "other.key"))); err != nil || w.Close() != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
 }

@@ -238,7 +238,8 @@ func TestErrors(t *testing.T) {
 		"plugins are programs, and none is run here": "AGE-PLUGIN-YUBIKEY-1CANARY",
 		"set identity_passphrase":                    string(testdata(t, "ssh_protected")),
 		"only Ed25519 and RSA":                       string(testdata(t, "ssh_ecdsa")),
-		"neither an age identity":                    "AGE-SECRET-KEY-1CANARY",
+		"cut off or mistyped":                        "AGE-SECRET-KEY-1CANARY",
+		"neither an age identity":                    "canary",
 		"this is a public key (age1…)":               public(t, []byte(x25519)),
 	} {
 		_, err := newMethod(t, "identities", []string{x25519, identity}).Decrypt(t.Context(), nil, bytes.Clone(file))

@@ -57,6 +57,30 @@ func TestStatus(t *testing.T) {
 	}
 }
 
+// The block that is advised is for what the server asks for.
+func TestChallenge(t *testing.T) {
+	t.Parallel()
+	basic, bearer := []string{"username = var.state_username", "password = var.state_password"}, []string{"bearer_token = var.state_token"}
+	for name, c := range map[string]struct {
+		challenges, want []string
+	}{
+		"nothing":  {nil, bearer},
+		"Basic":    {[]string{`basic realm="x"`}, basic},
+		"Bearer":   {[]string{"Bearer"}, bearer},
+		"either":   {[]string{"Bearer", "Basic"}, bearer},
+		"nonsense": {[]string{""}, bearer},
+	} {
+		s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header()["Www-Authenticate"] = c.challenges
+			w.WriteHeader(401)
+		})
+		t.Run(name, func(*testing.T) {
+			lines := append([]string{`url = "` + s.URL + `/"`}, c.want...)
+			at(s.URL+"/state").wantError(t, syntax.Remedy("credentials.http", lines...))
+		})
+	}
+}
+
 func TestRevision(t *testing.T) {
 	for etag, want := range map[string]string{
 		"":           "",

@@ -65,7 +65,7 @@ func (x *exchange) receive(resp *http.Response) error {
 			CredentialsSent: x.access.sends(),
 		}
 	default:
-		return x.refusal(resp.StatusCode)
+		return x.refusal(resp)
 	}
 	data, err := readBody(resp, x.limit)
 	if err != nil {
@@ -89,11 +89,25 @@ func isPage(contentType string, data []byte) bool {
 			strings.HasPrefix(start, "<!--"))
 }
 
+// wantsBasic reports whether the server asks for a user name and a password, and for
+// nothing else.
+func wantsBasic(resp *http.Response) bool {
+	challenges := resp.Header.Values("WWW-Authenticate")
+	other := func(challenge string) bool {
+		scheme, _, _ := strings.Cut(strings.TrimSpace(challenge), " ")
+		return !strings.EqualFold(scheme, "Basic")
+	}
+	return len(challenges) > 0 && !slices.ContainsFunc(challenges, other)
+}
+
 // refusal says what an unwelcome status means.
-func (x *exchange) refusal(code int) error {
-	origin := source.Origin(x.asked)
-	missed, block := x.credentials.Uncovered(x.asked), syntax.Remedy("credentials.http", fmt.Sprintf("url = %q", origin+"/"),
-		"bearer_token = var.state_token")
+func (x *exchange) refusal(resp *http.Response) error {
+	code, origin := resp.StatusCode, source.Origin(x.asked)
+	lines := []string{fmt.Sprintf("url = %q", origin+"/"), "bearer_token = var.state_token"}
+	if wantsBasic(resp) {
+		lines = append(lines[:1], "username = var.state_username", "password = var.state_password")
+	}
+	missed, block := x.credentials.Uncovered(x.asked), syntax.Remedy("credentials.http", lines...)
 	switch {
 	case code == http.StatusBadRequest && x.asked.Scheme == "http":
 		return web.Final("the server answered %s; if it speaks TLS at this port, use https://", web.Status(code))
