@@ -131,6 +131,32 @@ func TestTroubleshootingQuotesErrors(t *testing.T) {
 	}
 }
 
+// The same of the command, whose errors are in its code.
+func TestTroubleshootingQuotesTheCommand(t *testing.T) {
+	guide := section(t, "templates/guides/troubleshooting.md.tmpl", "Errors of the command, and of age")
+	var code strings.Builder
+	for _, pattern := range []string{"cmd/statecrypt/*.go", "encryption/internal/agefile/*.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatal(pattern, err)
+		}
+		for _, name := range files {
+			if !strings.HasSuffix(name, "_test.go") {
+				code.WriteString(readText(t, name))
+			}
+		}
+	}
+	headings := regexp.MustCompile("(?m)^### `(.+)`$").FindAllStringSubmatch(guide, -1)
+	if len(headings) < 4 {
+		t.Errorf("the guide quotes %d errors", len(headings))
+	}
+	for _, h := range headings {
+		if !strings.Contains(code.String(), h[1]) {
+			t.Errorf("nobody sees %q", h[1])
+		}
+	}
+}
+
 // What people search for is a heading of the guide on troubleshooting.
 func TestSearchesAreAnswered(t *testing.T) {
 	guide := readText(t, "templates/guides/troubleshooting.md.tmpl")
