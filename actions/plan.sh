@@ -11,6 +11,7 @@ set -eu
 umask 077
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+trap 'exit 130' HUP INT TERM
 
 fetch() {
   if command -v curl >/dev/null; then curl -fsSL "$1"; else wget -qO- "$1"; fi

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -58,7 +59,12 @@ func newRunner(t *testing.T, path string) runner {
 // script runs a script in the way of GitHub, and returns what it prints.
 func (r runner) script(t *testing.T, script string, environ ...string) (string, error) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "sh", "-ec", script)
+	return r.shell(t, "-ec", script, environ...)
+}
+
+func (r runner) shell(t *testing.T, flags, script string, environ ...string) (string, error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "sh", flags, script)
 	cmd.Dir, cmd.Env = r.dir, append(slices.Clone(r.environ), environ...)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
@@ -71,6 +77,37 @@ func (r runner) must(t *testing.T, script string, environ ...string) string {
 		t.Fatalf("%s: %v\n%s", script, err, out)
 	}
 	return out
+}
+
+// program puts a script in front of all others in PATH.
+func (r *runner) program(t *testing.T, name, script string) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := r.environ[len(r.environ)-1]
+	r.environ = append(slices.Clone(r.environ), strings.Replace(path, "PATH=", "PATH="+dir+":", 1))
+}
+
+// failing has a Terraform that applies nothing, with an exit code of its own.
+func (r runner) failing(t *testing.T) runner {
+	t.Helper()
+	r.program(t, "terraform", `[ "$1" = apply ] && exit 7; exec '`+r.path+`' "$@"`)
+	return r
+}
+
+// checkFailed: a plan could not be applied, the exit code is Terraform's own, and the
+// plan is nowhere in plaintext.
+func (r runner) checkFailed(t *testing.T, err error, plan string) {
+	t.Helper()
+	if failed, ok := errors.AsType[*exec.ExitError](err); !ok || failed.ExitCode() != 7 {
+		t.Errorf("it ends with %v", err)
+	}
+	if _, err := os.Stat(plan); err == nil {
+		t.Error("the plan is still there after a failure")
+	}
+	r.checkLeft(t)
 }
 
 // checkLeft: no script leaves a key, or anything else, in the folder for temporary files.
@@ -146,51 +183,87 @@ func (r runner) action(t *testing.T, name string, with map[string]string) (strin
 	return r.script(t, a.Runs.Steps[0].Run, environ...)
 }
 
+// workflow is one of GitHub's.
+type workflow struct {
+	Jobs map[string]struct {
+		Needs, Environment string
+		Steps              []step
+	}
+}
+
 // The workflow of the guide, as it is printed: what is stored between its jobs, or shown,
 // holds no secret, and the first cannot open it.
 func TestGitHubPipeline(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, filepath.Dir(built(t)))
-	var workflow struct {
-		Jobs map[string]struct {
-			Needs, Environment string
-			Steps              []step
-		}
+	var w workflow
+	decode(t, read(t, pipelines+"github.yml"), &w)
+	if w.Jobs["apply"].Needs != "plan" || w.Jobs["apply"].Environment == "" || w.Jobs["plan"].Environment != "" {
+		t.Errorf("got %+v", w.Jobs)
 	}
-	decode(t, read(t, pipelines+"github.yml"), &workflow)
-	if workflow.Jobs["apply"].Needs != "plan" || workflow.Jobs["apply"].Environment == "" || workflow.Jobs["plan"].Environment != "" {
-		t.Errorf("got %+v", workflow.Jobs)
+	var stored string
+	printed, err := r.job(t, w.Jobs["plan"].Steps, &stored)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, printed)
 	}
-	var stored, printed string
-	for _, job := range []string{"plan", "apply"} {
-		_ = os.Remove(r.file("tfplan")) // each job has a machine of its own
-		for _, s := range workflow.Jobs[job].Steps {
-			ours, isOurs := strings.CutPrefix(s.Uses, "statecrypt/terraform-provider-statecrypt/actions/")
-			uses, _, _ := strings.Cut(s.Uses, "@")
-			switch {
-			case s.Run != "":
-				printed += r.must(t, s.Run)
-			case isOurs:
-				name, version, _ := strings.Cut(ours, "@v")
-				if with := s.With["identity"]; with != "" {
-					s.With["identity"] = expand(t, with, map[string]string{"secrets.PLAN_IDENTITY": privateKey(t)})
-				}
-				if out, err := r.action(t, name, s.With); err != nil || version == "" {
-					t.Fatalf("%v\n%s", err, out)
-				}
-			case uses == "actions/upload-artifact":
-				stored = read(t, r.file(s.With["path"]))
-			case uses == "actions/download-artifact":
-				write(t, r.file("tfplan"), stored)
-			case uses != "actions/checkout" && uses != "hashicorp/setup-terraform":
-				t.Errorf("nobody knows %s", s.Uses)
-			}
-		}
+	failed, err := r.failing(t).job(t, w.Jobs["apply"].Steps, &stored)
+	r.checkFailed(t, err, r.file("tfplan"))
+	applied, err := r.job(t, w.Jobs["apply"].Steps, &stored)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, applied)
 	}
-	checkPipeline(t, r, stored, printed+read(t, r.file("summary.md")))
+	checkPipeline(t, r, stored, printed+failed+applied+read(t, r.file("summary.md")))
 	if summary := read(t, r.file("summary.md")); !strings.Contains(summary, created) || strings.Contains(summary, canary) {
 		t.Errorf("the summary is %s", summary)
 	}
+}
+
+// job runs the steps of a job on a machine of its own. After a failure, only those run
+// that always do. The artifact is stored.
+func (r runner) job(t *testing.T, steps []step, stored *string) (printed string, failed error) {
+	t.Helper()
+	_ = os.Remove(r.file("tfplan"))
+	for _, s := range steps {
+		if s.If != "" && s.If != "always()" {
+			t.Errorf("nobody knows the condition %s", s.If)
+		}
+		if failed != nil && s.If == "" {
+			continue
+		}
+		out, err := r.step(t, s, stored)
+		printed += out
+		if failed == nil {
+			failed = err
+		}
+	}
+	return printed, failed
+}
+
+func (r runner) step(t *testing.T, s step, stored *string) (printed string, err error) {
+	t.Helper()
+	ours, isOurs := strings.CutPrefix(s.Uses, "statecrypt/terraform-provider-statecrypt/actions/")
+	uses, _, _ := strings.Cut(s.Uses, "@")
+	switch {
+	case s.Run != "":
+		return r.script(t, s.Run)
+	case isOurs:
+		name, version, _ := strings.Cut(ours, "@v")
+		if version == "" {
+			t.Errorf("%s has no version", s.Uses)
+		}
+		with := maps.Clone(s.With)
+		for input, value := range with {
+			with[input] = expand(t, value, map[string]string{"secrets.PLAN_IDENTITY": privateKey(t)})
+		}
+		return r.action(t, name, with)
+	case uses == "actions/upload-artifact":
+		*stored = read(t, r.file(s.With["path"]))
+	case uses == "actions/download-artifact":
+		write(t, r.file("tfplan"), *stored)
+	case uses != "actions/checkout" && uses != "hashicorp/setup-terraform":
+		t.Errorf("nobody knows %s", s.Uses)
+	}
+	return "", nil
 }
 
 // checkPipeline is about a pipeline that is done.
@@ -260,8 +333,13 @@ func TestGitLabPipeline(t *testing.T) {
 	if out, err := r.script(t, lines(pipeline.Apply.Script)); err == nil || !strings.Contains(out, "an identity is required") {
 		t.Errorf("without an identity: %v, %s", err, out)
 	}
-	printed += r.must(t, lines(pipeline.Apply.Script), secret)
-	r.must(t, strings.Join(pipeline.Apply.AfterScript, "\n"))
+	after := strings.Join(pipeline.Apply.AfterScript, "\n") // which GitLab runs in any case
+	failed, err := r.failing(t).script(t, lines(pipeline.Apply.Script), secret)
+	r.must(t, after)
+	r.checkFailed(t, err, r.file("tfplan"))
+	write(t, r.file("tfplan"), stored)
+	printed += failed + r.must(t, lines(pipeline.Apply.Script), secret)
+	r.must(t, after)
 	checkPipeline(t, r, stored, printed)
 }
 
@@ -330,45 +408,70 @@ func TestAtlantisPipeline(t *testing.T) {
 	for _, name := range []string{"plans.hcl", "open.hcl"} {
 		write(t, r.file("etc-"+name), strings.Replace(read(t, pipelines+name), "team.txt", r.file("team.txt"), 1))
 	}
-	script := func(steps []yaml.Node) string {
-		var all []string
-		for _, s := range steps {
-			switch {
-			case s.Value == "init":
-				all = append(all, "terraform init -input=false")
-			case s.Value == "plan":
-				all = append(all, `terraform plan -input=false -out="$PLANFILE"`)
-			case s.Kind == yaml.MappingNode && s.Content[0].Value == "run":
-				all = append(all, strings.ReplaceAll(s.Content[1].Value, "/etc/atlantis/", r.file("etc-")))
-			default:
-				t.Fatalf("line %d: %q", s.Line, s.Value)
-			}
-		}
-		return strings.Join(all, "\n")
-	}
 	// Atlantis withholds nothing from its steps.
-	environ := []string{"PLANFILE=" + r.file("default.tfplan"), "TF_VAR_plan_identity=" + privateKey(t), "TF_ENCRYPTION="}
+	plan, opened := r.file("default.tfplan"), r.file("default.tfplan.open")
+	r.environ = append(slices.Clone(r.environ), "PLANFILE="+plan, "TF_VAR_plan_identity="+privateKey(t), "TF_ENCRYPTION=",
+		r.environ[len(r.environ)-1]) // PATH stays the last
 	steps := config.Workflows["encrypted"]
-	printed := r.must(t, script(steps.Plan.Steps), environ...)
-	stored := read(t, r.file("default.tfplan"))
+	printed, err := r.atlantis(t, steps.Plan.Steps)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, printed)
+	}
+	stored := read(t, plan)
 
-	broken := strings.Replace(script(steps.Apply.Steps), "terraform apply", "false", 1)
-	if out, err := r.script(t, broken, environ...); err == nil {
-		t.Errorf("it does not fail: %s", out)
+	// A plan that was left where this one is opened is not applied in its place.
+	r.must(t, "terraform plan -input=false -out="+opened)
+	if out, err := r.atlantis(t, steps.Apply.Steps, "TF_VAR_plan_identity="); err == nil {
+		t.Errorf("another plan is applied: %s", out)
 	}
-	if _, err := os.Stat(r.file("default.tfplan.open")); err == nil {
-		t.Error("the plan is still there after a failure")
+	if _, err := os.Stat(r.file("terraform.tfstate")); err == nil {
+		t.Error("a plan is applied that was not opened")
 	}
-	printed += r.must(t, script(steps.Apply.Steps), environ...)
-	if _, err := os.Stat(r.file("default.tfplan.open")); err == nil {
-		t.Error("the plan is still there")
+	failed, err := r.failing(t).atlantis(t, steps.Apply.Steps)
+	r.checkFailed(t, err, opened)
+	if read(t, plan) != stored {
+		t.Error("after a failure, there is no plan to look at")
+	}
+	applied, err := r.atlantis(t, steps.Apply.Steps)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, applied)
+	}
+	for _, path := range []string{plan, opened} { // Atlantis offers to apply what it finds
+		if _, err := os.Stat(path); err == nil {
+			t.Errorf("%s is still there", path)
+		}
 	}
 	for _, name := range []string{"etc-plans.hcl", "etc-open.hcl"} {
 		if err := os.Remove(r.file(name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	checkPipeline(t, r, stored, printed)
+	checkPipeline(t, r, stored, printed+failed+applied)
+}
+
+// atlantis runs each step in a shell of its own, which goes on after an error unless the
+// step says otherwise, until one fails.
+func (r runner) atlantis(t *testing.T, steps []yaml.Node, environ ...string) (printed string, failed error) {
+	t.Helper()
+	for _, s := range steps {
+		var script string
+		switch {
+		case s.Value == "init":
+			script = "terraform init -input=false"
+		case s.Value == "plan":
+			script = `terraform plan -input=false -out="$PLANFILE"`
+		case s.Kind == yaml.MappingNode && s.Content[0].Value == "run":
+			script = strings.ReplaceAll(s.Content[1].Value, "/etc/atlantis/", r.file("etc-"))
+		default:
+			t.Fatalf("line %d: %q", s.Line, s.Value)
+		}
+		out, err := r.shell(t, "-c", script, environ...)
+		printed += out
+		if err != nil {
+			return printed, err
+		}
+	}
+	return printed, nil
 }
 
 // The shell blocks of the guide.
@@ -484,4 +587,15 @@ func TestPipelineWithSettings(t *testing.T) {
 			t.Errorf("%s: %v, %s", c[0], err, out)
 		}
 	}
+}
+
+// A job that is cancelled leaves no key behind.
+func TestPipelineIsCancelled(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, "")
+	r.program(t, name, `kill -TERM "$PPID"`)
+	if out, err := r.action(t, "decrypt-plan", map[string]string{"identity": privateKey(t)}); err == nil {
+		t.Errorf("it goes on: %s", out)
+	}
+	r.checkLeft(t)
 }
