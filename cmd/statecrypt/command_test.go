@@ -275,11 +275,12 @@ func TestRefusals(t *testing.T) {
 		"no settings in a file": {args: "decrypt -config " + write(t, "empty.hcl", "\n"), stdin: sealed, code: 1,
 			want: "there are no encryption settings in "},
 		"UTF-16": {args: "decrypt", settings: "\xff\xfes\x00", stdin: sealed, code: 1, want: "TF_ENCRYPTION:1,1: this is UTF-16"},
-		"variable": {args: "decrypt", settings: strings.Replace(onlyNew, "method.aes_gcm.new", "method.aes_gcm.v", 1) + "key_provider \"static\" \"v\" " +
-			"{ key = var.x }\nmethod \"aes_gcm\" \"v\" { keys = key_provider.static.v }\n", stdin: sealed, code: 1,
+		"variable": {args: "decrypt", settings: strings.Replace(onlyNew, "method.aes_gcm.new", "method.aes_gcm.v", 1) +
+			"key_provider \"static\" \"v\" { key = var.x }\nmethod \"aes_gcm\" \"v\" { keys = key_provider.static.v }\n", stdin: sealed, code: 1,
 			want: "In TF_ENCRYPTION, write the value itself; var.NAME is for the file of -config."},
-		"a method as a key": {args: "decrypt", settings: strings.Replace(onlyNew, "keys = key_provider.static.new", "keys = method.aes_gcm.new", 1),
-			stdin: sealed, code: 1, want: "keys and chain have key_provider.TYPE.NAME"},
+		"a method as a key": {args: "decrypt",
+			settings: strings.Replace(onlyNew, "keys = key_provider.static.new", "keys = method.aes_gcm.new", 1),
+			stdin:    sealed, code: 1, want: "keys and chain have key_provider.TYPE.NAME"},
 		"-config is empty":       {args: "decrypt -config=", stdin: sealed, code: 2, want: "-config is empty; is a variable empty?"},
 		"-config is there twice": {args: "decrypt -config a -config b", stdin: sealed, code: 2, want: "-config is given twice"},
 		"JSON in single quotes": {args: "decrypt", settings: "{'state': {}}", stdin: sealed, code: 1,

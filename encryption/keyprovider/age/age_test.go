@@ -230,7 +230,7 @@ func TestMistakenSettings(t *testing.T) {
 		"an identity in place of a path":  {attrs("identity_files", []string{line}), "identity_files, element 1: this is an identity"},
 		"an SSH key in place of a path":   {attrs("identity_files", []string{testdata(t, "ssh_ed25519")}), "element 1: this is an identity"},
 		"part of one in place of a path":  {attrs("identity_files", []string{line[20:]}), "element 1: the file of that name cannot be read"},
-		"a path in place of an identity":  {attrs("identities", []string{"keys/alice.txt"}), "this is the path of a file; it belongs in identity_files"},
+		"a path in place of an identity":  {attrs("identities", []string{"keys/alice.txt"}), "it belongs in identity_files"},
 		"an identity that is cut off":     {attrs("identities", []string{line[:30]}), "is cut off or mistyped"},
 		"an identity for a recipient":     {attrs("identities", []string{string(sealedFor(t))}), "is encrypted for a recipient, and not with"},
 		"an identity as a recipient":      {attrs("recipients", []string{line}), "element 1: this is an identity, which is secret"},

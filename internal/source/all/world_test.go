@@ -227,6 +227,11 @@ func (p *postgres) serve(conn net.Conn) {
 		defer secure.Close()
 		conn, first = secure, message(secure)
 	}
+	// The client takes back, some time later, what it asked of a server that told it no
+	// number of a process: a request to cancel, which has nothing else in it.
+	if bytes.HasPrefix(first, []byte{0x04, 0xd2, 0x16, 0x2e}) && len(bytes.Trim(first[4:], "\x00")) == 0 {
+		return
+	}
 	_, _ = conn.Write([]byte{'R', 0, 0, 0, 8, 0, 0, 0, 3}) // the password, in plaintext
 	var kind [1]byte
 	_, _ = io.ReadFull(conn, kind[:])
