@@ -117,14 +117,18 @@ func (p Program) check(ctx context.Context, r Run) error {
 	case a.code == 0 && !r.Opens:
 		return fmt.Errorf("it must not open: %s", r.of.Description)
 	case a.code == 0 && r.of.OutputsFile != "":
-		return sameOutputs(a.stdout, r.of.Outputs())
+		state, err := tfstate.Parse(a.stdout)
+		if err != nil {
+			return fmt.Errorf("what it printed is no state: %w", err)
+		}
+		return SameOutputs(state, r.of.Outputs())
 	}
 	return nil
 }
 
 const (
-	maxSaid   = 300              // bytes of an error of the program that are shown
-	killDelay = 10 * time.Second // for what the program started, and did not end
+	maxSaid    = 300      // bytes of an error of the program that are shown
+	maxPrinted = 64 << 20 // bytes of a state; those of the cases are far smaller
 )
 
 // call starts the program in a folder of its own.
@@ -139,24 +143,16 @@ func (p Program) call(ctx context.Context, r Run) (a answer, err error) {
 			return a, err
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
-	defer cancel()
-	cmd := world.Command(ctx, r.environ(), p.Command...) // ends with what it started
-	var stdout, stderr bytes.Buffer
-	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = dir, bytes.NewReader(r.of.State()), &stdout, &stderr, killDelay
-	err = cmd.Run()
-	if ctx.Err() != nil {
-		return a, fmt.Errorf("there was no answer within %s", p.Timeout)
+	program := world.Program{Args: p.Command, Environ: r.environ(), Dir: dir, Stdin: bytes.NewReader(r.of.State()),
+		Patience: p.Timeout, Limit: maxPrinted}
+	a.stdout, a.stderr, err = program.Run(ctx)
+	if exit, ended := errors.AsType[*exec.ExitError](err); ended {
+		a.code, err = exit.ExitCode(), nil
 	}
-	exit, ended := errors.AsType[*exec.ExitError](err)
-	if err != nil && !ended {
-		return a, err
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("there was no answer within %s", p.Timeout)
 	}
-	if ended {
-		a.code = exit.ExitCode()
-	}
-	a.stdout, a.stderr = stdout.Bytes(), stderr.Bytes()
-	return a, nil
+	return a, err
 }
 
 // environ is that of this process, without what Terraform and OpenTofu would read
@@ -179,13 +175,9 @@ func (r Run) environ() world.Environ {
 	return environ
 }
 
-// sameOutputs compares the outputs of a state with those that the real tool found, by
+// SameOutputs compares the outputs of a state with those that the real tool found, by
 // value and type, as OpenTofu would decode them.
-func sameOutputs(plaintext []byte, want map[string]Output) error {
-	state, err := tfstate.Parse(plaintext)
-	if err != nil {
-		return fmt.Errorf("what it printed is no state: %w", err)
-	}
+func SameOutputs(state *tfstate.State, want map[string]Output) error {
 	for _, name := range slices.Sorted(maps.Keys(state.Outputs)) {
 		if _, expected := want[name]; !expected {
 			return fmt.Errorf("there is no output %q", name)

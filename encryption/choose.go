@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/mark"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -221,11 +222,15 @@ func (env *envelope) stores(name string) int {
 	return 0
 }
 
-// storedKind is the kind of the only key provider that is stored under its address, ""
-// if there is not one.
+// storedKind is the kind of the only key provider that is stored under its address, or is
+// known by its mark, "" if there is not one.
 func (env *envelope) storedKind() string {
-	for name := range env.Meta {
-		if len(env.Meta) == 1 && syntax.IsKeyProviderAddress(name) {
+	for name, stored := range env.Meta {
+		switch {
+		case len(env.Meta) > 1:
+		case mark.IsOfAge(stored):
+			return "age"
+		case syntax.IsKeyProviderAddress(name):
 			return strings.Split(name, ".")[1]
 		}
 	}

@@ -43,7 +43,7 @@ func (t Target) withHints(err error, c candidate, env *envelope) error {
 }
 
 func (e *Encryption) notOurs(err error, env *envelope) error {
-	return fmt.Errorf("%w; the settings have none of the key providers that the file was encrypted with%s", err, env.describeKeys())
+	return fmt.Errorf("%w; the settings lack the key provider that the file was encrypted with%s; add it", err, env.describeKeys())
 }
 
 // belongs reports whether a configured key provider may have stored something in the

@@ -40,6 +40,8 @@ func stranger(file []byte) string {
 		return "it is YAML, and a state is JSON"
 	case begins("<<<<<<< "), bytes.Contains(file, []byte("\n<<<<<<< ")):
 		return "git left conflict markers in it; restore one of the two versions as a whole"
+	case begins("PK\x03\x04"):
+		return "it is a zip archive, and no plan: it is cut off, or there is no plan in it"
 	case !utf8.Valid(file):
 		return `it is not text; if terraform-backend-git encrypted it with a passphrase, select a method "terraform_backend_git" for it`
 	}

@@ -98,6 +98,9 @@ func TestWhatTheFileNames(t *testing.T) {
 	sealedWith := func(keys, settings string) string {
 		return string(seal(t, settings+"method \"aes_gcm\" \"m\" { keys = "+keys+" }\nstate { method = method.aes_gcm.m }", state))
 	}
+	// {"external_data":{"statecrypt_age_key":"YWdl"}}, as the program of the kind age has tofu store it
+	const ofAge = `{"serial":1,"lineage":"l","meta":{"key_provider.external.team":` +
+		`"eyJleHRlcm5hbF9kYXRhIjp7InN0YXRlY3J5cHRfYWdlX2tleSI6IllXZGwifX0="},"encrypted_data":"YWdl","encryption_version":"v0"}`
 	for name, row := range map[string]struct {
 		file string
 		keys string // names, in order
@@ -108,6 +111,7 @@ func TestWhatTheFileNames(t *testing.T) {
 		"the last":   {file: sealedWith("key_provider.static.c", c), keys: "c a b", kind: "static"},
 		"another":    {file: sealedWith("key_provider.static.d", strings.Replace(a, `"a"`, `"d"`, 1)), keys: "a b c", kind: "static"},
 		"an alias":   {file: sealedWith("key_provider.static.a", aliased), keys: "a b c"},
+		"of age":     {file: ofAge, keys: "a b c", kind: "age"},
 		"two":        {file: sealedWith("key_provider.xor.x", b+c+both), keys: "b c a"},
 	} {
 		_, err := newEncryption(t, lighttest.Registry(), a+b+c).State().Decrypt(t.Context(), []byte(row.file))

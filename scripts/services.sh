@@ -37,6 +37,7 @@ build vaultdev STATECRYPT_VAULT
 build fake-gcs-server STATECRYPT_FAKE_GCS
 build azurite STATECRYPT_AZURITE
 build minio STATECRYPT_MINIO
+build versitygw STATECRYPT_VERSITYGW
 build consul STATECRYPT_CONSUL
 build etcd STATECRYPT_ETCD
 build kube-apiserver STATECRYPT_KUBE_APISERVER

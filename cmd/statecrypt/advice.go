@@ -15,11 +15,8 @@ import (
 // write OpenTofu's text.
 func (c *call) advised(err error) string {
 	text := err.Error()
-	switch {
-	case errors.Is(err, encryption.ErrOtherKind) && c.plan:
-		text += "; leave out -plan"
-	case errors.Is(err, encryption.ErrOtherKind) && slices.Contains(strings.Fields(c.flags), "plan"):
-		text += "; add -plan"
+	if errors.Is(err, encryption.ErrOtherKind) && slices.Contains(strings.Fields(c.flags), "plan") {
+		return text + c.adviseKind(text)
 	}
 	if at, ok := errors.AsType[*attr.Error](err); ok && at.Pos.File == "TF_ENCRYPTION" && isVariable(err) {
 		text += "\nIn TF_ENCRYPTION, write the value itself; var.NAME is for the file of -config."
@@ -34,11 +31,25 @@ func (c *call) advised(err error) string {
 		}
 		text += "."
 	}
-	if errors.Is(err, encryption.ErrNoKey) && c.name != "encrypt" {
+	failed, ok := errors.AsType[*encryption.Error](err)
+	if errors.Is(err, encryption.ErrNoKey) && ok && failed.Step == encryption.StepDecrypt && c.name != "encrypt" {
 		text += "\nCheck the key, and whether this is the right file. If the key was changed after the file was written, " +
 			"add the old one as a fallback."
 	}
 	return text
+}
+
+// adviseKind is about a plan in the place of a state, or the other way round. An error of
+// several lines is not about the last of them.
+func (c *call) adviseKind(text string) string {
+	kind, advice := "plan", "add -plan"
+	if c.plan {
+		kind, advice = "state", "leave out -plan"
+	}
+	if strings.Contains(text, "\n") {
+		return fmt.Sprintf("\nThe file is a %s: %s.", kind, advice)
+	}
+	return "; " + advice
 }
 
 func isVariable(err error) bool {

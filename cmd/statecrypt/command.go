@@ -48,7 +48,7 @@ func commands() []command {
 		{name: "verify", wants: "one file or more", min: 1, max: many, run: (*call).verify,
 			flags: "config var var-file lineage minimum-serial plan json"},
 		{name: "rotate", wants: "one file or more, or -backend and none", max: many, run: (*call).rotate,
-			flags: "from to backend var var-file plan json"},
+			flags: "from to again backend var var-file plan json"},
 		{name: "outputs", wants: oneFile, max: 1, flags: "only sensitive o force", run: (*call).outputs},
 		{name: "wrap", wants: "a program and its arguments", min: 1, max: many, program: true, run: (*call).wrap,
 			flags: "config var var-file force encrypt-existing leave lineage minimum-serial"},
@@ -76,7 +76,7 @@ type call struct {
 	mistake                      error // in what a flag says
 	force, json, plan, sensitive bool
 	encryptExisting, leave       bool
-	inBackend                    bool
+	inBackend, again             bool
 
 	used       []string    // variables of the environment that -config uses
 	noted      []string    // what was said of them
@@ -89,7 +89,7 @@ func (c *call) flagSet() *flag.FlagSet {
 	texts := map[string]*string{"config": &c.config, "from": &c.from, "to": &c.to}
 	switches := map[string]*bool{
 		"force": &c.force, "json": &c.json, "plan": &c.plan, "sensitive": &c.sensitive,
-		"encrypt-existing": &c.encryptExisting, "leave": &c.leave, "backend": &c.inBackend,
+		"encrypt-existing": &c.encryptExisting, "leave": &c.leave, "backend": &c.inBackend, "again": &c.again,
 	}
 	flags := flag.NewFlagSet(c.name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -127,7 +127,10 @@ func (c *call) add(name, text string) {
 		c.given = append(c.given, given{text, name == "var-file"})
 	case "only":
 		for name := range strings.SplitSeq(text, ",") {
-			c.only = append(c.only, strings.TrimSpace(name))
+			if name = strings.TrimSpace(name); name == "" {
+				c.mistake = errors.Join(c.mistake, errors.New("a name in -only is empty; is a variable empty?"))
+			}
+			c.only = append(c.only, name)
 		}
 	case "r":
 		c.recipients = append(c.recipients, text)

@@ -120,6 +120,21 @@ func TestRotation(t *testing.T) {
 	}
 }
 
+// What is encrypted with other settings than those of -config is said: nothing fails.
+func TestNoteOfEnvironment(t *testing.T) {
+	t.Parallel()
+	config := write(t, filepath.Join(t.TempDir(), "old.hcl"), onlyOld)
+	for settings, noted := range map[string]bool{onlyNew: true, "": false, " \n": false} {
+		got := statecrypt(t, settings, plain, "encrypt", "-config", config)
+		if got.code != 0 || strings.Contains(got.stderr, "note: TF_ENCRYPTION is set, and merged over") != noted {
+			t.Errorf("%q: %+v", settings, got)
+		}
+	}
+	if got := statecrypt(t, onlyNew, plain, "encrypt"); got.stderr != "" {
+		t.Error(got.stderr)
+	}
+}
+
 // The settings of a module are merged as OpenTofu does it: TF_ENCRYPTION is laid over
 // the code.
 func TestModule(t *testing.T) {
@@ -271,7 +286,11 @@ func TestRefusals(t *testing.T) {
 		"a pattern": {args: "decrypt " + dir + "/*.gone", settings: onlyNew, code: 1,
 			want: "no such file or directory: the shell puts names in place of a pattern only if"},
 		"a brace too many": {args: "decrypt", settings: onlyOld, stdin: sealed + "}", code: 1, want: "it is not JSON from byte"},
-		"-o is -config":    {args: "encrypt -config " + same + " -o " + same, stdin: plain, code: 1, want: "-o and -config are the same file"},
+		"a URL":            {args: "decrypt https://example.com/s", settings: onlyOld, code: 1, want: "this is a URL; fetch the file first"},
+		"an empty -only":   {args: "outputs -only=,n", stdin: plain, code: 2, want: "a name in -only is empty"},
+		"a zip": {args: "encrypt -plan", settings: onlyOld, stdin: "PK\x03\x04\xff", code: 1,
+			want: "it is a zip archive, and no plan"},
+		"-o is -config": {args: "encrypt -config " + same + " -o " + same, stdin: plain, code: 1, want: "neither a state nor a plan"},
 		"no settings in a file": {args: "decrypt -config " + write(t, "empty.hcl", "\n"), stdin: sealed, code: 1,
 			want: "there are no encryption settings in "},
 		"UTF-16": {args: "decrypt", settings: "\xff\xfes\x00", stdin: sealed, code: 1, want: "TF_ENCRYPTION:1,1: this is UTF-16"},
@@ -469,7 +488,7 @@ func TestOutputs(t *testing.T) {
 		}
 		got := statecrypt(t, "", plain, words...)
 		if want == "" {
-			if got.code != 1 {
+			if got.code != exitUsage || got.stdout != "" {
 				t.Errorf("%s: got %+v", args, got)
 			}
 		} else if compact(got.stdout) != want {

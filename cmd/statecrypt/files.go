@@ -8,11 +8,15 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -41,6 +45,9 @@ func reason(name string, err error) error {
 	err = keyfile.Reason(err)
 	if errors.Is(err, syscall.EISDIR) {
 		return fmt.Errorf("%w; the names of files are required", err)
+	}
+	if errors.Is(err, fs.ErrNotExist) && strings.Contains(name, "://") {
+		return fmt.Errorf("%w: the name of a file is required, and this is a URL; fetch the file first", err)
 	}
 	if errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(name, "*?[") {
 		return fmt.Errorf("%w: the shell puts names in place of a pattern only if it is not quoted and a file matches", err)
@@ -87,11 +94,45 @@ func (c *call) write(ctx context.Context, data []byte) error {
 		_, err := c.stdout.Write(data)
 		return keyfile.Reason(err)
 	}
-	if sameFile(c.output, c.config) {
-		return errors.New("-o and -config are the same file")
+	place, err := replace.Place(c.output)
+	if err == nil {
+		err = c.checkReplaced(place, data)
 	}
-	if err := replace.File(ctx, c.output, data, nil); err != nil {
+	if err == nil {
+		err = replace.File(ctx, place, data, nil)
+	}
+	if err != nil {
 		return fmt.Errorf("%s cannot be written: %w", shown(c.output), keyfile.Reason(err))
+	}
+	return nil
+}
+
+// checkReplaced refuses to put data in the place of anything but an older version of it: a
+// mistaken -o may name settings, a file with a key, or another state.
+func (c *call) checkReplaced(place string, data []byte) error {
+	isPlace := func(name string) bool { return sameFile(name, place) }
+	if slices.ContainsFunc(c.args, isPlace) {
+		return nil
+	}
+	there, err := c.read(place)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(there) == 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	before, _ := inspectFile("", there)
+	after, _ := inspectFile("", data)
+	bothHave := func(m encryption.Block[encryption.Method]) bool {
+		return m.Recognizes != nil && m.Recognizes(there) && m.Recognizes(data)
+	}
+	const unknown = "unknown" // some formats have nothing that they are known by
+	isSame := after.Kind == unknown && slices.ContainsFunc(builtin.Registry().Methods, bothHave)
+	switch {
+	case before.Kind == unknown && !isSame:
+		return errors.New("it is neither a state nor a plan; to replace it, delete it first")
+	case before.Lineage != "" && after.Lineage != "" && before.Lineage != after.Lineage:
+		return fmt.Errorf("it is another state, of the lineage %s; to replace it, delete it first", outside.Quoted(before.Lineage, maxName))
 	}
 	return nil
 }

@@ -78,3 +78,42 @@ func TestTooLarge(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// TestReplaced: -o puts what it writes in the place of older versions of it alone, not of
+// settings, keys and other states.
+func TestReplaced(t *testing.T) {
+	t.Parallel()
+	key, _ := identity(t, "x25519.key")
+	sealed := must(t, onlyOld, plain, "encrypt")
+	another := strings.Replace(plain, `"lineage":"`, `"lineage":"another-`, 1)
+	const kubeform = `method "kubeform" "k" { key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=" }
+state { method = method.kubeform.k }`
+	for name, c := range map[string]struct {
+		settings, args, there, want string
+	}{
+		"a key":                {onlyOld, "encrypt", read(t, key), "neither a state nor a plan; to replace it, delete it first"},
+		"settings":             {onlyOld, "encrypt", onlyOld, "neither a state nor a plan"},
+		"what is cut off":      {onlyOld, "encrypt", sealed[:200], "neither a state nor a plan"},
+		"another state":        {onlyOld, "encrypt", must(t, onlyNew, another, "encrypt"), `another state, of the lineage "another-`},
+		"another plain one":    {onlyOld, "encrypt", another, "another state"},
+		"a plain one, outputs": {"", "outputs", another, "another state"},
+		"its own":              {onlyOld, "encrypt", sealed, ""},
+		"its plaintext":        {onlyOld, "encrypt", plain, ""},
+		"outputs":              {"", "outputs", plain, ""},
+		"nothing":              {onlyOld, "encrypt", "", ""},
+		"of a vague format":    {kubeform, "encrypt", must(t, kubeform, plain, "encrypt"), ""},
+		"a key, by that one":   {kubeform, "encrypt", read(t, key), "neither a state nor a plan"},
+	} {
+		output := write(t, filepath.Join(t.TempDir(), "there"), c.there)
+		got := statecrypt(t, c.settings, plain, c.args, "-o", output)
+		left := read(t, output) == c.there
+		if refused := c.want != ""; (got.code != 0) != refused || left != refused || !strings.Contains(got.stderr, c.want) {
+			t.Errorf("%s: %d, %s", name, got.code, got.stderr)
+		}
+	}
+	state := write(t, filepath.Join(t.TempDir(), "state"), plain)
+	got := statecrypt(t, "", "", "outputs", "-o", state, state)
+	if got.code == 0 || !strings.Contains(got.stderr, "resources would be lost") || read(t, state) != plain {
+		t.Errorf("%+v", got)
+	}
+}

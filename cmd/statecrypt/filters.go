@@ -41,15 +41,18 @@ func (c *call) encrypt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if c.config != "" && c.hasEnvironment() {
+		c.say(yellow, "note:", "TF_ENCRYPTION is set, and merged over the settings of -config")
+	}
 	return c.each(ctx, func(ctx context.Context, name string, file []byte) error {
 		sealed, err := target.Encrypt(ctx, file)
-		if found, _ := inspectFile(name, file); err != nil && found.Kind == "encrypted" {
-			return fmt.Errorf("%w; to change its key or method, use statecrypt rotate", err)
+		if err == nil {
+			return c.write(ctx, sealed)
 		}
-		if err != nil {
-			return err
+		if found, _ := inspectFile(name, file); found.Kind == "encrypted" {
+			err = fmt.Errorf("%w; to change its key or method, use statecrypt rotate", err)
 		}
-		return c.write(ctx, sealed)
+		return err
 	})
 }
 

@@ -31,15 +31,12 @@ func (c *call) inspect(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		text := found.text()
-		if found.Kind == "unknown" {
-			text = strings.TrimSuffix(text, "\n") + why(file) + "\n"
-		}
 		if c.json {
 			encoded, _ := json.Marshal(found) // of texts and numbers
-			text = outside.JSON(string(encoded)) + "\n"
+			_, err = io.WriteString(c.stdout, outside.JSON(string(encoded))+"\n")
+			return err
 		}
-		_, err = io.WriteString(c.stdout, text)
+		_, err = io.WriteString(c.stdout, found.text(file))
 		return err
 	})
 }
@@ -79,8 +76,11 @@ func why(file []byte) string {
 const maxWhy = 300 // bytes
 
 // text is the inspection for people.
-func (i inspection) text() string {
+func (i inspection) text(file []byte) string {
 	text := shown(i.File) + ": " + strings.Join(strings.Fields(i.Kind+" "+i.Format+" "+i.Version), " ")
+	if i.Kind == "unknown" {
+		text += why(file)
+	}
 	if i.Serial != nil {
 		text += fmt.Sprintf("\n  serial: %d", *i.Serial)
 	}

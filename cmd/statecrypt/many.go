@@ -192,6 +192,9 @@ func (c *call) line(f finding) string {
 	if f.err == nil {
 		text += ", " + f.Method
 	}
+	if f.Result == resultSkipped {
+		text += "; -again encrypts it again"
+	}
 	return text
 }
 

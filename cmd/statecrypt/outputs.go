@@ -20,7 +20,10 @@ func (c *call) outputs(ctx context.Context) error {
 			return err
 		}
 	}
-	return c.each(ctx, func(ctx context.Context, _ string, file []byte) error {
+	return c.each(ctx, func(ctx context.Context, name string, file []byte) error {
+		if sameFile(c.output, name) {
+			return usageError("-o names the state itself, whose resources would be lost")
+		}
 		reduced, err := c.reduce(file)
 		if err != nil {
 			return err

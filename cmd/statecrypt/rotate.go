@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,12 +12,14 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
 // rotation gives files another key, or converts them.
-type rotation struct{ from, to encryption.Target }
+type rotation struct {
+	from, to encryption.Target
+	again    bool // files that have the new key, too
+}
 
 // stateInBackend stands for the name of a file.
 const stateInBackend = "the state in the backend"
@@ -52,7 +55,8 @@ func (c *call) rotation() (r rotation, err error) {
 	if err := c.checkRotation(); err != nil {
 		return r, err
 	}
-	if r.from, err = c.target(c.from); err != nil {
+	r.again = c.again
+	if r.from, err = c.target(cmp.Or(c.from, c.to)); err != nil && c.from != "" {
 		return r, fmt.Errorf("-from: %w", err)
 	}
 	r.to, err = c.target(c.to) // last, because its backend counts
@@ -67,7 +71,6 @@ func (c *call) rotation() (r rotation, err error) {
 
 // checkRotation refuses what cannot be meant.
 func (c *call) checkRotation() error {
-	environment, _ := world.Lookup(c.environ)("TF_ENCRYPTION")
 	switch {
 	case c.inBackend != (len(c.args) == 0):
 		return usageError(c.miscounted().Error())
@@ -75,9 +78,9 @@ func (c *call) checkRotation() error {
 		return usageError("a file is named twice")
 	case c.inBackend && c.plan:
 		return usageError("a backend has no plans; -plan is for files")
-	case c.from == "" || c.to == "":
-		return usageError("both -from and -to are required; see statecrypt rotate -h")
-	case strings.TrimSpace(environment) != "":
+	case c.to == "" || c.from == "" && !c.again:
+		return usageError("both -from and -to are required, or -again and -to; see statecrypt rotate -h")
+	case c.hasEnvironment():
 		return usageError("TF_ENCRYPTION is set, and would change what -from says as well as what -to says; unset it")
 	case slices.Contains(c.args, stdinName):
 		return usageError("standard input cannot be replaced; rotate requires the names of files")
@@ -116,24 +119,19 @@ func refusePlaintext(target encryption.Target) error {
 }
 
 // seal returns what the file becomes, or nil if the first method of the new settings
-// opens it. It overwrites the file.
+// opens it and that is enough. It overwrites the file.
 func (r rotation) seal(ctx context.Context, f *finding, file []byte) ([]byte, error) {
 	opened, errNew := r.to.Decrypt(ctx, file)
-	if errNew == nil && !opened.UsedFallback {
+	isNew := errNew == nil && !opened.UsedFallback
+	if isNew && !r.again {
 		f.add(opened)
 		return nil, nil
 	}
-	opened, errOld := r.from.DecryptInPlace(ctx, file)
-	switch {
-	case errOld != nil && errNew == nil:
-		return nil, fmt.Errorf("a fallback of -to opens it, but -from does not: %w", errOld)
-	case errors.Is(errOld, encryption.ErrPlaintext) && errors.Is(errNew, encryption.ErrPlaintext):
-		return nil, errors.New("it is not encrypted, so there is no key to change; to encrypt it, have -from select a method " +
-			`"unencrypted", or, if it is a file, use statecrypt encrypt`)
-	case errOld != nil && errOld.Error() == errNew.Error():
-		return nil, errNew
-	case errOld != nil:
-		return nil, fmt.Errorf("it opens neither with -from nor with -to.\n-from: %w\n-to: %w", errOld, errNew)
+	if !isNew {
+		var errOld error
+		if opened, errOld = r.from.DecryptInPlace(ctx, file); errOld != nil {
+			return nil, notOpened(errOld, errNew)
+		}
 	}
 	sealed, again, err := wrap.Seal(ctx, r.to, opened.Data)
 	if err != nil {
@@ -142,4 +140,18 @@ func (r rotation) seal(ctx context.Context, f *finding, file []byte) ([]byte, er
 	f.add(again)
 	f.opened.Warnings = append(opened.Warnings, again.Warnings...)
 	return sealed, nil
+}
+
+// notOpened is about a file that the old settings do not open.
+func notOpened(errOld, errNew error) error {
+	switch {
+	case errNew == nil:
+		return fmt.Errorf("a fallback of -to opens it, but -from does not: %w", errOld)
+	case errors.Is(errOld, encryption.ErrPlaintext) && errors.Is(errNew, encryption.ErrPlaintext):
+		return errors.New("it is not encrypted, so there is no key to change; to encrypt it, have -from select a method " +
+			`"unencrypted", or, if it is a file, use statecrypt encrypt`)
+	case errOld.Error() == errNew.Error():
+		return errNew
+	}
+	return fmt.Errorf("it opens neither with -from nor with -to.\n-from: %w\n-to: %w", errOld, errNew)
 }

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -64,15 +66,15 @@ func TestRotate(t *testing.T) {
 		t.Fatal(err)
 	}
 	line := func(i int, text string) string { return files[i] + ": " + text + "\n" }
-	const by = ", method.aes_gcm.new"
+	const rotated, skipped = "rotated, method.aes_gcm.new", "has the new key already, method.aes_gcm.new; -again encrypts it again"
 	for _, again := range []bool{false, true} {
-		done := "rotated"
+		done := rotated
 		if again {
-			done = "has the new key already"
+			done = skipped
 		}
 		got := r.rotate(t, files...)
-		want := line(0, done+by) + line(1, "has the new key already"+by) + line(2, "not rotated") + line(3, "not rotated") +
-			line(4, "not rotated") + line(5, "not rotated") + line(6, "not rotated") + line(7, done+by)
+		want := line(0, done) + line(1, skipped) + line(2, "not rotated") + line(3, "not rotated") +
+			line(4, "not rotated") + line(5, "not rotated") + line(6, "not rotated") + line(7, done)
 		if got.code != exitFailure || got.stdout != want || !strings.Contains(got.stderr, files[2]+": it opens neither with -from nor with -to") {
 			t.Errorf("got %d, %s\nwant %s\n%s", got.code, got.stdout, want, got.stderr)
 		}
@@ -239,5 +241,51 @@ func TestRoom(t *testing.T) {
 	}
 	if n := <-all; n != 10 {
 		t.Errorf("took %d", n)
+	}
+}
+
+// TestRotateAgain: a file that the new settings open is encrypted for the recipients that
+// they have now, and for nobody else.
+func TestRotateAgain(t *testing.T) {
+	t.Parallel()
+	ours, us := identity(t, "x25519.key")
+	theirs, them := identity(t, "ssh_ed25519")
+	list := func(texts []string) string { text, _ := json.Marshal(texts); return string(text) }
+	team := func(identity string, recipients ...string) string {
+		settings := fmt.Sprintf("key_provider \"age\" \"team\" {\n  recipients = %s\n  identity_files = [%q]\n}\n"+
+			"method \"aes_gcm\" \"team\" { keys = key_provider.age.team }\nstate { method = method.aes_gcm.team }\n",
+			list(recipients), identity)
+		return write(t, filepath.Join(t.TempDir(), "team.hcl"), settings)
+	}
+	both, one := team(ours, us, them), team(ours, us)
+	file := write(t, filepath.Join(t.TempDir(), "state"), plain)
+	must(t, read(t, both), "", "encrypt", "-o", file, file)
+	opens := func() bool { return statecrypt(t, read(t, team(theirs, them)), "", "decrypt", file).code == 0 }
+	for _, step := range []struct {
+		args   []string
+		stdout string
+		theirs bool
+	}{
+		{[]string{"-from", both, "-to", one}, ": has the new key already, method.aes_gcm.team; -again encrypts it again\n", true},
+		{[]string{"-again", "-to", one}, ": rotated, method.aes_gcm.team\n", false},
+		{[]string{"-again", "-from", one, "-to", both}, ": rotated, method.aes_gcm.team\n", true},
+	} {
+		got := statecrypt(t, "", "", slices.Concat([]string{"rotate"}, step.args, []string{file})...)
+		if got.code != 0 || got.stdout != file+step.stdout || opens() != step.theirs {
+			t.Errorf("%q: %+v, opens for them: %v", step.args, got, opens())
+		}
+		if got := must(t, read(t, both), "", "decrypt", file); got != plain {
+			t.Errorf("%q: %s", step.args, got)
+		}
+	}
+	if got := statecrypt(t, "", "", "rotate", "-to", one, file); got.code != exitUsage || !strings.Contains(got.stderr, "or -again and -to") {
+		t.Errorf("%+v", got)
+	}
+	for name, settings := range map[string]string{"-from: ": onlyOld + "}", "-to: ": onlyOld} {
+		got := statecrypt(t, "", "", "rotate", "-again", "-from", write(t, filepath.Join(t.TempDir(), "from"), settings),
+			"-to", write(t, filepath.Join(t.TempDir(), "to"), "}"), file)
+		if !strings.Contains(got.stderr, "error: "+name) {
+			t.Errorf("%s%s", name, got.stderr)
+		}
 	}
 }

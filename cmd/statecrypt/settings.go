@@ -40,6 +40,12 @@ func (c *call) settings(from string) (*encryption.Encryption, error) {
 	return encryption.Load(builtin.Registry(), code, encryption.Environment(world.Lookup(c.environ)))
 }
 
+// hasEnvironment reports whether TF_ENCRYPTION says something.
+func (c *call) hasEnvironment() bool {
+	text, _ := world.Lookup(c.environ)("TF_ENCRYPTION")
+	return strings.TrimSpace(text) != ""
+}
+
 // target returns the methods for states or, with -plan, for plans.
 func (c *call) target(from string) (encryption.Target, error) {
 	enc, err := c.settings(from)
@@ -108,7 +114,7 @@ func (c *call) code(from string) (encryption.Layer, error) {
 	if info, err := os.Stat(from); err != nil || !info.IsDir() {
 		var text []byte
 		if from != "" {
-			if text, err = keyfile.Read(from); err != nil {
+			if text, err = keyfile.ReadArgument(from); err != nil {
 				return nil, err
 			}
 		}

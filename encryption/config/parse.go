@@ -87,18 +87,10 @@ func parse(text, filename string, p parser) (*Config, error) {
 		return nil, mistakeAtStart(filename, "this is "+what+", and the encryption settings are required here")
 	}
 	body, err := parseBody([]byte(text), filename, trimmed[0] == '{')
-	switch {
-	case err != nil && isFileName(trimmed) && p.fromEnvironment:
-		return nil, notSettings(filename, `export TF_ENCRYPTION="$(cat FILE)"`)
-	case err != nil && isFileName(trimmed):
-		return nil, notSettings(filename, `file("FILE")`)
-	case err != nil && trimmed[0] == '{' && strings.HasPrefix(strings.TrimSpace(trimmed[1:]), "'"):
-		return nil, mistakeAtStart(filename, `this is JSON with single quotes; JSON requires double quotes (")`)
-	case err != nil && isBase64(trimmed):
-		return nil, mistakeAtStart(filename, "this is base64, and the settings themselves are required: decode it first")
-	case err != nil && isQuoted(trimmed):
-		return nil, mistakeAtStart(filename, "the text has quotation marks around it, which are part of it; remove them")
-	case err != nil:
+	if err != nil {
+		if what := p.inPlaceOfSettings(trimmed); what != "" {
+			err = mistakeAtStart(filename, what)
+		}
 		return nil, err
 	}
 	p.config, p.scope = newConfig(), newScope(p.opts.Variables, nil, p.opts.Uses)
@@ -147,8 +139,25 @@ func isFileName(text string) bool {
 	return !strings.ContainsAny(name, "\n {}=\"") && (at || slices.Contains([]string{".hcl", ".tf", ".tofu", ".json"}, path.Ext(name)))
 }
 
-func notSettings(filename, remedy string) error {
-	return mistakeAtStart(filename, "this is the name of a file, and the settings themselves are required: "+remedy)
+// inPlaceOfSettings says what text is whose syntax is wrong, "" if it may be meant to be
+// settings.
+func (p *parser) inPlaceOfSettings(text string) string {
+	const fileName = "this is the name of a file, and the settings themselves are required: "
+	switch {
+	case isFileName(text) && p.fromEnvironment:
+		return fileName + `export TF_ENCRYPTION="$(cat FILE)"`
+	case isFileName(text):
+		return fileName + `file("FILE")`
+	case text[0] == '{' && strings.HasPrefix(strings.TrimSpace(text[1:]), "'"):
+		return `this is JSON with single quotes; JSON requires double quotes (")`
+	case text[0] == '[':
+		return `this is a JSON array, and an object ({) is required`
+	case isBase64(text):
+		return "this is base64, and the settings themselves are required: decode it first"
+	case isQuoted(text):
+		return "the text has quotation marks around it, which are part of it; remove them"
+	}
+	return ""
 }
 
 func mistakeAtStart(filename, text string) error {
@@ -520,8 +529,10 @@ func correct(detail string) string {
 		"An argument or block definition is required here. To set an argument,": `: to set an argument, write NAME = "value"`,
 		"A single-line block definition can contain only a single argument":     ": a block with blocks in it has them on lines of their own",
 
-		"Single quotes are not valid":         `: single quotes; use double quotes (")`,
-		"\"Curly quotes\" are not valid here": `: curly quotes; use straight double quotes (")`,
+		"A block definition must end with a newline":     `: the next one is on a line of its own; a shell keeps line breaks in "$(cat FILE)", with the quotes`,
+		"An argument definition must end with a newline": `: the next one is on a line of its own, and text is between double quotes (")`,
+		"Single quotes are not valid":                    `: single quotes; use double quotes (")`,
+		"\"Curly quotes\" are not valid here":            `: curly quotes; use straight double quotes (")`,
 	} {
 		if strings.HasPrefix(detail, begin) {
 			return advice
@@ -530,8 +541,13 @@ func correct(detail string) string {
 	return ""
 }
 
-// summaries keeps of each diagnostic what cannot hold a piece of the text.
+// summaries keeps of each diagnostic what cannot hold a piece of the text. A quotation
+// mark that is missing makes an error of each line that follows.
 func summaries(diags hcl.Diagnostics) error {
+	isOpen := func(d *hcl.Diagnostic) bool { return d.Summary == "Invalid multi-line string" && d.Subject != nil }
+	if i := slices.IndexFunc(diags, isOpen); i >= 0 {
+		return &attr.Error{Pos: position(*diags[i].Subject), Err: errors.New(`a text begins on this line, and has no closing quotation mark (") there`)}
+	}
 	var errs attr.Errors
 	for _, d := range diags {
 		var pos attr.Pos

@@ -100,7 +100,10 @@ func (v *variable) text(text string) value {
 // evaluate returns a value without references.
 func evaluate(expr hcl.Expression, file string) value {
 	v, diags := expr.Value(nil)
-	if diags.HasErrors() {
+	switch {
+	case len(expr.Variables()) > 0:
+		return value{err: errors.New(`it is a name, and a value is required; text is between double quotes (")`), file: file}
+	case diags.HasErrors():
 		return value{err: safeError(diags), file: file}
 	}
 	return value{Value: v, file: file}

@@ -123,6 +123,9 @@ func (b *bench) arguments(tb testing.TB, r reader, file string) []byte {
 	if r.resource && r.object == "" {
 		arguments["address"] = "x.y"
 	}
+	if !r.resource { // a default that is missing is compared with what is there
+		arguments["defaults"] = json.RawMessage(`{"type": ["object", {"default": "bool"}], "value": {"default": true}}`)
+	}
 	block, err := json.Marshal(arguments)
 	if err != nil {
 		tb.Fatal(err)

@@ -82,7 +82,11 @@ func adviseMethod(e *encryption.NotConfiguredError) string {
 // file may come from anywhere, so only a kind that there is gets into the advice.
 func adviseKeyProvider(kind string) string {
 	known := func(b encryption.Block[encryption.KeyProvider]) bool { return b.Name == kind }
-	if kind == "pbkdf2" || !slices.ContainsFunc(builtin.Registry().KeyProviders, known) {
+	switch {
+	case kind == "age":
+		return "; add its key provider, with the file of your identity, to the provider block" +
+			syntax.Remedy("key_provider.age", `identity_files = ["key.txt"]`)
+	case kind == "pbkdf2" || !slices.ContainsFunc(builtin.Registry().KeyProviders, known):
 		return "; add its key provider to the provider block, such as" + aKeyProvider
 	}
 	return "; add its key provider, with its settings, to the provider block" + syntax.Remedy("key_provider."+kind)

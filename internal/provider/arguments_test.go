@@ -135,6 +135,26 @@ func argumentsThatSucceed(t *testing.T) (config string, want map[string]cty.Valu
 	return config, want
 }
 
+// A default whose name is written in another way than that of an output would be given
+// beside it.
+func TestDefaultOfAnotherName(t *testing.T) {
+	t.Parallel()
+	from := fromFile(filepath.Join(argumentsFiles(t), "sealed"))
+	for defaults, want := range map[string]string{
+		`{ Open = 1 }`:  `There is a default for "Open", which the state does not have; it has "open". Give the default that name.`,
+		`{ op_en = 1 }`: `default for "op_en"`, `{ hid-den = 1 }`: `it has "hidden"`, `{ opened = 1 }`: "", `{ open = 1 }`: "",
+	} {
+		e := evaluate(t, textProvider(staticText), reads("s", from, "defaults = "+defaults)).succeeds()
+		if text := shownText(e.warnings); strings.Contains(text, "There is a default") != (want != "") || !strings.Contains(text, want) {
+			t.Errorf("%s: %q", defaults, text)
+		}
+	}
+	evaluate(t, textProvider(staticText), reads("s", from, "sensitive_defaults = { Open = 1 }", "store_sensitive = true")).
+		wantWarning(`default for "Open"`)
+	evaluate(t, textProvider(staticText), reads("s", from, "defaults = { Open = 1, op_en = 1 }")).
+		wantWarning(`default for "Open"`, `default for "op_en"`)
+}
+
 func TestArgumentMistakes(t *testing.T) {
 	t.Parallel()
 	dir := argumentsFiles(t)

@@ -127,7 +127,7 @@ func advise(e *stepError) string {
 		return "The value comes from something that does not exist before apply. Add depends_on to this data source, " +
 			"naming what the value comes from, so that it is read during apply."
 	}
-	if errors.Is(e.err, encryption.ErrNoKey) {
+	if errors.Is(e.err, encryption.ErrNoKey) && e.step == stepDecrypt { // a key provider that gave no key says why itself
 		return adviseKey(e.err)
 	}
 	return ""

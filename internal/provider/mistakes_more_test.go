@@ -62,6 +62,10 @@ func (p *mistakenPlace) more() []mistake {
 			"method \"aes_gcm\" \"m\" { keys = key_provider.static.k }\nstate { method = method.aes_gcm.m }")},
 		{name: "text, plus", body: read, provider: text("key_provider \"static\" \"k\" { key = \"a\" + \"b\" }\n" +
 			"method \"aes_gcm\" \"m\" { keys = key_provider.static.k }\nstate { method = method.aes_gcm.m }")},
+		{name: "text, no closing quotation mark", provider: text("key_provider \"static\" \"k\" {\n  key = \"x\n}\n" +
+			"method \"aes_gcm\" \"m\" {\n  keys = key_provider.static.k\n}\nstate {\n  method = method.aes_gcm.m\n}"), body: read},
+		{name: "text in the environment, on one line", env: "TF_ENCRYPTION=" + `key_provider "static" "k" { ` + key + " } " + state, body: read},
+		{name: "text in the environment, a JSON array", env: "TF_ENCRYPTION=[]", body: read},
 		{name: "text, a circle", provider: text(`key_provider "pbkdf2" "a" { chain = key_provider.pbkdf2.b }` + "\n" +
 			`key_provider "pbkdf2" "b" { chain = key_provider.pbkdf2.a }` + "\n" +
 			`method "aes_gcm" "m" { keys = key_provider.pbkdf2.a }` + "\n" + state), body: read},
@@ -92,6 +96,13 @@ func (p *mistakenPlace) more() []mistake {
 		{name: "key_file of nobody", provider: static(`key_file = "/no/such/key"`), body: read},
 		{name: "key_file is text", provider: static(`key_file = "` + p.dir + `/text"`), body: read},
 		{name: "passphrase with a Windows line end", provider: pbkdf2("this is not the passphrase\r\n"), body: derived},
+		{name: "passphrase is a variable of the shell", provider: pbkdf2("$STATE_PASSPHRASE of the team"), body: derived},
+		{name: "file of the key provider age", provider: settings(methodBlock("age {\nidentity_files = [\"/no/such/keys.txt\"]\n}")),
+			body: reads("s", fromFile(p.dir+"/team"))},
+		{name: "credentials, an empty password", body: reads("s", fromHTTP(p.server.URL+"/private")), provider: credentials("http",
+			"url = \""+p.server.URL+"\"\nusername = \"ci\"\npassword = \"\"")},
+		{name: "credentials, url without a scheme", body: from("http", `address = "https://state.example.com/s"`),
+			provider: credentials("http", "url = \"git@state.example.com:443/acme\"\nbearer_token = \"x\"")},
 		{name: "openbao, for a file of pbkdf2", body: derived,
 			provider: settings("key_provider {\nopenbao {\nkey_name = \"k\"\ntoken = \"t\"\n}\n}")},
 		{name: "passphrase in quotes", provider: pbkdf2(`"this is not the passphrase"`), body: derived},

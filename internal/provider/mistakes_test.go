@@ -238,7 +238,9 @@ func newMistakenPlace(t *testing.T) *mistakenPlace {
 		"conflict": []byte("{\n<<<<<<< HEAD\n}\n"), "ansible": []byte("$ANSIBLE_VAULT;1.1;AES256\n3132\n"),
 		"utf16": []byte("\xff\xfe{\x00}\x00"), "random": []byte("\x8a\x01\xff" + strings.Repeat("\x90", 40)),
 		"kubeconfig": []byte(kubeconfigWithoutFiles),
-		"newer":      []byte(`{"meta":{},"encrypted_data":"AA==","encryption_version":"v1"}`),
+		"team": []byte(`{"meta":{"key_provider.external.team":"eyJleHRlcm5hbF9kYXRhIjp7InN0YXRlY3J5cHRfYWdlX2tleSI6IllXZGwifX0="},` +
+			`"encrypted_data":"YWdl","encryption_version":"v0"}`),
+		"newer": []byte(`{"meta":{},"encrypted_data":"AA==","encryption_version":"v1"}`),
 	} {
 		if err := os.WriteFile(filepath.Join(p.dir, name), data, 0o600); err != nil {
 			t.Fatal(err)

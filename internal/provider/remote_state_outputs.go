@@ -43,6 +43,7 @@ func (r remoteStateRequest) result(s *openedState) (*result, error) {
 		got.attributes["sensitive_outputs"] = cty.ObjectVal(sensitive)
 	}
 	got.describe(state.Outputs, wanted)
+	r.warnOfDefaults(got, state.Outputs, wanted)
 	if s.missing != nil {
 		got.warn("Defaults in place of a state", "%v%s. The defaults are used in place of its outputs.", s.missing, r.about(s.missing))
 	}
@@ -75,6 +76,30 @@ func (r remoteStateRequest) values(state *tfstate.State, wanted []string) (plain
 		into[name] = v
 	}
 	return plain, sensitive, err
+}
+
+// warnOfDefaults notices a default that is given beside the output that it was
+// meant for. Most states have all outputs, and then none of their names is looked at.
+func (r remoteStateRequest) warnOfDefaults(got *result, stored map[string]tfstate.Output, wanted []string) {
+	missing := slices.DeleteFunc(slices.Clone(wanted), func(name string) bool { _, ok := stored[name]; return ok })
+	if len(missing) == 0 {
+		return
+	}
+	separators := strings.NewReplacer("_", "", "-", "")
+	plainly := func(name string) string { return strings.ToLower(separators.Replace(name)) }
+	meant := map[string]string{}
+	for name := range stored {
+		plain := plainly(name)
+		if other, found := meant[plain]; !found || name < other {
+			meant[plain] = name
+		}
+	}
+	for _, name := range missing {
+		if other, found := meant[plainly(name)]; found {
+			got.warn("Default of another name", "There is a default for %s, which the state does not have; it has %s. Give the default that name.",
+				outside.Quoted(name, maxName), outside.Quoted(other, maxName))
+		}
+	}
 }
 
 // given are the outputs of the state whose values are given: not the sensitive

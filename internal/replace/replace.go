@@ -15,7 +15,7 @@ import (
 // has to be the one of before, its mode is kept, and its owner where we may; otherwise
 // only this user may read it.
 func File(ctx context.Context, name string, data []byte, before os.FileInfo) error {
-	name, err := place(name)
+	name, err := Place(name)
 	if err != nil {
 		return err
 	}
@@ -40,10 +40,10 @@ func File(ctx context.Context, name string, data []byte, before os.FileInfo) err
 	return t.finish(name, err)
 }
 
-// place follows the links of a name, or they would be replaced, and the file would
+// Place follows the links of a name, or they would be replaced, and the file would
 // stay. What is no regular file has no place to be replaced in, and neither has one
 // that is named by a descriptor: whoever has it open would not see what is written.
-func place(name string) (string, error) {
+func Place(name string) (string, error) {
 	for range 40 { // links after which Linux gives up
 		info, err := os.Lstat(name)
 		switch {

@@ -79,20 +79,27 @@ func MayLead(from, to *url.URL) error {
 	return nil
 }
 
+// Public is a URL without what may be secret in it: a user, a query and a fragment.
+func Public(u *url.URL) string {
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String()
+}
+
 // Origin is the scheme, host and port of u, as errors name it.
 func Origin(u *url.URL) string { return u.Scheme + "://" + u.Host }
+
+const aBase = "https://state.example.com/acme/"
 
 // ParseBase reads the url of a credentials block: scheme, host, optional port
 // and path; nothing else, and never a password.
 func ParseBase(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
-		return nil, errors.New("this is not a URL") // url.Error would repeat the text
+		return nil, errors.New("this is not a URL, such as " + aBase) // url.Error would repeat the text
 	}
 	_, hasPassword := u.User.Password()
 	switch {
 	case u.Scheme == "" || u.Hostname() == "":
-		return nil, errors.New("a URL with scheme and host is required, such as https://state.example.com/acme/")
+		return nil, errors.New("a URL with scheme and host is required, such as " + aBase)
 	case hasPassword:
 		return nil, errors.New("a password does not belong in this URL")
 	case u.User != nil && u.Scheme != "ssh", u.RawQuery != "", u.Fragment != "":

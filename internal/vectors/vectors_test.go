@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
-	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
@@ -155,33 +154,8 @@ func read(target encryption.Target, file []byte) (*tfstate.State, error) {
 
 func compare(t *testing.T, state *tfstate.State, want map[string]conformance.Output) {
 	t.Helper()
-	for name := range state.Outputs {
-		if _, ok := want[name]; !ok {
-			t.Errorf("output %q is not expected", name)
-		}
-	}
-	for name, w := range want {
-		output, ok := state.Outputs[name]
-		if !ok {
-			t.Errorf("output %q is missing", name)
-			continue
-		}
-		value, err := output.Value()
-		if err != nil {
-			t.Errorf("output %q: %v", name, err)
-			continue
-		}
-		typ, err := ctyjson.UnmarshalType(w.Type)
-		if err != nil {
-			t.Fatal(err)
-		}
-		expected, err := ctyjson.Unmarshal(w.Value, typ)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !value.RawEquals(expected) || output.Sensitive != w.Sensitive {
-			t.Errorf("output %q: got %#v (sensitive: %t), want %#v (sensitive: %t)", name, value, output.Sensitive, expected, w.Sensitive)
-		}
+	if err := conformance.SameOutputs(state, want); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -253,11 +253,13 @@ func TestEnvironment(t *testing.T) {
 		"TF_HTTP_ADDRESS="+canary, "TF_HTTP_SKIP_CERT_VERIFICATION="+canary, "TF_HTTP_CLIENT_PRIVATE_KEY_PEM=",
 		"STATECRYPT_HTTP_LOCK_METHOD="+canary,
 		"TF_HTTP_SOMETHING_NEW="+canary, "AWS_PROFILE=kept", "TF_VAR_region=kept")
+	var told strings.Builder
+	o.Stderr = &told
 	if code, err := wrap.Run(t.Context(), o); code != 0 || err != nil {
 		t.Fatalf("%d, %v\n%s", code, err, out)
 	}
 	text := out.String()
-	if strings.Contains(text, canary) || strings.Contains(text, strings.TrimPrefix(s.url, "http://")) {
+	if strings.Contains(text+told.String(), canary) || strings.Contains(text, strings.TrimPrefix(s.url, "http://")) {
 		t.Errorf("the child has this:\n%s", text)
 	}
 	for _, kept := range []string{

@@ -369,7 +369,8 @@ func TestAllowed(t *testing.T) {
 			for path, text := range c.files {
 				write(t, filepath.Join(dir, path), text)
 			}
-			if code, err := wrap.Run(t.Context(), o); code != 0 || err != nil || !strings.HasPrefix(out.String(), "ready\nGET 404") {
+			code, err := wrap.Run(t.Context(), o)
+			if lines := strings.Split(out.String(), "\n"); code != 0 || err != nil || lines[0] != "ready" || lines[2] != "GET 404 " {
 				t.Errorf("%d, %v\n%s", code, err, out)
 			}
 		})

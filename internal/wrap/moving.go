@@ -2,6 +2,7 @@ package wrap
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -73,27 +74,40 @@ func (m *move) sealOwn(ctx context.Context) error {
 	return nil
 }
 
-// own reads the state of the module from where it is without wrap, by Terraform's
-// record.
+// former says where the module has its state without wrap, by Terraform's record: in
+// file, or, if that is "", in another backend.
+func (i *invocation) former() (file string, r recorded, err error) {
+	file = "terraform.tfstate"
+	r, err = readRecord(i.data)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	path, _ := r.Backend.Config["path"].(string)
+	switch local := slices.Contains([]string{"", "local"}, r.Backend.Type); {
+	case err != nil:
+	case local:
+		file = cmp.Or(path, file)
+	case r.Backend.Type != "http" || r.Backend.Config["address"] != nil: // without an address, it may be wrap's
+		file = ""
+	}
+	return file, r, err
+}
+
+// own reads the state of the module from where it is without wrap.
 func (m *move) own(ctx context.Context) (place string, content []byte, err error) {
-	place = "terraform.tfstate"
-	r, err := readRecord(m.call.data)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	file, r, err := m.call.former()
+	place = cmp.Or(file, "the backend "+outside.Quoted(r.Backend.Type, 100))
+	if err != nil {
 		return place, nil, err
 	}
 	if workspace := m.workspace(); workspace != "" && workspace != "default" {
 		return place, nil, errors.New("a workspace is selected, and the HTTP backend has none; select default first")
 	}
-	path, _ := r.Backend.Config["path"].(string)
-	local := slices.Contains([]string{"", "local"}, r.Backend.Type)
-	switch {
-	case local && path != "":
-		place = path
-	case !local && (r.Backend.Type != "http" || r.Backend.Config["address"] != nil): // without an address, it may be wrap's
+	if file == "" {
 		content, err = m.pull(ctx, r.Backend.Type, r.Backend.Config)
-		return "the backend " + outside.Quoted(r.Backend.Type, 100), content, err
+		return place, content, err
 	}
-	content, err = readFile(join(m.call.dir, place))
+	content, err = readFile(join(m.call.dir, file))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}

@@ -1,6 +1,8 @@
 package wrap
 
 import (
+	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -9,28 +11,44 @@ import (
 	"testing"
 )
 
-// A plaintext state beside the module is told of: under wrap, Terraform does not look at
-// it, and would make everything in it again.
+// A state that the module had without wrap is told of: under wrap, Terraform does not look
+// at it, and would make everything in it again.
 func TestWarnOfOwn(t *testing.T) {
 	t.Parallel()
+	const plain = `{"version":4,"serial":1,"lineage":"l","resources":[]}`
+	const local = `{"version":3,"backend":{"type":"local","config":{"path":"other.tfstate"}}}`
+	const s3 = `{"version":3,"backend":{"type":"s3","config":{}}}`
+	own := func(text string) map[string]string { return map[string]string{"terraform.tfstate": text} }
 	for name, c := range map[string]struct {
-		text string
-		want bool
+		command, record string
+		files           map[string]string
+		want            string
 	}{
-		"a state":          {`{"version":4,"serial":1,"lineage":"l","resources":[]}`, true},
-		"an encrypted one": {string(sealed(t, `{"version":4,"serial":1,"lineage":"l"}`)), false},
-		"an empty file":    {"", false},
-		"none":             {"none", false},
+		"a state":               {command: "apply", files: own(plain), want: "a plaintext state in terraform.tfstate, "},
+		"an encrypted one":      {command: "apply", files: own(string(sealed(t, plain)))},
+		"an empty file":         {command: "apply", files: own("")},
+		"none":                  {command: "init"},
+		"of another name":       {command: "init", record: local, files: map[string]string{"other.tfstate": plain}, want: "in other.tfstate, "},
+		"another backend":       {command: "init", record: s3, want: `the backend "s3", `},
+		"another backend, then": {command: "apply", record: s3},
 	} {
 		dir := t.TempDir()
-		if c.text != "none" {
-			if err := os.WriteFile(filepath.Join(dir, "terraform.tfstate"), []byte(c.text), 0o600); err != nil {
+		call := &invocation{command: command{name: c.command}, dir: dir, data: filepath.Join(dir, "data")}
+		files := map[string]string{}
+		maps.Copy(files, c.files)
+		if c.record != "" {
+			files["data/terraform.tfstate"] = c.record
+		}
+		for file, text := range files {
+			path := filepath.Join(dir, file)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
 				t.Fatal(err)
 			}
 		}
 		var said strings.Builder
-		warnOfOwn(dir, &said)
-		if strings.Contains(said.String(), "run init with -encrypt-existing") != c.want || (said.Len() > 0) != c.want {
+		call.warnOfOwn(&said)
+		if wanted := c.want != ""; strings.Contains(said.String(), "run init with -encrypt-existing") != wanted ||
+			!strings.Contains(said.String(), c.want) || (said.Len() > 0) != wanted {
 			t.Errorf("%s: %q", name, said.String())
 		}
 	}

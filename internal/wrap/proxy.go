@@ -96,6 +96,10 @@ func (p *proxy) accept(ctx context.Context, a *answer) error {
 	case a.isAbsent() && p.pins != Pins{}:
 		return errors.New("there is none, and -lineage or -minimum-serial say that there is")
 	case a.isAbsent():
+		if p.lineage.Load() == nil {
+			say(p.stderr, fmt.Sprintf("there is no state at %s yet; if there should be one, check the address",
+				outside.Line(source.Public(p.backend.read.url), 300)))
+		}
 		p.remember("")
 	case a.status == http.StatusOK:
 		return p.open(ctx, a)

@@ -137,7 +137,7 @@ func status(code int, body string) http.HandlerFunc {
 // What the backend answers comes through as it is, except for states.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
-	const holder = `{"ID":"1","Who":"somebody"}`
+	const holder, none = `{"ID":"1","Who":"somebody"}`, "/s yet; if there should be one, check the address\n"
 	for name, c := range map[string]struct {
 		method, path, body string
 		settings           string // sealing if there are none
@@ -147,9 +147,9 @@ func TestAnswers(t *testing.T) {
 		says               string
 	}{
 		"a state":     {method: "GET", path: "/state", answer: status(200, string(sealed(t, state))), status: 200, want: state},
-		"none, 404":   {method: "GET", path: "/state", answer: status(404, "none"), status: 404, want: "none"},
-		"none, 204":   {method: "GET", path: "/state", answer: status(204, ""), status: 204},
-		"none, empty": {method: "GET", path: "/state", answer: status(200, ""), status: 200},
+		"none, 404":   {method: "GET", path: "/state", answer: status(404, "none"), status: 404, want: "none", says: none},
+		"none, 204":   {method: "GET", path: "/state", answer: status(204, ""), status: 204, says: none},
+		"none, empty": {method: "GET", path: "/state", answer: status(200, ""), status: 200, says: none},
 		"plaintext, allowed": {
 			method: "GET", path: "/state", settings: migrating, answer: status(200, state), status: 200, want: state,
 			says: "is not encrypted; the next one that is written will be",
@@ -222,6 +222,10 @@ func TestWrite(t *testing.T) {
 		t.Error("a backend that never answers is waited for without end")
 	}
 	ask(p, "GET", "/state", "")
+	ask(p, "GET", "/state", "")
+	if text := told.take(); strings.Count(text, "there is no state at "+url+"/s yet") != 1 {
+		t.Errorf("it said %q", text)
+	}
 	answer = status(201, "")
 	if w := ask(p, "POST", "/state?ID=4711", state); w.Code != 201 || told.take() != "" {
 		t.Fatalf("%d %s", w.Code, w.Body)

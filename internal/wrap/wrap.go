@@ -132,7 +132,7 @@ func makeReady(ctx context.Context, p *proxy, files *handover) error {
 	case files.o.EncryptExisting:
 		err = moveIn(ctx, p, files)
 	case call.name == "init" || call.effect() == changes:
-		warnOfOwn(call.dir, files.o.Stderr)
+		call.warnOfOwn(files.o.Stderr)
 	}
 	if err == nil {
 		err = files.prepare(ctx)
@@ -142,12 +142,16 @@ func makeReady(ctx context.Context, p *proxy, files *handover) error {
 
 // warnOfOwn notices a state that the module had without wrap. The child does not look at
 // it, and would make all that is in it a second time.
-func warnOfOwn(dir string, stderr io.Writer) {
-	const name = "terraform.tfstate"
-	content, err := readFile(filepath.Join(dir, name))
+func (i *invocation) warnOfOwn(stderr io.Writer) {
+	const advice = ", which is not used under wrap; if it is not in the HTTP backend yet, run init with -encrypt-existing"
+	file, r, err := i.former()
+	if err == nil && file == "" && i.name == "init" { // once: Terraform keeps the record
+		say(stderr, "warning: this module has had its state in the backend "+outside.Quoted(r.Backend.Type, 100)+advice)
+		return
+	}
+	content, err := readFile(join(i.dir, file))
 	if info, _ := encryption.Inspect(content); err == nil && info.Kind == encryption.KindState {
-		say(stderr, "warning: there is a plaintext state in "+name+", which is not used under wrap; if it is not in the backend yet, run init "+
-			"with -encrypt-existing, and otherwise delete it")
+		say(stderr, "warning: there is a plaintext state in "+outside.Line(file, 200)+advice+", and otherwise delete it")
 	}
 }
 

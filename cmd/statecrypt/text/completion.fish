@@ -6,6 +6,7 @@ complete -c statecrypt -n '__fish_seen_subcommand_from decrypt verify' -o lineag
 complete -c statecrypt -n '__fish_seen_subcommand_from decrypt verify' -o minimum-serial -x
 complete -c statecrypt -n '__fish_seen_subcommand_from rotate' -o from -r
 complete -c statecrypt -n '__fish_seen_subcommand_from rotate' -o to -r
+complete -c statecrypt -n '__fish_seen_subcommand_from rotate' -o again
 complete -c statecrypt -n '__fish_seen_subcommand_from rotate' -o backend
 complete -c statecrypt -n '__fish_seen_subcommand_from decrypt encrypt verify rotate' -o plan
 complete -c statecrypt -n '__fish_seen_subcommand_from decrypt encrypt outputs' -s o -r

@@ -20,7 +20,7 @@ _statecrypt() {
     decrypt) compadd -- -config -var -var-file -lineage -minimum-serial -plan -o -force ;;
     encrypt) compadd -- -config -var -var-file -plan -o ;;
     verify) compadd -- -config -var -var-file -lineage -minimum-serial -plan -json ;;
-    rotate) compadd -- -from -to -backend -var -var-file -plan -json ;;
+    rotate) compadd -- -from -to -again -backend -var -var-file -plan -json ;;
     outputs) compadd -- -only -sensitive -o -force ;;
     wrap) compadd -- -config -var -var-file -force -encrypt-existing -leave -lineage -minimum-serial ;;
     key-provider) compadd -- -r -R -i ;;

@@ -86,13 +86,16 @@ func parseRecipient(text string) (age.Recipient, error) {
 	return recipient, nil
 }
 
-// hasSeveral reports whether text has more than one recipient in it.
+// hasSeveral reports whether text has more than one recipient in it. Every SSH key of
+// whatever kind begins with AAAA: the length of the name of its kind, in base64.
 func hasSeveral(text string) bool {
-	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == ',' })
-	keys := slices.DeleteFunc(words, func(word string) bool {
-		return !strings.HasPrefix(word, "age1") && !strings.HasPrefix(word, "ssh-") && !strings.HasPrefix(word, "ecdsa-")
-	})
-	return len(keys) > 1 || strings.ContainsAny(text, "\r\n")
+	keys := 0
+	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return unicode.IsSpace(r) || r == ',' }) {
+		if strings.HasPrefix(word, "age1") || strings.HasPrefix(word, "AAAA") {
+			keys++
+		}
+	}
+	return keys > 1 || strings.ContainsAny(text, "\r\n")
 }
 
 // What files begin with. An armored one may have white space before it.
@@ -107,13 +110,32 @@ func armored(file []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(file, " \t\r\n"), []byte(armor.Header))
 }
 
+// reader reads file without its armor.
+func reader(file []byte) io.Reader {
+	if armored(file) {
+		return armor.NewReader(bytes.NewReader(file))
+	}
+	return bytes.NewReader(file)
+}
+
+// nobody is an identity that opens nothing.
+type nobody struct{}
+
+func (nobody) Unwrap([]*age.Stanza) ([]byte, error) { return nil, age.ErrIncorrectIdentity }
+
+// recipientTypes are the types of those that file is encrypted for, none if its header
+// cannot be read.
+func recipientTypes(file []byte) []string {
+	_, err := age.Decrypt(reader(file), nobody{})
+	if none, ok := errors.AsType[*age.NoIdentityMatchError](err); ok {
+		return none.StanzaTypes
+	}
+	return nil
+}
+
 // Open opens file with the first identity that it is for.
 func Open(file []byte, identities []age.Identity) ([]byte, error) {
-	var in io.Reader = bytes.NewReader(file)
-	if armored(file) {
-		in = armor.NewReader(in)
-	}
-	out, err := age.Decrypt(in, identities...)
+	out, err := age.Decrypt(reader(file), identities...)
 	if none, ok := errors.AsType[*age.NoIdentityMatchError](err); ok {
 		return nil, fmt.Errorf("%w: no identity and no passphrase here opens it; %s", encryption.ErrNoKey, describe(none.StanzaTypes))
 	}

@@ -124,7 +124,7 @@ func (i *Identities) parse(text []byte) ([]age.Identity, error) {
 
 // unseal opens an identity file that is an age file itself.
 func (i *Identities) unseal(file []byte) ([]byte, error) {
-	if text := string(file); !armored(file) && !strings.Contains(text, "\n-> scrypt ") {
+	if types := recipientTypes(file); len(types) > 0 && !slices.Contains(types, "scrypt") {
 		return nil, errors.New("this identity is encrypted for a recipient, and not with a passphrase; decrypt it with age first")
 	}
 	if i.passphrase == "" {

@@ -2,6 +2,11 @@
 // are stored as one kind.
 package mark
 
+import "bytes"
+
 // AgeKey is the member of external_data that holds a key which is sealed with age, in
 // place of what a program stores there.
 const AgeKey = "statecrypt_age_key"
+
+// IsOfAge reports whether metadata that names any kind is that of the kind age.
+func IsOfAge(stored []byte) bool { return bytes.Contains(stored, []byte(`"`+AgeKey+`"`)) }

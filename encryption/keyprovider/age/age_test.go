@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"filippo.io/age"
+	"filippo.io/age/armor"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
@@ -221,25 +222,28 @@ func TestMistakenSettings(t *testing.T) {
 	secret := testdata(t, "other.key")
 	_, line, _ := strings.Cut(secret, "AGE-SECRET-KEY-")
 	line = "AGE-SECRET-KEY-" + strings.TrimSpace(line)
-	two := testdata(t, "ssh_ed25519.pub") + testdata(t, "ssh_rsa.pub")
+	ssh := strings.TrimSpace(testdata(t, "ssh_ed25519.pub"))
+	two := ssh + "\n" + testdata(t, "ssh_rsa.pub")
 	for name, c := range map[string]struct {
 		attrs map[string]cty.Value
 		want  string
 	}{
-		"a file in place of its path":     {attrs("identity_files", []string{secret}), "identity_files, element 1: this is an identity"},
-		"an identity in place of a path":  {attrs("identity_files", []string{line}), "identity_files, element 1: this is an identity"},
-		"an SSH key in place of a path":   {attrs("identity_files", []string{testdata(t, "ssh_ed25519")}), "element 1: this is an identity"},
-		"part of one in place of a path":  {attrs("identity_files", []string{line[20:]}), "element 1: the file of that name cannot be read"},
-		"a path in place of an identity":  {attrs("identities", []string{"keys/alice.txt"}), "it belongs in identity_files"},
-		"an identity that is cut off":     {attrs("identities", []string{line[:30]}), "is cut off or mistyped"},
-		"an identity for a recipient":     {attrs("identities", []string{string(sealedFor(t))}), "is encrypted for a recipient, and not with"},
-		"an identity as a recipient":      {attrs("recipients", []string{line}), "element 1: this is an identity, which is secret"},
-		"two recipients in two lines":     {attrs("recipients", []string{two}), "element 1: these are several recipients"},
-		"two recipients in one line":      {attrs("recipients", []string{strings.ReplaceAll(two, "\n", " ")}), "these are several recipients"},
-		"two recipients with a comma":     {attrs("recipients", []string{strings.ReplaceAll(two, "\n", ",")}), "these are several recipients"},
-		"recipients without ours":         {attrs("recipients", team(t)[:1], "identities", []string{secret}), "the identities here do not open"},
-		"recipients, and an unknown file": {attrs("recipients", team(t), "identity_files", []string{"/no/such/key.txt"}), "cannot be read"},
-		"comments alone":                  {attrs("recipients", []string{"# the team"}), "recipients to encrypt them"},
+		"a file in place of its path":    {attrs("identity_files", []string{secret}), "identity_files, element 1: this is an identity"},
+		"an identity in place of a path": {attrs("identity_files", []string{line}), "identity_files, element 1: this is an identity"},
+		"an SSH key in place of a path":  {attrs("identity_files", []string{testdata(t, "ssh_ed25519")}), "element 1: this is an identity"},
+		"part of one in place of a path": {attrs("identity_files", []string{line[20:]}), "element 1: the file of that name cannot be read"},
+		"a path in place of an identity": {attrs("identities", []string{"keys/alice.txt"}), "it belongs in identity_files"},
+		"an identity that is cut off":    {attrs("identities", []string{line[:30]}), "is cut off or mistyped"},
+		"the same, with armor":           {attrs("identities", []string{armored(t, sealedFor(t))}), "is encrypted for a recipient, and not with"},
+		"an identity for a recipient":    {attrs("identities", []string{string(sealedFor(t))}), "is encrypted for a recipient, and not with"},
+		"an identity as a recipient":     {attrs("recipients", []string{line}), "element 1: this is an identity, which is secret"},
+		"two recipients in two lines":    {attrs("recipients", []string{two}), "element 1: these are several recipients"},
+		"two recipients in one line":     {attrs("recipients", []string{strings.ReplaceAll(two, "\n", " ")}), "these are several recipients"},
+		"an ECDSA key beside one":        {attrs("recipients", []string{ssh + " sk-ecdsa@openssh.com AAAAInNr"}), "these are several"},
+		"two recipients with a comma":    {attrs("recipients", []string{strings.ReplaceAll(two, "\n", ",")}), "these are several recipients"},
+		"recipients without ours":        {attrs("recipients", team(t)[:1], "identities", []string{secret}), "the identities here do not open"},
+		"recipients, an unknown file":    {attrs("recipients", team(t), "identity_files", []string{"/no/such/key.txt"}), "cannot be read"},
+		"comments alone":                 {attrs("recipients", []string{"# the team"}), "recipients to encrypt them"},
 	} {
 		values, err := attr.NewEntry("", agekeys.Block().Table, c.attrs).Decode(agekeys.Block().Table, nil)
 		var p encryption.KeyProvider
@@ -288,4 +292,14 @@ func sealedFor(t *testing.T) []byte {
 		t.Fatal(err)
 	}
 	return out.Bytes()
+}
+
+func armored(t *testing.T, file []byte) string {
+	t.Helper()
+	var out strings.Builder
+	w := armor.NewWriter(&out)
+	if _, err := w.Write(file); err != nil || w.Close() != nil {
+		t.Fatal(err)
+	}
+	return out.String()
 }

@@ -22,17 +22,24 @@ const limit = 1 << 20
 // writer. From an error, [fs.ErrNotExist] can be told; it holds nothing of the content,
 // and the name only if [IsPath] says so.
 func Read(name string) ([]byte, error) {
+	if IsPath(name) {
+		return readAs(name, fmt.Sprintf("%.200q", name))
+	}
+	return readAs(name, "the file of that name")
+}
+
+// ReadArgument is [Read] for a name that is surely none of a secret, because an argument
+// of a command gave it as that of a file of settings.
+func ReadArgument(name string) ([]byte, error) { return readAs(name, fmt.Sprintf("%.200q", name)) }
+
+func readAs(name, shown string) ([]byte, error) {
 	path, err := ExpandHome(name)
 	if err != nil {
 		return nil, err
 	}
 	content, err := read(path)
 	if err != nil {
-		named := "the file of that name"
-		if IsPath(name) {
-			named = fmt.Sprintf("%.200q", name)
-		}
-		return nil, fmt.Errorf("%s cannot be read: %w", named, Reason(err))
+		return nil, fmt.Errorf("%s cannot be read: %w", shown, Reason(err))
 	}
 	return content, nil
 }

@@ -3,11 +3,15 @@ package syntax
 import (
 	"strings"
 	"unicode"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 )
 
+var shellVariable = lazyregexp.New(`^\$\{?[A-Z_]+`)
+
 // Oddity says what is odd about a text that a user gave, and is probably not meant as
-// part of it: it ends with its only line break, or has a space or quotation marks around
-// it. It is "" for nothing.
+// part of it: it ends with its only line break, has a space or quotation marks around it,
+// or begins with a variable of the shell. It is "" for nothing.
 func Oddity(text string) string {
 	if text == "" {
 		return ""
@@ -19,6 +23,8 @@ func Oddity(text string) string {
 	case line >= 0:
 	case first == ' ' || last == ' ':
 		return "begins or ends with a space, which is part of it"
+	case shellVariable.MatchString(text):
+		return "begins with the name of a variable of the shell, which put nothing in its place"
 	case len(text) > 1 && first == last && (first == '"' || first == '\''):
 		return "has quotation marks around it, which are part of it"
 	}

@@ -28,6 +28,7 @@ func Command(ctx context.Context, environ Environ, args ...string) *exec.Cmd {
 type Program struct {
 	Args     []string // the first is looked up in PATH
 	Environ  Environ
+	Dir      string        // where it runs; "" is here
 	Stdin    io.Reader     // may be nil
 	Patience time.Duration // how long it may take
 	Limit    int           // bytes that it may print
@@ -46,6 +47,7 @@ func (p Program) Run(ctx context.Context) (printed, said []byte, err error) {
 	defer cancel()
 	stdout, stderr := &capped{limit: p.Limit + 1}, &capped{limit: maxSaid}
 	cmd := Command(limited, p.Environ, p.Args...)
+	cmd.Dir = p.Dir
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = p.Stdin, stdout, stderr, cmp.Or(p.waitDelay, waitDelay)
 	err = cmd.Run()
 	KillGroup(cmd)

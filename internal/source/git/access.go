@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -89,8 +90,13 @@ func (a *access) basic() string {
 	return base64.StdEncoding.EncodeToString([]byte(a.username + ":" + a.password))
 }
 
-// redact removes the password, however it was written, from what git said.
+// inAddress is a user name in an address, which may be a token.
+var inAddress = lazyregexp.New(`(?i)\b(https?://)[^/\s'"@]+@`)
+
+// redact removes the password, however it was written, and user names of HTTP from what
+// git said.
 func (a *access) redact(text string) string {
+	text = inAddress.ReplaceAllString(text, "$1")
 	if a == nil || a.password == "" {
 		return text
 	}

@@ -575,3 +575,14 @@ func environments(dir string) string {
 	}
 	return all.String()
 }
+
+// A user name in an address may be a token, and git repeats it when it asks for the
+// password.
+func TestUserNameIsNotShown(t *testing.T) {
+	t.Parallel()
+	const token = "x8Kq-zP2w9LmN3vR7tYb"
+	server := gittest.HTTP(t, stateRepo(t), gittest.HTTPOptions{Username: token, Password: "p"})
+	_, err := read(t, newTestRun(t, nil), place{repository: strings.Replace(server.URL, "://", "://"+token+"@", 1), ref: "main", path: "s"})
+	mustFail(t, err, "could not read Password for")
+	mustNotHold(t, "the error", err.Error(), token)
+}

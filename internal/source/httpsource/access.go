@@ -28,8 +28,11 @@ type access struct {
 
 func newAccess(w world.World, g source.Grant, proxies *httpproxy.Config) (*access, error) {
 	a := &access{query: query(g), unverified: g.Bool("skip_cert_verification"), check: g.Check()}
-	if g.String("password") != "" && g.String("username") == "" {
+	switch username, password := g.String("username") != "", g.String("password") != ""; {
+	case password && !username:
 		a.check += "; password is set, and username is not"
+	case username && !password:
+		a.check += "; username is set, and password is not, or it is empty"
 	}
 	settings := &tls.Config{MinVersion: tls.VersionTLS12}
 	var err error

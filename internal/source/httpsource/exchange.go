@@ -125,7 +125,7 @@ func (x *exchange) refusal(resp *http.Response) error {
 }
 
 func (x *exchange) redirected() string {
-	if to := public(x.asked); to != x.String() {
+	if to := source.Public(x.asked); to != x.String() {
 		return " (redirected to " + outside.Line(to, maxPlace) + ")"
 	}
 	return ""
@@ -139,11 +139,6 @@ const (
 // revision is the ETag without its decoration: an opaque word to compare.
 func revision(etag string) string {
 	return outside.Value(strings.Trim(strings.TrimPrefix(etag, "W/"), `"`), maxRevision)
-}
-
-// public returns u without what may be secret in it.
-func public(u *url.URL) string {
-	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String()
 }
 
 // readBody reads and checks the body of a 200.

@@ -59,6 +59,8 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	return &location{run: r, address: address, limit: req.MaxSize, patience: patience}, nil
 }
 
+const anAddress = "https://state.example.com/db"
+
 func parseAddress(req source.Request) (*url.URL, error) {
 	text := req.String("address")
 	u, err := url.Parse(text)
@@ -69,12 +71,12 @@ func parseAddress(req source.Request) (*url.URL, error) {
 		return nil, req.Errorf("address", "git::, s3:: and the like are for the sources of modules: there is a source of its own for each; "+
 			"here, a URL with http or https is required")
 	case err != nil: // its text would repeat the address
-		return nil, req.Errorf("address", "this is not a URL")
+		return nil, req.Errorf("address", "this is not a URL, such as "+anAddress)
 	case u.User != nil:
 		return nil, req.Errorf("address", "a user name or password does not belong in an address; set it in an http block of credentials, in "+
 			"the provider block")
 	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
-		return nil, req.Errorf("address", "a URL with http or https and a host is required, such as https://state.example.com/db")
+		return nil, req.Errorf("address", "a URL with http or https and a host is required, such as "+anAddress)
 	}
 	if strings.Contains(text, "#") {
 		return nil, req.Errorf("address", "the part after the # never gets to a server; remove it, or write %%23 if the # is part of a name")
@@ -157,7 +159,7 @@ type location struct {
 	patience web.Patience
 }
 
-func (l *location) String() string { return public(l.address) }
+func (l *location) String() string { return source.Public(l.address) }
 
 // Fetch asks for the state, again if that may help, and follows redirects.
 func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {

@@ -1,0 +1,253 @@
+package s3
+
+import (
+	"bytes"
+	"crypto/md5" //nolint:gosec // the protocol asks for it
+	"crypto/tls"
+	"encoding/base64"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awscredentials "github.com/aws/aws-sdk-go-v2/credentials"
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
+)
+
+// certified writes a certificate for 127.0.0.1 and its key into a folder, under the names
+// that MinIO looks for, and returns the folder and the file with the authority.
+func certified(t *testing.T) (dir, ca string) {
+	t.Helper()
+	authority := nettest.NewAuthority()
+	issued := authority.Issue(nil)
+	dir, ca = t.TempDir(), filepath.Join(t.TempDir(), "ca.crt")
+	for path, text := range map[string]string{
+		filepath.Join(dir, "public.crt"): issued.Chain, filepath.Join(dir, "private.key"): issued.Key, ca: authority.PEM,
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir, ca
+}
+
+// await waits until the server says at this URL that it serves.
+func await(t *testing.T, server *servertest.Server, client *http.Client, url string) {
+	t.Helper()
+	server.Await(t, func() bool {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := client.Do(request)
+		if err != nil {
+			return false
+		}
+		resp.Body.Close()
+		return resp.StatusCode == http.StatusOK
+	})
+}
+
+// minio starts the MinIO that STATECRYPT_MINIO names, with TLS, and returns its
+// URL and the file with its authority.
+func minio(t *testing.T) (url, ca string) {
+	t.Helper()
+	program := testkit.Program(t, "STATECRYPT_MINIO")
+	certificates, ca := certified(t)
+	address, console := "127.0.0.1:"+nettest.Port(t), "127.0.0.1:"+nettest.Port(t)
+	args := []string{"server", "--quiet", "--certs-dir", certificates, "--address", address, "--console-address", console, t.TempDir()}
+	server := servertest.Start(t, program, args, "MINIO_ROOT_USER=AKIATEST", "MINIO_ROOT_PASSWORD=canary-secret",
+		"MINIO_SITE_REGION=eu-west-1")
+	await(t, server, trusting(t, ca), "https://"+address+"/minio/health/ready")
+	return "https://" + address, ca
+}
+
+// versitygw starts the gateway that STATECRYPT_VERSITYGW names, in the same way.
+func versitygw(t *testing.T) (url, ca string) {
+	t.Helper()
+	program := testkit.Program(t, "STATECRYPT_VERSITYGW")
+	certificates, ca := certified(t)
+	address := "127.0.0.1:" + nettest.Port(t)
+	args := []string{"--quiet", "--port", address, "--region", "eu-west-1", "--health", "/health", "--iam-dir", t.TempDir(),
+		"--cert", filepath.Join(certificates, "public.crt"), "--key", filepath.Join(certificates, "private.key"),
+		"posix", "--versioning-dir", t.TempDir(), t.TempDir()}
+	server := servertest.Start(t, program, args, "ROOT_ACCESS_KEY=AKIATEST", "ROOT_SECRET_KEY=canary-secret")
+	await(t, server, trusting(t, ca), "https://"+address+"/health")
+	return "https://" + address, ca
+}
+
+func trusting(t *testing.T, ca string) *http.Client {
+	t.Helper()
+	text, err := os.ReadFile(ca)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: nettest.Pool(string(text)), MinVersion: tls.VersionTLS12}}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
+// filled is a bucket of a real server. Its state has two versions.
+type filled struct {
+	url, ca       string
+	first, second string // the versions
+	mark          string // the version of "deleted" that marks the deletion
+}
+
+const ownBucket = "acme-tf-state"
+
+func (s filled) client(t *testing.T) *awss3.Client {
+	t.Helper()
+	return awss3.New(awss3.Options{
+		BaseEndpoint: &s.url, Region: "eu-west-1", UsePathStyle: true, HTTPClient: trusting(t, s.ca),
+		Credentials: awscredentials.NewStaticCredentialsProvider("AKIATEST", "canary-secret", ""),
+	})
+}
+
+func fill(t *testing.T, url, ca string) filled {
+	t.Helper()
+	s := filled{url: url, ca: ca}
+	writer := s.client(t)
+	if _, err := writer.CreateBucket(t.Context(), &awss3.CreateBucketInput{Bucket: aws.String(ownBucket)}); err != nil {
+		t.Fatal(err)
+	}
+	versioning := &types.VersioningConfiguration{Status: types.BucketVersioningStatusEnabled}
+	if _, err := writer.PutBucketVersioning(t.Context(), &awss3.PutBucketVersioningInput{Bucket: aws.String(ownBucket),
+		VersioningConfiguration: versioning}); err != nil {
+		t.Fatal(err)
+	}
+	put := func(key, content string) string {
+		t.Helper()
+		out, err := writer.PutObject(t.Context(), &awss3.PutObjectInput{Bucket: aws.String(ownBucket), Key: &key,
+			Body: strings.NewReader(content)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return aws.ToString(out.VersionId)
+	}
+	s.first, s.second = put(key, "1"), put(key, "2")
+	put("env:/prod/"+key, "prod")
+	put("ä b+c%2f", "odd")
+	put("deleted", "deleted")
+	mark, err := writer.DeleteObject(t.Context(), &awss3.DeleteObjectInput{Bucket: aws.String(ownBucket), Key: aws.String("deleted")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.mark = aws.ToString(mark.VersionId)
+	return s
+}
+
+// wanted is what a read of a bucket yields.
+type wanted struct {
+	asks, block attrs
+	workspace   string
+	data        string // else the error
+	revision    string
+	err         string
+}
+
+func (w wanted) check(t *testing.T) {
+	t.Helper()
+	src, err := open(w.asks, settings(nil, w.block), w.workspace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	snap, err := src.Fetch(t.Context())
+	if w.err == "" {
+		if err != nil || string(snap.Data) != w.data || w.revision != "" && snap.Revision != w.revision || snap.Revision == "" {
+			t.Errorf("got %+v, %v", snap, err)
+		}
+		return
+	}
+	_, missing := source.IsMissing(err)
+	if err == nil || !strings.Contains(err.Error(), w.err) || missing != strings.HasPrefix(w.err, "there is no state") ||
+		strings.Contains(err.Error(), "canary") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Real servers, with their own signatures, versions and answers.
+func TestRealServers(t *testing.T) {
+	for name, start := range map[string]func(*testing.T) (url, ca string){"minio": minio, "versitygw": versitygw} {
+		t.Run(name, func(t *testing.T) {
+			url, ca := start(t)
+			s := fill(t, url, ca)
+			in, root := asks().With("bucket", ownBucket), block(url).With("custom_ca_bundle", ca)
+			for name, c := range map[string]wanted{
+				"current":          {in, root, "default", "2", s.second, ""},
+				"version":          {in.With("version_id", s.first), root, "default", "1", s.first, ""},
+				"workspace":        {in, root, "prod", "prod", "", ""},
+				"odd key":          {in.With("key", "ä b+c%2f"), root, "default", "odd", "", ""},
+				"without checksum": {in, root.With("skip_s3_checksum", true), "default", "2", s.second, ""},
+
+				"missing": {in.With("key", "none"), root, "default", "", "",
+					"there is no state: S3 answered that the bucket has no such object (404 NoSuchKey)"},
+				"deleted": {in.With("key", "deleted"), root, "default", "", "", "there is no state: "},
+				"version of a mark": {in.With("key", "deleted").With("version_id", s.mark), root, "default", "", "",
+					"there is no state: S3 answered that the version is the mark"},
+				"no such version": {in.With("version_id", s.mark), root, "default", "", "",
+					"the object has no such version (404 NoSuchVersion)"},
+				"no version": {in.With("version_id", "canary"), root, "default", "", "",
+					"the version is not one that the store knows (400 InvalidArgument)"},
+				"no bucket":      {in.With("bucket", "none"), root, "default", "", "", `there is no bucket "none"`},
+				"another region": {in.With("region", "us-east-1"), root, "default", "", "", "the bucket is elsewhere, and nothing was sent there; "},
+				"wrong key": {in, root.With("access_key", "AKIAOTHER"), "default", "", "",
+					"the credentials are not valid; check them in the s3 block of credentials, in the provider block (403 InvalidAccessKeyId)"},
+				"wrong secret": {in, root.With("secret_key", "canary"), "default", "", "",
+					"the credentials are not valid; check them in the s3 block of credentials, in the provider block (403 SignatureDoesNotMatch)"},
+			} {
+				t.Run(name, c.check)
+			}
+		})
+	}
+}
+
+// MinIO has policies, sessions and keys of customers, too.
+func TestRealMinIO(t *testing.T) {
+	url, ca := minio(t)
+	s := fill(t, url, ca)
+	sum := md5.Sum(bytes.Repeat([]byte{1}, 32)) //nolint:gosec // see above
+	if _, err := s.client(t).PutObject(t.Context(), &awss3.PutObjectInput{Bucket: aws.String(ownBucket), Key: aws.String("sealed"),
+		Body: strings.NewReader("sealed"), SSECustomerAlgorithm: aws.String("AES256"), SSECustomerKey: aws.String(customerKey(1)),
+		SSECustomerKeyMD5: aws.String(base64.StdEncoding.EncodeToString(sum[:]))}); err != nil {
+		t.Fatal(err)
+	}
+	policy, err := os.ReadFile("../../../examples/sources/s3/policy.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	in, root := asks().With("bucket", ownBucket), block(url).With("custom_ca_bundle", ca)
+	reader := root.With("endpoints", objecttest.Strings().With("s3", url).With("sts", url)).
+		With("assume_role", objecttest.Strings().With("role_arn", "arn:aws:iam::111122223333:role/tf-state-reader").With("policy",
+			string(policy)))
+	for name, c := range map[string]wanted{
+		"customer key":    {in.With("key", "sealed"), root.With(customerKeyAttr, customerKey(1)), "default", "sealed", "", ""},
+		"wrong token":     {in, root.With("token", "canary"), "default", "", "", "S3: "},
+		"no customer key": {in.With("key", "sealed"), root, "default", "", "", "set sse_customer_key in the s3 block of credentials"},
+		"wrong one":       {in.With("key", "sealed"), root.With(customerKeyAttr, customerKey(2)), "default", "", "", "sse_customer_key"},
+		"needless one": {in, root.With(customerKeyAttr, customerKey(1)), "default", "", "",
+			"the object is not encrypted with a key of yours (SSE-C), or sse_customer_key is another one"},
+
+		"reader":            {in, reader, "default", "2", s.second, ""},
+		"reader, version":   {in.With("version_id", s.first), reader, "default", "1", s.first, ""},
+		"reader, workspace": {in, reader, "prod", "prod", "", ""},
+		"reader, missing":   {in, reader, "gone", "", "", "there is no state: "}, // AWS would not tell
+		"reader, other": {in.With("key", "ä b+c%2f"), reader, "default", "", "",
+			"access is denied; the credentials need s3:GetObject on this object"},
+		"reader, other none": {in.With("key", "none"), reader, "default", "", "",
+			"access is denied; the credentials need s3:GetObject on this object"},
+		"reader, not a role": {in, reader.With("secret_key", "canary"), "default", "", "", "no AWS credentials found: STS AssumeRole: "},
+	} {
+		t.Run(name, c.check)
+	}
+}
