@@ -6,20 +6,18 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
-// TestDependencies: a program pays for the key providers that it lists, and for
-// no other. The example program lists three and two methods.
+// TestDependencies: a program that takes its kinds from package light pays for no SDK.
 func TestDependencies(t *testing.T) {
 	t.Parallel()
 	program := testkit.Dependencies(t, "examples/library")
 	for _, wanted := range []string{
-		"encryption", "encryption/config", "encryption/method/aesgcm",
-		"encryption/keyprovider/pbkdf2", "encryption/keyprovider/static", "encryption/keyprovider/external",
+		"encryption", "encryption/config", "encryption/light", "encryption/internal/method/aesgcm", "encryption/internal/keyprovider/age",
 	} {
 		if !testkit.Within(program, testkit.Module+wanted) {
 			t.Errorf("the program does not import %s", wanted)
 		}
 	}
-	for _, heavy := range append(testkit.HeavyPackages(), "google.golang.org", "net", "crypto/tls", "testing") {
+	for _, heavy := range append(testkit.HeavyPackages(), "google.golang.org", "net/http", "crypto/tls", "testing") {
 		if testkit.Within(program, heavy) {
 			t.Errorf("the program pulls in %s", heavy)
 		}
@@ -30,18 +28,17 @@ func TestDependencies(t *testing.T) {
 // need, which only the key providers given to sops.Block bring along.
 func TestSopsLinksLittle(t *testing.T) {
 	t.Parallel()
-	const limit = 280 // packages, those of the standard library included; age and PGP are most of them
-	linked := testkit.Dependencies(t,
-		"encryption/keyprovider/pbkdf2", "encryption/method/aesgcm", "encryption/method/age", "builtin/method/sops")
+	const limit = 300 // packages, those of the standard library included; age and PGP are most of them
+	linked := testkit.Dependencies(t, "encryption/light", "builtin/method/sops")
 	if len(linked) > limit {
-		t.Errorf("with age and sops, they link %d packages, at most %d are allowed: %q", len(linked), limit, linked)
+		t.Errorf("package light and sops link %d packages, at most %d are allowed: %q", len(linked), limit, linked)
 	}
 	for _, heavy := range []string{
 		"net/http", "crypto/tls", "testing", "google.golang.org", "cloud.google.com", "github.com/aws", "github.com/Azure", "github.com/openbao",
 		"github.com/hashicorp/vault", "github.com/sirupsen", "github.com/getsops/sops/v3/keyservice",
 	} {
 		if testkit.Within(linked, heavy) {
-			t.Errorf("with age and sops, they link %s", heavy)
+			t.Errorf("package light and sops link %s", heavy)
 		}
 	}
 	if !testkit.Within(linked, "filippo.io/age") || !testkit.Within(linked, "github.com/ProtonMail/go-crypto/openpgp") {

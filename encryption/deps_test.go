@@ -13,9 +13,7 @@ func TestTestsLinkLittle(t *testing.T) {
 	t.Parallel()
 	linked := testkit.Dependencies(t, "-test",
 		"encryption", "encryption/attr", "encryption/config", "encryption/tfstate", "encryption/encryptiontest",
-		"encryption/keyprovider/external", "encryption/keyprovider/pbkdf2", "encryption/keyprovider/static", "encryption/keyprovider/xor",
-		"encryption/method/aesgcm", "encryption/method/age", "encryption/method/external", "encryption/method/kubeform",
-		"encryption/method/terraformbackendgit", "encryption/method/unencrypted")
+		"encryption/internal/keyprovider/...", "encryption/internal/method/...")
 	if !testkit.Within(linked, "testing") {
 		t.Errorf("this is not what tests link: %q", linked)
 	}
@@ -30,7 +28,7 @@ func TestTestsLinkLittle(t *testing.T) {
 func TestLinksLittle(t *testing.T) {
 	t.Parallel()
 	const limit = 160 // packages, those of the standard library included
-	linked := testkit.Dependencies(t, "encryption/keyprovider/pbkdf2", "encryption/method/aesgcm")
+	linked := testkit.Dependencies(t, "encryption/internal/keyprovider/pbkdf2", "encryption/internal/method/aesgcm")
 	if len(linked) > limit {
 		t.Errorf("pbkdf2 and aes_gcm link %d packages, at most %d are allowed: %q", len(linked), limit, linked)
 	}
@@ -46,7 +44,7 @@ func TestCoreKnowsNoKinds(t *testing.T) {
 	if !testkit.Within(core, testkit.Module+"encryption/config") {
 		t.Errorf("this is not a list of dependencies: %v", core)
 	}
-	for _, kinds := range []string{"encryption/keyprovider", "encryption/method", "builtin"} {
+	for _, kinds := range []string{"encryption/internal/keyprovider", "encryption/internal/method", "encryption/light", "builtin"} {
 		if testkit.Within(core, testkit.Module+kinds) {
 			t.Errorf("encryption imports %s", kinds)
 		}

@@ -14,7 +14,7 @@
 // plaintext opens only by the method unencrypted.
 //
 // A [Registry] says which key providers and methods exist. Package builtin has
-// one with everything; a program that needs less lists its own.
+// one with everything, and package light one with what needs no SDK.
 //
 // Library and provider are one module with one version, v0.x: the Go API may change
 // between minor releases. What is read and written does not: a file that some version
@@ -151,6 +151,20 @@ type Block[T any] struct {
 type Registry struct {
 	KeyProviders []Block[KeyProvider]
 	Methods      []Block[Method]
+}
+
+// KeyProvider returns the kind of that name, such as "pbkdf2", for a list of one's own.
+// If there is none, it is a Block without Build, which [New] refuses.
+func (r Registry) KeyProvider(kind string) Block[KeyProvider] { return named(r.KeyProviders, kind) }
+
+// Method is the same for methods, such as "aes_gcm".
+func (r Registry) Method(kind string) Block[Method] { return named(r.Methods, kind) }
+
+func named[T any](blocks []Block[T], kind string) Block[T] {
+	if i := slices.IndexFunc(blocks, func(b Block[T]) bool { return b.Name == kind }); i >= 0 {
+		return blocks[i]
+	}
+	return Block[T]{Table: attr.Table{Name: kind}}
 }
 
 // Options returns what [config.Parse] needs to know of the registry: tables with

@@ -14,7 +14,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
 )
 
 // hkdfBlock declares a key provider: HKDF-SHA-256 over a secret, with a random salt
@@ -63,7 +63,7 @@ func (p hkdfKeys) NewKey(ctx context.Context, keys encryption.Keys) ([]byte, jso
 func Example_ownKeyProvider() {
 	registry := encryption.Registry{
 		KeyProviders: []encryption.Block[encryption.KeyProvider]{hkdfBlock()},
-		Methods:      []encryption.Block[encryption.Method]{aesgcm.Block()},
+		Methods:      []encryption.Block[encryption.Method]{light.Registry().Method("aes_gcm")},
 	}
 	enc, err := encryption.Load(registry, encryption.Code(`
 		key_provider "hkdf" "mine" { secret = "correct-horse-battery-staple" }

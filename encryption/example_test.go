@@ -15,8 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/lighttest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/pbkdf2"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
 )
 
 // registry stands for builtin.Registry, or for a list of your own.
@@ -130,16 +129,16 @@ func ExampleLoad() {
 // Settings in code, with a registry that links in these two kinds and no others.
 func ExampleNew() {
 	registry := encryption.Registry{
-		KeyProviders: []encryption.Block[encryption.KeyProvider]{pbkdf2.Block()},
-		Methods:      []encryption.Block[encryption.Method]{aesgcm.Block()},
+		KeyProviders: []encryption.Block[encryption.KeyProvider]{light.Registry().KeyProvider("pbkdf2")},
+		Methods:      []encryption.Block[encryption.Method]{light.Registry().Method("aes_gcm")},
 	}
 	const keys, method = "key_provider.pbkdf2.main", "method.aes_gcm.main"
 	enc, err := encryption.New(registry, &config.Config{
-		KeyProviders: map[string]*attr.Entry{keys: attr.NewEntry(keys, pbkdf2.Block().Table, map[string]cty.Value{
+		KeyProviders: map[string]*attr.Entry{keys: attr.NewEntry(keys, light.Registry().KeyProvider("pbkdf2").Table, map[string]cty.Value{
 			"passphrase": cty.StringVal("correct-horse-battery-staple"),
 			"iterations": cty.NumberIntVal(1_000_000),
 		})},
-		Methods: map[string]*attr.Entry{method: attr.NewEntry(method, aesgcm.Block().Table, map[string]cty.Value{
+		Methods: map[string]*attr.Entry{method: attr.NewEntry(method, light.Registry().Method("aes_gcm").Table, map[string]cty.Value{
 			"keys": cty.StringVal(keys),
 		})},
 		State: &config.Target{Method: method, Enforced: true},

@@ -11,9 +11,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/lighttest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/pbkdf2"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/kubeform"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/method/kubeform"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
 )
 
 func TestPassphrase(t *testing.T) {
@@ -54,7 +53,7 @@ func TestPassphrase(t *testing.T) {
 		t.Errorf("a short one: %v", err)
 	}
 	own := ownRegistry()
-	own.Methods = append(own.Methods[:0:0], aesgcm.Block())
+	own.Methods = append(own.Methods[:0:0], light.Registry().Method("aes_gcm"))
 	for _, registry := range []encryption.Registry{{}, own} {
 		if _, err := encryption.Load(registry, encryption.Passphrase(passphrase)); err == nil ||
 			!strings.Contains(err.Error(), "the registry lacks one of them") || strings.Contains(err.Error(), "horse") {
@@ -103,8 +102,8 @@ func TestMistakesInCode(t *testing.T) {
 		},
 	} {
 		enc, err := encryption.New(lighttest.Registry(), &config.Config{
-			KeyProviders: map[string]*attr.Entry{keys: attr.NewEntry(keys, pbkdf2.Block().Table, c.keys)},
-			Methods:      map[string]*attr.Entry{method: attr.NewEntry(method, aesgcm.Block().Table, c.method)},
+			KeyProviders: map[string]*attr.Entry{keys: attr.NewEntry(keys, light.Registry().KeyProvider("pbkdf2").Table, c.keys)},
+			Methods:      map[string]*attr.Entry{method: attr.NewEntry(method, light.Registry().Method("aes_gcm").Table, c.method)},
 			State:        &config.Target{Method: method},
 		})
 		if err != nil {

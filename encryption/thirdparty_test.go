@@ -17,7 +17,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
 )
 
 // A method of somebody else: XChaCha20-Poly1305, with the nonce in front.
@@ -66,7 +66,7 @@ func (m xchacha) cipher(ctx context.Context, keys encryption.Keys) (cipher.AEAD,
 func ownRegistry() encryption.Registry {
 	return encryption.Registry{
 		KeyProviders: []encryption.Block[encryption.KeyProvider]{hkdfBlock()},
-		Methods:      []encryption.Block[encryption.Method]{aesgcm.Block(), xchachaBlock()},
+		Methods:      []encryption.Block[encryption.Method]{light.Registry().Method("aes_gcm"), xchachaBlock()},
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/age"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
@@ -117,7 +117,7 @@ func (c *call) ageKeyProvider(identities []string) (encryption.KeyProvider, erro
 	if len(identities) > 0 {
 		values["identity_files"] = list(identities)
 	}
-	block := age.Block()
+	block := light.Registry().KeyProvider("age")
 	settings, err := attr.NewEntry("", block.Table, values).Decode(block.Table, nil)
 	if err != nil {
 		return nil, err

@@ -13,7 +13,7 @@ import (
 // identity is the path of an identity of age, and its recipient.
 func identity(t *testing.T, name string) (path, recipient string) {
 	t.Helper()
-	path, err := filepath.Abs(filepath.Join("..", "..", "encryption", "method", "age", "testdata", name))
+	path, err := filepath.Abs(filepath.Join("..", "..", "encryption", "internal", "method", "age", "testdata", name))
 	if err != nil {
 		t.Fatal(err)
 	}

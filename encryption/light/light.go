@@ -1,21 +1,21 @@
 // Package light has the registry with the key providers and methods that need no SDK.
 // Those that do are in the package builtin of another module. A program that needs
-// fewer writes its own list.
+// fewer makes a shorter list of them, by name.
 package light
 
 import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	agekeys "github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/age"
-	externalkeys "github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/external"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/pbkdf2"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/static"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/xor"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/age"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/external"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/kubeform"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/terraformbackendgit"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/unencrypted"
+	agekeys "github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/age"
+	externalkeys "github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/external"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/pbkdf2"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/static"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/xor"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/method/aesgcm"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/method/age"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/method/external"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/method/kubeform"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/method/terraformbackendgit"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/method/unencrypted"
 )
 
 // Registry returns the key providers pbkdf2, static, external, age and xor, and the

@@ -12,19 +12,18 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/external"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/pbkdf2"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/static"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/unencrypted"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
 )
 
-// registry lists what a configuration may name. What is not here is not linked
-// in: no SDK of any cloud.
+// registry lists what the settings may name. A key provider that needs the SDK of a cloud
+// is a package of its own, such as builtin/keyprovider/awskms, with a function Block.
 func registry() encryption.Registry {
+	all := light.Registry()
 	return encryption.Registry{
-		KeyProviders: []encryption.Block[encryption.KeyProvider]{pbkdf2.Block(), static.Block(), external.Block()},
-		Methods:      []encryption.Block[encryption.Method]{aesgcm.Block(), unencrypted.Block()},
+		KeyProviders: []encryption.Block[encryption.KeyProvider]{
+			all.KeyProvider("pbkdf2"), all.KeyProvider("static"), all.KeyProvider("external"),
+		},
+		Methods:      []encryption.Block[encryption.Method]{all.Method("aes_gcm"), all.Method("unencrypted")},
 	}
 }
 

@@ -127,9 +127,7 @@ func TestModuleGraph(t *testing.T) {
 
 import (
 	_ "` + module + `/encryption"
-	_ "` + module + `/encryption/keyprovider/age"
-	_ "` + module + `/encryption/keyprovider/pbkdf2"
-	_ "` + module + `/encryption/method/aesgcm"
+	_ "` + module + `/encryption/light"
 	_ "` + module + `/encryption/tfstate"
 )
 

@@ -11,8 +11,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/pbkdf2"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
 )
 
@@ -66,10 +65,7 @@ func opened(tb testing.TB, file []byte, encrypted bool) map[string]cty.Value {
 	if !encrypted {
 		return parsed(tb, file)
 	}
-	registry := encryption.Registry{
-		KeyProviders: []encryption.Block[encryption.KeyProvider]{pbkdf2.Block()},
-		Methods:      []encryption.Block[encryption.Method]{aesgcm.Block()},
-	}
+	registry := light.Registry()
 	cfg, err := config.Parse(encryptionText, "TF_ENCRYPTION", registry.Options(cty.NilVal))
 	if err != nil {
 		tb.Fatal(err)

@@ -5,12 +5,15 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
 )
 
 // Registry has these key providers, and aes_gcm.
 func Registry(keyProviders ...encryption.Block[encryption.KeyProvider]) encryption.Registry {
-	return encryption.Registry{KeyProviders: keyProviders, Methods: []encryption.Block[encryption.Method]{aesgcm.Block()}}
+	return encryption.Registry{
+		KeyProviders: keyProviders,
+		Methods:      []encryption.Block[encryption.Method]{light.Registry().Method("aes_gcm")},
+	}
 }
 
 // Target is that of states, for settings and an environment, which may be nil.

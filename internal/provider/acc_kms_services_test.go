@@ -29,7 +29,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/openbao/openbaotest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
 )
@@ -128,7 +128,7 @@ func (k *keyService) seal(t *testing.T, block encryption.Block[encryption.KeyPro
 	}
 	registry := encryption.Registry{
 		KeyProviders: []encryption.Block[encryption.KeyProvider]{block},
-		Methods:      []encryption.Block[encryption.Method]{aesgcm.Block()},
+		Methods:      []encryption.Block[encryption.Method]{light.Registry().Method("aes_gcm")},
 	}
 	original := k.settings
 	k.settings += settings

@@ -12,7 +12,7 @@ import (
 func TestAccTeam(t *testing.T) {
 	needAcceptance(t)
 	t.Parallel()
-	identities := filepath.Join("..", "..", "encryption", "method", "age", "testdata")
+	identities := filepath.Join("..", "..", "encryption", "internal", "method", "age", "testdata")
 	text := func(path ...string) string {
 		b, err := os.ReadFile(filepath.Join(path...))
 		if err != nil {

@@ -122,7 +122,7 @@ func TestFileMethodErrors(t *testing.T) {
 	}
 }
 
-const ageTestdata = "../../encryption/method/age/testdata"
+const ageTestdata = "../../encryption/internal/method/age/testdata"
 
 func ageFile(t *testing.T) []byte {
 	t.Helper()

@@ -90,7 +90,7 @@ func attrsByFolder(t *testing.T) map[string][]attr.Attr {
 // parent is the folder of a kind's folder: kinds that need an SDK are in builtin.
 func parent(t *testing.T, what, kind string) string {
 	t.Helper()
-	for _, top := range []string{"encryption/", "builtin/"} {
+	for _, top := range []string{"encryption/internal/", "builtin/"} {
 		if _, err := os.Stat(filepath.Join("../..", top+what, strings.ReplaceAll(kind, "_", ""))); err == nil {
 			return top + what + "/"
 		}

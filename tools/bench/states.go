@@ -12,9 +12,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/method/sops"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/pbkdf2"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/unencrypted"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
 )
 
 const (
@@ -31,10 +29,8 @@ remote_state_data_sources {
 )
 
 func newEncryption(settings string) (*encryption.Encryption, error) {
-	registry := encryption.Registry{
-		KeyProviders: []encryption.Block[encryption.KeyProvider]{pbkdf2.Block()},
-		Methods:      []encryption.Block[encryption.Method]{aesgcm.Block(), sops.Block(), unencrypted.Block()},
-	}
+	registry := light.Registry()
+	registry.Methods = append(registry.Methods, sops.Block())
 	cfg, err := config.Parse(settings, "bench", registry.Options(cty.NilVal))
 	if err != nil {
 		return nil, err

@@ -5,7 +5,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/openbao"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/pbkdf2"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/kindtest"
 )
 
@@ -24,7 +24,7 @@ func TestDamage(t *testing.T) {
 			file := vector.Sealed(t)
 			var derivations encryptiontest.Derivations
 			_, env := vectorServer(t, mount)
-			target := vector.Target(t, kindtest.Registry(openbao.Block(), derivations.Quick(pbkdf2.Block(), file)), env)
+			target := vector.Target(t, kindtest.Registry(openbao.Block(), derivations.Quick(light.Registry().KeyProvider("pbkdf2"), file)), env)
 			encryptiontest.DamageEnvelope(t, file, counts[vector], target)
 		})
 	}

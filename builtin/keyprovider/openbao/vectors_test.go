@@ -8,7 +8,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/openbao/openbaotest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/pbkdf2"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/kindtest"
 )
 
@@ -37,7 +37,7 @@ func TestVectors(t *testing.T) {
 		t.Run(string(vector), func(t *testing.T) {
 			t.Parallel()
 			s, env := vectorServer(t, mount)
-			target := vector.Target(t, kindtest.Registry(openbao.Block(), pbkdf2.Block()), env)
+			target := vector.Target(t, kindtest.Registry(openbao.Block(), light.Registry().KeyProvider("pbkdf2")), env)
 			for range 20 {
 				vector.Opens(t, target)
 			}

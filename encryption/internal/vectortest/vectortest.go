@@ -11,7 +11,7 @@ import (
 )
 
 // vectors are the files, as seen from the folder of a kind.
-const vectors = "../../../conformance/cases"
+const vectors = "../../../../conformance/cases"
 
 // Vector is a file of a tool, and what it was encrypted with.
 type Vector struct {

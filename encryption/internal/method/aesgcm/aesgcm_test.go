@@ -10,7 +10,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/method/aesgcm"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/static"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/static"
 )
 
 func TestSuite(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/method/terraformbackendgit"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/vectortest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/terraformbackendgit"
 )
 
 func passphrase(s string) map[string]cty.Value {

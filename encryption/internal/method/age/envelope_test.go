@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/age"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/method/aesgcm"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/method/age"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 

@@ -15,7 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/age"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/method/age"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/xor"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/xor"
 )
 
 // Nothing is stored of this kind; whatever is there changes nothing.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/age"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/method/age"
 )
 
 // TestCCTV: the files of https://c2sp.org/CCTV/age, which all programs of age share,

@@ -11,9 +11,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/static"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/xor"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/static"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/xor"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/method/aesgcm"
 )
 
 func refs(a, b string) map[string]cty.Value {

@@ -6,7 +6,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/static"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/static"
 )
 
 func FuzzKey(f *testing.F) {

@@ -18,8 +18,8 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
-	externalkeys "github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/external"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/external"
+	externalkeys "github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/external"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/method/external"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 

@@ -18,9 +18,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
-	agekeys "github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/age"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/external"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
+	agekeys "github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/age"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/external"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/method/aesgcm"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 

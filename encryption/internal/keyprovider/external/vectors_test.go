@@ -8,9 +8,9 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/external"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/keyprovider/pbkdf2"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/method/aesgcm"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/external"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/pbkdf2"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/method/aesgcm"
 )
 
 // registry has this key provider, one more, and aes_gcm.
