@@ -11,7 +11,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/lighttest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 )
 
 // TestCheck finds every mistake in the settings of a target before there is a file, and

@@ -14,7 +14,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/lighttest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 )
 
 const mebi = 1 << 20

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/lighttest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 )
 
 const changed = `{"version":4,"terraform_version":"1.12.6","serial":8,"lineage":"l-1","outputs":{},"resources":[]}`

@@ -118,10 +118,10 @@ func TestThirdPartyMethodSuite(t *testing.T) {
 		return func(context.Context, string) ([]byte, error) { return bytes.Repeat([]byte{fill}, 32), nil }
 	}
 	encryptiontest.Method{
-		Block: xchachaBlock(),
-		Attrs: map[string]cty.Value{"keys": cty.StringVal("key_provider.hkdf.mine")},
-		Bad:   []map[string]cty.Value{{}, {"keys": cty.StringVal("not an address")}},
-		Keys:  keys(1),
-		Other: keys(2),
+		Block:     xchachaBlock(),
+		Attrs:     map[string]cty.Value{"keys": cty.StringVal("key_provider.hkdf.mine")},
+		Bad:       []map[string]cty.Value{{}, {"keys": cty.StringVal("not an address")}},
+		Keys:      keys(1),
+		OtherKeys: keys(2),
 	}.Run(t)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/lighttest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 )
 
 // An encrypted file without a method for it is an error with what there is, so that a

@@ -19,6 +19,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/damage"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/spelling"
 )
 
@@ -287,7 +288,7 @@ func (h KeyProvider) hostile(t *testing.T) {
 			t.Error(err)
 		}
 		if stored != nil {
-			documents = append(documents, damage(t, stored)...)
+			documents = append(documents, damagedMetadata(t, stored)...)
 		}
 		for _, garbage := range []string{"x", "{}", string(stored)} {
 			if _, err := h.ask(t, t.Context(), provider, append(bytes.Clone(stored), garbage...)); err == nil && !h.Constant {
@@ -304,8 +305,8 @@ func (h KeyProvider) hostile(t *testing.T) {
 	}
 }
 
-// damage puts extreme values in the place of each member of a document.
-func damage(t *testing.T, stored json.RawMessage) []string {
+// damagedMetadata puts extreme values in the place of each member of a document.
+func damagedMetadata(t *testing.T, stored json.RawMessage) []string {
 	t.Helper()
 	out := []string{string(stored[:len(stored)/2])}
 	var members map[string]any
@@ -326,23 +327,38 @@ func damage(t *testing.T, stored json.RawMessage) []string {
 	return out
 }
 
-// Method is the harness of a method for the data of an envelope.
+// Method is the harness of a method.
 type Method struct {
 	Block encryption.Block[encryption.Method]
 
 	Attrs map[string]cty.Value   // a configuration that works
-	Bad   []map[string]cty.Value // some that must be refused
+	Bad   []map[string]cty.Value // some that must be refused, at the latest when a file is opened
 
-	Keys  encryption.Keys // the key providers that Attrs refers to; called from several goroutines
-	Other encryption.Keys // the same with other keys
+	// These are for a method for the data of an envelope.
+	Keys      encryption.Keys // the key providers that Attrs refers to; called from several goroutines
+	OtherKeys encryption.Keys // the same with other keys
+
+	// These are for a method for whole files, whose Block has Recognizes.
+	Other       map[string]cty.Value // a configuration that works and has another key
+	File, Plain []byte               // encrypted for Attrs, if possible by the format's own tool; and what is in it
+	Secrets     []string             // what stands in the configurations and must never come out
+
+	// Harmless reports whether damage of File need not be noticed: damaged differs from it
+	// in a bit of byte at, or ends there. Nil notices all.
+	Harmless func(damaged []byte, at int) bool
 }
 
 // Run runs the tests as subtests of t: what is built, the table, bad configurations
 // and, of a method that seals, round trips, another key, no key, every damage by one
 // bit or one truncation, many files at once and, of a [encryption.Closer], a file after
-// it was closed.
+// it was closed. Of a method for whole files, they are: the table, bad configurations,
+// File, another key, files of other formats, round trips and every damage.
 func (h Method) Run(t *testing.T) {
 	if !t.Run("build", func(t *testing.T) { Build(t, h.Block, h.Attrs) }) {
+		return
+	}
+	if h.Block.Recognizes != nil {
+		h.runFiles(t)
 		return
 	}
 	t.Run("table", func(t *testing.T) {
@@ -366,7 +382,7 @@ func (h Method) Run(t *testing.T) {
 	t.Run("round trip", func(t *testing.T) { h.roundTrip(t, encrypter) })
 	sealed := h.seal(t, encrypter, 0)
 	t.Run("another key", func(t *testing.T) {
-		opened, err := h.open(t, method, h.Other, sealed)
+		opened, err := h.open(t, method, h.OtherKeys, sealed)
 		if opened != nil || !errors.Is(err, encryption.ErrNoKey) {
 			t.Errorf("got %q, %v", opened, err)
 		}
@@ -380,7 +396,7 @@ func (h Method) Run(t *testing.T) {
 		}
 	})
 	t.Run("damage", func(t *testing.T) {
-		Damage(t, sealed, func(file []byte) (string, error) {
+		damage.Every(t, sealed, func(file []byte) (string, error) {
 			opened, err := h.open(t, method, h.Keys, file)
 			return string(opened), err
 		})

@@ -634,7 +634,7 @@ func testCipher(t *testing.T, change func(h *cipherHooks)) {
 			},
 		},
 		Attrs: address("key_provider.test.x"), Bad: []map[string]cty.Value{{}, address("key_provider.test.other")},
-		Keys: keys(1), Other: keys(2),
+		Keys: keys(1), OtherKeys: keys(2),
 	}.Run(t)
 }
 

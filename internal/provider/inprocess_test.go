@@ -18,7 +18,7 @@ import (
 	"github.com/zclconf/go-cty/cty/msgpack"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 )
 
 // evaluation is a root module for which this process plays the CLI: it decodes
@@ -71,7 +71,7 @@ func (c catalog) evaluate(t *testing.T, parts ...string) *evaluation {
 
 // derivations are the keys that the tests of this package have derived from
 // passphrases.
-var derivations encryptiontest.Derivations
+var derivations lighttest.Derivations
 
 // patient is the catalog with a pbkdf2 that remembers. It derives no keys for
 // other uses.

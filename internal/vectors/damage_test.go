@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/damage"
 )
 
 // Every truncation and every flipped bit of each encrypted file gives an
@@ -48,7 +48,7 @@ func TestDamage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			encryptiontest.Damage(t, bytes.Clone(file), func(damaged []byte) (string, error) {
+			damage.Every(t, bytes.Clone(file), func(damaged []byte) (string, error) {
 				state, err := read(target, damaged)
 				if err != nil {
 					return "", err
@@ -119,19 +119,19 @@ func layoutOf(file []byte) layout {
 
 // harmless lists the reasons for which a damaged file may open, with how many
 // mutants of this file do.
-func harmless(v conformance.Case, file []byte) []encryptiontest.Harmless {
+func harmless(v conformance.Case, file []byte) []damage.Harmless {
 	l := layoutOf(file)
-	in := func(s spans) func(encryptiontest.Damaged) bool {
-		return func(d encryptiontest.Damaged) bool { return !d.Cut && s.has(d.At) }
+	in := func(s spans) func(damage.Case) bool {
+		return func(d damage.Case) bool { return !d.Cut && s.has(d.At) }
 	}
-	list := []encryptiontest.Harmless{
+	list := []damage.Harmless{
 		{
 			Why: "the line end at the end is missing",
-			Is:  func(d encryptiontest.Damaged) bool { return d.Cut && d.At == len(file)-1 && file[d.At] == '\n' },
+			Is:  func(d damage.Case) bool { return d.Cut && d.At == len(file)-1 && file[d.At] == '\n' },
 		},
 		{
 			Why: "a name differs in the case of a letter, which JSON in Go does not mind",
-			Is: func(d encryptiontest.Damaged) bool {
+			Is: func(d damage.Case) bool {
 				return in(append(l.names, l.copies...))(d) && d.File[d.At]^file[d.At] == 'a'-'A'
 			},
 		},

@@ -5,11 +5,11 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 )
 
 // derivations are the keys that the tests of this package have asked for.
-var derivations encryptiontest.Derivations
+var derivations lighttest.Derivations
 
 // patient returns the registry with a pbkdf2 that remembers.
 func patient() encryption.Registry { return quickly(nil) }

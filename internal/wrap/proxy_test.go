@@ -19,8 +19,8 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/faults"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/damage"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -447,7 +447,7 @@ func TestDamage(t *testing.T) {
 	const member = `"encrypted_data":"`
 	start := bytes.Index(file, []byte(member)) + len(member)
 	end := start + bytes.IndexByte(file[start:], '"') - 4 // the last four digits of base64 may hold unused bits
-	encryptiontest.Damage(t, file, func(damaged []byte) (string, error) {
+	damage.Every(t, file, func(damaged []byte) (string, error) {
 		answer := status(200, string(damaged))
 		if len(damaged) == 0 {
 			return "", errors.New("the backend says that there is none")
@@ -460,9 +460,9 @@ func TestDamage(t *testing.T) {
 			return "", fmt.Errorf("%d %s", w.Code, w.Body)
 		}
 		return w.Body.String(), nil
-	}, encryptiontest.Harmless{
+	}, damage.Harmless{
 		Why: "serial, lineage and names of members are not authenticated", Count: -1,
-		Is: func(d encryptiontest.Damaged) bool { return d.At < start || d.At >= end },
+		Is: func(d damage.Case) bool { return d.At < start || d.At >= end },
 	})
 }
 

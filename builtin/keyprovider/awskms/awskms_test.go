@@ -16,6 +16,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/awskms/awskmstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/kindtest"
 )
 
@@ -73,7 +74,7 @@ func withContext(a attrs, kv ...string) attrs {
 // The files are those of real OpenTofu against a fake. Reading one is one
 // Decrypt, which is all that the fake allows.
 func TestVectors(t *testing.T) {
-	for _, v := range []encryptiontest.Vector{"aws_kms_aes256", "aws_kms_aes128_alias"} {
+	for _, v := range []lighttest.Vector{"aws_kms_aes256", "aws_kms_aes128_alias"} {
 		t.Run(string(v), func(t *testing.T) {
 			var vector struct{ Env map[string]string }
 			if err := json.Unmarshal(v.Read(t, "case.json"), &vector); err != nil {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/awskms"
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/awskms/awskmstest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/kindtest"
 )
 
@@ -15,7 +15,7 @@ func TestDamage(t *testing.T) {
 	const arn = "arn:aws:kms:eu-central-1:000000000000:key/11111111-2222-3333-4444-555555555555"
 	server := awskmstest.New(t, awskmstest.Key{ID: arn, Master: master(0x11)}, awskmstest.Key{ID: "alias/throwaway", Master: master(0x11)})
 	profile := endpoints(t, server.URL)
-	for vector, c := range map[encryptiontest.Vector]struct {
+	for vector, c := range map[lighttest.Vector]struct {
 		key, spec string
 		counts    [4]int
 	}{
@@ -35,7 +35,7 @@ method "aes_gcm" "m" { keys = key_provider.aws_kms.a }
 state { method = method.aes_gcm.m }
 `
 			target := kindtest.Target(t, kindtest.Registry(awskms.Block()), text, nil)
-			encryptiontest.DamageEnvelope(t, vector.Sealed(t), c.counts, target)
+			lighttest.DamageEnvelope(t, vector.Sealed(t), c.counts, target)
 		})
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/azurevault"
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/azurevault/azurevaulttest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/kindtest"
 )
 
@@ -45,7 +45,7 @@ state { method = method.aes_gcm.m }
 			if err := json.Indent(&file, sealed, "", "  "); err != nil {
 				t.Fatal(err)
 			}
-			encryptiontest.DamageEnvelope(t, file.Bytes(), [4]int{0, -1, 138, -1}, target)
+			lighttest.DamageEnvelope(t, file.Bytes(), [4]int{0, -1, 138, -1}, target)
 		})
 	}
 }

@@ -6,11 +6,11 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/gcpkms"
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/gcpkms/gcpkmstest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/kindtest"
 )
 
-const vector = encryptiontest.Vector("gcp_kms_32")
+const vector = lighttest.Vector("gcp_kms_32")
 
 // TestDamage damages a file of OpenTofu's in every way that is one truncation or
 // one flipped bit; the service sees what becomes of the wrapped key.
@@ -21,5 +21,5 @@ func TestDamage(t *testing.T) {
 	}}
 	env := func(name string) (string, bool) { return gcpkmstest.Token, name == "GOOGLE_OAUTH_ACCESS_TOKEN" }
 	target := vector.Target(t, kindtest.Registry(gcpkms.Block(s.Start(t)...)), env)
-	encryptiontest.DamageEnvelope(t, vector.Sealed(t), [4]int{1, 178, 138, 0}, target)
+	lighttest.DamageEnvelope(t, vector.Sealed(t), [4]int{1, 178, 138, 0}, target)
 }

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/openbao"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/kindtest"
 )
 
@@ -13,7 +13,7 @@ import (
 // one flipped bit; the service sees what becomes of the wrapped key.
 func TestDamage(t *testing.T) {
 	t.Parallel()
-	counts := map[encryptiontest.Vector][4]int{
+	counts := map[lighttest.Vector][4]int{
 		"openbao_default":        {1, 175, 138, 0},
 		"openbao_16_custom_path": {1, 177, 138, 0},
 		"openbao_64_chain":       {1, 355, 138, 0},
@@ -22,10 +22,10 @@ func TestDamage(t *testing.T) {
 		t.Run(string(vector), func(t *testing.T) {
 			t.Parallel()
 			file := vector.Sealed(t)
-			var derivations encryptiontest.Derivations
+			var derivations lighttest.Derivations
 			_, env := vectorServer(t, mount)
 			target := vector.Target(t, kindtest.Registry(openbao.Block(), derivations.Quick(light.Registry().KeyProvider("pbkdf2"), file)), env)
-			encryptiontest.DamageEnvelope(t, file, counts[vector], target)
+			lighttest.DamageEnvelope(t, file, counts[vector], target)
 		})
 	}
 }

@@ -7,15 +7,15 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/openbao"
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/openbao/openbaotest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/kindtest"
 )
 
 // vectors are files that OpenTofu wrote with such a transit engine, and where it
 // was mounted.
-func vectors() map[encryptiontest.Vector]string {
-	return map[encryptiontest.Vector]string{"openbao_default": "", "openbao_16_custom_path": "my/transit", "openbao_64_chain": ""}
+func vectors() map[lighttest.Vector]string {
+	return map[lighttest.Vector]string{"openbao_default": "", "openbao_16_custom_path": "my/transit", "openbao_64_chain": ""}
 }
 
 // vectorServer has the key of the vectors. Variables lead there.

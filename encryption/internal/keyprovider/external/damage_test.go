@@ -5,8 +5,8 @@ package external_test
 import (
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/pbkdf2"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 )
 
 // TestDamage damages files of OpenTofu's in every way that is one truncation or
@@ -15,7 +15,7 @@ import (
 // let the rest be.
 func TestDamage(t *testing.T) {
 	t.Parallel()
-	for vector, counts := range map[encryptiontest.Vector][4]int{
+	for vector, counts := range map[lighttest.Vector][4]int{
 		"external_key_provider":         {1, 220, 138, 0},
 		"external_key_provider_rotated": {1, 220, 138, 0},
 		"pbkdf2_chain_external":         {1, 399, 138, 0},
@@ -24,9 +24,9 @@ func TestDamage(t *testing.T) {
 		t.Run(string(vector), func(t *testing.T) {
 			t.Parallel()
 			file := vector.Sealed(t)
-			var derivations encryptiontest.Derivations
+			var derivations lighttest.Derivations
 			registry := registry(derivations.Quick(pbkdf2.Block(), file))
-			encryptiontest.DamageEnvelope(t, file, counts, vector.Target(t, registry, nil))
+			lighttest.DamageEnvelope(t, file, counts, vector.Target(t, registry, nil))
 		})
 	}
 }

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/external"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/pbkdf2"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/method/aesgcm"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 )
 
 // registry has this key provider, one more, and aes_gcm.
@@ -26,7 +26,7 @@ func registry(other encryption.Block[encryption.KeyProvider]) encryption.Registr
 // primary is not there; a reader need not give up the fallback for that.
 func TestVectors(t *testing.T) {
 	t.Parallel()
-	for _, vector := range []encryptiontest.Vector{"external_key_provider", "external_key_provider_rotated", "pbkdf2_chain_external",
+	for _, vector := range []lighttest.Vector{"external_key_provider", "external_key_provider_rotated", "pbkdf2_chain_external",
 		"err_fallback_setup_aborts"} {
 		t.Run(string(vector), func(t *testing.T) {
 			t.Parallel()

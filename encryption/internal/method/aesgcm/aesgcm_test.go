@@ -40,8 +40,8 @@ func TestSuite(t *testing.T) {
 				{"keys": address, "aad": numbers(0.5)},
 				{"keys": address, "aad": cty.StringVal("text")},
 			},
-			Keys:  keys(length, 1),
-			Other: keys(length, 2),
+			Keys:      keys(length, 1),
+			OtherKeys: keys(length, 2),
 		}.Run(t)
 	}
 }

@@ -11,9 +11,9 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	externalkeys "github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/external"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/method/external"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
 )
 
@@ -47,7 +47,7 @@ func (a authenticating) Decrypt(ctx context.Context, keys encryption.Keys, data 
 // one flipped bit.
 func TestDamage(t *testing.T) {
 	t.Parallel()
-	for vector, counts := range map[encryptiontest.Vector][4]int{
+	for vector, counts := range map[lighttest.Vector][4]int{
 		"external_method_no_keys":   {1, 0, 138 + 4*7, 0}, // its "meta" is empty, and its name as good as any
 		"external_method_with_keys": {1, 220, 138, 0},
 	} {
@@ -70,7 +70,7 @@ func TestDamage(t *testing.T) {
 				KeyProviders: []encryption.Block[encryption.KeyProvider]{externalkeys.Block()},
 				Methods:      []encryption.Block[encryption.Method]{method},
 			}
-			encryptiontest.DamageEnvelope(t, file, counts, vector.Target(t, registry, nil))
+			lighttest.DamageEnvelope(t, file, counts, vector.Target(t, registry, nil))
 		})
 	}
 }

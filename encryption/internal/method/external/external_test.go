@@ -20,6 +20,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	externalkeys "github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/external"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/method/external"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
@@ -81,8 +82,8 @@ func TestSuite(t *testing.T) {
 			commands(testkit.List(), testkit.List("x")),
 			commands(testkit.List("x"), testkit.List()),
 		},
-		Keys:  key(1),
-		Other: key(2),
+		Keys:      key(1),
+		OtherKeys: key(2),
 	}.Run(t)
 }
 
@@ -159,7 +160,7 @@ func TestVectors(t *testing.T) {
 		KeyProviders: []encryption.Block[encryption.KeyProvider]{externalkeys.Block()},
 		Methods:      []encryption.Block[encryption.Method]{external.Block()},
 	}
-	for _, vector := range []encryptiontest.Vector{"external_method_no_keys", "external_method_with_keys"} {
+	for _, vector := range []lighttest.Vector{"external_method_no_keys", "external_method_with_keys"} {
 		t.Run(string(vector), func(t *testing.T) {
 			t.Parallel()
 			target := vector.Target(t, registry, nil)

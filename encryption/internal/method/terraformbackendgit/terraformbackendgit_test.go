@@ -27,7 +27,7 @@ func TestSuite(t *testing.T) {
 			t.Parallel()
 			v := vectortest.Get(t, name)
 			secret := v.BackendEnv["TF_BACKEND_HTTP_ENCRYPTION_PASSPHRASE"]
-			encryptiontest.FileMethod{
+			encryptiontest.Method{
 				Block: terraformbackendgit.Block(),
 				Attrs: passphrase(secret),
 				Other: passphrase(secret + " "),

@@ -5,34 +5,17 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/zclconf/go-cty/cty"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/damage"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/spelling"
 )
 
-// FileMethod is the harness of a method for whole files.
-type FileMethod struct {
-	Block encryption.Block[encryption.Method]
-
-	Attrs map[string]cty.Value   // a configuration that works
-	Other map[string]cty.Value   // one that works and has another key
-	Bad   []map[string]cty.Value // some that must be refused, at the latest when a file is opened
-
-	// File was encrypted for Attrs, if possible by the tool that the format
-	// belongs to, and Plain is what is in it.
-	File, Plain []byte
-
-	Harmless []Harmless // damage of File that need not be noticed
-	Secrets  []string   // what stands in the configurations and must never come out
-}
-
-// Run runs the tests as subtests of t: the table, bad configurations, File, another
-// key, files of other formats, round trips of a method that seals, and every damage of
-// File by one bit or one truncation.
-func (h FileMethod) Run(t *testing.T) {
+// runFiles are the tests of a method for whole files: the table, bad configurations, File,
+// another key, files of other formats, round trips of a method that seals, and every damage
+// of File by one bit or one truncation.
+func (h Method) runFiles(t *testing.T) {
 	t.Helper()
-	method, other, secrets := h.build(t, h.Attrs), h.build(t, h.Other), spelling.All(h.Secrets)
+	method, other, secrets := Build(t, h.Block, h.Attrs), Build(t, h.Block, h.Other), spelling.All(h.Secrets)
 	t.Run("table", func(t *testing.T) {
 		checkTable(t, h.Block.Table)
 		checkMarks(t, h.Block.Table, h.Attrs, h.Secrets)
@@ -49,7 +32,7 @@ func (h FileMethod) Run(t *testing.T) {
 			noSecret(t, err, secrets)
 		}
 	})
-	t.Run("its own file", func(t *testing.T) { h.opens(t, method, h.File) })
+	t.Run("its own file", func(t *testing.T) { h.opensFile(t, method, h.File) })
 	t.Run("another key", func(t *testing.T) {
 		opened, err := other.Decrypt(t.Context(), nil, bytes.Clone(h.File))
 		if opened != nil || !errors.Is(err, encryption.ErrNoKey) {
@@ -79,25 +62,28 @@ func (h FileMethod) Run(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h.opens(t, method, sealed)
+		h.opensFile(t, method, sealed)
 		again, err := encrypter.Encrypt(t.Context(), nil, bytes.Clone(h.Plain))
 		if err != nil || bytes.Equal(again, sealed) {
 			t.Errorf("sealing twice must not give the same bytes (%v)", err)
 		}
 	})
 	t.Run("damage", func(t *testing.T) {
-		Damage(t, h.File, func(file []byte) (string, error) {
+		damage.Every(t, h.File, func(file []byte) (string, error) {
 			opened, err := method.Decrypt(t.Context(), nil, file)
 			if err != nil && opened != nil {
 				t.Errorf("plaintext comes with an error: %v", err)
 			}
 			noSecret(t, err, secrets)
 			return string(opened), err
-		}, h.Harmless...)
+		}, damage.Harmless{
+			Why: "the harness says so", Count: -1,
+			Is: func(c damage.Case) bool { return h.Harmless != nil && h.Harmless(c.File, c.At) },
+		})
 	})
 }
 
-func (h FileMethod) opens(t *testing.T, method encryption.Method, file []byte) {
+func (h Method) opensFile(t *testing.T, method encryption.Method, file []byte) {
 	t.Helper()
 	if !h.Block.Recognizes(file) {
 		t.Error("it does not recognize its own file")
@@ -109,12 +95,4 @@ func (h FileMethod) opens(t *testing.T, method encryption.Method, file []byte) {
 	if bytes.Contains(file, h.Plain[:min(len(h.Plain), 40)]) {
 		t.Error("the plaintext shows")
 	}
-}
-
-func (h FileMethod) build(t *testing.T, attrs map[string]cty.Value) encryption.Method {
-	t.Helper()
-	if h.Block.Recognizes == nil {
-		t.Fatal("it is no method for whole files: its Block lacks Recognizes")
-	}
-	return Build(t, h.Block, attrs)
 }

@@ -1,4 +1,4 @@
-package encryptiontest
+package lighttest
 
 import (
 	"context"

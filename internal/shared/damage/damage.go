@@ -1,4 +1,6 @@
-package encryptiontest
+// Package damage is for tests: it damages a file in every way that is one truncation or
+// one flipped bit.
+package damage
 
 import (
 	"bytes"
@@ -8,8 +10,8 @@ import (
 	"testing"
 )
 
-// Damaged says what was done to a file.
-type Damaged struct {
+// Case says what was done to a file.
+type Case struct {
 	File []byte // the damaged file
 	At   int    // the byte that was changed, or the first that is missing
 	Cut  bool   // everything from At on is missing; else a bit was flipped
@@ -17,7 +19,7 @@ type Damaged struct {
 }
 
 // String says in a few words what was done, for messages of tests.
-func (d Damaged) String() string {
+func (d Case) String() string {
 	if d.Cut {
 		return fmt.Sprintf("cut off at byte %d", d.At)
 	}
@@ -27,17 +29,16 @@ func (d Damaged) String() string {
 // Harmless is damage that a reader need not notice, with the reason.
 type Harmless struct {
 	Why   string
-	Is    func(Damaged) bool
+	Is    func(Case) bool
 	Count int // how many damaged files open for this reason; -1 where it differs from file to file
 }
 
-// Damage damages file in every way that is one truncation or one flipped bit. Open,
-// which is called from several goroutines and may overwrite what it gets, must give
+// Every damages file in every way. Open, which is called from several goroutines and may overwrite what it gets, must give
 // an error, or the same result as for the whole file; and the latter only for one of
 // the reasons, the first that applies.
 //
 // With -short, only one byte in 16 is damaged, and Count is not compared.
-func Damage(t *testing.T, file []byte, open func(file []byte) (result string, err error), harmless ...Harmless) {
+func Every(t *testing.T, file []byte, open func(file []byte) (result string, err error), harmless ...Harmless) {
 	t.Helper()
 	want, err := open(bytes.Clone(file))
 	if err != nil {
@@ -45,7 +46,7 @@ func Damage(t *testing.T, file []byte, open func(file []byte) (result string, er
 	}
 	var mutex sync.Mutex
 	accepted := make([]int, len(harmless))
-	check := func(d Damaged) {
+	check := func(d Case) {
 		got, err := open(bytes.Clone(d.File))
 		if err != nil {
 			return
@@ -70,11 +71,11 @@ func Damage(t *testing.T, file []byte, open func(file []byte) (result string, er
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for at := range places {
-				check(Damaged{File: file[:at:at], At: at, Cut: true})
+				check(Case{File: file[:at:at], At: at, Cut: true})
 				for bit := range 8 {
 					flipped := bytes.Clone(file)
 					flipped[at] ^= 1 << bit
-					check(Damaged{File: flipped, At: at, Bit: bit})
+					check(Case{File: flipped, At: at, Bit: bit})
 				}
 			}
 		})

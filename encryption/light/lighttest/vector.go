@@ -1,4 +1,4 @@
-package encryptiontest
+package lighttest
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/damage"
 )
 
 // Vector is the name of a folder in testdata that holds a state that OpenTofu
@@ -57,8 +58,8 @@ func (v Vector) Opens(t *testing.T, target encryption.Target) *encryption.Opened
 	return opened
 }
 
-// DamageEnvelope damages an encrypted state, with [Damage], in every way that is
-// one truncation or one flipped bit. What target still opens is damaged
+// DamageEnvelope damages an encrypted state, in every way that is one
+// truncation or one flipped bit. What target still opens is damaged
 // outside of the encrypted data; counts says how many mutants do: for a line end
 // that is missing at the end, in the metadata, in the names of other members, and
 // in bits of base64 that hold nothing.
@@ -73,28 +74,28 @@ func DamageEnvelope(t *testing.T, file []byte, counts [4]int, target encryption.
 		return [2]int{start, start + bytes.IndexByte(file[start:], end)}
 	}
 	metadata, data := part(`"meta": {`, '}'), part(`"encrypted_data": "`, '"')
-	in := func(d Damaged, part [2]int) bool { return !d.Cut && d.At >= part[0] && d.At < part[1] }
-	Damage(t, file, func(file []byte) (string, error) {
+	in := func(d damage.Case, part [2]int) bool { return !d.Cut && d.At >= part[0] && d.At < part[1] }
+	damage.Every(t, file, func(file []byte) (string, error) {
 		opened, err := target.Decrypt(t.Context(), file)
 		if err != nil {
 			return "", err
 		}
 		return string(opened.Data), nil
-	}, Harmless{
+	}, damage.Harmless{
 		Why: "the line end at the end is missing", Count: counts[0],
-		Is: func(d Damaged) bool { return d.Cut && len(bytes.TrimSpace(file[d.At:])) == 0 },
-	}, Harmless{
+		Is: func(d damage.Case) bool { return d.Cut && len(bytes.TrimSpace(file[d.At:])) == 0 },
+	}, damage.Harmless{
 		Why: "the metadata has another name, and its key provider knows it by its shape; or what differs in it does not " +
 			"matter, such as the case of a letter in a name",
 		Count: counts[1],
-		Is:    func(d Damaged) bool { return in(d, metadata) },
-	}, Harmless{
+		Is:    func(d damage.Case) bool { return in(d, metadata) },
+	}, damage.Harmless{
 		Why: "a name differs in the case of a letter, or there is no copy of the serial or lineage any more, as early " +
 			"versions wrote none",
 		Count: counts[2],
-		Is:    func(d Damaged) bool { return !d.Cut && !in(d, metadata) && !in(d, data) },
-	}, Harmless{
+		Is:    func(d damage.Case) bool { return !d.Cut && !in(d, metadata) && !in(d, data) },
+	}, damage.Harmless{
 		Why: "these bits of the last digit of base64 hold nothing", Count: counts[3],
-		Is: func(d Damaged) bool { return in(d, data) && d.At >= data[1]-4 },
+		Is: func(d damage.Case) bool { return in(d, data) && d.At >= data[1]-4 },
 	})
 }
