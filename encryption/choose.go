@@ -9,6 +9,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/mark"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/missing"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -121,8 +122,10 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 	case KindEncrypted:
 		e := t.encryptedError("", "the file is encrypted"+env.describeKeys()+", and "+t.encryption.unselected(selected))
 		e.StoredKind = env.storedKind()
-		stores := func(a *attr.Entry) int { return env.stores(metadataKey(a, t.encryption.keyKinds)) }
-		slices.SortStableFunc(e.KeyProviders, func(a, b *attr.Entry) int { return stores(b) - stores(a) })
+		stores := func(address string) int {
+			return env.stores(metadataKey(t.encryption.config.KeyProviders[address], t.encryption.keyKinds))
+		}
+		slices.SortStableFunc(e.KeyProviders, func(a, b string) int { return stores(b) - stores(a) })
 		return e
 	case KindState, KindPlan:
 		if err := t.accept(kind); err != nil {
@@ -137,19 +140,27 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 	return unreadable(file)
 }
 
-// encryptedError is a [NotConfiguredError] with what the settings have for such a
-// file.
-func (t Target) encryptedError(format, text string) *NotConfiguredError {
-	e := &NotConfiguredError{Format: format, Methods: t.encryption.configuredFor(format), Plan: t.kind == KindPlan,
-		Selected: t.Methods(), text: text}
+// encryptedError is [ErrNotConfigured] with what the settings have for such a file.
+func (t Target) encryptedError(format, text string) *missing.Method {
+	e := &missing.Method{
+		Format: format, Methods: t.encryption.configuredFor(format), Plan: t.kind == KindPlan, Selected: t.Methods(),
+		KeyProviders: addresses(t.encryption.config.KeyProviders), InText: t.encryption.isText(), Text: text, Reason: ErrNotConfigured,
+	}
 	if named, ok := t.encryption.methods[format]; ok {
 		_, err := named()
 		e.ByKind = err == nil
 	}
-	for _, address := range addresses(t.encryption.config.KeyProviders) {
-		e.KeyProviders = append(e.KeyProviders, t.encryption.config.KeyProviders[address])
-	}
 	return e
+}
+
+// isText reports whether the settings were written as text, and not as values.
+func (e *Encryption) isText() bool {
+	for _, entries := range []map[string]*attr.Entry{e.config.Methods, e.config.KeyProviders} {
+		for _, entry := range entries {
+			return entry.Pos.Line > 0
+		}
+	}
+	return false
 }
 
 // unselected says what there is for encrypted data.
@@ -175,12 +186,12 @@ func (e *Encryption) format(file []byte) string {
 
 // configuredFor returns the configured methods for files of a format: a kind of
 // method, or "" for OpenTofu's envelope.
-func (e *Encryption) configuredFor(format string) []*attr.Entry {
-	var out []*attr.Entry
+func (e *Encryption) configuredFor(format string) []string {
+	var out []string
 	for _, address := range addresses(e.config.Methods) {
 		entry := e.config.Methods[address]
 		if entry.Kind == format || format == "" && !e.candidate(address, nil, nil).whole {
-			out = append(out, entry)
+			out = append(out, address)
 		}
 	}
 	return out

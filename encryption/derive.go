@@ -33,8 +33,8 @@ const derivationLabel = "statecrypt/derived-key/v1"
 // DeriveKey derives a key for another use from a key provider that is marked
 // exportable: HKDF-SHA-256 (RFC 5869) over its key, without a salt, with the
 // info "statecrypt/derived-key/v1", a zero byte, and d.Info. The result has d.Length
-// bytes; the key itself is never handed out. An error of the key provider is a
-// [*KeyError].
+// bytes; the key itself is never handed out. An error of the key provider
+// names it.
 func (e *Encryption) DeriveKey(ctx context.Context, address string, d Derivation) ([]byte, error) {
 	switch {
 	case !e.made():
@@ -51,15 +51,15 @@ func (e *Encryption) DeriveKey(ctx context.Context, address string, d Derivation
 		return nil, keyError(address, err)
 	}
 	if !provider.exportable {
-		return nil, &KeyError{address, errors.New("keys are derived only from a key provider that says exportable = true")}
+		return nil, &providerError{address, errors.New("keys are derived only from a key provider that says exportable = true")}
 	}
 	deriver, ok := provider.KeyProvider.(Deriver)
 	if !ok {
-		return nil, &KeyError{address, errors.New("this kind of key provider cannot serve derived keys")}
+		return nil, &providerError{address, errors.New("this kind of key provider cannot serve derived keys")}
 	}
 	stored, err := deriver.Stored(d.Salt, d.Wrapped)
 	if err != nil {
-		return nil, &KeyError{address, err}
+		return nil, &providerError{address, err}
 	}
 	keys := fileKeys{encryption: e, meta: map[string][]byte{}}
 	if stored != nil {
@@ -67,7 +67,7 @@ func (e *Encryption) DeriveKey(ctx context.Context, address string, d Derivation
 	}
 	secret, err := keys.key(ctx, address)
 	if stopped := ended(ctx); err != nil && stopped != nil {
-		err = &KeyError{address, stopped}
+		err = &providerError{address, stopped}
 	}
 	if err != nil {
 		return nil, err

@@ -60,8 +60,8 @@ type Method interface {
 }
 
 // Keys returns the key of the key provider at an address, for the file that is
-// being opened or sealed. The result belongs to the caller. An error is a
-// [*KeyError], to be returned as it is.
+// being opened or sealed. The result belongs to the caller. An error says
+// which key provider failed, and is to be returned as it is.
 type Keys func(ctx context.Context, address string) ([]byte, error)
 
 // These are optional abilities of key providers and methods, found by type

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
 // These are the reasons that a program can tell apart, by [errors.Is]. No error
@@ -55,26 +53,6 @@ func because(reason error, format string, args ...any) error {
 	return &reasonError{fmt.Errorf(format, args...), reason}
 }
 
-// NotConfiguredError is [ErrNotConfigured] for a file that is encrypted. Its text
-// says what is missing. It gives no advice, because only the program knows what its
-// users write; the fields are what the program needs to give it.
-type NotConfiguredError struct {
-	Plan         bool          // the target is for plans
-	Format       string        // the kind of method that the file is for; "" for OpenTofu's envelope, which several are for
-	ByKind       bool          // Format requires no settings, so it may be named in place of an address
-	Methods      []*attr.Entry // methods for such a file that are configured, and not selected
-	KeyProviders []*attr.Entry // all that are configured; the file's own come first
-	Selected     []string      // addresses of the methods that are selected, none of them for such a file
-	StoredKind   string        // the kind of key provider that the file's metadata names; "" for none, several or an alias
-
-	text string
-}
-
-func (e *NotConfiguredError) Error() string { return e.text }
-
-// Unwrap returns [ErrNotConfigured].
-func (e *NotConfiguredError) Unwrap() error { return ErrNotConfigured }
-
 // Attempt is a method that did not open a file.
 type Attempt struct {
 	Method string // address
@@ -88,7 +66,7 @@ type Step string
 const (
 	StepConfiguration Step = "configuration" // a method does not exist or cannot be used, or enforced forbids it
 	StepEnvelope      Step = "envelope"      // the file is damaged, or of a kind that the settings are not for
-	StepKey           Step = "key"           // a key provider gave no key; see KeyError
+	StepKey           Step = "key"           // a key provider gave no key; Err names it
 	StepDecrypt       Step = "decrypt"       // a method failed, also in sealing, or what it decrypted is wrong
 )
 
@@ -148,7 +126,7 @@ func stepOf(err error) Step {
 	if _, ok := errors.AsType[*contentError](err); ok {
 		return StepEnvelope
 	}
-	if _, ok := errors.AsType[*KeyError](err); ok {
+	if _, ok := errors.AsType[*providerError](err); ok {
 		return StepKey
 	}
 	return StepDecrypt

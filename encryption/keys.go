@@ -16,21 +16,20 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// KeyError says which key provider failed: of a chain, the innermost.
-type KeyError struct {
-	Address string // such as key_provider.pbkdf2.main
-	Err     error  // its own error; it wraps ErrNoKey if the next method may be tried
+// providerError says which key provider failed: of a chain, the innermost.
+type providerError struct {
+	address string // such as key_provider.pbkdf2.main
+	err     error  // its own error; it wraps ErrNoKey if the next method may be tried
 }
 
-func (e *KeyError) Error() string {
-	if c, ok := errors.AsType[*attr.Error](e.Err); ok && c.Address != "" {
-		return e.Err.Error() // it names the address, and the argument
+func (e *providerError) Error() string {
+	if c, ok := errors.AsType[*attr.Error](e.err); ok && c.Address != "" {
+		return e.err.Error() // it names the address, and the argument
 	}
-	return e.Address + ": " + e.Err.Error()
+	return e.address + ": " + e.err.Error()
 }
 
-// Unwrap returns Err.
-func (e *KeyError) Unwrap() error { return e.Err }
+func (e *providerError) Unwrap() error { return e.err }
 
 // fileKeys gives the keys of one file that is being opened.
 type fileKeys struct {
@@ -43,7 +42,7 @@ type fileKeys struct {
 func (k fileKeys) key(ctx context.Context, address string) ([]byte, error) {
 	if _, literal, ok := k.encryption.config.Literal(address); ok {
 		if literal == nil {
-			return nil, &KeyError{address, fmt.Errorf("%w: the literal key has no decryption_key", ErrNoKey)}
+			return nil, &providerError{address, fmt.Errorf("%w: the literal key has no decryption_key", ErrNoKey)}
 		}
 		return literal, nil
 	}
@@ -113,12 +112,12 @@ func (c *closers) close() {
 // key provider of a chain is the one that failed.
 func keyError(address string, err error) error {
 	switch e := err.(type) {
-	case *KeyError:
+	case *providerError:
 		return e
 	case *attr.Error:
-		return &KeyError{e.Address, err}
+		return &providerError{e.Address, err}
 	}
-	return &KeyError{address, err}
+	return &providerError{address, err}
 }
 
 // identity names the key that address gives for this file: every key provider
@@ -134,7 +133,7 @@ func (k fileKeys) identity(address string, path []string) (string, error) {
 	}
 	provider, err := k.encryption.keyProvider(address)
 	if err != nil {
-		return "", &KeyError{address, err}
+		return "", &providerError{address, err}
 	}
 	if w, ok := provider.KeyProvider.(Warner); ok && k.warnings != nil {
 		k.warnings[address] = w.Warning()
@@ -205,7 +204,7 @@ func (e *Encryption) circle(path []string) error {
 	if entry, ok := e.config.KeyProviders[path[len(path)-2]]; ok {
 		pos = entry.Pos
 	}
-	return &KeyError{path[len(path)-1], &attr.Error{Pos: pos, Err: fmt.Errorf("the key providers build on one "+
+	return &providerError{path[len(path)-1], &attr.Error{Pos: pos, Err: fmt.Errorf("the key providers build on one "+
 		"another in a circle: %s", strings.Join(path[start:], " → "))}}
 }
 
@@ -223,7 +222,7 @@ type newKeys struct {
 func (k *newKeys) key(ctx context.Context, address string) ([]byte, error) {
 	if literal, _, ok := k.encryption.config.Literal(address); ok {
 		if literal == nil {
-			return nil, &KeyError{address, fmt.Errorf("the literal key has no encryption_key")}
+			return nil, &providerError{address, fmt.Errorf("the literal key has no encryption_key")}
 		}
 		return literal, nil
 	}

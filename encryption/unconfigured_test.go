@@ -12,6 +12,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/missing"
 )
 
 // An encrypted file without a method for it is an error with what there is, so that a
@@ -30,7 +31,7 @@ func TestNotConfigured(t *testing.T) {
 	for name, c := range map[string]struct {
 		text, file string
 		use        string // the method; that of the text if empty
-		want       encryption.NotConfiguredError
+		want       missing.Method
 		keys       []string
 		methods    []string
 		says       string // how the text ends
@@ -44,19 +45,19 @@ func TestNotConfigured(t *testing.T) {
 		"another method": {text: oneMethod, file: sealed, use: "sops", keys: keys, methods: []string{"method.aes_gcm.m"},
 			says: ", and no method for encrypted data is selected (only sops)"},
 		"a plan": {text: oneMethod, file: sealedPlan, keys: keys, methods: []string{"method.aes_gcm.m"},
-			want: encryption.NotConfiguredError{Plan: true}, says: ", and no method is selected"},
-		"sops": {file: sops, want: encryption.NotConfiguredError{Format: "sops", ByKind: true},
+			want: missing.Method{Plan: true}, says: ", and no method is selected"},
+		"sops": {file: sops, want: missing.Method{Format: "sops", ByKind: true},
 			says: "the file is encrypted by sops, and no sops method is selected"},
 		"a method of sops": {text: `method "sops" "m" {}`, file: sops, methods: []string{"method.sops.m"},
-			want: encryption.NotConfiguredError{Format: "sops"}, says: "the file is encrypted by sops, and no sops method is selected"},
+			want: missing.Method{Format: "sops"}, says: "the file is encrypted by sops, and no sops method is selected"},
 		"sops, and a method of the envelope": {text: oneMethod, file: sops, keys: keys,
-			want: encryption.NotConfiguredError{Format: "sops", ByKind: true},
+			want: missing.Method{Format: "sops", ByKind: true},
 			says: "the file is encrypted by sops, and no sops method is selected"},
 		"a method, and one of sops": {text: oneMethod + "\n" + `method "sops" "s" {}`, file: sealed, keys: keys,
 			methods: []string{"method.aes_gcm.m"}, says: ", and no method is selected"},
-		"age": {file: "age-encryption.org/v1\n-> X25519 x\n", want: encryption.NotConfiguredError{Format: "age"},
+		"age": {file: "age-encryption.org/v1\n-> X25519 x\n", want: missing.Method{Format: "age"},
 			says: "the file is encrypted by age, and no age method is selected"},
-		"age in an envelope": {file: ageInEnvelope, text: oneMethod, keys: keys, want: encryption.NotConfiguredError{Format: "age"},
+		"age in an envelope": {file: ageInEnvelope, text: oneMethod, keys: keys, want: missing.Method{Format: "age"},
 			says: "the file is encrypted by age, and no age method is selected"},
 	} {
 		enc, err := encryption.Load(lighttest.Registry(), encryption.Code(c.text, "x"))
@@ -71,7 +72,7 @@ func TestNotConfigured(t *testing.T) {
 			target = enc.Plan()
 		}
 		_, err = target.Decrypt(t.Context(), []byte(c.file))
-		got, ok := errors.AsType[*encryption.NotConfiguredError](err)
+		got, ok := errors.AsType[*missing.Method](err)
 		if !ok || !errors.Is(err, encryption.ErrNotConfigured) || !strings.HasSuffix(err.Error(), c.says) {
 			t.Errorf("%s: got %v", name, err)
 			continue
@@ -80,7 +81,7 @@ func TestNotConfigured(t *testing.T) {
 			c.want.StoredKind = "static"
 		}
 		if got.StoredKind != c.want.StoredKind || got.Plan != c.want.Plan || got.Format != c.want.Format || got.ByKind != c.want.ByKind ||
-			!slices.Equal(addressesOf(got.KeyProviders), c.keys) || !slices.Equal(addressesOf(got.Methods), c.methods) {
+			!slices.Equal(got.KeyProviders, c.keys) || !slices.Equal(got.Methods, c.methods) {
 			t.Errorf("%s: got %+v", name, got)
 		}
 	}
@@ -115,24 +116,16 @@ func TestWhatTheFileNames(t *testing.T) {
 		"two":        {file: sealedWith("key_provider.xor.x", b+c+both), keys: "b c a"},
 	} {
 		_, err := newEncryption(t, lighttest.Registry(), a+b+c).State().Decrypt(t.Context(), []byte(row.file))
-		got, ok := errors.AsType[*encryption.NotConfiguredError](err)
+		got, ok := errors.AsType[*missing.Method](err)
 		if !ok {
 			t.Errorf("%s: got %v", name, err)
 			continue
 		}
-		names := strings.ReplaceAll(strings.Join(addressesOf(got.KeyProviders), " "), "key_provider.static.", "")
+		names := strings.ReplaceAll(strings.Join(got.KeyProviders, " "), "key_provider.static.", "")
 		if names != row.keys || got.StoredKind != row.kind {
 			t.Errorf("%s: got %q, %q", name, names, got.StoredKind)
 		}
 	}
-}
-
-func addressesOf(entries []*attr.Entry) []string {
-	var out []string
-	for _, e := range entries {
-		out = append(out, e.Address)
-	}
-	return out
 }
 
 // The errors about what only a program can give say what that is.
@@ -143,7 +136,7 @@ func TestWhatProgramsGive(t *testing.T) {
 	}
 	variable := func(name string) func(err error) bool {
 		return func(err error) bool {
-			e, ok := errors.AsType[*config.VariableError](err)
+			e, ok := errors.AsType[*missing.Variable](err)
 			return ok && e.Name == name
 		}
 	}

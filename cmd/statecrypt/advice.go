@@ -8,7 +8,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/missing"
 )
 
 // advised is the text of an error, with what users of the command do about it: they
@@ -21,7 +21,7 @@ func (c *call) advised(err error) string {
 	if at, ok := errors.AsType[*attr.Error](err); ok && at.Pos.File == "TF_ENCRYPTION" && isVariable(err) {
 		text += "\nIn TF_ENCRYPTION, write the value itself; var.NAME is for the file of -config."
 	}
-	if e, ok := errors.AsType[*encryption.NotConfiguredError](err); ok {
+	if e, ok := errors.AsType[*missing.Method](err); ok {
 		text = strings.Replace(text, e.Error(), e.Error()+"; "+adviseMethod(e), 1)
 	}
 	if errors.Is(err, encryption.ErrPlaintext) && c.name != "rotate" { // which has words of its own
@@ -53,11 +53,11 @@ func (c *call) adviseKind(text string) string {
 }
 
 func isVariable(err error) bool {
-	_, ok := errors.AsType[*config.VariableError](err)
+	_, ok := errors.AsType[*missing.Variable](err)
 	return ok
 }
 
-func adviseMethod(e *encryption.NotConfiguredError) string {
+func adviseMethod(e *missing.Method) string {
 	block := "state"
 	if e.Plan {
 		block = "plan"
@@ -73,16 +73,12 @@ func adviseMethod(e *encryption.NotConfiguredError) string {
 	}
 	switch {
 	case len(e.Methods) > 0:
-		methods := make([]string, len(e.Methods))
-		for i, m := range e.Methods {
-			methods[i] = m.Address
-		}
-		return chosen(methods...)
+		return chosen(slices.Clone(e.Methods)...)
 	case e.Format != "":
 		return fmt.Sprintf("add method %q \"main\" {}, with its settings in the braces, and %s", e.Format, chosen("method."+e.Format+".main"))
 	case len(e.KeyProviders) == 0:
 		return fmt.Sprintf("add its key provider, such as key_provider \"pbkdf2\" \"main\" { passphrase = var.passphrase }, a method with its "+
 			"key, such as method \"aes_gcm\" \"main\" { keys = key_provider.pbkdf2.main }, and %s", chosen("method.aes_gcm.main"))
 	}
-	return fmt.Sprintf("add method \"aes_gcm\" \"main\" { keys = %s } and %s", e.KeyProviders[0].Address, chosen("method.aes_gcm.main"))
+	return fmt.Sprintf("add method \"aes_gcm\" \"main\" { keys = %s } and %s", e.KeyProviders[0], chosen("method.aes_gcm.main"))
 }

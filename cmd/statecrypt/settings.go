@@ -12,6 +12,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/missing"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
@@ -81,7 +82,7 @@ func check(target, beside encryption.Target, kind, other string) error {
 			other, kind, instead, kind, methods[0])
 	}
 	_, err := target.Encrypt(context.Background(), nil) // which nothing is encrypted with, and says what there is
-	if e, ok := errors.AsType[*encryption.NotConfiguredError](err); ok && len(e.Methods)+len(e.KeyProviders) > 0 {
+	if e, ok := errors.AsType[*missing.Method](err); ok && len(e.Methods)+len(e.KeyProviders) > 0 {
 		return err
 	}
 	return errNoSettings

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/hcl/v2/json"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/missing"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -94,7 +95,7 @@ func (s scope) check(t hcl.Traversal, expr hcl.Expression) error {
 	case s.module != nil:
 		return errors.New("only var.<name>, local.<name>, path.module and path.root can be used here; " + asText(expr))
 	default:
-		return &VariableError{text: "only var.<name> can be used here; " + asText(expr)}
+		return &missing.Variable{Text: "only var.<name> can be used here; " + asText(expr)}
 	}
 	name, ok := memberOf(t, "var")
 	if t.RootName() == "var" && s.uses != nil {
@@ -108,7 +109,7 @@ func (s scope) check(t hcl.Traversal, expr hcl.Expression) error {
 	case s.module != nil:
 		return fmt.Errorf("var.%s has no value and no default", name)
 	}
-	return &VariableError{Name: name, text: fmt.Sprintf("var.%s has no value%s", name, s.near(name))}
+	return &missing.Variable{Name: name, Text: fmt.Sprintf("var.%s has no value%s", name, s.near(name))}
 }
 
 // near names the variable that has a value and whose name is most like this one.
@@ -134,16 +135,6 @@ func asText(expr hcl.Expression) string {
 	}
 	return "variables of the shell are not filled in; if the dollar sign is meant, double it"
 }
-
-// VariableError says that text needs a variable that has no value in [Options]. The
-// program knows how its users set one.
-type VariableError struct {
-	Name string // "" if the text names something that is not a variable
-
-	text string
-}
-
-func (e *VariableError) Error() string { return e.text }
 
 // memberOf returns the name in root.name.
 func memberOf(t hcl.Traversal, root string) (string, bool) {

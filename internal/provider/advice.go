@@ -9,8 +9,8 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/missing"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -18,10 +18,10 @@ import (
 // users of the provider write about that.
 func advised(err error) string {
 	text := err.Error()
-	if e, ok := errors.AsType[*encryption.NotConfiguredError](err); ok {
+	if e, ok := errors.AsType[*missing.Method](err); ok {
 		return insert(text, e, adviseMethod(e))
 	}
-	if e, ok := errors.AsType[*config.VariableError](err); ok {
+	if e, ok := errors.AsType[*missing.Variable](err); ok {
 		return insert(text, e, adviseVariable(e))
 	}
 	if errors.Is(err, config.ErrCommand) {
@@ -35,28 +35,28 @@ func insert(text string, err error, advice string) string {
 	return strings.Replace(text, err.Error(), err.Error()+advice, 1)
 }
 
-func adviseVariable(e *config.VariableError) string {
+func adviseVariable(e *missing.Variable) string {
 	if e.Name == "" {
 		return "; set the values of var.* in encryption_variables"
 	}
 	return fmt.Sprintf(": add %s to encryption_variables", e.Name)
 }
 
-func adviseMethod(e *encryption.NotConfiguredError) string {
+func adviseMethod(e *missing.Method) string {
 	switch {
 	case len(e.Methods) > 0 && len(e.Selected) == 1:
-		if selected := e.Selected[0]; isText(e.Methods[0]) && strings.Contains(selected, ".") {
+		if selected := e.Selected[0]; e.InText && strings.Contains(selected, ".") {
 			return fmt.Sprintf("; in place of method = %s, write method = %s", selected,
-				join(e.Methods, func(m *attr.Entry) string { return m.Address }))
+				strings.Join(e.Methods, " or "))
 		}
 		return fmt.Sprintf("; in place of method = %q, set method = %s, or remove it if the provider block has a default",
-			e.Selected[0], join(e.Methods, quotedAddress))
+			e.Selected[0], join(e.Methods, strconv.Quote))
 	case len(e.Methods) > 0:
-		return "; add " + join(e.Methods, func(m *attr.Entry) string {
-			if isText(m) {
-				return fmt.Sprintf("state { method = %s }", m.Address)
+		return "; add " + join(e.Methods, func(method string) string {
+			if e.InText {
+				return fmt.Sprintf("state { method = %s }", method)
 			}
-			return fmt.Sprintf("default { method = %q }", m.Address)
+			return fmt.Sprintf("default { method = %q }", method)
 		})
 	case e.ByKind:
 		return fmt.Sprintf("; set method = %q on the data source; if it requires settings, set method = \"method.%[1]s.main\" there, "+
@@ -66,16 +66,16 @@ func adviseMethod(e *encryption.NotConfiguredError) string {
 			"provider block%s", e.Format, syntax.Remedy("method."+e.Format))
 	case len(e.KeyProviders) == 0:
 		return adviseKeyProvider(e.StoredKind)
-	case isText(e.KeyProviders[0]):
+	case e.InText:
 		return fmt.Sprintf("; add method \"aes_gcm\" \"main\" { keys = %s } and state { method = method.aes_gcm.main }",
-			e.KeyProviders[0].Address)
+			e.KeyProviders[0])
 	}
 	others := ""
 	for _, k := range e.KeyProviders[1:] {
-		others += fmt.Sprintf(", or one with keys = %q", k.Address)
+		others += fmt.Sprintf(", or one with keys = %q", k)
 	}
 	return fmt.Sprintf("; add this method to the provider block%s%s", others,
-		syntax.Remedy("method.aes_gcm", fmt.Sprintf("keys = %q", e.KeyProviders[0].Address)))
+		syntax.Remedy("method.aes_gcm", fmt.Sprintf("keys = %q", e.KeyProviders[0])))
 }
 
 // adviseKeyProvider is for a file whose metadata names a key provider of this kind. The
@@ -95,14 +95,8 @@ func adviseKeyProvider(kind string) string {
 // aKeyProvider is the one to begin with.
 var aKeyProvider = syntax.Remedy("key_provider.pbkdf2", "passphrase = var.passphrase")
 
-func quotedAddress(entry *attr.Entry) string { return strconv.Quote(entry.Address) }
-
-// isText reports whether users write the entry in OpenTofu's text, and not in a
-// block of the provider.
-func isText(entry *attr.Entry) bool { return entry.Pos.Line > 0 }
-
 // join lists what to choose from.
-func join[T any](choices []T, text func(T) string) string {
+func join(choices []string, text func(string) string) string {
 	out := make([]string, len(choices))
 	for i, c := range choices {
 		out[i] = text(c)

@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/missing"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -45,7 +46,7 @@ const (
 func (c *configured) explain(err error) diagnostics {
 	out := readDiagnostics(err)
 	detail := &out[0].Detail
-	lacking, missing := errors.AsType[*encryption.NotConfiguredError](err)
+	lacking, missing := errors.AsType[*missing.Method](err)
 	lacks := c.unread != "" && (missing || strings.Contains(*detail, "is not configured"))
 	if c.empty && (lacks || strings.Contains(*detail, "credentials")) {
 		*detail += "\n\n" + otherProvider

@@ -264,7 +264,7 @@ func TestCommandOfTheEnvironment(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = enc.State().Decrypt(context.Background(), file)
-	if failed, ok := errors.AsType[*encryption.KeyError](err); !ok || failed.Address != "key_provider.external.k" {
+	if failed, ok := errors.AsType[*encryption.Error](err); !ok || failed.Step != encryption.StepKey || !strings.Contains(err.Error(), "key_provider.external.k") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Stat(trace); !errors.Is(err, os.ErrNotExist) {

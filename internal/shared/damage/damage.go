@@ -33,9 +33,9 @@ type Harmless struct {
 	Count int // how many damaged files open for this reason; -1 where it differs from file to file
 }
 
-// Every damages file in every way. Open, which is called from several goroutines and may overwrite what it gets, must give
-// an error, or the same result as for the whole file; and the latter only for one of
-// the reasons, the first that applies.
+// Every damages file in every way. Open, which is called from several goroutines and may
+// overwrite what it gets, must give an error, or the same result as for the whole file;
+// and the latter only for one of the reasons, the first that applies.
 //
 // With -short, only one byte in 16 is damaged, and Count is not compared.
 func Every(t *testing.T, file []byte, open func(file []byte) (result string, err error), harmless ...Harmless) {
