@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/errlist"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
@@ -25,7 +26,7 @@ func (t Target) Check() error {
 		return &Error{Step: StepConfiguration, Err: err}
 	}
 	var attempts []Attempt
-	var errs attr.Errors
+	var errs errlist.Errors
 	for _, address := range t.methods {
 		if err := t.encryption.usable(address); err != nil {
 			attempts, errs = append(attempts, Attempt{address, err}), append(errs, err)
@@ -141,5 +142,5 @@ func (e *Encryption) notConfigured(method string) string {
 
 // isPlaintext reports whether the method at address reads unencrypted data.
 func (e *Encryption) isPlaintext(address string) bool {
-	return address == attr.Unencrypted || e.kindOf(address) == attr.Unencrypted
+	return address == syntax.Unencrypted || e.kindOf(address) == syntax.Unencrypted
 }

@@ -132,7 +132,7 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 			return err
 		}
 		return because(ErrPlaintext, "the file is a %s; plaintext is read only if the method or a fallback is %q%s",
-			kind, attr.Unencrypted, cmp.Or(selected, ", and no method is selected"))
+			kind, syntax.Unencrypted, cmp.Or(selected, ", and no method is selected"))
 	}
 	if address := t.encryption.recognizing(file); address != "" {
 		return because(ErrNotConfigured, "%s; %s may be the method for it, and it is not selected%s", neither, address, selected)

@@ -257,7 +257,7 @@ func New(registry Registry, cfg *config.Config) (*Encryption, error) {
 		e.methods[address] = newMethod(entry)
 	}
 	for kind, block := range methodKinds {
-		if kind == attr.Unencrypted || !needsSettings(block.Table) && len(configured(cfg.Methods, kind)) == 0 {
+		if kind == syntax.Unencrypted || !needsSettings(block.Table) && len(configured(cfg.Methods, kind)) == 0 {
 			e.methods[kind] = newMethod(&attr.Entry{Address: kind, Kind: kind})
 		}
 	}
@@ -298,7 +298,7 @@ func buildKeyProvider(entry *attr.Entry, kinds map[string]Block[KeyProvider], cf
 		KeyProvider: built,
 		metadataKey: metadataKey(entry, kinds),
 		exportable:  values.Bool("exportable"),
-		references:  entry.References(kinds[entry.Kind].Table),
+		references:  entries.References(entry, kinds[entry.Kind].Table),
 	}, nil
 }
 
@@ -312,7 +312,7 @@ func buildMethod(entry *attr.Entry, kinds map[string]Block[Method], cfg *config.
 	if err != nil {
 		return method{}, err
 	}
-	m := method{Method: built, references: entry.References(kinds[entry.Kind].Table)}
+	m := method{Method: built, references: entries.References(entry, kinds[entry.Kind].Table)}
 	if whole {
 		m.then = values.String("then")
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/errlist"
 )
 
 // Layer is a part of the settings, for [Load]. [Code], [Environment], [Module] and
@@ -124,7 +125,7 @@ func (l Layer) read(o config.Options) (*config.Config, error) {
 // it, and by [Target.Check].
 func Load(registry Registry, layers ...Layer) (*Encryption, error) {
 	var parsed []*config.Config
-	var errs attr.Errors
+	var errs errlist.Errors
 	for _, layer := range layers {
 		c, err := layer.read(registry.Options(cty.NilVal))
 		if err != nil {

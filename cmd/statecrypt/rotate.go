@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
@@ -112,7 +112,7 @@ func (c *call) changeState(ctx context.Context, _ string, change func([]byte) ([
 
 // refusePlaintext refuses settings that would store what they should encrypt.
 func refusePlaintext(target encryption.Target) error {
-	if m := target.Methods()[0]; strings.HasPrefix(m, "method."+attr.Unencrypted+".") {
+	if m := target.Methods()[0]; strings.HasPrefix(m, "method."+syntax.Unencrypted+".") {
 		return fmt.Errorf("%s encrypts nothing; name a method that does", m)
 	}
 	return nil

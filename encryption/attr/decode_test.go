@@ -11,6 +11,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/errlist"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
 )
 
 func text(s string) cty.Value { return cty.StringVal(s) }
@@ -219,42 +221,10 @@ func TestTextOfErrors(t *testing.T) {
 			t.Errorf("got %s, want %s", err.Error(), want)
 		}
 	}
-	several := attr.Errors{errors.New("one"), why}
-	one := several[1:].Err()
-	if several.Err().Error() != "one\nwhy" || !errors.Is(several.Err(), why) || one.Error() != "why" || several[:0].Err() != nil {
+	two := errlist.Errors{errors.New("one"), why}
+	one := two[1:].Err()
+	if two.Err().Error() != "one\nwhy" || !errors.Is(two.Err(), why) || one.Error() != "why" || two[:0].Err() != nil {
 		t.Error("several errors")
-	}
-}
-
-// TestReferences: the key providers that an entry names, as far as they are
-// known and no mistake.
-func TestReferences(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		setting attr.Setting
-		want    []string
-	}{
-		"an address": {attr.Setting{Value: text("key_provider.static.k")}, []string{"key_provider.static.k"}},
-		"unknown":    {attr.Setting{Value: cty.UnknownVal(cty.String)}, nil},
-		"null":       {attr.Setting{Value: cty.NullVal(cty.String)}, nil},
-		"a number":   {attr.Setting{Value: cty.Zero}, nil},
-		"a mistake":  {attr.Setting{Value: text("key_provider.static.k"), Err: errors.New("x")}, nil},
-	} {
-		e := attr.Entry{Settings: map[string]attr.Setting{"keys": c.setting, "name": {Value: text("key_provider.static.n")}}}
-		if got := e.References(table()); !slices.Equal(got, c.want) {
-			t.Errorf("%s: %v", name, got)
-		}
-	}
-	if refs := (&attr.Entry{}).References(table()); refs != nil {
-		t.Errorf("nothing is set: %v", refs)
-	}
-	values := map[string]cty.Value{"keys": cty.UnknownVal(cty.String)}
-	for _, name := range []string{"name", "region", "on", "count", "list", "map", "bytes", "then", "role"} {
-		values[name] = cty.NullVal(cty.String)
-	}
-	known := attr.NewEntry("kind.e", table(), values)
-	if setting, ok := known.Settings["keys"]; len(known.Settings) != 1 || !ok || setting.Err != nil {
-		t.Errorf("%v", known.Settings)
 	}
 }
 
@@ -334,7 +304,7 @@ func TestUnknownSecrets(t *testing.T) {
 	t.Parallel()
 	secrets := attr.Table{Name: "kind", Attrs: []attr.Attr{
 		{Name: "token", Type: cty.String, Sensitive: true},
-		{Name: "mode", Type: cty.String, Harmless: "Only some are.", HarmlessIf: attr.OneOf("safe")},
+		{Name: "mode", Type: cty.String, Harmless: "Only some are.", HarmlessIf: harmless.OneOf("safe")},
 	}}
 	unknown, null := cty.UnknownVal(cty.String), cty.NullVal(cty.String)
 	for name, c := range map[string]struct {
@@ -366,7 +336,7 @@ func TestHarmlessBools(t *testing.T) {
 		"true": {true, false}, "1": {true, false}, "T": {true, false}, "false": {false, true}, "0": {false, true},
 		"": {false, false}, "yes": {false, false}, "2": {false, false},
 	} {
-		if got := [2]bool{attr.True(value), attr.False(value)}; got != want {
+		if got := [2]bool{harmless.True(value), harmless.False(value)}; got != want {
 			t.Errorf("%q: %v", value, got)
 		}
 	}
@@ -387,13 +357,13 @@ func TestWhatKindsAsk(t *testing.T) {
 		want    string
 		refused string // whether SET, and UNSET, are refused
 	}{
-		"nothing":         {want: "isolated", refused: "false false"},
+		"nothing":         {refused: "false false"},
 		"environment":     {scope: attr.Scope{Lookup: env}, want: "environment", refused: "false false"},
-		"another server":  {scope: attr.Scope{Lookup: env, OtherServer: true}, want: "isolated", refused: "false false"},
-		"a secret":        {secret: "token", want: "isolated, secret, not in file", refused: "false false"},
-		"both":            {"token", attr.Scope{Lookup: env}, "environment, isolated, secret, not in file", "true false"},
-		"an entry":        {"profile", attr.Scope{Lookup: env}, "environment, isolated, secret", "true false"},
-		"elsewhere, both": {"token", attr.Scope{Lookup: env, OtherServer: true}, "isolated, secret, not in file", "false false"},
+		"another server":  {scope: attr.Scope{Lookup: env, OtherServer: true}, refused: "false false"},
+		"a secret":        {secret: "token", want: "secret, not in file", refused: "false false"},
+		"both":            {"token", attr.Scope{Lookup: env}, "environment, secret, not in file", "true false"},
+		"an entry":        {"profile", attr.Scope{Lookup: env}, "environment, secret", "true false"},
+		"elsewhere, both": {"token", attr.Scope{Lookup: env, OtherServer: true}, "secret, not in file", "false false"},
 	} {
 		e := attr.Entry{Address: "e", Settings: map[string]attr.Setting{c.secret: {Value: text("x")}}}
 		v, err := e.Resolve(asked, c.scope)
@@ -405,7 +375,7 @@ func TestWhatKindsAsk(t *testing.T) {
 			name string
 			is   bool
 		}{
-			{"environment", v.ReadsEnvironment()}, {"isolated", v.Isolated()}, {"secret", v.HasSecret()}, {"not in file", v.HasSecretNotIn("file")},
+			{"environment", v.ReadsEnvironment()}, {"secret", v.HasSecret()}, {"not in file", v.HasSecretNotIn("file")},
 		} {
 			if answer.is {
 				got = append(got, answer.name)

@@ -96,26 +96,6 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Errors holds the mistakes found in one pass.
-type Errors []error
-
-func (e Errors) Error() string { return errors.Join(e...).Error() }
-
-// Unwrap returns the mistakes, for [errors.Is] and [errors.As].
-func (e Errors) Unwrap() []error { return e }
-
-// Err returns nil when there are none, and the mistake itself when it is the
-// only one.
-func (e Errors) Err() error {
-	switch len(e) {
-	case 0:
-		return nil
-	case 1:
-		return e[0]
-	}
-	return e
-}
-
 // LookupEnv is the shape of [os.LookupEnv]. A nil LookupEnv finds nothing.
 type LookupEnv func(name string) (string, bool)
 
@@ -167,17 +147,4 @@ func checkAddress(address, name string, a Attr, v cty.Value) error {
 		return &Error{Address: address, Attr: name, Err: syntax.ErrMethodRequired}
 	}
 	return nil
-}
-
-// References returns the addresses that the entry's reference attributes name,
-// in the order of the table. Those that are not known yet are left out.
-func (e *Entry) References(t Table) []string {
-	var refs []string
-	for _, a := range t.Attrs {
-		s, ok := e.Settings[a.Name]
-		if a.Reference && ok && s.Err == nil && s.Value.Type() == cty.String && s.Value.IsKnown() && !s.Value.IsNull() {
-			refs = append(refs, s.Value.AsString())
-		}
-	}
-	return refs
 }

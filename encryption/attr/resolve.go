@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/errlist"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -87,7 +88,7 @@ func (r resolver) decode(address string, attrs []Attr, settings map[string]Setti
 		Address: address, attrs: map[string]cty.Value{}, blocks: map[string]Values{}, pos: map[string]Pos{"": pos},
 		resolver: r, variables: map[string]string{},
 	}
-	var errs Errors
+	var errs errlist.Errors
 	groups := groupsOf(attrs, settings)
 	for _, a := range attrs {
 		v.pos[a.Name] = settings[a.Name].Pos
@@ -166,7 +167,7 @@ func (a Attr) word(v cty.Value) string {
 }
 
 // checkCompany returns what the code must not set together, or not alone.
-func (v Values) checkCompany(attrs []Attr, settings map[string]Setting) (errs Errors) {
+func (v Values) checkCompany(attrs []Attr, settings map[string]Setting) (errs errlist.Errors) {
 	for _, a := range attrs {
 		if !settings[a.Name].IsSet() {
 			continue

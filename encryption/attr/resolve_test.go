@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/errlist"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
 )
 
 // situation is one row of the enumeration: what an attribute x is declared to
@@ -87,9 +90,9 @@ func (s situation) table() Table {
 	case "closed":
 		x.Harmless = ""
 	case "this":
-		x.HarmlessIf = OneOf(given)
+		x.HarmlessIf = harmless.OneOf(given)
 	case "others":
-		x.HarmlessIf = OneOf("another")
+		x.HarmlessIf = harmless.OneOf("another")
 	}
 	if s.boolean {
 		x.Type = cty.Bool
@@ -382,7 +385,9 @@ func TestAlways(t *testing.T) {
 // TestErrorsNameTheVariable that a value comes from.
 func TestErrorsNameTheVariable(t *testing.T) {
 	t.Parallel()
-	table := Table{Name: "kind", Attrs: []Attr{{Name: "x", Type: cty.String, Env: []string{"X"}}}, Variables: []Attr{Variable("Y", "x", "")}}
+	table := Table{Name: "kind", Attrs: []Attr{{Name: "x", Type: cty.String, Env: []string{"X"}}}, Variables: []Attr{
+		{Name: "Y", Type: cty.String, Env: []string{"Y"}, InPlaceOf: "x"},
+	}}
 	env := func(name string) (string, bool) { return name, true }
 	for _, c := range []struct {
 		code   map[string]Setting
@@ -416,7 +421,7 @@ func TestNothingIsRequiredOfTheEnvironment(t *testing.T) {
 	}}
 	env := func(string) (string, bool) { return "", false }
 	e := &Entry{Address: "e"}
-	if _, err := e.Resolve(table, Scope{Lookup: env}); err == nil || len(err.(Errors)) != 2 {
+	if _, err := e.Resolve(table, Scope{Lookup: env}); err == nil || len(err.(errlist.Errors)) != 2 {
 		t.Errorf("got %v", err)
 	}
 	v, err := e.Resolve(table, Scope{Lookup: env, OnlyEnvironment: true})

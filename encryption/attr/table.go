@@ -2,12 +2,7 @@
 // credentials, holds them as the user wrote them, and decodes them.
 package attr
 
-import (
-	"slices"
-	"strconv"
-
-	"github.com/zclconf/go-cty/cty"
-)
+import "github.com/zclconf/go-cty/cty"
 
 // Table declares one kind of key provider, method, source or credentials: its
 // name and its attributes. It is the only declaration: Terraform block schemas,
@@ -120,11 +115,6 @@ type Attr struct {
 	Always bool
 }
 
-// Variable declares one of [Table.Variables].
-func Variable(name, inPlaceOf, harmless string) Attr {
-	return Attr{Name: name, Type: cty.String, Env: []string{name}, InPlaceOf: inPlaceOf, Harmless: harmless}
-}
-
 // Attr returns the attribute called name, or false.
 func (t Table) Attr(name string) (Attr, bool) { return find(t.Attrs, name) }
 
@@ -145,22 +135,3 @@ func (a Attr) isSecret() bool { return a.Sensitive || a.Secret }
 func (a Attr) isHarmless(value string) bool {
 	return a.Harmless != "" && (a.HarmlessIf == nil || a.HarmlessIf(value))
 }
-
-// HarmlessSecret is the reason of secrets that are no part of an identity with
-// others, see [Attr.Harmless].
-const HarmlessSecret = "It goes where the code says, as the code's own secrets do, and tells nobody anything of those."
-
-// OneOf is for [Attr.HarmlessIf].
-func OneOf(values ...string) func(string) bool {
-	return func(value string) bool { return slices.Contains(values, value) }
-}
-
-// True is for [Attr.HarmlessIf].
-func True(value string) bool { b, err := strconv.ParseBool(value); return err == nil && b }
-
-// False is for [Attr.HarmlessIf].
-func False(value string) bool { b, err := strconv.ParseBool(value); return err == nil && !b }
-
-// Unencrypted is the address of the built-in method that reads plaintext, and
-// the kind of the methods that do so under another name.
-const Unencrypted = "unencrypted"

@@ -52,12 +52,6 @@ func (v Values) Variable(name string) string { return v.variables[name] }
 // from that.
 func (v Values) HasSecret() bool { return len(v.resolver.secrets) > 0 }
 
-// Isolated reports whether variables say nothing but what has filled attributes: they
-// are not to be read, are meant for another server, or stand beside a secret of the
-// code. A client library that looks into the environment by itself must be kept
-// from what they say of servers.
-func (v Values) Isolated() bool { return v.Environment() == nil || v.HasSecret() }
-
 // HasSecretNotIn is [Values.HasSecret] of a secret that is no entry of the
 // file in the attribute called name, see [Attr.EntryOf].
 func (v Values) HasSecretNotIn(name string) bool { return v.resolver.beside(name) != nil }

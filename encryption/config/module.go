@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/errlist"
 )
 
 // ParseModule reads the encryption block of the module in a folder, as OpenTofu
@@ -35,7 +35,7 @@ func ParseModule(dir string, opts Options) (*Config, error) {
 	scope := newScope(given.object(), m, opts.Uses)
 	scope.given = given
 	layers := make([]*Config, len(m.blocks))
-	var errs attr.Errors
+	var errs errlist.Errors
 	for i, block := range m.blocks {
 		p := parser{opts: opts, scope: scope, config: newConfig()}
 		p.root(block.Body)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/errlist"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -197,7 +198,7 @@ type parser struct {
 	fromEnvironment bool
 	config          *Config
 	scope           scope
-	errs            attr.Errors
+	errs            errlist.Errors
 }
 
 // backend reads the backend block, which is no part of the encryption, and returns
@@ -548,7 +549,7 @@ func summaries(diags hcl.Diagnostics) error {
 	if i := slices.IndexFunc(diags, isOpen); i >= 0 {
 		return &attr.Error{Pos: position(*diags[i].Subject), Err: errors.New(`a text begins on this line, and has no closing quotation mark (") there`)}
 	}
-	var errs attr.Errors
+	var errs errlist.Errors
 	for _, d := range diags {
 		var pos attr.Pos
 		if d.Subject != nil {

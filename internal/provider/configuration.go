@@ -12,6 +12,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/errlist"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -145,11 +146,11 @@ func (b providerBlock) readText() *config.Config {
 // failInText reports problems without a path: at the path of an argument,
 // Terraform prints the source of its value, and this text may hold secrets.
 func (f *findings) failInText(err error) {
-	var several attr.Errors
-	if err != nil && !errors.As(err, &several) {
-		several = attr.Errors{err}
+	var all errlist.Errors
+	if err != nil && !errors.As(err, &all) {
+		all = errlist.Errors{err}
 	}
-	for _, e := range several {
+	for _, e := range all {
 		f.failAt(path.Empty(), e)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
 // What is the only one of its kind need not be named. This is for blocks:
@@ -34,7 +35,7 @@ func (s encryptionSettings) writeOut() {
 		s.writeOutKeys(table, keys)
 	}
 	methods := sortedKeys(s.Methods)
-	if len(methods) == 1 && s.Methods[methods[0]].Kind != attr.Unencrypted {
+	if len(methods) == 1 && s.Methods[methods[0]].Kind != syntax.Unencrypted {
 		s.RemoteDefault = &config.Target{Method: methods[0]}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -128,23 +129,23 @@ func sample() (attr.Table, Home) {
 		}
 		return a
 	}
-	secret := func(a *attr.Attr) { a.Sensitive, a.Harmless = true, attr.HarmlessSecret }
-	harmless := func(a *attr.Attr) { a.Harmless = "It does no harm." }
+	secret := func(a *attr.Attr) { a.Sensitive, a.Harmless = true, harmless.Secret }
+	mild := func(a *attr.Attr) { a.Harmless = "It does no harm." }
 	in := func(group string) func(*attr.Attr) { return func(a *attr.Attr) { a.Group = group } }
 	follows := func(group string) func(*attr.Attr) { return func(a *attr.Attr) { a.BelongsTo = group } }
 	return attr.Table{Name: "test", Attrs: []attr.Attr{
 			text("name", ""),
 			text("host", "X_HOST", in("where")),
 			{Name: "local", Type: cty.Bool, Group: "where"},
-			text("region", "X_REGION", follows("where"), harmless),
-			text("user", "X_USER", follows("who"), harmless),
+			text("region", "X_REGION", follows("where"), mild),
+			text("user", "X_USER", follows("who"), mild),
 			text("password", "X_PASSWORD", secret, follows("who")),
 			text("token", "", secret, in("who")),
-			text("cert", "X_CERT", in("pair"), harmless),
+			text("cert", "X_CERT", in("pair"), mild),
 			text("key", "X_KEY", secret, in("pair")),
-			text("mode", "X_MODE", harmless, func(a *attr.Attr) { a.HarmlessIf = attr.OneOf("strict") }),
-			{Name: "insecure", Type: cty.Bool, Env: []string{"X_INSECURE"}, Harmless: "It verifies.", HarmlessIf: attr.False},
-			text("timeout", "X_TIMEOUT", harmless),
+			text("mode", "X_MODE", mild, func(a *attr.Attr) { a.HarmlessIf = harmless.OneOf("strict") }),
+			{Name: "insecure", Type: cty.Bool, Env: []string{"X_INSECURE"}, Harmless: "It verifies.", HarmlessIf: harmless.False},
+			text("timeout", "X_TIMEOUT", mild),
 			{Name: "plugin", Attrs: []attr.Attr{text("args", "", secret)}},
 		}}, Home{Vars: []string{"X_HOST"}, Attrs: []string{"host", "local"}, Compare: func(home, asked string) Match {
 			if home == asked {

@@ -173,3 +173,9 @@ func IsTooLarge(err error) bool {
 func IsMissing(err error) (*MissingError, bool) {
 	return errors.AsType[*MissingError](err)
 }
+
+// Variable is one of the variables of a table whose attribute, inPlaceOf, has another type
+// or meaning.
+func Variable(name, inPlaceOf, harmless string) attr.Attr {
+	return attr.Attr{Name: name, Type: cty.String, Env: []string{name}, InPlaceOf: inPlaceOf, Harmless: harmless}
+}

@@ -4,6 +4,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
 )
 
 // both are the names of an environment variable for OpenBao and for Vault. The
@@ -43,7 +44,7 @@ func table() attr.Table {
 				Doc: "The address of the server. Defaults to `https://127.0.0.1:8200`."},
 			{Name: "namespace", Type: str, Env: both("NAMESPACE"), Harmless: "A namespace is a part of the server that the code names.",
 				Doc: "The namespace of the transit engine and of the login. Defaults to the root namespace."},
-			{Name: "token", Type: str, Sensitive: true, Harmless: attr.HarmlessSecret, Env: both("TOKEN"), Doc: "The token."},
+			{Name: "token", Type: str, Sensitive: true, Harmless: harmless.Secret, Env: both("TOKEN"), Doc: "The token."},
 			{Name: "auth_approle", Doc: "Log in with an AppRole.", Attrs: []attr.Attr{
 				{Name: "role_id", Type: str, Required: true, Doc: "The RoleID."},
 				{Name: "secret_id", Type: str, Sensitive: true, Doc: "The SecretID, if the role requires one."},
@@ -59,7 +60,7 @@ func table() attr.Table {
 			}},
 			{Name: "auth_jwt", Doc: "Log in with a JSON web token, such as that of a CI job.", Attrs: []attr.Attr{
 				{Name: "role", Type: str, Doc: "The name of the role. Defaults to the default role of the auth method."},
-				{Name: "jwt", Type: str, Group: "jwt", Sensitive: true, Harmless: attr.HarmlessSecret, Env: []string{"TERRAFORM_VAULT_AUTH_JWT"},
+				{Name: "jwt", Type: str, Group: "jwt", Sensitive: true, Harmless: harmless.Secret, Env: []string{"TERRAFORM_VAULT_AUTH_JWT"},
 					Doc: "The token itself. Exactly one of `jwt` and `jwt_file` is required."},
 				{Name: "jwt_file", Type: str, Group: "jwt", Secret: true, Doc: "The path of a file that holds the token."},
 				{Name: "mount_path", Type: str, Default: cty.StringVal("jwt"), Doc: "Where the auth method is mounted. Defaults to `jwt`."},
@@ -70,17 +71,17 @@ func table() attr.Table {
 			{Name: "ca_cert_pem", Type: str, AllowEmpty: true, Env: both("CACERT_BYTES"), Doc: "The certificates themselves, in PEM."},
 			{Name: "client_cert_file", Type: str, Group: "certificate", Harmless: certificateHarmless, Env: both("CLIENT_CERT"),
 				Doc: "The path of a PEM file with a client certificate."},
-			{Name: "client_key_file", Type: str, Group: "certificate", Secret: true, Harmless: attr.HarmlessSecret, Env: both("CLIENT_KEY"),
+			{Name: "client_key_file", Type: str, Group: "certificate", Secret: true, Harmless: harmless.Secret, Env: both("CLIENT_KEY"),
 				Doc: "The path of a PEM file with the key of the client certificate."},
 			{Name: "client_cert_pem", Type: str, Group: "certificate", Harmless: certificateHarmless, Env: both("CLIENT_CERT_BYTES"),
 				Doc: "A client certificate itself, in PEM."},
-			{Name: "client_key_pem", Type: str, Group: "certificate", Sensitive: true, Lines: true, Harmless: attr.HarmlessSecret,
+			{Name: "client_key_pem", Type: str, Group: "certificate", Sensitive: true, Lines: true, Harmless: harmless.Secret,
 				Env: both("CLIENT_KEY_BYTES"),
 				Doc: "The key of the client certificate itself, in PEM."},
 			{Name: "tls_server_name", Type: str, AllowEmpty: true, Env: both("TLS_SERVER_NAME"), Doc: "The name that " +
 				"the server's certificate must have. Defaults to the host of the address."},
 			{Name: "skip_tls_verify", Type: flag, Env: both("SKIP_VERIFY"), Default: cty.False,
-				Harmless: "Certificates are then verified, as they are without it.", HarmlessIf: attr.False,
+				Harmless: "Certificates are then verified, as they are without it.", HarmlessIf: harmless.False,
 				Doc: "Whether any certificate of the server is accepted. Anybody in between can then read the " +
 					"token and the keys. Defaults to `false`."},
 			{Name: "proxy_address", Type: str, Sensitive: true, Local: true, AllowEmpty: true, Env: both("PROXY_ADDR",
@@ -92,7 +93,7 @@ func table() attr.Table {
 				Doc: "How long a request may take with its repetitions, as in `90s` or in seconds. Defaults to " +
 					"`60s`."},
 			{Name: "disable_redirects", Type: flag, Env: both("DISABLE_REDIRECTS"), Default: cty.True,
-				Harmless: "Redirects are then refused, as they are without it.", HarmlessIf: attr.True,
+				Harmless: "Redirects are then refused, as they are without it.", HarmlessIf: harmless.True,
 				Doc: "Whether a redirect is refused, as the token would go where it leads. `false` follows one, never from https to http, as " +
 					"standby servers require. Defaults to `true`."},
 		},

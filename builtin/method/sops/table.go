@@ -4,6 +4,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
 )
 
 const doc = "Files encrypted by [sops](https://getsops.io) as JSON, YAML or binary, also by terraform-backend-git. A key service is " +
@@ -39,7 +40,7 @@ func table() attr.Table {
 		{Name: "gpg_command", Type: cty.String, Default: cty.StringVal("gpg"), Command: true, Doc: "The program to " +
 			"run as `gpg`. `SOPS_GPG_EXEC` is not read: a command must be set in the configuration. Defaults to " +
 			"`gpg`."},
-		{Name: "vault_token", Type: cty.String, Sensitive: true, Harmless: attr.HarmlessSecret, Env: []string{"VAULT_TOKEN",
+		{Name: "vault_token", Type: cty.String, Sensitive: true, Harmless: harmless.Secret, Env: []string{"VAULT_TOKEN",
 			"BAO_TOKEN"}, Doc: "The token for Vault or OpenBao. It is sent to allowed addresses only."},
 		{Name: "vault_namespace", Type: cty.String, Harmless: "A namespace is a part of the servers that the code allows.",
 			Env: []string{"VAULT_NAMESPACE", "BAO_NAMESPACE"}, Doc: "The namespace of the transit engine."},

@@ -54,3 +54,16 @@ func UnknownKind(address, what, kind string, pos attr.Pos, tables []attr.Table) 
 	return &attr.Error{Address: address, Pos: pos, Err: fmt.Errorf("there is no %s of type %q here; there are: %s%s",
 		strings.ReplaceAll(what, "_", " "), kind, strings.Join(names, ", "), syntax.Suggest(kind, names))}
 }
+
+// References returns the addresses of the key providers that an entry names, in the order
+// of the table. Those that are not known yet are left out.
+func References(e *attr.Entry, t attr.Table) []string {
+	var refs []string
+	for _, a := range t.Attrs {
+		s, ok := e.Settings[a.Name]
+		if a.Reference && ok && s.Err == nil && s.Value.Type() == cty.String && s.Value.IsKnown() && !s.Value.IsNull() {
+			refs = append(refs, s.Value.AsString())
+		}
+	}
+	return refs
+}

@@ -71,8 +71,9 @@ type webIdentity struct {
 // a region.
 func Parse(v attr.Values, region string) (Settings, error) {
 	s := Settings{
-		Region: region, Timeout: requestTimeout, World: world.If(v.ReadsEnvironment()), OwnEndpoints: v.Isolated(),
-		values: v, profile: v.String("profile"),
+		Region: region, Timeout: requestTimeout, World: world.If(v.ReadsEnvironment()),
+		OwnEndpoints: !v.ReadsEnvironment() || v.HasSecret(), // what the SDK finds in the environment by itself chooses none
+		values:       v, profile: v.String("profile"),
 		configFiles: v.Strings("shared_config_files"), credentialsFiles: v.Strings("shared_credentials_files"),
 		httpProxy: v.String("http_proxy"), httpsProxy: v.String("https_proxy"), noProxy: v.String("no_proxy"),
 	}

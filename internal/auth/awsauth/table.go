@@ -4,6 +4,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 )
 
@@ -59,10 +60,10 @@ func CredentialAttrs(service string) []attr.Attr {
 				Harmless: "It is what AWS calls the session in its logs.",
 				Doc:      "A name for the session. Defaults to one that the SDK makes up."},
 		),
-			attr.Attr{Name: "web_identity_token", Type: cty.String, Sensitive: true, Group: "token", Harmless: attr.HarmlessSecret,
+			attr.Attr{Name: "web_identity_token", Type: cty.String, Sensitive: true, Group: "token", Harmless: harmless.Secret,
 				Env: []string{"AWS_WEB_IDENTITY_TOKEN"},
 				Doc: "The token. It takes precedence over `web_identity_token_file`."},
-			attr.Attr{Name: "web_identity_token_file", Type: cty.String, Secret: true, Group: "token", Harmless: attr.HarmlessSecret,
+			attr.Attr{Name: "web_identity_token_file", Type: cty.String, Secret: true, Group: "token", Harmless: harmless.Secret,
 				Env: []string{"AWS_WEB_IDENTITY_TOKEN_FILE"},
 				Doc: "The path of a file that holds the token. It is read each time a token is needed."},
 		)},

@@ -6,6 +6,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -28,10 +29,10 @@ func Attrs(env map[string][]string) []attr.Attr {
 		secret("client_secret", "The client secret of a service principal.", "ARM_CLIENT_SECRET"),
 		secretFile("client_secret_file_path", "The path of a file that holds the client secret.", "ARM_CLIENT_SECRET_FILE_PATH"),
 		{Name: "client_certificate", Type: cty.String, Sensitive: true, Lines: true, Group: "client", Env: []string{"ARM_CLIENT_CERTIFICATE"},
-			Harmless: attr.HarmlessSecret,
+			Harmless: harmless.Secret,
 			Doc:      "The client certificate of a service principal with its private key, as PKCS#12 in base64."},
 		{Name: "client_certificate_password", Type: cty.String, Sensitive: true, Env: []string{"ARM_CLIENT_CERTIFICATE_PASSWORD"},
-			Harmless: attr.HarmlessSecret, Doc: "The password of the client certificate."},
+			Harmless: harmless.Secret, Doc: "The password of the client certificate."},
 		secretFile("client_certificate_path", "The path of a PKCS#12 file with the client certificate and its "+
 			"private key.", "ARM_CLIENT_CERTIFICATE_PATH"),
 		flag("use_oidc", "Sign in with an OpenID Connect token: `oidc_token`, `oidc_token_file_path`, or one that `oidc_request_url` gives."),
@@ -50,7 +51,7 @@ func Attrs(env map[string][]string) []attr.Attr {
 		{Name: "use_cli", Type: cty.Bool, Default: cty.True, Harmless: flagHarmless,
 			Doc: "Sign in with the Azure CLI when nothing else is set up. Defaults to `true`."},
 		{Name: "environment", Type: cty.String, Default: cty.StringVal("public"), Env: []string{"ARM_ENVIRONMENT"},
-			Harmless: "It is the default.", HarmlessIf: attr.OneOf("public"), Doc: "The cloud: `public`, `usgovernment` or `china`. Defaults to `public`."},
+			Harmless: "It is the default.", HarmlessIf: harmless.OneOf("public"), Doc: "The cloud: `public`, `usgovernment` or `china`. Defaults to `public`."},
 		text("metadata_host", "The host that describes another cloud, at `/metadata/endpoints`. "+
 			"It takes precedence over `environment`.", "", "ARM_METADATA_HOST"),
 	}
@@ -67,11 +68,11 @@ func text(name, doc, harmless string, env ...string) attr.Attr {
 }
 
 func secret(name, doc string, env ...string) attr.Attr {
-	return attr.Attr{Name: name, Type: cty.String, Sensitive: true, Group: "client", Env: env, Harmless: attr.HarmlessSecret, Doc: doc}
+	return attr.Attr{Name: name, Type: cty.String, Sensitive: true, Group: "client", Env: env, Harmless: harmless.Secret, Doc: doc}
 }
 
 func secretFile(name, doc string, env ...string) attr.Attr {
-	return attr.Attr{Name: name, Type: cty.String, Secret: true, Group: "client", Env: env, Harmless: attr.HarmlessSecret, Doc: doc}
+	return attr.Attr{Name: name, Type: cty.String, Secret: true, Group: "client", Env: env, Harmless: harmless.Secret, Doc: doc}
 }
 
 func flag(name, doc string) attr.Attr {

@@ -4,6 +4,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -11,10 +12,10 @@ import (
 // credentials.
 func Attrs(variables ...string) []attr.Attr {
 	return []attr.Attr{
-		{Name: "credentials", Type: cty.String, Sensitive: true, Lines: true, Group: "identity", Harmless: attr.HarmlessSecret, Env: variables,
+		{Name: "credentials", Type: cty.String, Sensitive: true, Lines: true, Group: "identity", Harmless: harmless.Secret, Env: variables,
 			Doc: "Google credentials as JSON, or the path of a file with them. Those that run a program (`executable`) require " +
 				"`GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1` in the environment."},
-		{Name: "access_token", Type: cty.String, Sensitive: true, Group: "identity", Harmless: attr.HarmlessSecret,
+		{Name: "access_token", Type: cty.String, Sensitive: true, Group: "identity", Harmless: harmless.Secret,
 			Env: []string{"GOOGLE_OAUTH_ACCESS_TOKEN"},
 			Doc: "An OAuth 2.0 access token. It takes precedence over `credentials`."},
 		{Name: "impersonate_service_account", Type: cty.String,

@@ -24,9 +24,13 @@ var (
 // IsName reports whether s may be the name of a key provider or method.
 func IsName(s string) bool { return namePattern.MatchString(s) }
 
+// Unencrypted is the address of the built-in method that reads plaintext, and
+// the kind of the methods that do so under another name.
+const Unencrypted = "unencrypted"
+
 // IsMethodAddress reports whether s has the shape of a method's address, such
-// as "method.aes_gcm.main", or is the built-in "unencrypted".
-func IsMethodAddress(s string) bool { return s == "unencrypted" || methodAddressPattern.MatchString(s) }
+// as "method.aes_gcm.main", or is the built-in [Unencrypted].
+func IsMethodAddress(s string) bool { return s == Unencrypted || methodAddressPattern.MatchString(s) }
 
 // IsMethod reports whether s may name a method in an argument: by its address
 // or, if it has no settings, by its kind.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -58,16 +59,16 @@ func credentials() attr.Table {
 		Attrs: append([]attr.Attr{
 			source.NameAttr("credentials_name"),
 			{Name: "access_key", Type: cty.String, Sensitive: true, Group: "key", BelongsTo: "client",
-				Env: []string{"ARM_ACCESS_KEY"}, Harmless: attr.HarmlessSecret,
+				Env: []string{"ARM_ACCESS_KEY"}, Harmless: harmless.Secret,
 				Doc: "An access key of the storage account. It may do everything there; a reader needs less."},
 			{Name: "sas_token", Type: cty.String, Sensitive: true, Group: "key", BelongsTo: "client",
-				Env: []string{"ARM_SAS_TOKEN"}, Harmless: attr.HarmlessSecret,
+				Env: []string{"ARM_SAS_TOKEN"}, Harmless: harmless.Secret,
 				Doc: "A shared access signature, with the permission to read blobs (`sp=r`)."},
 			{Name: "use_azuread_auth", Type: cty.Bool, Group: "key", Env: []string{"ARM_USE_AZUREAD"},
 				Harmless: "It chooses between ways to prove to the same storage account who asks.",
 				Doc:      "Has the identity itself read the blob, also where `resource_group_name` is set. Defaults to `false`."},
 			{Name: "customer_provided_key", Type: cty.String, Sensitive: true, Env: []string{"ARM_CUSTOMER_PROVIDED_KEY"},
-				Harmless: attr.HarmlessSecret,
+				Harmless: harmless.Secret,
 				Doc:      "The AES-256 key that the blob was encrypted with on the server, in base64, where it is one that the writer provides."},
 			{Name: "blob_endpoint", Type: cty.String,
 				Doc: "The URL of the account's blob service in a private cloud, a DNS zone endpoint or Azurite. It must be that of the account, " +

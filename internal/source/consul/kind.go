@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -59,34 +60,34 @@ func credentials() attr.Table {
 					"socket. Defaults to `localhost:8500`."},
 			{Name: "scheme", Type: cty.String, Group: "scheme",
 				Doc: "`http` or `https`, for an `address` that does not say it. Defaults to `http`; `CONSUL_HTTP_SSL` makes it `https` if it is `true`."},
-			{Name: "access_token", Type: cty.String, Group: "token", Sensitive: true, Harmless: attr.HarmlessSecret,
+			{Name: "access_token", Type: cty.String, Group: "token", Sensitive: true, Harmless: harmless.Secret,
 				Env: []string{"CONSUL_HTTP_TOKEN"},
 				Doc: "The ACL token. It needs the right to read the key."},
-			{Name: "token_file", Type: cty.String, Secret: true, Group: "token", Excludes: []string{"access_token"}, Harmless: attr.HarmlessSecret,
+			{Name: "token_file", Type: cty.String, Secret: true, Group: "token", Excludes: []string{"access_token"}, Harmless: harmless.Secret,
 				Env: []string{"CONSUL_HTTP_TOKEN_FILE"},
 				Doc: "A file with the ACL token. The variable counts more than that of `access_token`."},
-			{Name: "http_auth", Type: cty.String, Sensitive: true, Harmless: attr.HarmlessSecret, Env: []string{"CONSUL_HTTP_AUTH"},
+			{Name: "http_auth", Type: cty.String, Sensitive: true, Harmless: harmless.Secret, Env: []string{"CONSUL_HTTP_AUTH"},
 				Doc: "The user name and password for basic authentication, with a colon between them. Consul itself has none; a proxy before it may."},
 			{Name: "ca_file", Type: cty.String, AllowEmpty: true, Env: []string{"CONSUL_CACERT"},
 				Doc: "A file with the certificates in PEM format that the server's certificate is verified with, instead of those of the system."},
 			{Name: "cert_file", Type: cty.String, Group: "certificate", Env: []string{"CONSUL_CLIENT_CERT"},
 				Harmless: "A certificate is shown to whatever server the code names, and proves nothing without its key.",
 				Doc:      "A file with the client's certificate in PEM format. It needs `key_file`."},
-			{Name: "key_file", Type: cty.String, Secret: true, Group: "certificate", Harmless: attr.HarmlessSecret,
+			{Name: "key_file", Type: cty.String, Secret: true, Group: "certificate", Harmless: harmless.Secret,
 				Env: []string{"CONSUL_CLIENT_KEY"},
 				Doc: "A file with the private key of `cert_file` in PEM format."},
 			{Name: "tls_server_name", Type: cty.String, AllowEmpty: true, Env: []string{"CONSUL_TLS_SERVER_NAME"},
 				Doc: "The name that the server's certificate must be for, in place of the host's."},
 			{Name: "ssl_verify", Type: cty.Bool, Env: []string{"CONSUL_HTTP_SSL_VERIFY"},
-				Harmless: "Certificates are then verified, as they are without it.", HarmlessIf: attr.True,
+				Harmless: "Certificates are then verified, as they are without it.", HarmlessIf: harmless.True,
 				Doc: "Whether to verify the server's certificate. Without it anybody on the way can read the token and replace the state; each " +
 					"read warns of it. Defaults to `true`."},
 		},
 		Variables: []attr.Attr{
 			{Name: sslVar, Type: cty.Bool, Env: []string{sslVar}, InPlaceOf: "scheme", BelongsTo: "scheme",
 				Harmless: "It can switch TLS on, but not off: an address that begins with https stays so."},
-			attr.Variable(namespaceVar, "namespace", "It names a part of the server's keys, and not the server."),
-			attr.Variable(partitionVar, "partition", "It names a part of the server's keys, and not the server."),
+			source.Variable(namespaceVar, "namespace", "It names a part of the server's keys, and not the server."),
+			source.Variable(partitionVar, "partition", "It names a part of the server's keys, and not the server."),
 		},
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
@@ -86,7 +87,7 @@ func credentials() attr.Table {
 				Doc: "The URL of COS, such as `https://cos-internal.eu-frankfurt.tencentcos.cn` inside Tencent's network. The bucket's " +
 					"name is put before its host. Defaults to `https://cos.<region>.myqcloud.com`."},
 			{Name: "domain", Type: cty.String, Env: []string{"TENCENTCLOUD_DOMAIN"},
-				Harmless: "It is the default.", HarmlessIf: attr.OneOf("tencentcloudapi.com"),
+				Harmless: "It is the default.", HarmlessIf: harmless.OneOf("tencentcloudapi.com"),
 				Doc: "The root domain of STS, which is asked for `assume_role` at `sts.<domain>`. Defaults to `tencentcloudapi.com`."},
 			{
 				Name: "assume_role", Group: "role",
@@ -111,10 +112,10 @@ func credentials() attr.Table {
 // roleVariables take the place of the block assume_role as a whole.
 func roleVariables() []attr.Attr {
 	variables := []attr.Attr{
-		attr.Variable(roleVar, "assume_role", "A role is a name: its keys are given only to those who may assume it."),
-		attr.Variable(sessionVar, "assume_role", "It is what the session is called in logs."),
-		attr.Variable(durationVar, "assume_role", "It says how long the keys of a role last."),
-		attr.Variable(externalVar, "assume_role", "It is compared by the owner of the role, and gives nobody a right."),
+		source.Variable(roleVar, "assume_role", "A role is a name: its keys are given only to those who may assume it."),
+		source.Variable(sessionVar, "assume_role", "It is what the session is called in logs."),
+		source.Variable(durationVar, "assume_role", "It says how long the keys of a role last."),
+		source.Variable(externalVar, "assume_role", "It is compared by the owner of the role, and gives nobody a right."),
 	}
 	for i := range variables {
 		variables[i].BelongsTo = "role"

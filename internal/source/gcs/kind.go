@@ -13,6 +13,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -44,7 +45,7 @@ func credentials() attr.Table {
 		Attrs: slices.Concat([]attr.Attr{
 			source.NameAttr("credentials_name"),
 		}, googleauth.Attrs("GOOGLE_BACKEND_CREDENTIALS", "GOOGLE_CREDENTIALS", fileVar), []attr.Attr{
-			{Name: "encryption_key", Type: cty.String, Sensitive: true, Env: []string{"GOOGLE_ENCRYPTION_KEY"}, Harmless: attr.HarmlessSecret,
+			{Name: "encryption_key", Type: cty.String, Sensitive: true, Env: []string{"GOOGLE_ENCRYPTION_KEY"}, Harmless: harmless.Secret,
 				Doc: "The customer-supplied key that Cloud Storage decrypts the object with: 32 bytes in base64, or the path of a file that holds " +
 					"them so. A key of Cloud KMS need not be named."},
 			{Name: "storage_custom_endpoint", Type: cty.String,
@@ -52,7 +53,7 @@ func credentials() attr.Table {
 				Doc: "The URL of the JSON API in place of `https://storage.googleapis.com/storage/v1/`, such as that of a Private Service Connect " +
 					"endpoint. The access token goes there."},
 			{Name: "universe_domain", Type: cty.String, Env: []string{"GOOGLE_BACKEND_UNIVERSE_DOMAIN"},
-				Harmless: "It is the default.", HarmlessIf: attr.OneOf("googleapis.com"),
+				Harmless: "It is the default.", HarmlessIf: harmless.OneOf("googleapis.com"),
 				Doc: "The domain of the cloud, for clouds other than Google's own. Defaults to `googleapis.com`."},
 		}),
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
@@ -66,14 +67,14 @@ func credentialsTable() attr.Table {
 				Doc: "For http and https. The default is `GIT_USERNAME` if the block has no `password`, then the user in the repository's URL, " +
 					"then `x-access-token` for a token from `GITHUB_TOKEN` or `GITHUB_TOKEN_FILE`."},
 			{Name: "password", Type: cty.String, Sensitive: true, Group: "authorization", Env: []string{"GIT_PASSWORD"},
-				Harmless: attr.HarmlessSecret,
+				Harmless: harmless.Secret,
 				Doc: "A password or token, for http and https. Defaults to the first of `GIT_PASSWORD`, `GIT_PASSWORD_FILE`, `GITHUB_TOKEN` and " +
 					"`GITHUB_TOKEN_FILE` that is set, then to git's own setup."},
 			{Name: keyFileAttr, Type: cty.String, Secret: true, Group: "key",
 				Doc: "The path of a private key without a passphrase, for ssh: the only key that is offered. One in `SSH_PRIVATE_KEY` is " +
 					"offered after those of the agent. The default is what ssh uses."},
 			{Name: hostKeysAttr, Type: cty.String, AllowEmpty: true, Env: []string{"StrictHostKeyChecking"},
-				Harmless: "Only known hosts are then accepted.", HarmlessIf: attr.OneOf("yes"),
+				Harmless: "Only known hosts are then accepted.", HarmlessIf: harmless.OneOf("yes"),
 				Doc: "For ssh: `yes` accepts known hosts only, `accept-new` also unknown ones, which ssh adds to `known_hosts`, and `no` any, " +
 					"with a warning. Defaults to ssh's own setting, then to `yes`."},
 			{Name: "ca_file", Type: cty.String,
@@ -83,9 +84,9 @@ func credentialsTable() attr.Table {
 		},
 		Variables: []attr.Attr{
 			{Name: passwordFileVar, Type: cty.String, Secret: true, BelongsTo: "authorization", Env: []string{passwordFileVar},
-				InPlaceOf: "password", Harmless: attr.HarmlessSecret},
+				InPlaceOf: "password", Harmless: harmless.Secret},
 			{Name: keyFileVar, Type: cty.String, Secret: true, BelongsTo: "key", Env: []string{keyFileVar}, InPlaceOf: keyFileAttr,
-				Harmless: attr.HarmlessSecret},
+				Harmless: harmless.Secret},
 		},
 	}
 }

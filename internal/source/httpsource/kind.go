@@ -12,6 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -57,7 +58,7 @@ func credentials() attr.Table {
 				Harmless: "A user name proves nothing, and the password beside it goes nowhere but where url says.",
 				Doc:      "The user name for basic authentication."},
 			{Name: "password", Type: cty.String, Sensitive: true, BelongsTo: "authorization", Env: []string{"TF_HTTP_PASSWORD"},
-				Harmless: attr.HarmlessSecret,
+				Harmless: harmless.Secret,
 				Doc:      "The password or access token for basic authentication."},
 			{Name: "bearer_token", Type: cty.String, Sensitive: true, Group: "authorization",
 				Doc: "A token, sent as `Authorization: Bearer …`. It excludes `username` and `password`."},
@@ -70,12 +71,12 @@ func credentials() attr.Table {
 				Doc:      "The client's certificate in PEM format, shown to servers that ask for one. It needs `client_private_key_pem`."},
 			{Name: "client_private_key_pem", Type: cty.String, Sensitive: true, Lines: true, Group: "certificate",
 				Env:      []string{"TF_HTTP_CLIENT_PRIVATE_KEY_PEM"},
-				Harmless: attr.HarmlessSecret,
+				Harmless: harmless.Secret,
 				Doc:      "The private key of `client_certificate_pem` in PEM format."},
 			{Name: "client_ca_certificate_pem", Type: cty.String, AllowEmpty: true, Env: []string{"TF_HTTP_CLIENT_CA_CERTIFICATE_PEM"},
 				Doc: "The certificates in PEM format that the server's certificate is verified with, instead of those of the system."},
 			{Name: "skip_cert_verification", Type: cty.Bool, Env: []string{"TF_HTTP_SKIP_CERT_VERIFICATION"},
-				Harmless: "Certificates are then verified, as they are without it.", HarmlessIf: attr.False,
+				Harmless: "Certificates are then verified, as they are without it.", HarmlessIf: harmless.False,
 				Doc: "Accepts any certificate, so that anybody on the way can read the secrets and replace the state. Each read warns of it. " +
 					"Defaults to `false`."},
 			{Name: "proxy", Type: cty.String, Sensitive: true, Local: true,
@@ -93,7 +94,7 @@ const (
 )
 
 func number(variable, inPlaceOf string) attr.Attr {
-	a := attr.Variable(variable, inPlaceOf, "How often something is tried changes neither what is sent nor where.")
+	a := source.Variable(variable, inPlaceOf, "How often something is tried changes neither what is sent nor where.")
 	a.Type = cty.Number
 	return a
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -62,7 +63,7 @@ func credentials() attr.Table {
 			{Name: "config_context_cluster", Type: cty.String, BelongsTo: "cluster", Env: []string{"KUBE_CTX_CLUSTER"},
 				Doc: "The cluster of the kubeconfig to use, in place of the context's."},
 			{Name: "in_cluster_config", Type: cty.Bool, Group: "cluster", Env: []string{"KUBE_IN_CLUSTER_CONFIG"},
-				Harmless: "It is the default.", HarmlessIf: attr.False,
+				Harmless: "It is the default.", HarmlessIf: harmless.False,
 				Doc: "Use the service account of the pod that this runs in. Defaults to `false`."},
 			{Name: "token", Type: cty.String, Group: "account", Sensitive: true, Env: []string{"KUBE_TOKEN"},
 				Doc: "A bearer token, such as that of a service account."},
@@ -78,7 +79,7 @@ func credentials() attr.Table {
 				Doc: "The certificates in PEM format that the server's certificate is verified with, instead of those of the kubeconfig or the " +
 					"system."},
 			{Name: "insecure", Type: cty.Bool, BelongsTo: "cluster", Env: []string{"KUBE_INSECURE"},
-				Harmless: "Certificates are then verified, as they are without it.", HarmlessIf: attr.False,
+				Harmless: "Certificates are then verified, as they are without it.", HarmlessIf: harmless.False,
 				Doc: "Accepts any certificate, so that anybody on the way can read the secrets and replace the state. Each read warns of it. " +
 					"Defaults to `false`."},
 			{Name: "tls_server_name", Type: cty.String, AllowEmpty: true, BelongsTo: "cluster", Env: []string{"KUBE_TLS_SERVER_NAME"},

@@ -13,6 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
@@ -75,10 +76,10 @@ func credentials() attr.Table {
 				Harmless: "It is the name of a key, which proves nothing by itself.",
 				Doc:      "The ID of a Customer Secret Key, which the console calls access key. It needs `secret_key`."},
 			{Name: "secret_key", Type: cty.String, Sensitive: true, Group: "identity", RequiredWith: "access_key",
-				Env: []string{"OCI_S3_SECRET_KEY"}, Harmless: attr.HarmlessSecret,
+				Env: []string{"OCI_S3_SECRET_KEY"}, Harmless: harmless.Secret,
 				Doc: "The Customer Secret Key itself."},
 			{Name: "sse_customer_key", Type: cty.String, Sensitive: true, Env: []string{"OCI_sse_customer_key"},
-				Harmless: attr.HarmlessSecret,
+				Harmless: harmless.Secret,
 				Doc:      "The key that the object is encrypted with, 32 bytes in base64, where the backend has a key of this name."},
 			{Name: "endpoint", Type: cty.String,
 				Doc: "The host of the S3 API, or its URL, without the namespace: required in realms other than the commercial one. Defaults to " +

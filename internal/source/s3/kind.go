@@ -12,6 +12,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
@@ -70,7 +71,7 @@ func credentials() attr.Table {
 			"where every AWS SDK looks.",
 		Attrs: slices.Concat([]attr.Attr{
 			source.NameAttr("credentials_name"),
-			{Name: customerKeyAttr, Type: cty.String, Sensitive: true, Env: []string{customerKeyVar}, Harmless: attr.HarmlessSecret,
+			{Name: customerKeyAttr, Type: cty.String, Sensitive: true, Env: []string{customerKeyVar}, Harmless: harmless.Secret,
 				Doc: "The key of 32 bytes, in base64, of objects that are encrypted with a key of yours (SSE-C). It is sent with every " +
 					"read, and only over TLS."},
 			{Name: "use_path_style", Type: cty.Bool,

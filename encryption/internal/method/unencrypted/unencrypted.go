@@ -7,13 +7,14 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
 // Block returns the unencrypted method.
 func Block() encryption.Block[encryption.Method] {
 	return encryption.Block[encryption.Method]{
 		Table: attr.Table{
-			Name: attr.Unencrypted,
+			Name: syntax.Unencrypted,
 			Doc: "Plaintext. A state that is not encrypted is read only where this is the method or a fallback. " +
 				"The address `unencrypted` stands for it without a block.",
 		},
