@@ -108,6 +108,19 @@ func isEmpty(v cty.Value) bool {
 	return v.IsNull() || v.IsKnown() && v.Type() == cty.String && v.AsString() == ""
 }
 
+// checkCommands refuses those that only TF_ENCRYPTION names.
+func (e *Entry) checkCommands(t Table, scope Scope) error {
+	if scope.AllowCommands || !e.isLayered() {
+		return nil
+	}
+	for _, w := range e.Written(t) {
+		if w.Command && w.FromEnvironment {
+			return &Error{Address: e.Address, Attr: w.Path, Pos: w.Pos, Err: ErrCommand}
+		}
+	}
+	return nil
+}
+
 // checkLayer refuses what TF_ENCRYPTION sets beside secrets of the code. One that
 // brings all secrets of an entry may say where they go.
 func (e *Entry) checkLayer(t Table, secrets []Written) error {

@@ -24,6 +24,7 @@ type Values struct {
 
 	resolver  resolver
 	variables map[string]string // :: attribute name → the variable that it comes from
+	layered   map[string]bool   // :: attribute name → a layer of the environment says it
 }
 
 // Environment returns the environment that absent attributes were filled from,
@@ -45,6 +46,16 @@ func (v Values) ReadsEnvironment() bool { return v.Environment() != nil }
 // Variable returns the variable that an attribute comes from, "" if the settings
 // say it or nobody does.
 func (v Values) Variable(name string) string { return v.variables[name] }
+
+// Command returns [ErrCommand] if only the environment says what the attribute is, and
+// must not choose what runs. It is for attributes of which some values name a command;
+// those with [Attr.Command] have been refused before.
+func (v Values) Command(name string) error {
+	if v.resolver.AllowCommands || !v.layered[name] && v.variables[name] == "" {
+		return nil
+	}
+	return ErrCommand
+}
 
 // HasSecret reports whether the code gives a secret that is sent somewhere.
 // Variables then say neither where it goes nor how it is protected on the way,

@@ -24,8 +24,8 @@ func advised(err error) string {
 	if e, ok := errors.AsType[*config.VariableError](err); ok {
 		return insert(text, e, adviseVariable(e))
 	}
-	if errors.Is(err, config.ErrCommand) {
-		return insert(text, config.ErrCommand, ", or with allow_external = true")
+	if errors.Is(err, attr.ErrCommand) {
+		return insert(text, attr.ErrCommand, ", or with allow_external = true")
 	}
 	return text
 }
