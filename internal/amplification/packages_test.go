@@ -33,6 +33,7 @@ func keepers() map[string]string {
 		"encryption/keyprovider/static":         "TestSuite",
 		"encryption/keyprovider/xor":            "- the chain's own metadata; its parts are decoded by their key providers",
 		"encryption/internal/agefile":           "age; age, keys",
+		"encryption/internal/ageplugin":         "TestFaults",
 		"encryption/keyprovider/age":            "age, keys",
 		"encryption/method/age":                 "age",
 		"encryption/method/external":            "TestFailures",

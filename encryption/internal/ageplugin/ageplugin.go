@@ -18,6 +18,7 @@ import (
 	"filippo.io/age/plugin"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/program"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
@@ -227,6 +228,7 @@ func (s *session) answer(stanza age.Stanza) (string, error) {
 		return "", fmt.Errorf("it says %s", text())
 	case stanza.Type == "msg":
 		s.said = text()
+		notice.Show(s.plugin.ctx, s.plugin.Name()+" says "+s.said)
 		return "ok", nil
 	case slices.Contains([]string{"confirm", "request-public", "request-secret"}, stanza.Type):
 		s.refused = text()

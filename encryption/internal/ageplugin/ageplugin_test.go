@@ -22,6 +22,7 @@ import (
 	"filippo.io/age"
 	"filippo.io/age/plugin"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -278,9 +279,14 @@ func TestFaults(t *testing.T) {
 			} else {
 				var key []byte
 				p := parsed(t, identity(name))
+				var shown []string
+				p.ctx = notice.With(p.ctx, func(text string) { shown = append(shown, text) })
 				key, err = p.Unwrap([]*age.Stanza{{Type: "X25519", Args: []string{"a"}, Body: bytes.Repeat([]byte("b"), 1<<20)}})
 				if c.want == "" && (err != nil || string(key) != fileKey) || p.Gave() != (c.want == "") {
 					t.Errorf("got %q, %v", key, err)
+				}
+				if name == "message" && !slices.Equal(shown, []string{`"age-plugin-message" says "Touch\u0007 it"`}) {
+					t.Errorf("it showed %q", shown)
 				}
 			}
 			switch c.want {
