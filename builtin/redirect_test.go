@@ -111,7 +111,7 @@ func (r routed) refusal(t *testing.T, code, environment string) string {
 	if entry == nil {
 		entry = merged.Methods[r.what+"."+r.table.Name+".x"]
 	}
-	_, err = merged.Decode(entry, r.table)
+	_, err = entry.Resolve(r.table, attr.Scope{Lookup: merged.LookupEnv, AllowCommands: merged.AllowCommands})
 	if err == nil || !strings.Contains(err.Error(), "a setting of TF_ENCRYPTION must not be combined with a secret of the configuration") {
 		return ""
 	}

@@ -231,7 +231,7 @@ func New(registry Registry, cfg *config.Config) (*Encryption, error) {
 	}
 	e := &Encryption{
 		config:       *cfg,
-		strict:       !cfg.IsEmpty(),
+		strict:       len(cfg.KeyProviders)+len(cfg.Methods)+len(cfg.Remote) > 0 || cfg.State != nil || cfg.Plan != nil || cfg.RemoteDefault != nil,
 		kinds:        methodKinds,
 		keyKinds:     kinds,
 		keyProviders: map[string]func() (keyProvider, error){},
@@ -337,7 +337,7 @@ func build[T any](
 	if err = unexpected(entry, kind.Table); err != nil {
 		return built, values, err
 	}
-	if values, err = cfg.Decode(entry, kind.Table); err != nil {
+	if values, err = entry.Resolve(kind.Table, attr.Scope{Lookup: cfg.LookupEnv, AllowCommands: cfg.AllowCommands}); err != nil {
 		return built, values, err
 	}
 	built, err = kind.Build(values)
@@ -434,5 +434,5 @@ func (e *Encryption) target(kind FileKind, name string, t *config.Target) Target
 	if t == nil {
 		return Target{encryption: e, kind: kind, name: name, lenient: e != nil && !e.strict}
 	}
-	return Target{encryption: e, kind: kind, name: name, methods: t.Methods(), enforced: t.Enforced, pos: t.Pos}
+	return Target{encryption: e, kind: kind, name: name, methods: slices.Concat([]string{t.Method}, t.Fallbacks), enforced: t.Enforced, pos: t.Pos}
 }

@@ -85,7 +85,7 @@ func find(tables []attr.Table, name string) (attr.Table, bool) {
 //
 // Whoever sets the variables does not choose what runs, or where the secrets of
 // the other layers go: both are errors when the entry is used. See
-// [config.Config.Decode].
+// [attr.Entry.Resolve].
 func Environment(lookup attr.LookupEnv) Layer {
 	return func(o config.Options) (*config.Config, error) { return config.ParseEnvironment(lookup, o) }
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/missing"
 )
@@ -148,7 +147,7 @@ func TestWhatProgramsGive(t *testing.T) {
 		"a variable":  {text: method("var.x"), use: "method.aes_gcm.m", is: variable("x"), says: "var.x has no value"},
 		"no variable": {text: method("x"), use: "method.aes_gcm.m", is: variable(""), says: "only var.<name> can be used here"},
 		"a command": {text: "method \"external\" \"m\" {\ndecrypt_command = [\"x\"]\nencrypt_command = [\"x\"]\n}",
-			use: "method.external.m", is: func(err error) bool { return errors.Is(err, config.ErrCommand) },
+			use: "method.external.m", is: func(err error) bool { return errors.Is(err, attr.ErrCommand) },
 			says: "it runs only if the configuration names it as well"},
 		"a kind": {use: "aes_gcm", is: func(error) bool { return true },
 			says: "configure a method of this kind, and name its address, such as method.aes_gcm.main"},

@@ -143,15 +143,12 @@ func TestValues(t *testing.T) {
 	}
 }
 
-func arguments(dir string, written []string) (read []config.Argument) {
-	for _, text := range written {
-		flag, text, _ := strings.Cut(text, "=")
-		if flag == "-var-file" {
-			read = append(read, config.Argument{File: filepath.Join(dir, text)})
-			continue
+func arguments(dir string, written []string) (read []string) {
+	for _, argument := range written {
+		if file, ok := strings.CutPrefix(argument, "-var-file="); ok {
+			argument = "-var-file=" + filepath.Join(dir, file)
 		}
-		name, text, _ := strings.Cut(text, "=")
-		read = append(read, config.Argument{Name: name, Text: text})
+		read = append(read, argument)
 	}
 	return read
 }

@@ -10,8 +10,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
@@ -78,10 +80,12 @@ type call struct {
 	encryptExisting, leave       bool
 	inBackend, again             bool
 
-	used       []string    // variables of the environment that -config uses
-	noted      []string    // what was said of them
-	backend    *attr.Entry // the block of -config; nil if there is none
-	unfinished bool        // a line of progress is on the terminal
+	used    []string    // variables of the environment that -config uses
+	noted   []string    // what was said of them
+	backend *attr.Entry // the block of -config; nil if there is none
+
+	printing   sync.Mutex // on stderr, where plugins of keys may speak at any time
+	unfinished bool       // a line of progress is on the terminal
 }
 
 // flagSet has the flags of the command.
@@ -248,7 +252,7 @@ func (c *call) dispatch(ctx context.Context, args []string) error {
 	case err != nil:
 		return usageError(fmt.Sprintf("%v; see statecrypt %s -h", err, c.name))
 	}
-	return c.run(c, ctx)
+	return c.run(c, notice.With(ctx, func(text string) { c.say(yellow, "note:", text) }))
 }
 
 // understand reads what follows the name of the command.

@@ -15,6 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -118,7 +119,7 @@ func (c *call) ageKeyProvider(identities []string) (encryption.KeyProvider, erro
 		values["identity_files"] = list(identities)
 	}
 	block := light.Registry().KeyProvider("age")
-	settings, err := attr.NewEntry("", block.Table, values).Decode(block.Table, nil)
+	settings, err := attr.NewEntry("", block.Table, values).Decode(block.Table, world.Lookup(c.environ))
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -84,6 +85,56 @@ func TestKeyProvider(t *testing.T) {
 		if got.code != c.code || !strings.Contains(got.stderr, c.want) || got.stdout != "" || strings.Contains(got.stderr, "AGE-SECRET-KEY-1") {
 			t.Errorf("%s: %d, %q, %s", name, got.code, got.stdout, got.stderr)
 		}
+	}
+}
+
+// Plugins of age have the key of some of the team, and say when they want to be touched.
+func TestKeyProviderPlugins(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("the plugin is a link")
+	}
+	folder, dir := withPlugins(t), t.TempDir()
+	key, recipient := identity(t, "x25519.key")
+	statecrypt := func(stdin string, args ...string) (stdout, stderr string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), filepath.Join(folder, name), args...)
+		cmd.Env = []string{"PATH=" + folder}
+		var out, problems strings.Builder
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &problems
+		if err := cmd.Run(); err != nil {
+			t.Fatalf("%v: %s", err, problems.String())
+		}
+		return out.String(), problems.String()
+	}
+	generated, err := exec.CommandContext(t.Context(), filepath.Join(folder, "age-plugin-yubikey"), "--generate").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	yubikey := write(t, filepath.Join(dir, "yubikey.txt"), string(generated))
+	_, after, _ := strings.Cut(string(generated), "Recipient: ")
+	toYubikey, _, _ := strings.Cut(after, "\n")
+	seal := []string{"key-provider", "age", "-r", recipient, "-r", toYubikey}
+	stdout, stderr := statecrypt("null", append(seal, "-i", yubikey)...)
+	made := answered(t, stdout)
+	if stderr != "" {
+		t.Errorf("to encrypt, it says %s", stderr)
+	}
+	for path, want := range map[string]string{key: "", yubikey: `note: "age-plugin-yubikey" says "please touch\u001b[31m it"` + "\n"} {
+		stdout, stderr := statecrypt(string(made.Meta), append(seal, "-i", path)...)
+		if again := answered(t, stdout); string(again.Keys.DecryptionKey) != string(made.Keys.EncryptionKey) || stderr != want {
+			t.Errorf("%s: got another key, or %s", path, stderr)
+		}
+	}
+	settings := write(t, filepath.Join(dir, "keys.hcl"), fmt.Sprintf(`method "age" "team" {
+  identity_files = [%q]
+  recipients     = [%q]
+}
+state { method = method.age.team }
+`, yubikey, toYubikey))
+	sealed, _ := statecrypt(plain, "encrypt", "-config", settings)
+	if opened, _ := statecrypt(sealed, "decrypt", "-config", settings); opened != plain {
+		t.Errorf("got %s", opened)
 	}
 }
 

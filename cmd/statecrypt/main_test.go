@@ -1,12 +1,17 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
+
+	"filippo.io/age"
+	"filippo.io/age/plugin"
 )
 
 // name is what the command is called. The tests run it as a process of its own
@@ -14,10 +19,64 @@ import (
 const name = "statecrypt"
 
 func TestMain(m *testing.M) {
-	if strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") == name {
+	switch strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") {
+	case name:
 		main()
+	case "age-plugin-yubikey":
+		os.Exit(yubikey())
 	}
 	m.Run()
+}
+
+// yubikey is a plugin of age with the arguments of the one for YubiKeys, whose keys are
+// in the identities: the data is a key of age as text.
+func yubikey() int {
+	if slices.Contains(os.Args, "--generate") {
+		key, err := age.GenerateX25519Identity()
+		if err != nil {
+			return 1
+		}
+		fmt.Printf("#    Recipient: %s\n%s\n", plugin.EncodeRecipient("yubikey", []byte(key.Recipient().String())),
+			plugin.EncodeIdentity("yubikey", []byte(key.String())))
+		return 0
+	}
+	p, err := plugin.New("yubikey")
+	if err != nil {
+		return 1
+	}
+	p.HandleRecipient(func(data []byte) (age.Recipient, error) { return age.ParseX25519Recipient(string(data)) })
+	p.HandleIdentity(func(data []byte) (age.Identity, error) {
+		key, err := age.ParseX25519Identity(string(data))
+		return touched{p, key}, err
+	})
+	return p.Main()
+}
+
+// touched is an identity that wants to be touched.
+type touched struct {
+	plugin *plugin.Plugin
+	age.Identity
+}
+
+func (i touched) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
+	if err := i.plugin.DisplayMessage("please touch\x1b[31m it"); err != nil {
+		return nil, err
+	}
+	return i.Identity.Unwrap(stanzas)
+}
+
+// withPlugins links the plugin into a folder, beside the command.
+func withPlugins(t *testing.T) (folder string) {
+	t.Helper()
+	folder = filepath.Dir(built(t))
+	self, err := os.Executable()
+	if err == nil {
+		err = os.Symlink(self, filepath.Join(folder, "age-plugin-yubikey"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return folder
 }
 
 // built returns the path of the command.

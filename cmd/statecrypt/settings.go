@@ -159,16 +159,16 @@ func (c *call) noteUnused() {
 }
 
 // variables reads -var and -var-file. An error repeats nothing of a value.
-func (c *call) variables() (arguments []config.Argument, err error) {
+func (c *call) variables() (arguments []string, err error) {
 	for _, v := range c.given {
-		name, text, ok := strings.Cut(v.text, "=")
+		name, _, ok := strings.Cut(v.text, "=")
 		switch {
 		case v.isFile:
-			arguments = append(arguments, config.Argument{File: v.text})
+			arguments = append(arguments, "-var-file="+v.text)
 		case !ok || name == "":
 			return nil, usageError("-var requires name=value")
 		default:
-			arguments = append(arguments, config.Argument{Name: name, Text: text})
+			arguments = append(arguments, "-var="+v.text)
 		}
 	}
 	return arguments, nil

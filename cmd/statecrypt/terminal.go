@@ -37,6 +37,8 @@ func (c *call) paint(stream any, colour, text string) string {
 
 // progress says what is being done with a large file, on a line that is replaced.
 func (c *call) progress(what string, size int) {
+	c.printing.Lock()
+	defer c.printing.Unlock()
 	if size > largeFile && isTerminal(c.stderr) {
 		c.unfinished = true
 		fmt.Fprintf(c.stderr, "\r%s: %s %d MB\x1b[K", c.name, what, size/1_000_000)
@@ -45,6 +47,12 @@ func (c *call) progress(what string, size int) {
 
 // clear removes the line of progress.
 func (c *call) clear() {
+	c.printing.Lock()
+	defer c.printing.Unlock()
+	c.clearLine()
+}
+
+func (c *call) clearLine() {
 	if c.unfinished {
 		c.unfinished = false
 		fmt.Fprint(c.stderr, "\r\x1b[K")
@@ -70,7 +78,9 @@ func shown(name string) string {
 // say prints a line about the run. It is the only exit for text that may come from
 // outside.
 func (c *call) say(colour, what, text string) {
-	c.clear()
+	c.printing.Lock()
+	defer c.printing.Unlock()
+	c.clearLine()
 	fmt.Fprintf(c.stderr, "%s %s\n", c.paint(c.stderr, colour, what), outside.Text(text))
 }
 

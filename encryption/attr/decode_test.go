@@ -251,36 +251,6 @@ func TestBools(t *testing.T) {
 	}
 }
 
-// TestWritten: what is set in a block, whatever the block turns out to be. One of
-// the environment sets all that may stand in it.
-func TestWritten(t *testing.T) {
-	t.Parallel()
-	arn := map[string]cty.Value{"arn": text("a"), "off": cty.NullVal(cty.Bool)}
-	unknown := cty.UnknownVal(cty.Object(map[string]cty.Type{"arn": cty.String}))
-	some, none := []string{"name", "role.arn", "role.duration"}, []string{"name", "role.duration"}
-	for name, c := range map[string]struct {
-		block attr.Setting
-		want  []string
-	}{
-		"an object":         {attr.Setting{Value: cty.ObjectVal(arn)}, some},
-		"a map":             {attr.Setting{Value: cty.MapVal(map[string]cty.Value{"arn": text("a")})}, some},
-		"an unknown object": {attr.Setting{Value: unknown}, none},
-		"a null object":     {attr.Setting{Value: cty.NullVal(cty.Map(cty.String))}, none},
-		"a string":          {attr.Setting{Value: text("x")}, none},
-		"of the environment": {attr.Setting{Value: cty.ObjectVal(arn), FromEnvironment: true},
-			[]string{"name", "role.arn", "role.duration", "role.off"}},
-	} {
-		e := attr.Entry{Settings: map[string]attr.Setting{"role": c.block, "name": {Value: text("x")}}}
-		var got []string
-		for _, w := range e.Written(table()) {
-			got = append(got, w.Path)
-		}
-		if !slices.Equal(got, c.want) {
-			t.Errorf("%s: %v", name, got)
-		}
-	}
-}
-
 // TestLookup: the first variable that is set and not empty.
 func TestLookup(t *testing.T) {
 	t.Parallel()
@@ -375,7 +345,7 @@ func TestWhatKindsAsk(t *testing.T) {
 			name string
 			is   bool
 		}{
-			{"environment", v.ReadsEnvironment()}, {"secret", v.HasSecret()}, {"not in file", v.HasSecretNotIn("file")},
+			{"environment", v.Environment() != nil}, {"secret", v.HasSecret("")}, {"not in file", v.HasSecret("file")},
 		} {
 			if answer.is {
 				got = append(got, answer.name)

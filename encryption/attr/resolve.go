@@ -27,7 +27,14 @@ type Scope struct {
 	// OnlyEnvironment says that the environment gives the entry itself: nothing is
 	// required of it, and no secret in it is the code's.
 	OnlyEnvironment bool
+
+	// AllowCommands lets commands run that only the environment names.
+	AllowCommands bool
 }
+
+// ErrCommand means that only the environment names a command, and that
+// [Scope.AllowCommands] is not set.
+var ErrCommand = errors.New("only the environment names this command; it runs only if the configuration names it as well")
 
 // Decode is [Entry.Resolve] with variables that are meant for whatever is asked.
 func (e *Entry) Decode(t Table, env LookupEnv) (Values, error) {
@@ -49,6 +56,9 @@ func (e *Entry) Decode(t Table, env LookupEnv) (Values, error) {
 //     what belongs to one, nor what is not harmless.
 //   - The proxies of the machine are for all that it sends, and see nothing of a
 //     verified connection.
+//   - Whoever can set a variable of a pipeline must not thereby choose what runs in it:
+//     a command that only a layer names is [ErrCommand]; see also [Values.Command].
+//   - A layer that repeats what the code says changes nothing.
 func (e *Entry) Resolve(t Table, scope Scope) (Values, error) {
 	if e.Err != nil {
 		return Values{}, e.Err
@@ -57,7 +67,7 @@ func (e *Entry) Resolve(t Table, scope Scope) (Values, error) {
 	if !scope.OnlyEnvironment {
 		r.secrets = e.secrets(t)
 	}
-	if err := e.checkLayer(t, r.secrets); err != nil {
+	if err := cmp.Or(e.checkCommands(t, scope), e.checkLayer(t, r.secrets)); err != nil {
 		return Values{}, err
 	}
 	attrs := t.Attrs
@@ -70,13 +80,13 @@ func (e *Entry) Resolve(t Table, scope Scope) (Values, error) {
 // resolver decides what becomes of the variables of one entry.
 type resolver struct {
 	Scope
-	secrets []Written // of the code
+	secrets []written // of the code
 }
 
 // beside returns a secret of the code that is no entry of the file in the
 // attribute called name, nil for none.
-func (r resolver) beside(name string) *Written {
-	i := slices.IndexFunc(r.secrets, func(w Written) bool { return !slices.Contains(w.EntryOf, name) })
+func (r resolver) beside(name string) *written {
+	i := slices.IndexFunc(r.secrets, func(w written) bool { return !slices.Contains(w.EntryOf, name) })
 	if i < 0 {
 		return nil
 	}
@@ -86,12 +96,12 @@ func (r resolver) beside(name string) *Written {
 func (r resolver) decode(address string, attrs []Attr, settings map[string]Setting, pos Pos) (Values, error) {
 	v := Values{
 		Address: address, attrs: map[string]cty.Value{}, blocks: map[string]Values{}, pos: map[string]Pos{"": pos},
-		resolver: r, variables: map[string]string{},
+		resolver: r, variables: map[string]string{}, layered: map[string]bool{},
 	}
 	var errs errlist.Errors
 	groups := groupsOf(attrs, settings)
 	for _, a := range attrs {
-		v.pos[a.Name] = settings[a.Name].Pos
+		v.pos[a.Name], v.layered[a.Name] = settings[a.Name].Pos, settings[a.Name].FromEnvironment
 		if err := v.set(a, settings[a.Name], groups); err != nil {
 			errs = append(errs, err)
 		}
@@ -255,7 +265,7 @@ func (r resolver) decodeBlock(address string, a Attr, s Setting) (Values, error)
 			return Values{}, &Error{Address: address, Pos: s.Pos, Err: fmt.Errorf("an argument named %q is not "+
 				"expected here%s", name, didYouMean(name, a.Attrs))}
 		}
-		settings[name] = Setting{Value: val, Pos: s.Pos}
+		settings[name] = Setting{Value: val, Pos: s.Pos, FromEnvironment: s.FromEnvironment}
 	}
 	return r.decode(address, a.Attrs, settings, s.Pos)
 }

@@ -2,6 +2,7 @@ package attr
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -471,6 +472,42 @@ func TestSecretsAreWords(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		case err != nil && strings.Contains(err.Error(), "c4n4ry"):
 			t.Errorf("%s: the secret is in %v", name, err)
+		}
+	}
+}
+
+// TestWritten: what is set in a block, whatever the block turns out to be. One of
+// the environment sets all that may stand in it.
+func TestWritten(t *testing.T) {
+	t.Parallel()
+	text := cty.StringVal
+	table := Table{Name: "kind", Attrs: []Attr{{Name: "name", Type: cty.String}, {Name: "role", Attrs: []Attr{
+		{Name: "arn", Type: cty.String, Required: true},
+		{Name: "duration", Type: cty.Number, Default: cty.NumberIntVal(60)},
+		{Name: "off", Type: cty.Bool},
+	}}}}
+	arn := map[string]cty.Value{"arn": text("a"), "off": cty.NullVal(cty.Bool)}
+	unknown := cty.UnknownVal(cty.Object(map[string]cty.Type{"arn": cty.String}))
+	some, none := []string{"name", "role.arn", "role.duration"}, []string{"name", "role.duration"}
+	for name, c := range map[string]struct {
+		block Setting
+		want  []string
+	}{
+		"an object":         {Setting{Value: cty.ObjectVal(arn)}, some},
+		"a map":             {Setting{Value: cty.MapVal(map[string]cty.Value{"arn": text("a")})}, some},
+		"an unknown object": {Setting{Value: unknown}, none},
+		"a null object":     {Setting{Value: cty.NullVal(cty.Map(cty.String))}, none},
+		"a string":          {Setting{Value: text("x")}, none},
+		"of the environment": {Setting{Value: cty.ObjectVal(arn), FromEnvironment: true},
+			[]string{"name", "role.arn", "role.duration", "role.off"}},
+	} {
+		e := Entry{Settings: map[string]Setting{"role": c.block, "name": {Value: text("x")}}}
+		var got []string
+		for _, w := range e.written(table) {
+			got = append(got, w.Path)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Written is an attribute of an entry or of a block in it, as it was written.
-type Written struct {
+// written is an attribute of an entry or of a block in it, as it was written.
+type written struct {
 	Attr
 	Setting
 	Path string // "token", "auth_jwt.jwt"
@@ -15,19 +15,19 @@ type Written struct {
 	block string // that it is in; "" for the entry itself
 }
 
-// Written lists the attributes that are set, with those of nested blocks. A
+// written lists the attributes that are set, with those of nested blocks. A
 // nested block replaces that of an earlier layer as a whole, so one of the
 // environment sets all of its attributes.
-func (e *Entry) Written(t Table) []Written { return writtenIn("", t.Attrs, e.Settings) }
+func (e *Entry) written(t Table) []written { return writtenIn("", t.Attrs, e.Settings) }
 
-func writtenIn(block string, attrs []Attr, settings map[string]Setting) []Written {
-	var all []Written
+func writtenIn(block string, attrs []Attr, settings map[string]Setting) []written {
+	var all []written
 	for _, a := range attrs {
 		s, ok := settings[a.Name]
 		switch {
 		case !ok:
 		case a.Attrs == nil:
-			all = append(all, Written{a, s, block + a.Name, block})
+			all = append(all, written{a, s, block + a.Name, block})
 		default:
 			all = append(all, writtenIn(block+a.Name+".", a.Attrs, inner(a, s))...)
 		}
@@ -56,13 +56,13 @@ func inner(block Attr, whole Setting) map[string]Setting {
 // secrets are those of the code that are sent somewhere, or that a layer of the
 // environment writes where they would be seen. Where they go, and how they are
 // protected on the way, is for the code to say.
-func (e *Entry) secrets(t Table) []Written {
+func (e *Entry) secrets(t Table) []written {
 	sends := sendsSecrets(t.Attrs)
 	if !sends && !e.isLayered() {
 		return nil // as for data sources, of which there can be many
 	}
-	var all []Written
-	for _, w := range e.Written(t) {
+	var all []written
+	for _, w := range e.written(t) {
 		if sends && w.isSecretOfCode() || w.showsVariables() {
 			all = append(all, w)
 		}
@@ -83,7 +83,7 @@ func (e *Entry) isLayered() bool {
 // showsVariables reports whether a layer of the environment uses variables of the
 // code in what nobody keeps secret: a name ends up in files and in errors, and is
 // read by whoever is asked for it.
-func (w Written) showsVariables() bool { return w.FromEnvironment && w.UsesVariables && !w.isSecret() }
+func (w written) showsVariables() bool { return w.FromEnvironment && w.UsesVariables && !w.isSecret() }
 
 func sendsSecrets(attrs []Attr) bool {
 	for _, a := range attrs {
@@ -94,7 +94,7 @@ func sendsSecrets(attrs []Attr) bool {
 	return false
 }
 
-func (w Written) isSecretOfCode() bool {
+func (w written) isSecretOfCode() bool {
 	switch {
 	case w.Local:
 		return false
@@ -108,13 +108,26 @@ func isEmpty(v cty.Value) bool {
 	return v.IsNull() || v.IsKnown() && v.Type() == cty.String && v.AsString() == ""
 }
 
+// checkCommands refuses those that only TF_ENCRYPTION names.
+func (e *Entry) checkCommands(t Table, scope Scope) error {
+	if scope.AllowCommands || !e.isLayered() {
+		return nil
+	}
+	for _, w := range e.written(t) {
+		if w.Command && w.FromEnvironment {
+			return &Error{Address: e.Address, Attr: w.Path, Pos: w.Pos, Err: ErrCommand}
+		}
+	}
+	return nil
+}
+
 // checkLayer refuses what TF_ENCRYPTION sets beside secrets of the code. One that
 // brings all secrets of an entry may say where they go.
-func (e *Entry) checkLayer(t Table, secrets []Written) error {
+func (e *Entry) checkLayer(t Table, secrets []written) error {
 	if len(secrets) == 0 {
 		return nil
 	}
-	for _, w := range e.Written(t) {
+	for _, w := range e.written(t) {
 		for _, secret := range secrets {
 			if w.FromEnvironment && w.endangers(secret) {
 				return &Error{Address: e.Address, Attr: w.Path, Pos: w.Pos, Err: secret.refuse("a setting of TF_ENCRYPTION", w.Path)}
@@ -127,7 +140,7 @@ func (e *Entry) checkLayer(t Table, secrets []Written) error {
 // endangers reports whether w must not come from the environment beside a secret
 // of the code. An identity is never a mixture of both; one that uses variables of
 // the code comes from the environment as a whole.
-func (w Written) endangers(secret Written) bool {
+func (w written) endangers(secret written) bool {
 	switch {
 	case w.Path == secret.Path:
 		return w.showsVariables()
@@ -155,7 +168,7 @@ func textOf(v cty.Value) string {
 }
 
 // refuse is the error about what the environment must not say beside w.
-func (w Written) refuse(what, attribute string) error {
+func (w written) refuse(what, attribute string) error {
 	if w.Path == attribute {
 		return fmt.Errorf("%s must not be combined with a secret of the configuration, which var.* may hold. Set %s in the configuration "+
 			"as well, or without var.*", what, attribute)

@@ -24,12 +24,14 @@ type Values struct {
 
 	resolver  resolver
 	variables map[string]string // :: attribute name → the variable that it comes from
+	layered   map[string]bool   // :: attribute name → a layer of the environment says it
 }
 
 // Environment returns the environment that absent attributes were filled from,
 // for kinds that need more of it than attributes. It is nil, which finds
 // nothing, if the environment must not be read, or has no say about the server
-// that is asked. Build may keep it, but reads nothing from it.
+// that is asked: a client library that looks into the environment by itself must
+// then be kept from it. Build may keep it, but reads nothing from it.
 func (v Values) Environment() LookupEnv {
 	if v.resolver.OtherServer {
 		return nil
@@ -37,31 +39,35 @@ func (v Values) Environment() LookupEnv {
 	return v.resolver.Lookup
 }
 
-// ReadsEnvironment reports whether the environment may be read: there was a
-// [LookupEnv] to decode with. Without one, a client library that looks into
-// the environment by itself must be kept from it.
-func (v Values) ReadsEnvironment() bool { return v.Environment() != nil }
-
 // Variable returns the variable that an attribute comes from, "" if the settings
 // say it or nobody does.
 func (v Values) Variable(name string) string { return v.variables[name] }
+
+// Command returns [ErrCommand] if only the environment says what the attribute is, and
+// must not choose what runs. It is for attributes of which some values name a command;
+// those with [Attr.Command] have been refused before.
+func (v Values) Command(name string) error {
+	if v.resolver.AllowCommands || !v.layered[name] && v.variables[name] == "" {
+		return nil
+	}
+	return ErrCommand
+}
 
 // HasSecret reports whether the code gives a secret that is sent somewhere.
 // Variables then say neither where it goes nor how it is protected on the way,
 // and a client library that looks into the environment by itself must be kept
 // from that.
-func (v Values) HasSecret() bool { return len(v.resolver.secrets) > 0 }
-
-// HasSecretNotIn is [Values.HasSecret] of a secret that is no entry of the
-// file in the attribute called name, see [Attr.EntryOf].
-func (v Values) HasSecretNotIn(name string) bool { return v.resolver.beside(name) != nil }
+//
+// A secret that is an entry of the file in the attribute called besides does not count,
+// see [Attr.EntryOf]; "" counts all.
+func (v Values) HasSecret(besides string) bool { return v.resolver.beside(besides) != nil }
 
 // Refuse returns an error if one of variables is set beside a secret of the
 // code. It is for variables that a client library looks up by itself, in place
 // of an absent attribute.
 func (v Values) Refuse(attribute string, variables ...string) error {
 	variable, _ := v.Environment().first(variables)
-	if variable == "" || !v.HasSecret() {
+	if variable == "" || !v.HasSecret("") {
 		return nil
 	}
 	return v.Errorf(attribute, "%w", v.resolver.secrets[0].refuse("the environment variable "+variable, attribute))

@@ -42,12 +42,6 @@ type Config struct {
 	literals map[string]literal // :: address of the attribute "method.aes_gcm.main.keys" → key
 }
 
-// IsEmpty reports whether there are no settings: no key provider, no method and
-// no target.
-func (c *Config) IsEmpty() bool {
-	return len(c.KeyProviders)+len(c.Methods)+len(c.Remote) == 0 && c.State == nil && c.Plan == nil && c.RemoteDefault == nil
-}
-
 // Target says which methods apply to one kind of data.
 type Target struct {
 	Method    string   // the address of the primary method; "" when this layer does not say
@@ -55,9 +49,6 @@ type Target struct {
 	Enforced  bool     // unencrypted data is refused
 	Pos       attr.Pos
 }
-
-// Methods returns the primary and the fallbacks, in order.
-func (t *Target) Methods() []string { return append([]string{t.Method}, t.Fallbacks...) }
 
 // literal is a key that the text holds itself, as OpenTofu's object of two
 // lists of bytes.

@@ -37,7 +37,7 @@ type Options struct {
 	// over the environment, the arguments over both, a later one over the earlier
 	// ones, and Variables over all.
 	Environment map[string]string // :: name of a variable → text
-	Arguments   []Argument
+	Arguments   []string          // "-var=name=text", whose type says how it is read, or "-var-file=path"
 
 	// Uses is told the name of each variable that an expression refers to, or ""
 	// for one that refers to var as a whole, and the file that gives it a value, or
@@ -62,7 +62,8 @@ func Parse(text, filename string, opts Options) (*Config, error) {
 }
 
 // ParseEnvironment reads TF_ENCRYPTION, like [Parse], and has lookup fill
-// absent attributes. What the text must not do is described at [Config.Decode].
+// absent attributes. What the text must not do is described at
+// [attr.Entry.Resolve].
 // A nil lookup gives a nil Config.
 func ParseEnvironment(lookup attr.LookupEnv, opts Options) (*Config, error) {
 	if lookup == nil {

@@ -86,7 +86,7 @@ remote_state_data_sources {
 "remote_state_data_sources": {"default": {"method": "method.a.e"}, "remote_state_data_source": {"sub.x[\"k\"]": {"method": "method.a.f"}}}
 }`)
 	for _, cfg := range []*config.Config{native, json} {
-		if !slices.Equal(cfg.State.Methods(), []string{"method.a.a", "method.a.b", "method.a.c"}) || !cfg.State.Enforced {
+		if !slices.Equal(methodsOf(cfg.State), []string{"method.a.a", "method.a.b", "method.a.c"}) || !cfg.State.Enforced {
 			t.Errorf("state: %+v", cfg.State)
 		}
 		if cfg.Plan.Method != "method.a.d" || cfg.RemoteDefault.Method != "method.a.e" || cfg.Remote[`sub.x["k"]`].Method != "method.a.f" {
@@ -322,10 +322,10 @@ remote_state_data_sources {
 	if len(merged.KeyProviders) != 3 {
 		t.Errorf("got %d key providers", len(merged.KeyProviders))
 	}
-	if !slices.Equal(merged.State.Methods(), []string{"method.a.env", "method.a.old"}) || !merged.State.Enforced {
+	if !slices.Equal(methodsOf(merged.State), []string{"method.a.env", "method.a.old"}) || !merged.State.Enforced {
 		t.Errorf("state: %+v", merged.State)
 	}
-	if !slices.Equal(merged.Remote["x"].Methods(), []string{"method.a.code", "method.a.env"}) ||
+	if !slices.Equal(methodsOf(merged.Remote["x"]), []string{"method.a.code", "method.a.env"}) ||
 		merged.Remote["y"].Method != "method.a.env" || merged.RemoteDefault.Method != "method.a.code" {
 		t.Errorf("remote: %+v", merged.Remote)
 	}
@@ -510,3 +510,5 @@ func TestNameOfAFile(t *testing.T) {
 		}
 	}
 }
+
+func methodsOf(t *config.Target) []string { return append([]string{t.Method}, t.Fallbacks...) }

@@ -20,12 +20,6 @@ import (
 
 const maxName = 100 // bytes of a name that are shown
 
-// Argument is an argument -var or -var-file of OpenTofu.
-type Argument struct {
-	Name, Text string // of -var; the type of the variable says how the text is read
-	File       string // of -var-file
-}
-
 // variable is a variable that a module declares.
 type variable struct {
 	constraint cty.Type
@@ -149,14 +143,19 @@ func (o Options) given(m *module) (values, error) {
 	for _, file := range files {
 		err = errors.Join(err, all.readFile(file))
 	}
-	for _, a := range o.Arguments {
+	for _, argument := range o.Arguments {
+		if path, ok := strings.CutPrefix(argument, "-var-file="); ok {
+			err = errors.Join(err, all.readFile(path))
+			continue
+		}
+		name, text, ok := strings.Cut(strings.TrimPrefix(argument, "-var="), "=")
 		switch {
-		case a.File != "":
-			err = errors.Join(err, all.readFile(a.File))
-		case m != nil && m.declared(a.Name) == nil:
-			err = errors.Join(err, fmt.Errorf("-var: the module declares no variable %s", outside.Quoted(a.Name, maxName)))
+		case !ok || name == "":
+			err = errors.Join(err, errors.New("-var requires name=value"))
+		case m != nil && m.declared(name) == nil:
+			err = errors.Join(err, fmt.Errorf("-var: the module declares no variable %s", outside.Quoted(name, maxName)))
 		default:
-			all[a.Name] = m.declared(a.Name).text(a.Text)
+			all[name] = m.declared(name).text(text)
 		}
 	}
 	if o.Variables != cty.NilVal && !o.Variables.IsNull() && o.Variables.IsKnown() {

@@ -10,7 +10,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 )
 
-// FuzzStored is a fuzz test of what a file stores of a key provider. Provider
+// FuzzStored is a fuzz test of what a file stores of a key provider. P
 // must give a key for the first seed, and for nothing else a key that check does
 // not allow; check nil allows only the key of the first seed. An error must be
 // short, without control characters, and come without a key; and nothing may
@@ -18,11 +18,9 @@ import (
 //
 // Each worker of the fuzzer calls its test anew, so the seeds, and the key that
 // belongs to them, must be the same each time.
-func FuzzStored(
-	f *testing.F, provider encryption.KeyProvider, keys encryption.Keys, check func(t *testing.T, stored, key []byte), seeds ...string,
-) {
+func FuzzStored(f *testing.F, p encryption.KeyProvider, keys encryption.Keys, check func(t *testing.T, in, key []byte), seeds ...string) {
 	f.Helper()
-	want, err := provider.Key(f.Context(), keys, json.RawMessage(seeds[0]))
+	want, err := p.Key(f.Context(), keys, json.RawMessage(seeds[0]))
 	if err != nil || len(want) == 0 {
 		f.Fatalf("the first seed gives no key: %v", err)
 	}
@@ -34,10 +32,10 @@ func FuzzStored(
 	}
 	f.Fuzz(func(t *testing.T, stored []byte) {
 		start := time.Now()
-		if r, ok := provider.(encryption.Recognizer); ok {
+		if r, ok := p.(encryption.Recognizer); ok {
 			r.Recognizes(bytes.Clone(stored))
 		}
-		key, err := provider.Key(t.Context(), keys, bytes.Clone(stored))
+		key, err := p.Key(t.Context(), keys, bytes.Clone(stored))
 		if took := time.Since(start); took > patience {
 			t.Errorf("%q took %v", stored, took)
 		}

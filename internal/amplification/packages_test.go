@@ -33,6 +33,7 @@ func keepers() map[string]string {
 		"encryption/internal/keyprovider/static":         "TestSuite",
 		"encryption/internal/keyprovider/xor":            "- the chain's own metadata; its parts are decoded by their key providers",
 		"encryption/internal/agefile":                    "age; age, keys",
+		"encryption/internal/ageplugin":                  "TestFaults",
 		"encryption/internal/keyprovider/age":            "age, keys",
 		"encryption/internal/method/age":                 "age",
 		"encryption/internal/method/external":            "TestFailures",

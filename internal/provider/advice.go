@@ -9,7 +9,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/missing"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
@@ -24,8 +24,8 @@ func advised(err error) string {
 	if e, ok := errors.AsType[*missing.Variable](err); ok {
 		return insert(text, e, adviseVariable(e))
 	}
-	if errors.Is(err, config.ErrCommand) {
-		return insert(text, config.ErrCommand, ", or with allow_external = true")
+	if errors.Is(err, attr.ErrCommand) {
+		return insert(text, attr.ErrCommand, ", or with allow_external = true")
 	}
 	return text
 }

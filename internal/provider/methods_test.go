@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"filippo.io/age/plugin"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
@@ -98,8 +99,13 @@ func TestFileMethodErrors(t *testing.T) {
 			[]string{"one of identities, identity_files and passphrase is required"}},
 		"other identities": {"", methodProvider("age {\nname = \"m\"\npassphrase = \"canary\"\n}\n"),
 			[]string{"Step: decrypting the file", `it is encrypted for "X25519"`}},
-		"identity of a plugin": {"", methodProvider("age {\nname = \"m\"\nidentities = [\"AGE-PLUGIN-YUBIKEY-1CANARY\"]\n}\n"),
-			[]string{"Step: decrypting the file", "plugins are programs, and none is run here"}},
+		"identity of a plugin that is cut off": {"", methodProvider("age {\nname = \"m\"\nidentities = [\"AGE-PLUGIN-YUBIKEY-1CANARY\"]\n}\n"),
+			[]string{"Step: decrypting the file", "begins as that of an age plugin does, and is cut off or mistyped"}},
+		"plugin is not installed": {"", methodProvider("age {\nname = \"m\"\nidentities = [" +
+			quote(plugin.EncodeIdentity("nowhere", []byte("canary"))) + "]\n}\n"),
+			[]string{"Step: decrypting the file", `decrypting a key: "age-plugin-nowhere" is not in PATH; install this plugin of age`}},
+		"recipient of a plugin that is cut off": {"", methodProvider("age {\nname = \"m\"\nrecipients = [\"age1yubikey1canary\"]\n}\n"),
+			[]string{"method.age.m.recipients: element 1: this begins as that of an age plugin does, and is cut off or mistyped"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -123,6 +123,9 @@ func (p *mistakenPlace) more() []mistake {
 		{name: "age, public key", provider: settings(methodBlock(
 			"age {\nidentities = [\"age1ggeqwag8mf99ez98xzw9evgzl33w86vc6e8uu2lr4uldhumphdnqd4df3c\"]\n}")),
 			body: reads("s", fromFile(p.dir+"/age"))},
+		{name: "age, recipient of a plugin, cut off", provider: settings(methodBlock(
+			"age {\npassphrase = \"correct-horse-battery-staple\"\nrecipients = [\"age1yubikey1qfn44rsw0xvmez3gky9nlm3x\"]\n}")),
+			body: reads("s", fromFile(p.dir+"/age"))},
 		// Types, and what was meant.
 		{name: "only, a text", body: readWith(`only = "open"`), provider: good},
 		{name: "only, a null", body: readWith(`only = [null]`), provider: good},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
@@ -67,7 +68,7 @@ func (c *configured) target(req stateRequest) (encryption.Target, error) {
 	}
 	switch {
 	case req.target != nil:
-		t, err = c.encryption.Use(req.target.Methods()...)
+		t, err = c.encryption.Use(slices.Concat([]string{req.target.Method}, req.target.Fallbacks)...)
 	case len(t.Methods()) == 0:
 		t, err = c.encryption.Use() // plaintext is read only by name, without any settings as well
 	}

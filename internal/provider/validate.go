@@ -123,7 +123,7 @@ func (f *findings) checkTarget(e *encryption.Encryption, t *config.Target, p pat
 	if t == nil {
 		return
 	}
-	for i, address := range t.Methods() {
+	for i, address := range slices.Concat([]string{t.Method}, t.Fallbacks) {
 		at := p.AtName("method")
 		if i > 0 {
 			at = p.AtName("fallback").AtListIndex(i - 1).AtName("method")

@@ -4,6 +4,7 @@ package agefile
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,11 +15,14 @@ import (
 	"filippo.io/age"
 	"filippo.io/age/agessh"
 	"filippo.io/age/armor"
+	"filippo.io/age/tag"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/ageplugin"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
 // MaxWorkFactor bounds what a file that is sealed with a passphrase may demand.
@@ -32,14 +36,15 @@ func Attrs(recipients string) []attr.Attr {
 	return []attr.Attr{
 		{
 			Name: "identities", Type: cty.List(cty.String), Sensitive: true, Local: true,
-			Doc: "What opens the files, each as in a file for `age --identity`: `AGE-SECRET-KEY-…`, an SSH private key (Ed25519 or RSA), or " +
-				"an age file of such lines, encrypted with `identity_passphrase`.",
+			Doc: "What opens the files, each as in a file for `age --identity`: `AGE-SECRET-KEY-…`, an SSH private key, `AGE-PLUGIN-…`, which " +
+				"runs that plugin, or an age file of these, for `identity_passphrase`.",
 		},
 		{Name: "identity_files", Type: cty.List(cty.String), Secret: true, Local: true, Doc: "Paths of files with the " +
-			"same content, such as `~/.ssh/id_ed25519`. They are read when a file is opened."},
+			"same content, such as `~/.ssh/id_ed25519`. They are read when a file is opened, and may name plugins to run."},
 		{Name: "identity_passphrase", Type: cty.String, Sensitive: true, Local: true,
 			Doc: "The passphrase of those identities that are protected by one."},
-		{Name: "recipients", Type: cty.List(cty.String), Doc: "For whom files are encrypted: `age1…`, `age1pq1…`, or an SSH public key. " + recipients},
+		{Name: "recipients", Type: cty.List(cty.String), Doc: "For whom files are encrypted: `age1…`, an SSH public key, or " +
+			"`age1name1…`, which runs the plugin `age-plugin-name`. " + recipients},
 	}
 }
 
@@ -51,7 +56,7 @@ func Recipients(v attr.Values) ([]age.Recipient, error) {
 		if text = strings.TrimSpace(text); strings.HasPrefix(text, "#") {
 			continue
 		}
-		recipient, err := parseRecipient(text)
+		recipient, err := parseRecipient(text, v)
 		if err != nil {
 			return nil, v.Errorf("recipients", "element %d: %w", i+1, err)
 		}
@@ -62,7 +67,7 @@ func Recipients(v attr.Values) ([]age.Recipient, error) {
 
 // parseRecipient keeps quiet about what it does not know: it may be a private
 // key.
-func parseRecipient(text string) (age.Recipient, error) {
+func parseRecipient(text string, v attr.Values) (age.Recipient, error) {
 	var recipient age.Recipient
 	var err error
 	switch {
@@ -70,6 +75,10 @@ func parseRecipient(text string) (age.Recipient, error) {
 		return nil, errors.New("these are several recipients; write each as an element of its own, such as by split(\"\\n\", file(…))")
 	case strings.HasPrefix(text, "age1pq1"):
 		recipient, err = age.ParseHybridRecipient(text)
+	case strings.HasPrefix(text, "age1tag1"), strings.HasPrefix(text, "age1tagpq1"):
+		recipient, err = tag.ParseRecipient(text)
+	case ageplugin.IsRecipient(text), ageplugin.IsIdentity(text):
+		return parsePlugin(text, v, "recipients")
 	case strings.HasPrefix(text, "age1"):
 		recipient, err = age.ParseX25519Recipient(text)
 	case strings.HasPrefix(text, "ssh-"):
@@ -80,10 +89,21 @@ func parseRecipient(text string) (age.Recipient, error) {
 		err = errors.New("unknown")
 	}
 	if err != nil {
-		return nil, errors.New("this is not a known recipient: age1…, age1pq1…, ssh-ed25519 … or ssh-rsa " +
-			"…; those of plugins are not supported")
+		return nil, errors.New("this is not a known recipient: age1…, age1pq1…, age1NAME1…, ssh-ed25519 … or ssh-rsa …")
 	}
 	return recipient, nil
+}
+
+// parsePlugin reads what names a plugin, in an attribute that may.
+func parsePlugin(text string, v attr.Values, attribute string) (*ageplugin.Plugin, error) {
+	plugin, err := ageplugin.Parse(text, world.If(v.Environment() != nil))
+	if err != nil {
+		return nil, err
+	}
+	if err := v.Command(attribute); err != nil {
+		return nil, fmt.Errorf("%s: %w", plugin.Name(), err)
+	}
+	return plugin, nil
 }
 
 // hasSeveral reports whether text has more than one recipient in it. Every SSH key of
@@ -133,13 +153,25 @@ func recipientTypes(file []byte) []string {
 	return nil
 }
 
-// Open opens file with the first identity that it is for.
-func Open(file []byte, identities []age.Identity) ([]byte, error) {
-	out, err := age.Decrypt(reader(file), identities...)
+// Open opens file with the first identity that it is for. Plugins are asked last.
+func Open(ctx context.Context, file []byte, identities []age.Identity) ([]byte, error) {
+	bound, plugins := inContext(ctx, identities)
+	out, err := age.Decrypt(reader(file), bound...)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	if none, ok := errors.AsType[*age.NoIdentityMatchError](err); ok {
+		if failed := failures(none.Errors); failed != nil {
+			return nil, failed
+		}
 		return nil, fmt.Errorf("%w: no identity and no passphrase here opens it; %s", encryption.ErrNoKey, describe(none.StanzaTypes))
 	}
 	if err != nil {
+		for _, p := range plugins {
+			if p.Gave() {
+				return nil, fmt.Errorf("the key that %s gave is that of another file, or the header of the file is damaged: %s", p.Name(), shown(err))
+			}
+		}
 		return nil, fmt.Errorf("the header of the file is damaged, or demands what is refused: %s", shown(err))
 	}
 	plain := bytes.NewBuffer(make([]byte, 0, len(file)+bytes.MinRead))
@@ -147,6 +179,40 @@ func Open(file []byte, identities []age.Identity) ([]byte, error) {
 		return nil, fmt.Errorf("%w or cut off: %s", encryption.ErrDamaged, shown(err))
 	}
 	return plain.Bytes(), nil
+}
+
+// inContext has the plugins among identities or recipients end with ctx, and returns
+// them once more.
+func inContext[T any](ctx context.Context, all []T) (bound []T, plugins []*ageplugin.Plugin) {
+	bound = slices.Clone(all)
+	for i, one := range all {
+		if p, ok := any(one).(*ageplugin.Plugin); ok {
+			p = p.In(ctx)
+			plugins = append(plugins, p)
+			bound[i], _ = any(p).(T)
+		}
+	}
+	return bound, plugins
+}
+
+// HavePlugins reports whether one of identities is that of a plugin.
+func HavePlugins(identities []age.Identity) bool {
+	_, plugins := inContext(context.Background(), identities)
+	return len(plugins) > 0
+}
+
+// failures are those of plugins, which might have had the key.
+func failures(errs []error) (all error) {
+	for _, err := range errs {
+		switch failed, ok := errors.AsType[*ageplugin.Error](err); {
+		case !ok:
+		case all == nil:
+			all = failed
+		default:
+			all = fmt.Errorf("%w; %w", all, failed)
+		}
+	}
+	return all
 }
 
 const maxShown = 200 // bytes of what a file holds that are shown
@@ -167,11 +233,18 @@ func describe(types []string) string {
 }
 
 // Seal seals plain for all recipients.
-func Seal(plain []byte, recipients ...age.Recipient) ([]byte, error) {
+func Seal(ctx context.Context, plain []byte, recipients ...age.Recipient) ([]byte, error) {
+	bound, _ := inContext(ctx, recipients)
 	var sealed bytes.Buffer
-	w, err := age.Encrypt(&sealed, recipients...)
+	w, err := age.Encrypt(&sealed, bound...)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if failed, ok := errors.AsType[*ageplugin.Error](err); ok {
+		return nil, failed
+	}
 	if err != nil {
-		return nil, err
+		return nil, errors.New(shown(err))
 	}
 	if _, err := w.Write(plain); err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package agefile
 
 import (
 	"bytes"
+	"context"
 	"crypto/ed25519"
 	"crypto/rsa"
 	"errors"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/ageplugin"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 )
 
@@ -25,12 +27,15 @@ type Identities struct {
 	texts      []string
 	files      []string
 	passphrase string
+	values     attr.Values // which say what plugins may run
 }
 
 // NewIdentities are those of these settings. What is wrong with them is an error of
 // [Identities.Load].
 func NewIdentities(v attr.Values) *Identities {
-	i := &Identities{texts: v.Strings("identities"), files: v.Strings("identity_files"), passphrase: v.String("identity_passphrase")}
+	i := &Identities{
+		texts: v.Strings("identities"), files: v.Strings("identity_files"), passphrase: v.String("identity_passphrase"), values: v,
+	}
 	i.parsed = sync.OnceValues(i.parseAll)
 	return i
 }
@@ -47,7 +52,7 @@ func (i *Identities) Load() ([]age.Identity, error) {
 	}
 	all := slices.Clone(own)
 	for n, path := range i.files {
-		if strings.Contains(path, "AGE-SECRET-KEY-") || strings.Contains(path, "PRIVATE KEY-----") {
+		if strings.Contains(path, "AGE-SECRET-KEY-") || strings.Contains(path, "AGE-PLUGIN-") || strings.Contains(path, "PRIVATE KEY-----") {
 			return nil, fmt.Errorf("identity_files, element %d: this is an identity, and the path of a file is required; identities "+
 				"takes what this is", n+1)
 		}
@@ -55,7 +60,7 @@ func (i *Identities) Load() ([]age.Identity, error) {
 		if err != nil {
 			return nil, fmt.Errorf("identity_files, element %d: %w", n+1, err)
 		}
-		identities, err := i.parse(text)
+		identities, err := i.parse(text, "identity_files")
 		if err != nil {
 			return nil, fmt.Errorf("identity_files: %s: %w", path, err)
 		}
@@ -67,7 +72,7 @@ func (i *Identities) Load() ([]age.Identity, error) {
 func (i *Identities) parseAll() ([]age.Identity, error) {
 	var all []age.Identity
 	for n, text := range i.texts {
-		identities, err := i.parse([]byte(text))
+		identities, err := i.parse([]byte(text), "identities")
 		if err != nil {
 			return nil, fmt.Errorf("identities, element %d: %w", n+1, err)
 		}
@@ -86,8 +91,9 @@ func WithPassphrase(passphrase string) (*age.ScryptIdentity, error) {
 	return identity, nil
 }
 
-// parse reads the content of an identity file of age.
-func (i *Identities) parse(text []byte) ([]age.Identity, error) {
+// parse reads the content of an identity file of age, which is, or whose path is, in
+// this attribute.
+func (i *Identities) parse(text []byte, attribute string) ([]age.Identity, error) {
 	text = bytes.TrimSpace(text)
 	if Recognizes(text) {
 		plain, err := i.unseal(text)
@@ -100,26 +106,48 @@ func (i *Identities) parse(text []byte) ([]age.Identity, error) {
 		identity, err := i.parseSSH(text)
 		return []age.Identity{identity}, err
 	}
-	for line := range bytes.Lines(text) {
-		if bytes.HasPrefix(line, []byte("AGE-PLUGIN-")) {
-			return nil, errors.New("this is the identity of an age plugin; plugins are programs, and none is run here")
-		}
-	}
-	identities, err := age.ParseIdentities(bytes.NewReader(text))
-	if err != nil && (bytes.HasPrefix(text, []byte("age1")) || bytes.Contains(text, []byte("\nage1"))) {
-		return nil, errors.New("this is a public key (age1…), which only encrypts; the identity that belongs to it is required " +
-			"(AGE-SECRET-KEY-…)")
+	identities, err := i.parseLines(string(text), attribute)
+	if !errors.Is(err, errUnknown) {
+		return identities, err
 	}
 	switch {
-	case err == nil:
+	case bytes.HasPrefix(text, []byte("age1")), bytes.Contains(text, []byte("\nage1")):
+		return nil, errors.New("this is a public key (age1…), which only encrypts; the identity that belongs to it is required " +
+			"(AGE-SECRET-KEY-…)")
 	case bytes.HasPrefix(bytes.ToUpper(text), []byte("AGE-SECRET-KEY-")):
 		return nil, errors.New("this begins as an age identity does, and is cut off or mistyped")
 	case keyfile.IsPath(string(text)):
 		return nil, errors.New("this is the path of a file; it belongs in identity_files")
-	default:
-		return nil, errors.New("this is neither an age identity (AGE-SECRET-KEY-…) nor an SSH private key in PEM")
 	}
-	return identities, nil
+	return nil, errors.New("this is neither an age identity (AGE-SECRET-KEY-… or AGE-PLUGIN-…) nor an SSH private key in PEM")
+}
+
+// errUnknown means that something is no identity of age.
+var errUnknown = errors.New("unknown")
+
+func (i *Identities) parseLines(text, attribute string) (all []age.Identity, err error) {
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "" || line[0] == '#':
+		case ageplugin.IsIdentity(line):
+			plugin, err := parsePlugin(line, i.values, attribute)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, plugin)
+		default:
+			identities, err := age.ParseIdentities(strings.NewReader(line))
+			if err != nil {
+				return nil, errUnknown
+			}
+			all = append(all, identities...)
+		}
+	}
+	if len(all) == 0 {
+		return nil, errUnknown
+	}
+	return all, nil
 }
 
 // unseal opens an identity file that is an age file itself.
@@ -134,7 +162,7 @@ func (i *Identities) unseal(file []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	plain, err := Open(file, []age.Identity{passphrase})
+	plain, err := Open(context.Background(), file, []age.Identity{passphrase})
 	if errors.Is(err, encryption.ErrNoKey) { // that of the identity, and not of the file
 		return nil, errPassphraseWrong
 	}

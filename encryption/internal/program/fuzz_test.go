@@ -2,7 +2,6 @@ package program
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"testing"
@@ -49,12 +48,10 @@ func FuzzAnswer(f *testing.F) {
 
 // readAnswer takes in stdout step by step and returns what a is.
 func readAnswer(stdout []byte, step, limit int) ([]byte, error) {
-	_, stop := context.WithCancelCause(context.Background())
-	defer stop(nil)
-	a := &answer{magic: "M", limit: limit, stop: stop}
+	a := &answer{magic: "M", limit: limit}
 	for rest := stdout; len(rest) > 0; {
 		n := min(step, len(rest))
-		if _, err := a.Write(rest[:n]); err != nil {
+		if err := a.hear(rest[:n]); err != nil {
 			return nil, err
 		}
 		if len(a.body) > max(limit, maxHeader) {

@@ -1,6 +1,6 @@
-// Package program runs the programs of OpenTofu's external key providers and
-// methods: a header line and one JSON document on their standard output, one
-// JSON document on their standard input.
+// Package program runs programs that give keys or encrypt. Those of OpenTofu's
+// external key providers and methods have a header line and one JSON document on
+// their standard output, and one JSON document on their standard input.
 //
 // https://github.com/opentofu/opentofu/tree/v1.12.6/internal/encryption/keyprovider/external
 // https://github.com/opentofu/opentofu/tree/v1.12.6/internal/encryption/method/external
@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os/exec"
 	"path/filepath"
@@ -34,13 +35,15 @@ const (
 	maxName   = 100      // bytes of a program's name that an error shows
 )
 
-// Command is a program, with its arguments, that speaks one of the two protocols.
+// Command is a program, with its arguments, that speaks one of the two protocols, or
+// another one by [Command.Talk].
 type Command struct {
-	Argv  []string // no shell; the first is looked up in PATH
-	Magic string   // which protocol, as its header says
-	World world.World
+	Argv     []string // no shell; the first is looked up in PATH
+	Magic    string   // which of OpenTofu's protocols, as its header says
+	World    world.World
+	Patience time.Duration // how long it may take; zero is what is usual
 
-	patience, killDelay time.Duration // for tests; zero is what is usual
+	killDelay time.Duration // for tests; zero is what is usual
 }
 
 // What can be wrong with a program, for callers that treat them differently.
@@ -67,21 +70,53 @@ func (c Command) Check() error {
 // answer longer than limit is an error. Secrets are cut out of what the
 // program said on stderr, which is part of errors.
 func (c Command) Run(ctx context.Context, input []byte, limit int, output any, secrets ...[]byte) error {
+	return c.Talk(ctx, &question{input: input, answer: answer{magic: c.Magic, limit: limit}, output: output}, secrets...)
+}
+
+// Dialog is our side of a conversation with a program.
+type Dialog interface {
+	// Begin has standard input when the program runs, and may close it.
+	Begin(stdin io.WriteCloser)
+	// Hear is called with what the program prints, piece by piece. [ErrDone] ends the
+	// dialog, and any other error stops the program.
+	Hear(stdin io.WriteCloser, printed []byte) error
+	// End is called if the program ended well, or the dialog is over.
+	End() error
+}
+
+// ErrDone means that the dialog is over: the program has a moment to end, however it does.
+var ErrDone = errors.New("the dialog is over")
+
+// Talk runs the program for a dialog. Secrets are cut out of what the program said on
+// stderr, which is part of errors.
+func (c Command) Talk(ctx context.Context, d Dialog, secrets ...[]byte) error {
 	if _, err := world.Find(c.Argv[0]); err != nil {
 		return c.notFound(err)
 	}
-	granted := cmp.Or(c.patience, patience)
+	granted := cmp.Or(c.Patience, patience)
 	limited, cancel := context.WithTimeoutCause(ctx, granted, errTimeout)
 	defer cancel()
 	limited, stop := context.WithCancelCause(limited)
 	defer stop(nil)
 
-	stdout := &answer{magic: c.Magic, limit: limit, stop: stop}
 	var stderr tail
 	cmd := world.Command(limited, c.World.Environ(), c.Argv...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), stdout, &stderr
 	cmd.WaitDelay = cmp.Or(c.killDelay, killDelay)
-	err := cmd.Run()
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return fmt.Errorf("%s could not be run: %w", c.name(), err)
+	}
+	stdout := &ear{Dialog: d, stdin: stdin, stop: stop, delay: cmd.WaitDelay}
+	cmd.Stdout, cmd.Stderr = stdout, &stderr
+	if err = cmd.Start(); err == nil {
+		begun := make(chan struct{})
+		go func() {
+			defer close(begun)
+			d.Begin(stdin)
+		}()
+		err = cmd.Wait() // which closes stdin
+		<-begun
+	}
 	if limited.Err() != nil {
 		world.KillGroup(cmd)
 	}
@@ -89,6 +124,8 @@ func (c Command) Run(ctx context.Context, input []byte, limit int, output any, s
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case errors.Is(stdout.err, ErrDone):
+		err = d.End()
 	case limited.Err() != nil && errors.Is(context.Cause(limited), errTimeout):
 		err = fmt.Errorf("%w: it was stopped after %v", errTimeout, granted)
 	case stdout.err != nil:
@@ -98,13 +135,59 @@ func (c Command) Run(ctx context.Context, input []byte, limit int, output any, s
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay): // that is an agent that it started, which holds the pipe
 		return fmt.Errorf("%s could not be run: %w", c.name(), err)
 	default:
-		err = stdout.decode(output)
+		err = d.End()
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w%s", c.name(), err, stderr.excerpt(secrets))
 	}
 	return nil
 }
+
+// ear is the program's standard output.
+type ear struct {
+	Dialog
+
+	stdin io.WriteCloser
+	stop  context.CancelCauseFunc
+	delay time.Duration // for a program to end after the dialog
+	err   error         // of Hear
+}
+
+func (e *ear) Write(p []byte) (int, error) {
+	switch {
+	case errors.Is(e.err, ErrDone):
+		return len(p), nil
+	case e.err == nil:
+		e.err = e.Hear(e.stdin, p)
+	}
+	switch {
+	case e.err == nil:
+		return len(p), nil
+	case errors.Is(e.err, ErrDone):
+		_ = e.stdin.Close()
+		time.AfterFunc(e.delay, func() { e.stop(ErrDone) })
+		return len(p), nil
+	}
+	e.stop(e.err)
+	return 0, e.err
+}
+
+// question is a dialog of one question and one answer.
+type question struct {
+	answer
+
+	input  []byte
+	output any
+}
+
+func (q *question) Begin(stdin io.WriteCloser) {
+	_, _ = stdin.Write(q.input) // it need not read
+	_ = stdin.Close()
+}
+
+func (q *question) Hear(_ io.WriteCloser, printed []byte) error { return q.hear(printed) }
+
+func (q *question) End() error { return q.decode(q.output) }
 
 func (c Command) notFound(err error) error {
 	switch {
@@ -126,38 +209,34 @@ func (c Command) name() string {
 	return outside.Quoted(filepath.Base(c.Argv[0]), maxName)
 }
 
-// answer is the program's standard output. The header is looked at as soon as
-// it is there, so that a program of another kind is stopped at once.
+// answer is what a program prints. The header is looked at as soon as it is there,
+// so that a program of another kind is stopped at once.
 type answer struct {
 	magic  string
 	limit  int
-	stop   context.CancelCauseFunc
 	header bool // it was there, and it was right
 	body   []byte
-	err    error
 }
 
-func (a *answer) Write(p []byte) (int, error) {
+func (a *answer) hear(p []byte) (err error) {
 	a.body = append(a.body, p...)
 	if !a.header {
-		a.readHeader()
+		err = a.readHeader()
 	}
-	if a.err == nil && a.header && len(a.body) > a.limit {
-		a.err = fmt.Errorf("%w: at most %d bytes are read", errTooLong, a.limit)
+	if err == nil && a.header && len(a.body) > a.limit {
+		err = fmt.Errorf("%w: at most %d bytes are read", errTooLong, a.limit)
 	}
-	if a.err != nil {
+	if err != nil {
 		a.body = nil
-		a.stop(a.err)
-		return 0, a.err
 	}
-	return len(p), nil
+	return err
 }
 
-func (a *answer) readHeader() {
+func (a *answer) readHeader() error {
 	line, rest, found := bytes.Cut(a.body, []byte("\n"))
 	switch {
 	case len(line) > maxHeader:
-		a.err = fmt.Errorf("%w: its first line is not the header", ErrProtocol)
+		return fmt.Errorf("%w: its first line is not the header", ErrProtocol)
 	case found:
 		// Not strict: later versions may add fields to the header.
 		var h struct {
@@ -165,11 +244,11 @@ func (a *answer) readHeader() {
 			Version int    `json:"version"`
 		}
 		if json.Unmarshal(line, &h) != nil || h.Magic != a.magic || h.Version != version {
-			a.err = fmt.Errorf(`%w: its first line must be {"magic":%q,"version":%d}`, ErrProtocol, a.magic, version)
-			return
+			return fmt.Errorf(`%w: its first line must be {"magic":%q,"version":%d}`, ErrProtocol, a.magic, version)
 		}
 		a.header, a.body = true, rest
 	}
+	return nil
 }
 
 // decode reads the first JSON value after the header; like OpenTofu, it does
@@ -202,15 +281,19 @@ func (t *tail) Write(p []byte) (int, error) {
 // excerpt is the end of an error: the last of what the program said, without
 // secrets, escaped.
 func (t *tail) excerpt(secrets [][]byte) string {
-	text := t.kept
-	for _, s := range secrets {
-		if len(s) > 0 {
-			text = bytes.ReplaceAll(text, s, []byte("(secret)"))
-			text = bytes.ReplaceAll(text, []byte(base64.StdEncoding.EncodeToString(s)), []byte("(secret)"))
-		}
-	}
-	if said := outside.End(string(text), maxShown); said != "" {
+	if said := outside.End(string(Without(t.kept, secrets...)), maxShown); said != "" {
 		return "; it said: " + said
 	}
 	return ""
+}
+
+// Without returns text without secrets.
+func Without(text []byte, secrets ...[]byte) []byte {
+	for _, s := range secrets {
+		if len(s) > 0 {
+			text = bytes.ReplaceAll(text, s, []byte("(secret)"))
+			text = bytes.ReplaceAll(text, []byte(strings.TrimRight(base64.StdEncoding.EncodeToString(s), "=")), []byte("(secret)"))
+		}
+	}
+	return text
 }

@@ -124,7 +124,7 @@ func TestStopped(t *testing.T) {
 			pids := filepath.Join(t.TempDir(), "pids")
 			p := sh(stubborn + `sh -c "` + stubborn + `echo \$\$ >'` + pids + `'; while :; do sleep 0.1; done" & wait; wait`)
 			started := func() bool { text, _ := os.ReadFile(pids); return bytes.HasSuffix(text, []byte("\n")) }
-			for p.patience = time.Second / 8; !started(); p.patience *= 2 { // until it is enough for two shells to start
+			for p.Patience = time.Second / 8; !started(); p.Patience *= 2 { // until it is enough for two shells to start
 				err := p.Run(t.Context(), nil, 1000, &reply{})
 				if !errors.Is(err, errTimeout) || errors.Is(err, ErrFailed) {
 					t.Fatalf("time is over: %v", err)
@@ -135,7 +135,7 @@ func TestStopped(t *testing.T) {
 			if err := os.Remove(pids); err != nil {
 				t.Fatal(err)
 			}
-			p.patience = 10 * time.Minute
+			p.Patience = 10 * time.Minute
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			go func() {

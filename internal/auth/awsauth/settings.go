@@ -71,8 +71,8 @@ type webIdentity struct {
 // a region.
 func Parse(v attr.Values, region string) (Settings, error) {
 	s := Settings{
-		Region: region, Timeout: requestTimeout, World: world.If(v.ReadsEnvironment()),
-		OwnEndpoints: !v.ReadsEnvironment() || v.HasSecret(), // what the SDK finds in the environment by itself chooses none
+		Region: region, Timeout: requestTimeout, World: world.If(v.Environment() != nil),
+		OwnEndpoints: v.Environment() == nil || v.HasSecret(""), // what the SDK finds in the environment by itself chooses none
 		values:       v, profile: v.String("profile"),
 		configFiles: v.Strings("shared_config_files"), credentialsFiles: v.Strings("shared_credentials_files"),
 		httpProxy: v.String("http_proxy"), httpsProxy: v.String("https_proxy"), noProxy: v.String("no_proxy"),
@@ -92,10 +92,10 @@ func Parse(v attr.Values, region string) (Settings, error) {
 // keepFiles keeps the SDK from the files that variables name: they may have
 // endpoints in them.
 func (s *Settings) keepFiles(v attr.Values) {
-	if s.configFiles == nil && v.HasSecretNotIn("shared_config_files") {
+	if s.configFiles == nil && v.HasSecret("shared_config_files") {
 		s.configFiles = awsconfig.DefaultSharedConfigFiles
 	}
-	if s.credentialsFiles == nil && v.HasSecretNotIn("shared_credentials_files") {
+	if s.credentialsFiles == nil && v.HasSecret("shared_credentials_files") {
 		s.credentialsFiles = awsconfig.DefaultSharedCredentialsFiles
 	}
 }

@@ -112,6 +112,8 @@ func Known() []Variables {
 			Why: "the driver is told every keyword; a PGSERVICE that cannot be read is an error, and none of it is used"},
 		{Class: Withheld, Names: "KUBECONFIG KUBERNETES_MASTER KUBERNETES_SERVICE_HOST KUBERNETES_SERVICE_PORT POD_NAMESPACE",
 			Why: "the settings name kubeconfigs, and what a pod's variables say is read through them"},
+		{Class: Withheld, Names: "AGEDEBUG",
+			Why: "it shows the keys that age's own client exchanges with plugins; that client is not used"},
 		{Class: Withheld, Names: "HTTP_PROXY http_proxy REQUEST_METHOD",
 			Why: "with the environment off, connections get no proxy"},
 		{Class: Withheld, Names: "GRPC_ALTS_MAX_CONCURRENT_HANDSHAKES GRPC_EXPERIMENTAL_ALTS_HANDSHAKER_KEEPALIVE_PARAMS " +

@@ -139,7 +139,7 @@ func (a *access) useBlock(where remote, block source.Grant) error {
 	}
 	a.scope = scope(where, base.Path)
 	a.caFile, err = readableFile("ca_file", block)
-	a.ownPassword = block.HasSecret()
+	a.ownPassword = block.HasSecret("")
 	a.ownTLS = a.caFile != "" || a.ownPassword
 	return err
 }

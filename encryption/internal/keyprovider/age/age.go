@@ -38,8 +38,7 @@ func Block() encryption.Block[encryption.KeyProvider] {
 			Name: "age",
 			Doc: "Keys that [age](https://age-encryption.org) seals for several recipients. OpenTofu writes them with the program " +
 				"`statecrypt key-provider age`.",
-			Attrs: agefile.Attrs("Only `statecrypt encrypt` and programs that use the Go library need it; a key that is encrypted for nobody " +
-				"is an error there."),
+			Attrs: agefile.Attrs("Only `statecrypt encrypt` and Go programs need it; an empty list is an error there."),
 		},
 		Build:    build,
 		StoredAs: "external",
@@ -80,7 +79,7 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 }
 
 // Key opens the key that document holds with the first identity that it is for.
-func (p *provider) Key(_ context.Context, _ encryption.Keys, document json.RawMessage) ([]byte, error) {
+func (p *provider) Key(ctx context.Context, _ encryption.Keys, document json.RawMessage) ([]byte, error) {
 	m, err := parse(document)
 	if err != nil {
 		return nil, err
@@ -92,7 +91,7 @@ func (p *provider) Key(_ context.Context, _ encryption.Keys, document json.RawMe
 	if err != nil {
 		return nil, err
 	}
-	key, err := agefile.Open(m.ExternalData.Sealed, identities)
+	key, err := agefile.Open(ctx, m.ExternalData.Sealed, identities)
 	if err == nil && len(key) != keyLength {
 		return nil, fmt.Errorf("%w: the key in it has %d bytes, and not %d", encryption.ErrDamaged, len(key), keyLength)
 	}
@@ -100,7 +99,7 @@ func (p *provider) Key(_ context.Context, _ encryption.Keys, document json.RawMe
 }
 
 // NewKey makes a key, and seals it for all recipients.
-func (p *provider) NewKey(context.Context, encryption.Keys) ([]byte, json.RawMessage, error) {
+func (p *provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.RawMessage, error) {
 	if len(p.recipients) == 0 {
 		return nil, nil, errors.New("recipients are required to encrypt files")
 	}
@@ -108,13 +107,13 @@ func (p *provider) NewKey(context.Context, encryption.Keys) ([]byte, json.RawMes
 	rand.Read(key) //nolint:errcheck // it never fails
 	var m metadata
 	var err error
-	if m.ExternalData.Sealed, err = agefile.Seal(key, p.recipients...); err != nil {
+	if m.ExternalData.Sealed, err = agefile.Seal(ctx, key, p.recipients...); err != nil {
 		return nil, nil, err
 	}
 	if n := len(m.ExternalData.Sealed); n > maxSealed {
 		return nil, nil, fmt.Errorf("the key, encrypted for %d recipients, has %d bytes; at most %d are allowed", len(p.recipients), n, maxSealed)
 	}
-	if err := p.checkOwn(m.ExternalData.Sealed); err != nil {
+	if err := p.checkOwn(ctx, m.ExternalData.Sealed); err != nil {
 		return nil, nil, err
 	}
 	document, err := json.Marshal(m)
@@ -122,14 +121,14 @@ func (p *provider) NewKey(context.Context, encryption.Keys) ([]byte, json.RawMes
 }
 
 // checkOwn refuses a key that whoever has identities could not open again. Without any,
-// only others are meant to.
-func (p *provider) checkOwn(sealed []byte) error {
+// only others are meant to, and plugins are not asked: somebody might have to touch a key.
+func (p *provider) checkOwn(ctx context.Context, sealed []byte) error {
 	if !p.identities.Any() {
 		return nil
 	}
 	identities, err := p.identities.Load()
-	if err == nil {
-		_, err = agefile.Open(sealed, identities)
+	if err == nil && !agefile.HavePlugins(identities) {
+		_, err = agefile.Open(ctx, sealed, identities)
 	}
 	if errors.Is(err, encryption.ErrNoKey) {
 		return notOwnError{}

@@ -230,6 +230,7 @@ func TestMistakenSettings(t *testing.T) {
 	}{
 		"a file in place of its path":    {attrs("identity_files", []string{secret}), "identity_files, element 1: this is an identity"},
 		"an identity in place of a path": {attrs("identity_files", []string{line}), "identity_files, element 1: this is an identity"},
+		"a plugin in place of a path":    {attrs("identity_files", []string{"AGE-PLUGIN-X-" + line[20:]}), "element 1: this is an identity"},
 		"an SSH key in place of a path":  {attrs("identity_files", []string{testdata(t, "ssh_ed25519")}), "element 1: this is an identity"},
 		"part of one in place of a path": {attrs("identity_files", []string{line[20:]}), "element 1: the file of that name cannot be read"},
 		"a path in place of an identity": {attrs("identities", []string{"keys/alice.txt"}), "it belongs in identity_files"},

@@ -22,7 +22,7 @@ func Block() encryption.Block[encryption.Method] {
 			Name: "age",
 			Doc: "Files encrypted by [age](https://age-encryption.org). At least one of `identities`, `identity_files` and `passphrase` is " +
 				"needed. A document that sops encrypted for an age key is for `sops`.",
-			Attrs: slices.Insert(agefile.Attrs("Only `statecrypt encrypt` and programs that use the Go library need it."), 3, attr.Attr{
+			Attrs: slices.Insert(agefile.Attrs("Only `statecrypt encrypt` and Go programs need it."), 3, attr.Attr{
 				Name: "passphrase", Type: cty.String, Sensitive: true, Local: true,
 				Doc: fmt.Sprintf("For files that were encrypted with a passphrase, `age --passphrase`. A file "+
 					"may demand a scrypt work factor of at most %d, which takes 1 GiB of memory.", agefile.MaxWorkFactor),
@@ -54,7 +54,7 @@ func build(v attr.Values) (encryption.Method, error) {
 }
 
 // Decrypt opens file with the first identity that it is for, or the passphrase.
-func (m *method) Decrypt(_ context.Context, _ encryption.Keys, file []byte) ([]byte, error) {
+func (m *method) Decrypt(ctx context.Context, _ encryption.Keys, file []byte) ([]byte, error) {
 	identities, err := m.identities.Load()
 	if err != nil {
 		return nil, err
@@ -69,17 +69,17 @@ func (m *method) Decrypt(_ context.Context, _ encryption.Keys, file []byte) ([]b
 	if len(identities) == 0 {
 		return nil, errors.New("identities, identity_files or a passphrase are required to open files")
 	}
-	return agefile.Open(file, identities)
+	return agefile.Open(ctx, file, identities)
 }
 
 // Encrypt seals plain for the recipients, else with the passphrase.
-func (m *method) Encrypt(_ context.Context, _ encryption.Keys, plain []byte) ([]byte, error) {
+func (m *method) Encrypt(ctx context.Context, _ encryption.Keys, plain []byte) ([]byte, error) {
 	if len(m.recipients) > 0 {
-		return agefile.Seal(plain, m.recipients...)
+		return agefile.Seal(ctx, plain, m.recipients...)
 	}
 	recipient, err := age.NewScryptRecipient(m.passphrase)
 	if err != nil {
 		return nil, errors.New("recipients or a passphrase are required to encrypt files")
 	}
-	return agefile.Seal(plain, recipient)
+	return agefile.Seal(ctx, plain, recipient)
 }

@@ -232,7 +232,7 @@ func TestErrors(t *testing.T) {
 		}
 	}
 	for want, identity := range map[string]string{
-		"plugins are programs, and none is run here": "AGE-PLUGIN-YUBIKEY-1CANARY",
+		"that of an age plugin does, and is cut off": "AGE-PLUGIN-YUBIKEY-1CANARY",
 		"set identity_passphrase":                    string(testdata(t, "ssh_protected")),
 		"only Ed25519 and RSA":                       string(testdata(t, "ssh_ecdsa")),
 		"cut off or mistyped":                        "AGE-SECRET-KEY-1CANARY",

@@ -68,7 +68,7 @@ type output struct {
 }
 
 func build(v attr.Values) (encryption.Method, error) {
-	w := world.If(v.ReadsEnvironment())
+	w := world.If(v.Environment() != nil)
 	m := &method{
 		keys:    v.String("keys"),
 		encrypt: program.Command{Argv: v.Strings("encrypt_command"), Magic: magic, World: w},

@@ -1,0 +1,249 @@
+// Package ageplugin asks the plugins of age, which are programs that know keys, such
+// as those of a YubiKey or a TPM: https://c2sp.org/age-plugin
+//
+// Age's own client starts them with the whole environment of its process. Here, they
+// get what their World allows.
+package ageplugin
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"filippo.io/age"
+	"filippo.io/age/plugin"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/program"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+)
+
+const (
+	fileKeyLength = 16  // bytes
+	maxShown      = 500 // bytes of what a plugin says
+)
+
+// Plugin is an identity or a recipient of a plugin. It is an [age.Identity] and an
+// [age.RecipientWithLabels].
+type Plugin struct {
+	program  program.Command
+	text     string // the identity or the recipient
+	identity bool
+
+	ctx  context.Context //nolint:containedctx // age's interfaces have none; see In
+	gave bool            // it gave a key
+}
+
+// IsIdentity reports whether text begins as the identity of a plugin does.
+func IsIdentity(text string) bool { return strings.HasPrefix(text, "AGE-PLUGIN-") }
+
+// IsRecipient reports whether text has the form of a recipient of a plugin, and not of
+// age's own.
+func IsRecipient(text string) bool {
+	return strings.HasPrefix(text, "age1") && strings.Count(text, "1") > 1
+}
+
+// Parse reads an identity or a recipient. What is wrong with it is not in the error.
+func Parse(text string, w world.World) (*Plugin, error) {
+	parse, identity := plugin.ParseRecipient, IsIdentity(text)
+	if identity {
+		parse = plugin.ParseIdentity
+	}
+	name, _, err := parse(text)
+	if err != nil {
+		return nil, errors.New("this begins as that of an age plugin does, and is cut off or mistyped")
+	}
+	return &Plugin{program: program.Command{Argv: []string{"age-plugin-" + name}, World: w}, text: text, identity: identity}, nil
+}
+
+// In is p for one use, which ends with ctx.
+func (p *Plugin) In(ctx context.Context) *Plugin {
+	bound := *p
+	bound.ctx = ctx
+	return &bound
+}
+
+// Gave reports whether Unwrap has returned a key.
+func (p *Plugin) Gave() bool { return p.gave }
+
+// Name is that of the program, for errors.
+func (p *Plugin) Name() string { return outside.Quoted(p.program.Argv[0], maxShown) }
+
+// Error is why a plugin gave neither a key, nor the answer that it has none.
+type Error struct{ err error }
+
+func (e *Error) Error() string { return e.err.Error() }
+
+// Unwrap returns the reason, and [age.ErrIncorrectIdentity]: age goes on with the next
+// identity, as for a key that is not plugged in.
+func (e *Error) Unwrap() []error { return []error{e.err, age.ErrIncorrectIdentity} }
+
+// Unwrap asks for the key of a file with these stanzas.
+func (p *Plugin) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
+	s := session{step: "decrypting a key", secret: p.text}
+	s.tell(age.Stanza{Type: "add-identity", Args: []string{p.text}})
+	for _, stanza := range stanzas {
+		s.tell(age.Stanza{Type: "recipient-stanza", Args: slices.Concat([]string{"0", stanza.Type}, stanza.Args), Body: stanza.Body})
+	}
+	var key []byte
+	s.commands = map[string]func(age.Stanza) error{"file-key": func(stanza age.Stanza) error {
+		if len(stanza.Args) != 1 || stanza.Args[0] != "0" || len(stanza.Body) != fileKeyLength || key != nil {
+			return fmt.Errorf("%w: it gave a key that is none of a file of age, or two", program.ErrProtocol)
+		}
+		key = stanza.Body
+		return nil
+	}}
+	err := p.run(&s, "identity-v1")
+	switch {
+	case err != nil:
+		return nil, err
+	case key == nil && s.refused != "":
+		return nil, &Error{fmt.Errorf("%s: %s gave no key%s", s.step, p.Name(), s.context())}
+	case key == nil:
+		return nil, age.ErrIncorrectIdentity
+	}
+	p.gave = true
+	return key, nil
+}
+
+// Wrap is [Plugin.WrapWithLabels] without labels.
+func (p *Plugin) Wrap(fileKey []byte) ([]*age.Stanza, error) {
+	stanzas, _, err := p.WrapWithLabels(fileKey)
+	return stanzas, err
+}
+
+// WrapWithLabels has a key encrypted. The labels say with what other recipients it may
+// be mixed.
+func (p *Plugin) WrapWithLabels(fileKey []byte) (stanzas []*age.Stanza, labels []string, err error) {
+	s := session{step: "encrypting a key", secret: p.text}
+	add := "add-recipient"
+	if p.identity {
+		add = "add-identity"
+	}
+	s.tell(age.Stanza{Type: add, Args: []string{p.text}})
+	s.tell(age.Stanza{Type: "wrap-file-key", Body: fileKey})
+	s.tell(age.Stanza{Type: "extension-labels"})
+	labeled := false
+	s.commands = map[string]func(age.Stanza) error{
+		"recipient-stanza": func(stanza age.Stanza) error {
+			if len(stanza.Args) < 2 || stanza.Args[0] != "0" {
+				return fmt.Errorf("%w: what it encrypted is for another file", program.ErrProtocol)
+			}
+			stanzas = append(stanzas, &age.Stanza{Type: stanza.Args[1], Args: stanza.Args[2:], Body: stanza.Body})
+			return nil
+		},
+		"labels": func(stanza age.Stanza) error {
+			if labeled {
+				return fmt.Errorf("%w: it gave labels twice", program.ErrProtocol)
+			}
+			labeled, labels = true, stanza.Args
+			return nil
+		},
+	}
+	err = p.run(&s, "recipient-v1", fileKey)
+	if err == nil && len(stanzas) == 0 {
+		err = &Error{fmt.Errorf("%s: %s encrypted nothing%s", s.step, p.Name(), s.context())}
+	}
+	return stanzas, labels, err
+}
+
+// run starts the plugin for what s says.
+func (p *Plugin) run(s *session, machine string, secrets ...[]byte) error {
+	if _, err := world.Find(p.program.Argv[0]); err != nil {
+		return &Error{fmt.Errorf("%s: %s is not in PATH; install this plugin of age", s.step, p.Name())}
+	}
+	s.tell(age.Stanza{Type: "done"})
+	s.plugin = p
+	command := p.program
+	command.Argv = append(slices.Clone(command.Argv), "--age-plugin="+machine)
+	err := command.Talk(p.ctx, s, append(secrets, []byte(p.text))...)
+	switch {
+	case p.ctx.Err() != nil:
+		return context.Cause(p.ctx)
+	case err != nil:
+		return &Error{fmt.Errorf("%s: %w%s", s.step, err, s.context())}
+	}
+	return nil
+}
+
+// session is a dialog with a plugin.
+type session struct {
+	step     string // what is done
+	secret   string
+	plugin   *Plugin
+	asked    bytes.Buffer // what the plugin is told at first
+	commands map[string]func(age.Stanza) error
+	reader   reader
+	over     bool
+
+	said    string // its last message
+	refused string // what it asked for last, and did not get
+}
+
+var _ program.Dialog = (*session)(nil)
+
+func (s *session) tell(stanza age.Stanza) { s.asked.Write(encode(stanza)) }
+
+// Begin is the first phase of both protocols. What follows is up to the plugin.
+func (s *session) Begin(stdin io.WriteCloser) { _, _ = stdin.Write(s.asked.Bytes()) }
+
+// Hear answers what the plugin says.
+func (s *session) Hear(stdin io.WriteCloser, printed []byte) error {
+	for stanza, err := range s.reader.read(printed) {
+		if err != nil {
+			return err
+		}
+		answer, err := s.answer(stanza)
+		if err != nil {
+			return err
+		}
+		_, _ = stdin.Write(encode(age.Stanza{Type: answer})) // one that does not wait may have ended
+	}
+	return nil
+}
+
+// End is about a plugin that ends by itself.
+func (s *session) End() error {
+	if !s.over {
+		return fmt.Errorf("%w: it ended in the middle", program.ErrProtocol)
+	}
+	return nil
+}
+
+// answer is "unsupported" for what is not in the protocol, as it demands.
+func (s *session) answer(stanza age.Stanza) (string, error) {
+	text := func() string { return outside.Quoted(string(program.Without(stanza.Body, []byte(s.secret))), maxShown) }
+	switch command := s.commands[stanza.Type]; {
+	case command != nil:
+		return "ok", command(stanza)
+	case stanza.Type == "done":
+		s.over = true
+		return "", program.ErrDone
+	case stanza.Type == "error":
+		return "", fmt.Errorf("it says %s", text())
+	case stanza.Type == "msg":
+		s.said = text()
+		notice.Show(s.plugin.ctx, s.plugin.Name()+" says "+s.said)
+		return "ok", nil
+	case slices.Contains([]string{"confirm", "request-public", "request-secret"}, stanza.Type):
+		s.refused = text()
+		return "fail", nil
+	}
+	return "unsupported", nil
+}
+
+// context is the end of an error: what the plugin said and asked for before.
+func (s *session) context() (text string) {
+	if s.said != "" {
+		text = "; its message was " + s.said
+	}
+	if s.refused != "" {
+		text += "; it asked " + s.refused + ", and nobody can be asked here: use a key that requires no answer, such as one without a PIN"
+	}
+	return text
+}

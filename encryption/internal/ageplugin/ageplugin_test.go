@@ -1,0 +1,456 @@
+//go:build unix
+
+package ageplugin
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"filippo.io/age"
+	"filippo.io/age/plugin"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+)
+
+// TestMain is also the program of all plugins here: links to this test in a folder of
+// PATH. Which one it is, its name says.
+func TestMain(m *testing.M) {
+	if name, ok := strings.CutPrefix(filepath.Base(os.Args[0]), "age-plugin-"); ok {
+		os.Exit(serve(name, os.Args[1:]))
+	}
+	dir, err := os.MkdirTemp("", "plugins")
+	if err == nil {
+		err = os.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	}
+	self, selfErr := os.Executable()
+	for _, name := range append(slices.Collect(names(faults)), "x25519", "environment", "hang") {
+		err = errors.Join(err, selfErr, os.Symlink(self, filepath.Join(dir, "age-plugin-"+name)))
+	}
+	if err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+func names(m map[string]fault) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for name := range m {
+			if !yield(name) {
+				return
+			}
+		}
+	}
+}
+
+// wire is the side of a plugin, written from the specification.
+type wire struct{ stdin *bufio.Scanner }
+
+// hears returns the next command of the client, with its arguments, and its body.
+func (w wire) hears() (command, body string) {
+	if !w.stdin.Scan() {
+		return "the end", ""
+	}
+	command = strings.TrimPrefix(w.stdin.Text(), "-> ")
+	var encoded strings.Builder
+	for w.stdin.Scan() {
+		if n, _ := encoded.WriteString(w.stdin.Text()); n < 64 {
+			break
+		}
+	}
+	text, _ := base64.RawStdEncoding.DecodeString(encoded.String())
+	return command, string(text)
+}
+
+// says returns the answer of the client.
+func (w wire) says(command, body string) string {
+	text := base64.RawStdEncoding.EncodeToString([]byte(body))
+	fmt.Printf("-> %s\n", command)
+	for ; len(text) >= 64; text = text[64:] {
+		fmt.Println(text[:64])
+	}
+	fmt.Println(text)
+	answer, _ := w.hears()
+	return answer
+}
+
+func (w wire) wants(command, body, answer string) {
+	if got := w.says(command, body); got != answer {
+		fmt.Fprintf(os.Stderr, "to %s, the answer is %q\n", command, got)
+		os.Exit(1)
+	}
+}
+
+// identity holds a secret of its own.
+var (
+	canary   = "canary: the identity of a plugin"
+	identity = func(name string) string { return plugin.EncodeIdentity(name, []byte(canary)) }
+	fileKey  = "0123456789abcdef"
+)
+
+const done = "-> done\n\n"
+
+// fault is what a plugin does when it has been told everything.
+type fault struct {
+	does func(w wire)
+	want string // what the error says; "" for a key, and "-" for none
+}
+
+var faults = map[string]fault{
+	"right": {does: func(w wire) { w.wants("file-key 0", fileKey, "ok"); fmt.Print(done) }},
+	"talks": {does: func(w wire) {
+		w.wants("msg", "touch it", "ok")
+		w.wants("grease-x 1 2", strings.Repeat("grease", 100), "unsupported")
+		w.wants("file-key 0", fileKey, "ok")
+		fmt.Print(done)
+	}},
+	"pieces": {does: func(wire) {
+		for _, c := range []byte("-> file-key 0\n" + base64.RawStdEncoding.EncodeToString([]byte(fileKey)) + "\n" + done) {
+			_, _ = os.Stdout.Write([]byte{c})
+		}
+	}},
+	"lingers": {does: func(w wire) {
+		w.wants("file-key 0", fileKey, "ok")
+		fmt.Print(done)
+		time.Sleep(time.Hour)
+	}},
+	"complains-at-the-end": {does: func(w wire) {
+		w.wants("file-key 0", fileKey, "ok")
+		fmt.Print(done)
+		os.Exit(1)
+	}},
+	"none":       {does: func(wire) { fmt.Print(done) }, want: "-"},
+	"fails":      {does: func(wire) { os.Exit(3) }, want: `"age-plugin-fails": the program failed: exit status 3`},
+	"says-why":   {does: func(wire) { fmt.Fprint(os.Stderr, "why\x1b[31m"); os.Exit(3) }, want: `exit status 3; it said: why\u001b[31m`},
+	"leaves":     {does: func(wire) {}, want: "it ended in the middle"},
+	"garbage":    {does: func(wire) { fmt.Println("hello") }, want: "a line that begins no stanza"},
+	"no-command": {does: func(wire) { fmt.Println("-> ") }, want: "a line that begins no stanza"},
+	"bad-words":  {does: func(wire) { fmt.Println("-> msg \x1b[31m") }, want: "a line that begins no stanza"},
+	"bad-body":   {does: func(wire) { fmt.Println("-> msg\n%%%") }, want: "a line that is not base64"},
+	"loose-body": {does: func(wire) { fmt.Println("-> msg\nAB") }, want: "a line that is not base64"},
+	"long-body":  {does: func(wire) { fmt.Println("-> msg\n" + strings.Repeat("A", 68)) }, want: "a line that is not base64"},
+	"windows":    {does: func(wire) { fmt.Println("-> msg\nAAAA\r") }, want: "a line that is not base64"},
+	"endless": {does: func(w wire) {
+		for w.says("msg", "hello") == "ok" {
+		}
+		time.Sleep(time.Hour)
+	}, want: "it said more than 1000 things"},
+	"deaf": {does: func(wire) {
+		for {
+			fmt.Print("-> msg\n\n")
+		}
+	}, want: "it said more than 1000 things"},
+	"flood": {does: func(wire) {
+		for {
+			fmt.Print(strings.Repeat("x", 1<<16))
+		}
+	}, want: "it printed more than 1048576 bytes"},
+	"short-key":  {does: func(w wire) { w.says("file-key 0", "short") }, want: "a key that is none of a file of age, or two"},
+	"long-key":   {does: func(w wire) { w.says("file-key 0", fileKey+"0") }, want: "a key that is none of a file of age, or two"},
+	"other-file": {does: func(w wire) { w.says("file-key 1", fileKey) }, want: "a key that is none of a file of age, or two"},
+	"no-file":    {does: func(w wire) { w.says("file-key", fileKey) }, want: "a key that is none of a file of age, or two"},
+	"two-keys": {does: func(w wire) {
+		w.wants("file-key 0", fileKey, "ok")
+		w.says("file-key 0", fileKey)
+	}, want: "a key that is none of a file of age, or two"},
+	"error": {does: func(w wire) {
+		w.says("error identity 0", "the \x1b[31mkey "+identity("error")+" is not plugged in"+strings.Repeat("!", 1000))
+	}, want: `it says "the \u001b[31mkey (secret) is not plugged in!!!`},
+	"secret": {does: func(w wire) { w.wants("request-secret", "Enter the PIN", "fail"); fmt.Print(done) },
+		want: `gave no key; it asked "Enter the PIN", and nobody can be asked here: use a key that requires no answer`},
+	"public":  {does: func(w wire) { w.wants("request-public", "Who?", "fail"); fmt.Print(done) }, want: `it asked "Who?"`},
+	"confirm": {does: func(w wire) { w.wants("confirm WWVz Tm8", "Plug it in", "fail"); fmt.Print(done) }, want: `it asked "Plug it in"`},
+	"message": {does: func(w wire) { w.wants("msg", "Touch\x07 it", "ok"); os.Exit(1) },
+		want: `exit status 1; its message was "Touch\u0007 it"`},
+	"prints-it": {does: func(wire) { fmt.Fprintln(os.Stderr, identity("prints-it")); os.Exit(1) }, want: `it said: (secret)`},
+
+	// These are asked to encrypt.
+	"wrap-right": {does: func(w wire) {
+		w.wants("labels", "", "ok")
+		w.wants("grease", "", "unsupported")
+		w.wants("recipient-stanza 0 x y", strings.Repeat("z", 48), "ok")
+		w.wants("recipient-stanza 0 z", "", "ok")
+		fmt.Print(done)
+	}},
+	"wrap-nothing": {does: func(wire) { fmt.Print(done) }, want: `"age-plugin-wrap-nothing" encrypted nothing`},
+	"wrap-refused": {does: func(w wire) { w.wants("request-secret", "PIN", "fail"); fmt.Print(done) }, want: `encrypted nothing; it asked "PIN"`},
+	"wrap-other":   {does: func(w wire) { w.says("recipient-stanza 1 x", "") }, want: "what it encrypted is for another file"},
+	"wrap-empty":   {does: func(w wire) { w.says("recipient-stanza 0", "") }, want: "what it encrypted is for another file"},
+	"wrap-labels":  {does: func(w wire) { w.wants("labels a", "", "ok"); w.says("labels b", "") }, want: "it gave labels twice"},
+	"wrap-error":   {does: func(w wire) { w.says("error recipient 0", "no") }, want: `it says "no"`},
+	"wrap-key":     {does: func(w wire) { w.wants("file-key 0", fileKey, "unsupported"); fmt.Print(done) }, want: "encrypted nothing"},
+	"wrap-leaks":   {does: func(wire) { fmt.Fprintln(os.Stderr, fileKey); os.Exit(1) }, want: "it said: (secret)"},
+	"wrap-fails":   {does: func(wire) { os.Exit(2) }, want: "encrypting a key: \"age-plugin-wrap-fails\": the program failed: exit status 2"},
+}
+
+// serve is the program of the plugin called name.
+func serve(name string, args []string) int {
+	dir, _, _ := strings.Cut(os.Getenv("PATH"), ":")
+	switch name {
+	case "x25519": // by age's own package for plugins; the data is a key of age as text
+		p, _ := plugin.New(name)
+		p.HandleRecipient(func(data []byte) (age.Recipient, error) { return age.ParseX25519Recipient(string(data)) })
+		p.HandleIdentity(func(data []byte) (age.Identity, error) { return age.ParseX25519Identity(string(data)) })
+		p.HandleIdentityAsRecipient(func(data []byte) (age.Recipient, error) {
+			i, err := age.ParseX25519Identity(string(data))
+			if err != nil {
+				return nil, err
+			}
+			return i.Recipient(), nil
+		})
+		return p.Main()
+	case "environment":
+		text := strings.Join(append(args, os.Environ()...), "\n") + "\n"
+		if os.WriteFile(filepath.Join(dir, "saw"), []byte(text), 0o600) != nil {
+			return 1
+		}
+	case "hang":
+		if os.WriteFile(filepath.Join(dir, "pid"), []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600) != nil {
+			return 1
+		}
+		time.Sleep(time.Hour)
+	}
+	w := wire{bufio.NewScanner(os.Stdin)}
+	for command := ""; command != "done"; {
+		if command, _ = w.hears(); command == "the end" {
+			fmt.Fprintln(os.Stderr, "nothing more is said")
+			return 1
+		}
+	}
+	if name == "environment" {
+		fmt.Print(done)
+		return 0
+	}
+	faults[name].does(w)
+	return 0
+}
+
+func parsed(t *testing.T, text string) *Plugin {
+	t.Helper()
+	p, err := Parse(text, world.World{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.In(t.Context())
+}
+
+func checkError(t *testing.T, err error, want string) {
+	t.Helper()
+	if _, ok := errors.AsType[*Error](err); !ok || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
+	}
+	if err != nil && (len(err.Error()) > 3000 || strings.ContainsAny(err.Error(), "\x1b\x07") ||
+		strings.Contains(err.Error(), identity("x")[len("AGE-PLUGIN-X-1"):][:40]) || strings.Contains(err.Error(), fileKey)) {
+		t.Errorf("the error says %q", err)
+	}
+}
+
+// A plugin may do anything. What it does wrong is an error that names it and the step,
+// escaped, cut and without secrets; so is what it asks for, because nobody is there.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	for name, c := range faults {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			begin := time.Now()
+			var err error
+			if strings.HasPrefix(name, "wrap-") {
+				var stanzas []*age.Stanza
+				stanzas, _, err = parsed(t, plugin.EncodeRecipient(name, []byte("r"))).WrapWithLabels([]byte(fileKey))
+				if c.want == "" && (err != nil || len(stanzas) != 2 || stanzas[0].Type != "x" || stanzas[0].Args[0] != "y" ||
+					string(stanzas[0].Body) != strings.Repeat("z", 48) || stanzas[1].Type != "z" || len(stanzas[1].Body) > 0) {
+					t.Errorf("got %v, %v", stanzas, err)
+				}
+			} else {
+				var key []byte
+				p := parsed(t, identity(name))
+				var shown []string
+				p.ctx = notice.With(p.ctx, func(text string) { shown = append(shown, text) })
+				key, err = p.Unwrap([]*age.Stanza{{Type: "X25519", Args: []string{"a"}, Body: bytes.Repeat([]byte("b"), 1<<20)}})
+				if c.want == "" && (err != nil || string(key) != fileKey) || p.Gave() != (c.want == "") {
+					t.Errorf("got %q, %v", key, err)
+				}
+				if name == "message" && !slices.Equal(shown, []string{`"age-plugin-message" says "Touch\u0007 it"`}) {
+					t.Errorf("it showed %q", shown)
+				}
+			}
+			switch c.want {
+			case "":
+			case "-":
+				if !errors.Is(err, age.ErrIncorrectIdentity) || errors.As(err, new(*Error)) {
+					t.Errorf("got %v", err)
+				}
+			default:
+				checkError(t, err, c.want)
+			}
+			if took := time.Since(begin); took > 45*time.Second {
+				t.Errorf("it took %v", took)
+			}
+		})
+	}
+}
+
+// A plugin that age's own package makes, which sends grease at random.
+func TestRoundTrip(t *testing.T) {
+	t.Parallel()
+	key, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	identity := plugin.EncodeIdentity("x25519", []byte(key.String()))
+	for range 10 {
+		for _, text := range []string{plugin.EncodeRecipient("x25519", []byte(key.Recipient().String())), identity} {
+			var file bytes.Buffer
+			w, err := age.Encrypt(&file, parsed(t, text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err = io.WriteString(w, "hello"); err != nil || w.Close() != nil {
+				t.Fatal(err)
+			}
+			for _, identity := range []age.Identity{key, parsed(t, identity)} {
+				r, err := age.Decrypt(bytes.NewReader(file.Bytes()), identity)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if text, err := io.ReadAll(r); err != nil || string(text) != "hello" {
+					t.Errorf("got %q, %v", text, err)
+				}
+			}
+		}
+	}
+}
+
+// A plugin that hangs is stopped with the context, and when its time is over.
+func TestHang(t *testing.T) {
+	t.Parallel()
+	dir, _, _ := strings.Cut(os.Getenv("PATH"), ":")
+	pid := func() int {
+		text, _ := os.ReadFile(filepath.Join(dir, "pid"))
+		n, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+		return n
+	}
+	p := parsed(t, identity("hang"))
+	for p.program.Patience = time.Second / 8; pid() == 0; p.program.Patience *= 2 { // until it is enough to start
+		_, err := p.Unwrap(nil)
+		checkError(t, err, `decrypting a key: "age-plugin-hang": the program took too long: it was stopped after `)
+	}
+	waitForEnd(t, pid())
+	if err := os.Remove(filepath.Join(dir, "pid")); err != nil {
+		t.Fatal(err)
+	}
+	p.program.Patience = 10 * time.Minute
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		for pid() == 0 && ctx.Err() == nil {
+			time.Sleep(10 * time.Millisecond)
+		}
+		cancel()
+	}()
+	for name, ask := range map[string]func(*Plugin) error{
+		"unwrap": func(p *Plugin) error { _, err := p.Unwrap(nil); return err },
+		"wrap":   func(p *Plugin) error { _, err := p.Wrap([]byte(fileKey)); return err },
+	} { // the second does not start
+		if err := ask(p.In(ctx)); !errors.Is(err, context.Canceled) || errors.Is(err, age.ErrIncorrectIdentity) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	waitForEnd(t, pid())
+}
+
+func waitForEnd(t *testing.T, pid int) {
+	t.Helper()
+	for try := 0; syscall.Kill(pid, 0) == nil; try++ {
+		if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && bytes.Contains(stat, []byte(") Z ")) {
+			return // it only waits to be collected
+		}
+		if try == 6000 {
+			t.Fatalf("process %d is still there", pid)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// TestAgePluginsGetNoEnvironment: a plugin gets what its world allows, none of our secrets, and no identity but on its
+// standard input.
+func TestAgePluginsGetNoEnvironment(t *testing.T) {
+	for name, value := range map[string]string{"THEIRS": "theirs", "TF_ENCRYPTION": "canary", "STATE_PASSPHRASE": "canary",
+		"GITHUB_TOKEN": "canary", "AGEDEBUG": "theirs"} {
+		t.Setenv(name, value)
+	}
+	dir, _, _ := strings.Cut(os.Getenv("PATH"), ":")
+	for name, w := range map[string]world.World{"off": {}, "on": world.Here()} {
+		p, err := Parse(identity("environment"), w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.In(t.Context()).Unwrap(nil); !errors.Is(err, age.ErrIncorrectIdentity) || errors.As(err, new(*Error)) {
+			t.Errorf("%s: %v", name, err)
+		}
+		saw, err := os.ReadFile(filepath.Join(dir, "saw"))
+		if err != nil || !strings.HasPrefix(string(saw), "--age-plugin=identity-v1\n") || strings.Contains(string(saw), "canary") ||
+			strings.Contains(string(saw), "AGE-PLUGIN-") || strings.Contains(string(saw), "theirs") != (name == "on") {
+			t.Errorf("%s: the plugin saw\n%s, %v", name, saw, err)
+		}
+	}
+}
+
+// TestPluginsAreInPath: the program is looked up in PATH, whatever the current directory has.
+func TestPluginsAreInPath(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const mark = "it ran"
+	for _, name := range []string{"age-plugin-here", "age-plugin-here.sh"} {
+		if err := os.WriteFile(name, []byte("#!/bin/sh\ntouch '"+mark+"'\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := os.Getenv("PATH")
+	for _, path := range []string{path, path + ":", ":" + path, path + ":."} {
+		t.Setenv("PATH", path)
+		_, err := parsed(t, identity("here")).Unwrap(nil)
+		checkError(t, err, `decrypting a key: "age-plugin-here" is not in PATH; install this plugin of age`)
+		_, err = parsed(t, plugin.EncodeRecipient("here", nil)).Wrap([]byte(fileKey))
+		checkError(t, err, `encrypting a key: "age-plugin-here" is not in PATH; install this plugin of age`)
+	}
+	if _, err := os.Stat(mark); err == nil {
+		t.Error("what is in the current directory ran")
+	}
+}
+
+// Names are those that age allows.
+func TestParse(t *testing.T) {
+	t.Parallel()
+	good := identity("yubikey")
+	for _, text := range []string{
+		good[:len(good)-1], good + "Q", strings.ToLower(good), "AGE-PLUGIN-YUBIKEY-1CANARY", "AGE-PLUGIN-", "AGE-PLUGIN--1", "age1yubikey1canary",
+		"age1../x1" + "qqqqqqqq", "age11qqqqqqqq", good + "\n", good + " " + good,
+	} {
+		p, err := Parse(text, world.World{})
+		if err == nil || strings.Contains(err.Error(), "CANARY") || len(err.Error()) > 100 {
+			t.Errorf("%q: got %v, %v", text, p, err)
+		}
+	}
+	for text, want := range map[string]string{
+		good: `"age-plugin-yubikey"`, plugin.EncodeRecipient("Se", []byte("x")): `"age-plugin-se"`, plugin.EncodeIdentity("..", nil): `"age-plugin-.."`,
+	} {
+		if p, err := Parse(text, world.World{}); err != nil || p.Name() != want {
+			t.Errorf("%q: got %v, want %s", text, err, want)
+		}
+	}
+}
