@@ -135,7 +135,7 @@ func TestTroubleshootingQuotesErrors(t *testing.T) {
 func TestTroubleshootingQuotesTheCommand(t *testing.T) {
 	guide := section(t, "templates/guides/troubleshooting.md.tmpl", "Errors of the command, and of age")
 	var code strings.Builder
-	for _, pattern := range []string{"cmd/statecrypt/*.go", "encryption/internal/agefile/*.go"} {
+	for _, pattern := range []string{"cmd/statecrypt/*.go", "encryption/internal/agefile/*.go", "encryption/internal/ageplugin/*.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatal(pattern, err)

@@ -146,6 +146,7 @@ func TestGuides(t *testing.T) {
 		if err := os.Symlink(c.path, filepath.Join(programs, "tofu")); err != nil {
 			t.Fatal(err)
 		}
+		bin := withPlugins(t)
 		alice, alices := identity(t, "x25519.key")
 		write(t, c.file("alice.txt"), read(t, alice))
 		environ := append(environ, "ALICES_RECIPIENT="+alices, "HOME="+c.dir, "TF_CLI_CONFIG_FILE="+os.DevNull, "CHECKPOINT_DISABLE=1",
@@ -156,9 +157,11 @@ func TestGuides(t *testing.T) {
 		}
 		alices = strings.NewReplacer("key.txt", c.file("alice.txt"), "team.txt", c.file("team.txt")).Replace(read(t, c.file("team.hcl")))
 		opens(t, environ, write(t, c.file("alice.hcl"), alices), c.file("terraform.tfstate"), canary+" of a resource")
-		must(t, alices+"plan { method = method.aes_gcm.team }\n", "", "decrypt", "-plan", "-o", c.file("opened.tfplan"), c.file("tfplan"))
-		if got := statecrypt(t, strings.Replace(read(t, c.file("plans.hcl")), "team.txt", c.file("team.txt"), 1), "", "decrypt", "-plan",
-			"-o", c.file("opened.tfplan"), c.file("tfplan")); got.code != exitFailure ||
+		write(t, c.file("alice.hcl"), alices+"plan { method = method.aes_gcm.team }\n")
+		must(t, "", "", "decrypt", "-config", c.file("alice.hcl"), "-plan", "-o", c.file("opened.tfplan"), c.file("tfplan"))
+		write(t, c.file("plans.hcl"), strings.Replace(read(t, c.file("plans.hcl")), "team.txt", c.file("team.txt"), 1))
+		if got := statecrypt(t, "", "", "decrypt", "-config", c.file("plans.hcl"), "-plan", "-o", c.file("opened.tfplan"),
+			c.file("tfplan")); got.code != exitFailure ||
 			!strings.Contains(got.stderr, "identity_files, which open files") {
 			t.Errorf("the job opens its plan: %+v", got)
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"filippo.io/age/plugin"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/openbao/openbaotest"
@@ -90,6 +91,59 @@ func TestPrograms(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A plugin of age runs for an identity of the configuration, and for one of the
+// environment, or in a file that the environment names, if that is allowed.
+func TestPluginsOfAge(t *testing.T) {
+	needShell(t)
+	dir := t.TempDir()
+	// It keeps the keys that it encrypts in the file, as they are.
+	const script = `#!/bin/sh
+while read -r line && [ "$line" != '-> done' ]; do
+	case $line in '-> wrap-file-key' | '-> recipient-stanza 0 plain') read -r key ;; esac
+done
+command='file-key 0'
+[ "$1" = --age-plugin=identity-v1 ] || command='recipient-stanza 0 plain'
+printf -- '-> %s\n%s\n-> done\n\n' "$command" "$key"
+`
+	if err := os.WriteFile(filepath.Join(dir, "age-plugin-plain"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	identity := plugin.EncodeIdentity("plain", []byte("canary"))
+	text := fmt.Sprintf("method \"age\" \"m\" { identities = [%q] }\n", identity)
+	ofFile := fmt.Sprintf("method \"age\" \"m\" { identity_files = [%q] }\n", writeTemp(t, "identity", []byte(identity)))
+	blocks := entry("method", "age", "m", fmt.Sprintf("identities = [%q]", identity)) + "default {\nmethod = \"method.age.m\"\n}\n"
+	remote := func(text string) string {
+		return text + "remote_state_data_sources {\ndefault {\nmethod = method.age.m\n}\n}\n"
+	}
+	file := fromFile(writeTemp(t, "state", sealedAs(t, strings.Replace(text, "identities", "recipients", 1)+
+		"state { method = method.age.m }\n", argumentsState)))
+	for name, c := range map[string]struct {
+		provider, environment string
+		refused               bool
+	}{
+		"block":                    {provider: settings(blocks)},
+		"block, no environment":    {provider: settings("use_environment = false", blocks)},
+		"text":                     {provider: textProvider(remote(text))},
+		"environment":              {environment: remote(text), refused: true},
+		"environment, a file":      {environment: remote(ofFile), refused: true},
+		"environment, allowed":     {provider: settings("allow_external = true"), environment: remote(text)},
+		"a file, allowed":          {provider: settings("allow_external = true"), environment: remote(ofFile)},
+		"environment and text":     {provider: textProvider(remote(ofFile)), environment: remote(ofFile)},
+		"environment, not allowed": {provider: settings("allow_external = false"), environment: remote(text), refused: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("TF_ENCRYPTION", c.environment)
+			e := evaluate(t, c.provider, reads("s", file), output("serial", "data.statecrypt_remote_state.s.serial"))
+			if c.refused {
+				e.wantError(`"age-plugin-plain": only the environment names this command`, "or with allow_external = true")
+			} else {
+				e.wantOutputs(map[string]cty.Value{"serial": cty.NumberIntVal(7)})
+			}
+		})
 	}
 }
 
