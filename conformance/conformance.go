@@ -14,11 +14,18 @@ import (
 	"strings"
 )
 
-// Version is that of the suite. It is raised if a case is added or corrected.
-const Version = 1
-
-//go:embed cases
+//go:embed cases VERSION
 var files embed.FS
+
+// Version is that of the suite. It is raised if a case is added or corrected.
+func Version() string {
+	text, err := files.ReadFile("VERSION")
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	version, _, _ := strings.Cut(string(text), " ")
+	return version
+}
 
 // Case is one file with what must come of it, as case.json says it.
 type Case struct {
@@ -84,8 +91,17 @@ func Get(name string) Case {
 // State returns the file to read.
 func (c Case) State() []byte { return c.read(cmp.Or(c.StateFile, c.RawBlob, c.StatusState)) }
 
-// Plain returns what the real tool decrypted the file to, where it is kept.
-func (c Case) Plain() []byte { return c.read(cmp.Or(c.DecryptedFile, c.PlainFile)) }
+// Plain returns the plaintext as the real tool has it, nil if it is not kept. What
+// terraform-backend-git served for a file that was encrypted twice is none.
+func (c Case) Plain() []byte {
+	switch {
+	case c.PlainFile != "":
+		return c.read(c.PlainFile)
+	case c.DecryptedFile != "" && c.ConfigFile == "":
+		return c.read(c.DecryptedFile)
+	}
+	return nil
+}
 
 // Config returns the configuration text, "" if there is none.
 func (c Case) Config() string { return c.text(c.ConfigFile) }

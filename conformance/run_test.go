@@ -1,6 +1,9 @@
 package conformance_test
 
 import (
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,6 +27,16 @@ func run(t *testing.T, name string) conformance.Run {
 	return runs[i]
 }
 
+// plaintext is a script that prints the plaintext of a case, with a text in it changed.
+func plaintext(t *testing.T, name, from, to string) string {
+	t.Helper()
+	plain := string(conformance.Get(name).Plain())
+	if !strings.Contains(plain, from) {
+		t.Fatalf("the plaintext of %s is %s", name, plain)
+	}
+	return "cat >/dev/null; cat <<'END'\n" + strings.Replace(plain, from, to, 1) + "\nEND\n"
+}
+
 // Whatever a program does wrong is a failure that says what.
 func TestJudge(t *testing.T) {
 	t.Parallel()
@@ -32,13 +45,14 @@ func TestJudge(t *testing.T) {
 	}
 	const opens, fails = "no_outputs", "err_wrong_passphrase"
 	const right = `cat >/dev/null; echo '{"version":4,"serial":1,"lineage":"x","terraform_version":"1.12.6","outputs":{},"resources":[]}'`
+	exact := plaintext(t, opens, "", "")
 	for name, c := range map[string]struct {
 		run, script string
 		known       string
 		want        conformance.Verdict
 		why         string
 	}{
-		"the right answer":  {run: opens, script: right, want: conformance.Passed},
+		"the right answer":  {run: opens, script: exact, want: conformance.Passed},
 		"the right refusal": {run: fails, script: "echo no >&2; exit 1", want: conformance.Passed},
 		"not its business":  {run: opens, script: "exit 77", want: conformance.Skipped},
 		"another answer":    {run: "output_zoo", script: right, want: conformance.Failed, why: "is missing"},
@@ -54,9 +68,22 @@ func TestJudge(t *testing.T) {
 		"no reason": {run: fails, script: "exit 1", want: conformance.Failed, why: "without a reason"},
 		"another exit code": {run: fails, script: "echo panic >&2; exit 2",
 			want: conformance.Failed, why: "ended with 2, which is neither an answer nor a refusal: panic"},
-		"a signal":               {run: fails, script: "kill -9 $$", want: conformance.Failed, why: "ended with -1"},
+		"a signal": {run: fails, script: "kill -9 $$", want: conformance.Failed, why: "it was ended by a signal"},
+		"another serial": {run: opens, script: plaintext(t, opens, `"serial":1`, `"serial":2`), want: conformance.Failed,
+			why: `the member "serial" is not`},
+		"a member too many": {run: opens, script: plaintext(t, opens, `"version":4`, `"version":4,"more":null`), want: conformance.Failed,
+			why: `there is no member "more"`},
+		"a set in another order": {run: "output_zoo", want: conformance.Passed,
+			script: plaintext(t, "output_zoo", `["a","b","c"],"type":["set"`, `["c","b","a"],"type":["set"`)},
+		"no resources": {run: "http_backend_compact", script: plaintext(t, "http_backend_compact", `"resources"`, `"resource_"`),
+			want: conformance.Failed, why: `there is no member "resource_"`},
+		"more after it": {run: opens, script: exact + "echo a warning", want: conformance.Failed, why: "it is not JSON"},
+		"too much":      {run: opens, script: "yes | head -c 70000000", want: conformance.Failed, why: "printed too much"},
+		"a warning":     {run: opens, script: "echo a warning >&2; " + exact, want: conformance.Passed},
+		"its own version": {run: opens, script: plaintext(t, opens, `"terraform_version":"1.12.6"`, `"terraform_version":"9.9.9"`),
+			want: conformance.Passed},
 		"a difference":           {run: fails, script: right, known: "a reason", want: conformance.Differs, why: "a reason"},
-		"a difference no longer": {run: opens, script: right, known: "a reason", want: conformance.Failed, why: "and does not differ"},
+		"a difference no longer": {run: opens, script: exact, known: "a reason", want: conformance.Failed, why: "and does not differ"},
 		"nothing to differ in":   {run: opens, script: "exit 77", known: "a reason", want: conformance.Failed, why: "and does not differ"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -166,6 +193,39 @@ func TestCases(t *testing.T) {
 		if kinds[kind] < least {
 			t.Errorf("%d cases of the kind %s", kinds[kind], kind)
 		}
+	}
+}
+
+// Whoever changes a case gives the suite another version, so that two people who speak of
+// the same version have the same files.
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	var paths []string
+	err := filepath.WalkDir("cases", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			paths = append(paths, filepath.ToSlash(path))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(paths)
+	sums := sha256.New() // of what sha256sum prints
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(sums, "%x  %s\n", sha256.Sum256(data), path)
+	}
+	sum := fmt.Sprintf("%x", sums.Sum(nil))
+	said, err := os.ReadFile("VERSION")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := conformance.Version() + " " + sum + "\n"; string(said) != want {
+		t.Errorf("the cases have changed: the file VERSION needs a higher number, and the sum %s", sum)
 	}
 }
 
