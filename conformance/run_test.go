@@ -1,12 +1,14 @@
 package conformance_test
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -177,7 +179,7 @@ func TestCases(t *testing.T) {
 		if c.Description == "" || len(c.State()) == 0 || (c.Expect == "ok") == strings.HasPrefix(c.Name, "err_") {
 			t.Errorf("%s: %+v", c.Name, c)
 		}
-		if c.Expect == "ok" && c.Outputs() == nil {
+		if c.Expect == "ok" && c.Kind != "opentofu_plan" && c.Outputs() == nil {
 			t.Errorf("%s has no outputs", c.Name)
 		}
 	}
@@ -188,10 +190,39 @@ func TestCases(t *testing.T) {
 		runs[r.Name] = true
 	}
 	for kind, least := range map[string]int{
-		"opentofu_state": 57, "plain_state": 16, "kubeform_module": 6, "terraform_backend_git": 5, "sops": 5,
+		"opentofu_state": 89, "opentofu_plan": 4, "plain_state": 17, "kubeform_module": 8, "terraform_backend_git": 10, "sops": 15,
 	} {
 		if kinds[kind] < least {
 			t.Errorf("%d cases of the kind %s", kinds[kind], kind)
+		}
+	}
+}
+
+// TestReasons: what must fail differs from a case that opens either in the file or in what
+// it is read with, and so fails for what its description says.
+func TestReasons(t *testing.T) {
+	t.Parallel()
+	alone := map[string]string{
+		"err_not_json": "any text will do", "err_not_a_state": "any JSON will do",
+		"err_short_passphrase": "no file that opens has such a passphrase; TestShortPassphrase opens it",
+	}
+	for _, c := range conformance.All() {
+		if c.Expect == "ok" || c.Kind == "plain_state" {
+			continue
+		}
+		if (c.MadeFrom == "") != (alone[c.Name] != "") {
+			t.Errorf("%s is made from %q, and stands alone because %q", c.Name, c.MadeFrom, alone[c.Name])
+		}
+		if c.MadeFrom == "" {
+			continue
+		}
+		from := conformance.Get(c.MadeFrom)
+		settings := func(c conformance.Case) []any {
+			return []any{c.Config(), c.CodeConfig(), c.SecretKey, c.BackendEnv, c.Files()}
+		}
+		sameFile, sameSettings := bytes.Equal(c.State(), from.State()), reflect.DeepEqual(settings(c), settings(from))
+		if sameFile == sameSettings || from.Expect != "ok" || from.Kind != c.Kind {
+			t.Errorf("%s is made from %s: the same file is %t, the same settings is %t", c.Name, c.MadeFrom, sameFile, sameSettings)
 		}
 	}
 }
@@ -229,19 +260,10 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// A reader of forty lines of Python passes what it does not leave out.
+// A reader of fifty lines of Python passes what it does not leave out.
 func TestMinimalReader(t *testing.T) {
 	t.Parallel()
-	for _, program := range []string{"python3", "openssl"} {
-		if _, err := exec.LookPath(program); err != nil || testing.Short() {
-			t.Skip("it requires seconds, python3 and openssl")
-		}
-	}
-	adapter, err := filepath.Abs("adapters/minimal.py")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := conformance.Program{Command: []string{"python3", adapter}, Timeout: 5 * time.Minute}
+	p := python(t, "adapters/minimal.py")
 	passed := 0
 	for _, r := range conformance.Runs() {
 		switch got := p.Judge(t.Context(), r); got.Verdict {
@@ -251,7 +273,54 @@ func TestMinimalReader(t *testing.T) {
 			t.Errorf("%s: %s", r.Name, got.Why)
 		}
 	}
-	if passed < 25 {
+	if passed < 35 {
 		t.Errorf("%d passed", passed)
 	}
+}
+
+// The same reader without one of its checks opens what it must not.
+func TestCarelessReaders(t *testing.T) {
+	t.Parallel()
+	for check, caught := range map[string]string{
+		`bytes(a ^ b for a, b in zip(ghash(key, sealed), pad)) != tag`: "err_bitflip err_tag_bitflip err_wrong_aad",
+		`envelope["encryption_version"] != "v0"`:                       "err_version",
+		`any(envelope.get(k, state[k]) != state[k] for k in ("serial", "lineage"))`: "err_serial_mismatch err_lineage_mismatch " +
+			"err_serial_text",
+		`meta["hash_function"] not in ("sha512", "sha256")`: "err_meta_bad_hash",
+		`len(passphrase) < 16`:                              "err_short_passphrase",
+		`int(settings[3] or 600000) < 200000`:               "err_low_iterations",
+	} {
+		t.Run(caught, func(t *testing.T) {
+			t.Parallel()
+			python(t, "adapters/minimal.py") // or it is skipped
+			reader, err := os.ReadFile("adapters/minimal.py")
+			if err != nil || strings.Count(string(reader), check) != 1 {
+				t.Fatalf("there is no check %s: %v", check, err)
+			}
+			careless := filepath.Join(t.TempDir(), "careless.py")
+			if err := os.WriteFile(careless, []byte(strings.Replace(string(reader), check, "False", 1)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for name := range strings.FieldsSeq(caught) {
+				if got := python(t, careless).Judge(t.Context(), run(t, name)); !strings.Contains(got.Why, "it must not open") {
+					t.Errorf("%s: got %+v", name, got)
+				}
+			}
+		})
+	}
+}
+
+// python runs a reader that has openssl as its AES.
+func python(t *testing.T, path string) conformance.Program {
+	t.Helper()
+	for _, program := range []string{"python3", "openssl"} {
+		if _, err := exec.LookPath(program); err != nil || testing.Short() {
+			t.Skip("it requires seconds, python3 and openssl")
+		}
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conformance.Program{Command: []string{"python3", path}, Timeout: 5 * time.Minute}
 }
