@@ -18,13 +18,13 @@ func TestConformance(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the keys of many cases take long to derive")
 	}
-	conforms(t, "statecrypt", "STATECRYPT="+built(t), 80)
+	conforms(t, "statecrypt", "STATECRYPT="+built(t), 130)
 }
 
 // OpenTofu, which wrote most of the files, passes the suite. So it says what OpenTofu does.
 func TestConformanceOfOpenTofu(t *testing.T) {
 	t.Parallel()
-	conforms(t, "tofu", "TOFU="+testkit.Program(t, "STATECRYPT_TOFU"), 70)
+	conforms(t, "tofu", "TOFU="+testkit.Program(t, "STATECRYPT_TOFU"), 100)
 }
 
 // conforms runs the adapter called name, which finds its program by a variable.

@@ -31,6 +31,7 @@ var better = map[string]string{
 	"err_merge_without_method":        "a layer may set enforced alone",
 	"err_method_quoted":               "a reference may also be a text",
 	"err_static_provider_unavailable": "the key provider static exists",
+	"err_unencrypted_no_version":      "a state in plaintext need not say who wrote it",
 	"err_wrong_provider_name":         "a renamed key provider is found by the shape of its metadata",
 }
 
