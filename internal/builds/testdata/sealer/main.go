@@ -2,6 +2,8 @@
 // revision that it is part of:
 //
 //	sealer state|plan
+//
+// TestUpgrade builds it from the tags of releases, so it stays in this folder.
 package main
 
 import (
