@@ -14,25 +14,37 @@ import (
 	"strings"
 )
 
-// Version is that of the suite. It is raised if a case is added or corrected.
-const Version = 1
-
-//go:embed cases
+//go:embed cases VERSION
 var files embed.FS
+
+// Version is that of the suite. It is raised if a case is added or corrected.
+func Version() string {
+	text, err := files.ReadFile("VERSION")
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	version, _, _ := strings.Cut(string(text), " ")
+	return version
+}
 
 // Case is one file with what must come of it, as case.json says it.
 type Case struct {
-	Name        string      `json:"name"`
-	Kind        string      `json:"kind"` // "opentofu_state", "plain_state", "terraform_backend_git", "sops" or "kubeform_module"
+	Name string `json:"name"`
+	// "opentofu_state", "opentofu_plan", "plain_state", "terraform_backend_git", "sops" or
+	// "kubeform_module"
+	Kind        string      `json:"kind"`
 	Description string      `json:"description"`
+	MadeFrom    string      `json:"made_from"` // a case that opens, from which this one differs in what must fail
 	Expect      string      `json:"expect"`    // "ok" or "error": what the real tool did
-	Target      string      `json:"target"`    // "state" or "remote_state_data_sources"
+	Target      string      `json:"target"`    // "state", "plan" or "remote_state_data_sources"
 	Selection   []Selection `json:"selection"` // of the latter
 
-	ConfigFile     string `json:"config"`      // the text of TF_ENCRYPTION
-	CodeConfigFile string `json:"code_config"` // the body of the encryption block that it is merged over
-	StateFile      string `json:"state_file"`
-	OutputsFile    string `json:"expected_outputs"`
+	ConfigFile     string   `json:"config"`      // the text of TF_ENCRYPTION
+	CodeConfigFile string   `json:"code_config"` // the body of the encryption block that it is merged over
+	Programs       []string `json:"programs"`    // scripts for sh that the settings name
+	StateFile      string   `json:"state_file"`
+	PlanFile       string   `json:"plan_file"`
+	OutputsFile    string   `json:"expected_outputs"`
 
 	// Of terraform-backend-git, and of sops in it: the file as it is in git, what the
 	// real backend served for it, the environment that it ran with, and files with
@@ -42,10 +54,12 @@ type Case struct {
 	BackendEnv    map[string]string `json:"backend_env"`
 	SecretsFiles  []string          `json:"secrets_files"`
 
-	// Of Kubeform: status.state of a module, and what is in it.
+	// Of Kubeform: status.state of a module.
 	StatusState string `json:"status_state"`
-	PlainFile   string `json:"plain_state_file"`
 	SecretKey   string `json:"secret_key_base64"`
+
+	PlainFile     string `json:"plain_state_file"`
+	PlainPlanFile string `json:"plain_plan_file"`
 }
 
 // Selection is the name of a remote state data source, and what became of it.
@@ -82,10 +96,21 @@ func Get(name string) Case {
 }
 
 // State returns the file to read.
-func (c Case) State() []byte { return c.read(cmp.Or(c.StateFile, c.RawBlob, c.StatusState)) }
+func (c Case) State() []byte {
+	return c.read(cmp.Or(c.StateFile, c.PlanFile, c.RawBlob, c.StatusState))
+}
 
-// Plain returns what the real tool decrypted the file to, where it is kept.
-func (c Case) Plain() []byte { return c.read(cmp.Or(c.DecryptedFile, c.PlainFile)) }
+// Plain returns the plaintext as the real tool has it, nil if it is not kept. What
+// terraform-backend-git served for a file that was encrypted twice is none.
+func (c Case) Plain() []byte {
+	switch {
+	case c.PlainFile != "" || c.PlainPlanFile != "":
+		return c.read(cmp.Or(c.PlainFile, c.PlainPlanFile))
+	case c.DecryptedFile != "" && c.ConfigFile == "":
+		return c.read(c.DecryptedFile)
+	}
+	return nil
+}
 
 // Config returns the configuration text, "" if there is none.
 func (c Case) Config() string { return c.text(c.ConfigFile) }
@@ -99,6 +124,16 @@ func (c Case) Secret(name string) string {
 		return ""
 	}
 	return c.text(name)
+}
+
+// Files returns what is in the folder of a program: private keys, and programs that the
+// settings name.
+func (c Case) Files() map[string][]byte {
+	all := map[string][]byte{}
+	for _, name := range slices.Concat(c.SecretsFiles, c.Programs) {
+		all[name] = c.read(name)
+	}
+	return all
 }
 
 // Outputs returns what must be found.

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
@@ -24,6 +25,7 @@ import (
 const (
 	exitRefused = 1  // it cannot, or must not, be opened
 	exitSkipped = 77 // the program is not for files of this kind
+	killed      = -1 // it has no exit code
 )
 
 // Run is one call of a program: a case, or one of its selections.
@@ -94,7 +96,7 @@ var errSkipped = errors.New("the program is not for files of this kind")
 
 // answer is what a program did.
 type answer struct {
-	code           int // -1 if it was ended by a signal
+	code           int
 	stdout, stderr []byte
 }
 
@@ -106,6 +108,8 @@ func (p Program) check(ctx context.Context, r Run) error {
 		return err
 	case a.code == exitSkipped:
 		return errSkipped
+	case a.code == killed:
+		return fmt.Errorf("it was ended by a signal: %s", said)
 	case a.code != 0 && a.code != exitRefused:
 		return fmt.Errorf("it ended with %d, which is neither an answer nor a refusal: %s", a.code, said)
 	case a.code == exitRefused && len(a.stdout) > 0:
@@ -116,12 +120,57 @@ func (p Program) check(ctx context.Context, r Run) error {
 		return fmt.Errorf("it must open (%s), and was refused: %s", r.of.Description, said)
 	case a.code == 0 && !r.Opens:
 		return fmt.Errorf("it must not open: %s", r.of.Description)
-	case a.code == 0 && r.of.OutputsFile != "":
-		state, err := tfstate.Parse(a.stdout)
-		if err != nil {
-			return fmt.Errorf("what it printed is no state: %w", err)
+	case a.code == 0:
+		return r.of.compare(a.stdout)
+	}
+	return nil
+}
+
+// compare says in what the plaintext differs from that of the real tool.
+func (c Case) compare(plain []byte) error {
+	if c.Kind == "opentofu_plan" {
+		if !bytes.Equal(plain, c.Plain()) {
+			return errors.New("what it printed is not the plan")
 		}
-		return SameOutputs(state, r.of.Outputs())
+		return nil
+	}
+	state, err := tfstate.Parse(plain)
+	if err != nil {
+		return fmt.Errorf("what it printed is no state: %w", err)
+	}
+	if err := SameOutputs(state, c.Outputs()); err != nil || c.Plain() == nil {
+		return err
+	}
+	return sameDocument(plain, c.Plain())
+}
+
+// sameDocument compares states as JSON: neither white space nor the order of members
+// matters, and numbers are equal by value. Outputs were compared by their types already,
+// and programs that read a state and write it again put their own version into it.
+func sameDocument(got, want []byte) error {
+	var members [2]map[string]cty.Value
+	for i, document := range [][]byte{got, want} {
+		typ, err := ctyjson.ImpliedType(document)
+		if err != nil {
+			return err
+		}
+		value, err := ctyjson.Unmarshal(document, typ)
+		if err != nil {
+			return err
+		}
+		members[i] = value.AsValueMap()
+		delete(members[i], "outputs")
+		delete(members[i], "terraform_version")
+	}
+	for _, name := range slices.Sorted(maps.Keys(members[0])) {
+		if _, expected := members[1][name]; !expected {
+			return fmt.Errorf("there is no member %q in the plaintext", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(members[1])) {
+		if value, found := members[0][name]; !found || !value.RawEquals(members[1][name]) {
+			return fmt.Errorf("the member %q is not that of the plaintext", name)
+		}
 	}
 	return nil
 }
@@ -138,8 +187,8 @@ func (p Program) call(ctx context.Context, r Run) (a answer, err error) {
 		return a, err
 	}
 	defer os.RemoveAll(dir)
-	for _, name := range r.of.SecretsFiles {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(r.of.Secret(name)), 0o600); err != nil {
+	for name, content := range r.of.Files() {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			return a, err
 		}
 	}

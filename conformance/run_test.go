@@ -1,12 +1,18 @@
 package conformance_test
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,6 +30,16 @@ func run(t *testing.T, name string) conformance.Run {
 	return runs[i]
 }
 
+// plaintext is a script that prints the plaintext of a case, with a text in it changed.
+func plaintext(t *testing.T, name, from, to string) string {
+	t.Helper()
+	plain := string(conformance.Get(name).Plain())
+	if !strings.Contains(plain, from) {
+		t.Fatalf("the plaintext of %s is %s", name, plain)
+	}
+	return "cat >/dev/null; cat <<'END'\n" + strings.Replace(plain, from, to, 1) + "\nEND\n"
+}
+
 // Whatever a program does wrong is a failure that says what.
 func TestJudge(t *testing.T) {
 	t.Parallel()
@@ -32,13 +48,14 @@ func TestJudge(t *testing.T) {
 	}
 	const opens, fails = "no_outputs", "err_wrong_passphrase"
 	const right = `cat >/dev/null; echo '{"version":4,"serial":1,"lineage":"x","terraform_version":"1.12.6","outputs":{},"resources":[]}'`
+	exact := plaintext(t, opens, "", "")
 	for name, c := range map[string]struct {
 		run, script string
 		known       string
 		want        conformance.Verdict
 		why         string
 	}{
-		"the right answer":  {run: opens, script: right, want: conformance.Passed},
+		"the right answer":  {run: opens, script: exact, want: conformance.Passed},
 		"the right refusal": {run: fails, script: "echo no >&2; exit 1", want: conformance.Passed},
 		"not its business":  {run: opens, script: "exit 77", want: conformance.Skipped},
 		"another answer":    {run: "output_zoo", script: right, want: conformance.Failed, why: "is missing"},
@@ -54,9 +71,22 @@ func TestJudge(t *testing.T) {
 		"no reason": {run: fails, script: "exit 1", want: conformance.Failed, why: "without a reason"},
 		"another exit code": {run: fails, script: "echo panic >&2; exit 2",
 			want: conformance.Failed, why: "ended with 2, which is neither an answer nor a refusal: panic"},
-		"a signal":               {run: fails, script: "kill -9 $$", want: conformance.Failed, why: "ended with -1"},
+		"a signal": {run: fails, script: "kill -9 $$", want: conformance.Failed, why: "it was ended by a signal"},
+		"another serial": {run: opens, script: plaintext(t, opens, `"serial":1`, `"serial":2`), want: conformance.Failed,
+			why: `the member "serial" is not`},
+		"a member too many": {run: opens, script: plaintext(t, opens, `"version":4`, `"version":4,"more":null`), want: conformance.Failed,
+			why: `there is no member "more"`},
+		"a set in another order": {run: "output_zoo", want: conformance.Passed,
+			script: plaintext(t, "output_zoo", `["a","b","c"],"type":["set"`, `["c","b","a"],"type":["set"`)},
+		"no resources": {run: "http_backend_compact", script: plaintext(t, "http_backend_compact", `"resources"`, `"resource_"`),
+			want: conformance.Failed, why: `there is no member "resource_"`},
+		"more after it": {run: opens, script: exact + "echo a warning", want: conformance.Failed, why: "it is not JSON"},
+		"too much":      {run: opens, script: "yes | head -c 70000000", want: conformance.Failed, why: "printed too much"},
+		"a warning":     {run: opens, script: "echo a warning >&2; " + exact, want: conformance.Passed},
+		"its own version": {run: opens, script: plaintext(t, opens, `"terraform_version":"1.12.6"`, `"terraform_version":"9.9.9"`),
+			want: conformance.Passed},
 		"a difference":           {run: fails, script: right, known: "a reason", want: conformance.Differs, why: "a reason"},
-		"a difference no longer": {run: opens, script: right, known: "a reason", want: conformance.Failed, why: "and does not differ"},
+		"a difference no longer": {run: opens, script: exact, known: "a reason", want: conformance.Failed, why: "and does not differ"},
 		"nothing to differ in":   {run: opens, script: "exit 77", known: "a reason", want: conformance.Failed, why: "and does not differ"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -150,7 +180,7 @@ func TestCases(t *testing.T) {
 		if c.Description == "" || len(c.State()) == 0 || (c.Expect == "ok") == strings.HasPrefix(c.Name, "err_") {
 			t.Errorf("%s: %+v", c.Name, c)
 		}
-		if c.Expect == "ok" && c.Outputs() == nil {
+		if c.Expect == "ok" && c.Kind != "opentofu_plan" && c.Outputs() == nil {
 			t.Errorf("%s has no outputs", c.Name)
 		}
 	}
@@ -161,7 +191,7 @@ func TestCases(t *testing.T) {
 		runs[r.Name] = true
 	}
 	for kind, least := range map[string]int{
-		"opentofu_state": 57, "plain_state": 16, "kubeform_module": 6, "terraform_backend_git": 5, "sops": 5,
+		"opentofu_state": 94, "opentofu_plan": 4, "plain_state": 17, "kubeform_module": 8, "terraform_backend_git": 10, "sops": 16,
 	} {
 		if kinds[kind] < least {
 			t.Errorf("%d cases of the kind %s", kinds[kind], kind)
@@ -169,29 +199,134 @@ func TestCases(t *testing.T) {
 	}
 }
 
-// A reader of forty lines of Python passes what it does not leave out.
+// TestReasons: what must fail differs from a case that opens either in the file or in what
+// it is read with, and so fails for what its description says.
+func TestReasons(t *testing.T) {
+	t.Parallel()
+	alone := map[string]string{
+		"err_not_json": "any text will do", "err_not_a_state": "any JSON will do",
+		"err_short_passphrase": "no file that opens has such a passphrase; TestShortPassphrase opens it",
+	}
+	for _, c := range conformance.All() {
+		if c.Expect == "ok" || c.Kind == "plain_state" {
+			continue
+		}
+		if (c.MadeFrom == "") != (alone[c.Name] != "") {
+			t.Errorf("%s is made from %q, and stands alone because %q", c.Name, c.MadeFrom, alone[c.Name])
+		}
+		if c.MadeFrom == "" {
+			continue
+		}
+		from := conformance.Get(c.MadeFrom)
+		settings := func(c conformance.Case) []any {
+			return []any{c.Config(), c.CodeConfig(), c.SecretKey, c.BackendEnv, c.Files()}
+		}
+		sameFile, sameSettings := bytes.Equal(c.State(), from.State()), reflect.DeepEqual(settings(c), settings(from))
+		if sameFile == sameSettings || from.Expect != "ok" || from.Kind != c.Kind {
+			t.Errorf("%s is made from %s: the same file is %t, the same settings is %t", c.Name, c.MadeFrom, sameFile, sameSettings)
+		}
+	}
+}
+
+// Whoever changes a case gives the suite another version, so that two people who speak of
+// the same version have the same files.
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	var paths []string
+	err := filepath.WalkDir("cases", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			paths = append(paths, filepath.ToSlash(path))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(paths)
+	sums := sha256.New() // of what sha256sum prints
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(sums, "%x  %s\n", sha256.Sum256(data), path)
+	}
+	sum := fmt.Sprintf("%x", sums.Sum(nil))
+	said, err := os.ReadFile("VERSION")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := conformance.Version() + " " + sum + "\n"; string(said) != want {
+		t.Errorf("the cases have changed: the file VERSION needs a higher number, and the sum %s", sum)
+	}
+}
+
+// A reader of fifty lines of Python passes what it does not leave out.
 func TestMinimalReader(t *testing.T) {
 	t.Parallel()
+	p := python(t, "adapters/minimal.py")
+	var passed atomic.Int32
+	t.Cleanup(func() {
+		if !t.Failed() && passed.Load() < 35 {
+			t.Errorf("%d passed", passed.Load())
+		}
+	})
+	for _, r := range conformance.Runs() {
+		t.Run(r.Name, func(t *testing.T) {
+			t.Parallel()
+			switch got := p.Judge(t.Context(), r); got.Verdict {
+			case conformance.Passed:
+				passed.Add(1)
+			case conformance.Failed:
+				t.Error(got.Why)
+			}
+		})
+	}
+}
+
+// The same reader without one of its checks opens what it must not.
+func TestCarelessReaders(t *testing.T) {
+	t.Parallel()
+	for check, caught := range map[string]string{
+		`bytes(a ^ b for a, b in zip(ghash(key, sealed), pad)) != tag`: "err_bitflip err_tag_bitflip err_wrong_aad",
+		`envelope["encryption_version"] != "v0"`:                       "err_version",
+		`any(envelope.get(k, state[k]) != state[k] for k in ("serial", "lineage"))`: "err_serial_mismatch err_lineage_mismatch " +
+			"err_serial_text",
+		`meta["hash_function"] not in ("sha512", "sha256")`: "err_meta_bad_hash",
+		`len(passphrase) < 16`:                              "err_short_passphrase",
+		`int(settings[3] or 600000) < 200000`:               "err_low_iterations",
+	} {
+		t.Run(caught, func(t *testing.T) {
+			t.Parallel()
+			python(t, "adapters/minimal.py") // or it is skipped
+			reader, err := os.ReadFile("adapters/minimal.py")
+			if err != nil || strings.Count(string(reader), check) != 1 {
+				t.Fatalf("there is no check %s: %v", check, err)
+			}
+			careless := filepath.Join(t.TempDir(), "careless.py")
+			if err := os.WriteFile(careless, []byte(strings.Replace(string(reader), check, "False", 1)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for name := range strings.FieldsSeq(caught) {
+				if got := python(t, careless).Judge(t.Context(), run(t, name)); !strings.Contains(got.Why, "it must not open") {
+					t.Errorf("%s: got %+v", name, got)
+				}
+			}
+		})
+	}
+}
+
+// python runs a reader that has openssl as its AES.
+func python(t *testing.T, path string) conformance.Program {
+	t.Helper()
 	for _, program := range []string{"python3", "openssl"} {
 		if _, err := exec.LookPath(program); err != nil || testing.Short() {
 			t.Skip("it requires seconds, python3 and openssl")
 		}
 	}
-	adapter, err := filepath.Abs("adapters/minimal.py")
+	path, err := filepath.Abs(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := conformance.Program{Command: []string{"python3", adapter}, Timeout: 5 * time.Minute}
-	passed := 0
-	for _, r := range conformance.Runs() {
-		switch got := p.Judge(t.Context(), r); got.Verdict {
-		case conformance.Passed:
-			passed++
-		case conformance.Failed:
-			t.Errorf("%s: %s", r.Name, got.Why)
-		}
-	}
-	if passed < 25 {
-		t.Errorf("%d passed", passed)
-	}
+	return conformance.Program{Command: []string{"python3", path}, Timeout: 5 * time.Minute}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,9 +50,12 @@ func TestGuides(t *testing.T) {
 		"TF_VAR_passphrase_2025=a passphrase of 2025",
 		"TF_VAR_passphrase_2026=a passphrase of 2026", "TF_VAR_readers_passphrase=a passphrase for readers",
 		"TF_VAR_old_passphrase="+conformance.Get("tbg_aes").BackendEnv["TF_BACKEND_HTTP_ENCRYPTION_PASSPHRASE"])
+	environ = slices.Clip(environ) // each guide adds to it, at the same time
 
-	t.Run("rotating-and-converting", func(t *testing.T) {
-		t.Parallel()
+	// Each makes a folder, and follows the guide there.
+	type follow func(dir string, environ []string) (printed string)
+	guides := map[string]func(t *testing.T, follow follow){}
+	guides["rotating-and-converting"] = func(t *testing.T, follow follow) {
 		dir := guideFolder(t, "rotating-and-converting")
 		in := func(name string) string { return filepath.Join(dir, name) }
 		store(t, dir)
@@ -70,16 +74,15 @@ func TestGuides(t *testing.T) {
 		write(t, in(".config/sops/age/keys.txt"), read(t, "../../conformance/cases/tbg_sops_age/age_identity.txt"))
 		write(t, in("tbg.tfstate"), string(conformance.Get("tbg_aes").State()))
 
-		follow(t, "rotating-and-converting", dir, append(environ, "HOME="+dir, "PATH="+in("bin")+":"+bin+":"+os.Getenv("PATH")))
+		follow(dir, append(environ, "HOME="+dir, "PATH="+in("bin")+":"+bin+":"+os.Getenv("PATH")))
 		for _, name := range []string{"network.tfstate", "states/a/one.tfstate", "states/two.tfstate", "sops.tfstate", "tbg.tfstate"} {
 			opens(t, environ, in("new.hcl"), in(name), `"version":`)
 		}
 		if got := opens(t, environ, in("readers.hcl"), in("network-outputs.tfstate"), `"vpc-1"`); strings.Contains(got, canary) {
 			t.Errorf("readers get %s", got)
 		}
-	})
-	t.Run("reviewing-encrypted-states", func(t *testing.T) {
-		t.Parallel()
+	}
+	guides["reviewing-encrypted-states"] = func(t *testing.T, follow follow) {
 		dir := guideFolder(t, "reviewing-encrypted-states")
 		in := func(name string) string { return filepath.Join(dir, name) }
 		store(t, dir)
@@ -109,7 +112,7 @@ func TestGuides(t *testing.T) {
 		for name, state := range map[string]string{"right": sealed(plain), "a/plain": plain, "other": must(t, onlyOld, plain, "encrypt")} {
 			write(t, in("states/"+name), state)
 		}
-		if out := follow(t, "reviewing-encrypted-states", dir, environ); !strings.Contains(out, `+{"version":4`) || !strings.Contains(out, "vpc-1") {
+		if out := follow(dir, environ); !strings.Contains(out, `+{"version":4`) || !strings.Contains(out, "vpc-1") {
 			t.Errorf("git diff prints %s", out)
 		}
 		if got := read(t, in("not-encrypted.txt")); got != "a/plain\n" {
@@ -119,20 +122,29 @@ func TestGuides(t *testing.T) {
 			t.Errorf("with another key: %q", got)
 		}
 		git(true, "commit", "-q", "-a", "-m", "an encrypted one")
+		write(t, in("étage 2.tfstate"), read(t, in("network.tfstate")))
+		git(true, "add", "étage 2.tfstate")
+		git(true, "commit", "-q", "-m", "another encrypted one")
 		write(t, in("network.tfstate"), plain)
 		if out := git(false, "commit", "-q", "-a", "-m", "a plain one"); !strings.Contains(out, "network.tfstate is not an encrypted state") {
 			t.Errorf("the hook says %s", out)
 		}
-	})
-	t.Run("troubleshooting", func(t *testing.T) {
-		t.Parallel()
+		ci := "set +euo pipefail\n" + blocks(t, "reviewing-encrypted-states")[2] // in a shell that forgives
+		if out, err := script(t, ci, dir, append(environ, "PATH="+os.Getenv("PATH"))); err == nil {
+			t.Errorf("without the command, CI goes on: %s", out)
+		}
+		git(true, "commit", "-q", "--no-verify", "-a", "-m", "a plain one")
+		if out, err := script(t, ci, dir, environ); err == nil || !strings.HasPrefix(out, `{"file":"network.tfstate","kind":"state"`) {
+			t.Errorf("CI does not find a plain state: %v, %s", err, out)
+		}
+	}
+	guides["troubleshooting"] = func(t *testing.T, follow follow) {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "keys.hcl"), onlyNew)
 		write(t, filepath.Join(dir, "network.tfstate"), must(t, onlyNew, plain, "encrypt"))
-		follow(t, "troubleshooting", dir, append(environ, "HOME="+dir, "PATH="+bin+":"+os.Getenv("PATH")))
-	})
-	t.Run("keys-for-a-team", func(t *testing.T) {
-		t.Parallel()
+		follow(dir, append(environ, "HOME="+dir, "PATH="+bin+":"+os.Getenv("PATH")))
+	}
+	guides["keys-for-a-team"] = func(t *testing.T, follow follow) {
 		c := tofu(t, configuration)
 		if err := os.CopyFS(c.dir, os.DirFS(shared+"keys-for-a-team")); err != nil {
 			t.Fatal(err)
@@ -151,7 +163,7 @@ func TestGuides(t *testing.T) {
 		write(t, c.file("alice.txt"), read(t, alice))
 		environ := append(environ, "ALICES_RECIPIENT="+alices, "HOME="+c.dir, "TF_CLI_CONFIG_FILE="+os.DevNull, "CHECKPOINT_DISABLE=1",
 			"PATH="+programs+":"+bin+":"+os.Getenv("PATH"))
-		follow(t, "keys-for-a-team", c.dir, environ)
+		follow(c.dir, environ)
 		if state := read(t, c.file("terraform.tfstate")); strings.Contains(state, canary) {
 			t.Errorf("it is not encrypted: %s", state)
 		}
@@ -165,20 +177,72 @@ func TestGuides(t *testing.T) {
 			!strings.Contains(got.stderr, "identity_files, which open files") {
 			t.Errorf("the job opens its plan: %+v", got)
 		}
-	})
-	t.Run("encrypted-plans", func(t *testing.T) {
-		t.Parallel()
+	}
+	guides["encrypted-plans"] = func(t *testing.T, follow follow) {
 		c := terraform(t, configuration)
-		write(t, c.file("plans.hcl"), read(t, shared+"encrypted-plans/plans.hcl"))
-		follow(t, "encrypted-plans", c.dir, append(environ, "HOME="+c.dir, "TF_CLI_CONFIG_FILE="+os.DevNull, "CHECKPOINT_DISABLE=1",
-			"PATH="+bin+":"+os.Getenv("PATH")))
+		if err := os.CopyFS(c.dir, os.DirFS(shared+"encrypted-plans")); err != nil {
+			t.Fatal(err)
+		}
+		environ := append(environ, "HOME="+c.dir, "TF_CLI_CONFIG_FILE="+os.DevNull, "CHECKPOINT_DISABLE=1",
+			"PATH="+bin+":"+os.Getenv("PATH"))
+		follow(c.dir, environ)
 		if got := read(t, c.file("terraform.tfstate")); !strings.Contains(got, canary) {
 			t.Errorf("the plan was not applied: %s", got)
 		}
 		if strings.HasPrefix(read(t, c.file("tfplan")), "PK") {
 			t.Error("the plan is not encrypted")
 		}
-	})
+		memory, err := os.MkdirTemp("/dev/shm", "statecrypt-") // which the block has to itself here
+		if err != nil {
+			return // another system
+		}
+		defer os.RemoveAll(memory)
+		_, look, _ := strings.Cut(read(t, "../../templates/guides/encrypted-plans.md.tmpl"), "```text\n")
+		look, _, _ = strings.Cut(look, "```")
+		out, err := script(t, strings.ReplaceAll(look, "/dev/shm", memory), c.dir, environ)
+		if err != nil || !strings.Contains(out, "will be created") {
+			t.Errorf("%v\n%s", err, out)
+		}
+		if left, err := os.ReadDir(memory); err != nil || len(left) > 0 {
+			t.Errorf("this is left: %v, %v", left, err)
+		}
+	}
+	guides["plans-in-ci"] = func(t *testing.T, follow follow) {
+		r := newRunner(t, bin)
+		for name, script := range map[string]string{ // age-keygen is run for the guide on teams
+			"age-keygen": `[ "$1" = -o ] && echo made >"$2" || cat "$2"`,
+			"checkov":    `[ "$1" = -f ] && grep -q '"planned_values"' "$2" && echo scanned`,
+		} {
+			r.program(t, name, script)
+		}
+		r.must(t, "terraform plan -out=tfplan")
+		out := follow(r.dir, r.environ)
+		if !strings.Contains(out, created) || strings.Contains(out, canary) || !strings.HasSuffix(out, "scanned\n") {
+			t.Errorf("got %s", out)
+		}
+		if _, err := os.Stat(r.file("plan.json")); err == nil {
+			t.Error("the input of the scanner is still there")
+		}
+		if !strings.HasSuffix(read(t, r.file("team.txt")), "made\n") {
+			t.Error("the recipient was not added")
+		}
+	}
+
+	for name, run := range guides {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			followed := false
+			run(t, func(dir string, environ []string) string {
+				t.Helper()
+				followed = true
+				return runBlocks(t, name, dir, environ)
+			})
+			if !followed {
+				t.Error("nobody runs its commands")
+			}
+		})
+	}
+	everyBlockRuns(t, slices.Collect(maps.Keys(guides)))
 }
 
 // store makes a bucket in a folder.
@@ -317,24 +381,103 @@ func guideFolder(t *testing.T, guide string) string {
 	return dir
 }
 
-// follow runs all blocks of a guide that are marked as sh, and returns what they print.
-func follow(t *testing.T, guide, dir string, environ []string) string {
+// runBlocks runs all blocks of a guide, each as a script of its own, as a pipeline does,
+// and returns what they print.
+func runBlocks(t *testing.T, guide, dir string, environ []string) string {
+	t.Helper()
+	var printed strings.Builder
+	all := blocks(t, guide)
+	if len(all) == 0 {
+		t.Errorf("%s has no commands", guide)
+	}
+	for _, block := range all {
+		out, err := script(t, block, dir, environ)
+		printed.WriteString(out)
+		if err != nil {
+			t.Fatalf("%s%v\n%s", block, err, out)
+		}
+	}
+	return printed.String()
+}
+
+// notRun says why TestGuides does not run a block with commands, by its guide or by how it
+// begins.
+var notRun = map[string]string{
+	"air-gapped":                       "make release-smoke runs it",
+	"installing":                       "make release-smoke and TestInstalling run it",
+	"encrypted-state":                  "the acceptance tests of wrap run its commands",
+	"encryption-settings":              "its commands are those of the CLI, which the acceptance tests of its examples run",
+	"terraform-reading-opentofu-state": "its commands are those of the CLI, which the acceptance tests of its examples run",
+	"go-library":                       "its commands are those of Go",
+	"key-provider-azure-vault":         "it asks Azure",
+	"source-azurerm":                   "it asks Azure",
+	"source-oci":                       "it asks Oracle",
+
+	"statecrypt verify -config new.hcl -lineage 1f6f5a5e-9d2c-4a0e-b4b5-5d3c8f0f6a11": "the lineage is an example; TestPins",
+	"statecrypt rotate -from old.hcl -to new.hcl -backend":                            "it has an HTTP backend; TestRotateBackend",
+	"(trap 'rm -f /dev/shm/plan' EXIT;":                                               "it runs if there is such a folder",
+	`$env:TF_VAR_state_passphrase = "correct-horse-battery-staple"`:                   "PowerShell is on no machine of the tests",
+}
+
+var fence = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
+
+// everyBlockRuns: a block of a guide with commands runs in a test, or has a reason.
+func everyBlockRuns(t *testing.T, followed []string) {
+	t.Helper()
+	pages, err := filepath.Glob("../../templates/guides/*.tmpl")
+	if err != nil || len(pages) == 0 {
+		t.Fatal(err)
+	}
+	excused := map[string]bool{}
+	for _, page := range pages {
+		guide := strings.TrimSuffix(filepath.Base(page), ".md.tmpl")
+		for _, block := range fence.FindAllStringSubmatch(read(t, page), -1) {
+			switch language, text := block[1], block[2]; {
+			case language == "sh" && slices.Contains(followed, guide):
+			case slices.Contains([]string{"go", "hcl", "terraform", "diff"}, language) || strings.HasPrefix(text, "Error: "):
+				// there are no commands in it
+			default:
+				excuse := guide
+				for begins := range notRun {
+					if strings.HasPrefix(text, begins) {
+						excuse = begins
+					}
+				}
+				if excused[excuse] = true; notRun[excuse] == "" {
+					t.Errorf("%s: nobody runs this block:\n%s", guide, text)
+				}
+			}
+		}
+	}
+	for excuse := range notRun {
+		if !excused[excuse] {
+			t.Errorf("there is no block for the excuse %s", excuse)
+		}
+	}
+}
+
+// blocks are those of a guide that are marked as sh.
+func blocks(t *testing.T, guide string) (all []string) {
+	t.Helper()
+	for _, block := range fence.FindAllStringSubmatch(read(t, "../../templates/guides/"+guide+".md.tmpl"), -1) {
+		if block[1] == "sh" {
+			all = append(all, block[2])
+		}
+	}
+	return all
+}
+
+// script is a step of a pipeline.
+func script(t *testing.T, text, dir string, environ []string) (printed string, err error) {
 	t.Helper()
 	bash, err := exec.LookPath("bash")
 	if err != nil || runtime.GOOS == "windows" {
 		t.Skip("there is no bash, or another one than the guides are for")
 	}
-	script := "set -euo pipefail\n"
-	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(read(t, "../../templates/guides/"+guide+".md.tmpl"), -1) {
-		script += block[1]
-	}
-	cmd := exec.CommandContext(t.Context(), bash, "-c", script)
+	cmd := exec.CommandContext(t.Context(), bash, "-euo", "pipefail", "-c", text)
 	cmd.Dir, cmd.Env = dir, environ
 	out, err := cmd.CombinedOutput()
-	if err != nil || strings.Count(script, "statecrypt ") < 2 {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return string(out)
+	return string(out), err
 }
 
 func opens(t *testing.T, environ []string, config, file, want string) string {

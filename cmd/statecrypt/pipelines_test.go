@@ -474,35 +474,6 @@ func (r runner) atlantis(t *testing.T, steps []yaml.Node, environ ...string) (pr
 	return printed, nil
 }
 
-// The shell blocks of the guide.
-func TestPlansInCI(t *testing.T) {
-	t.Parallel()
-	r := newRunner(t, filepath.Dir(built(t)))
-	bin := t.TempDir()
-	for name, script := range map[string]string{ // age-keygen is run for the guide on teams
-		"age-keygen": `[ "$1" = -o ] && echo made >"$2" || cat "$2"`,
-		"checkov":    `[ "$1" = -f ] && grep -q '"planned_values"' "$2" && echo scanned`,
-	} {
-		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	r.must(t, "terraform plan -out=tfplan")
-	out := ""
-	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(read(t, "../../templates/guides/plans-in-ci.md.tmpl"), -1) {
-		out += r.must(t, "PATH="+bin+":$PATH\n"+block[1])
-	}
-	if !strings.Contains(out, created) || strings.Contains(out, canary) || !strings.HasSuffix(out, "scanned\n") {
-		t.Errorf("got %s", out)
-	}
-	if _, err := os.Stat(r.file("plan.json")); err == nil {
-		t.Error("the input of the scanner is still there")
-	}
-	if !strings.HasSuffix(read(t, r.file("team.txt")), "made\n") {
-		t.Error("the recipient was not added")
-	}
-}
-
 // The command is downloaded if it is not there, and not run if its archive is not the
 // one that it should be.
 func TestPipelineInstalls(t *testing.T) {

@@ -3,10 +3,14 @@
 import base64, hashlib, json, os, re, subprocess, sys
 
 text = os.environ.get("TF_ENCRYPTION", "")
-passphrase = re.fullmatch(r'key_provider "pbkdf2" "(\w+)" {\s*passphrase = "([^"$%\\]+)"\s*}\s*method "aes_gcm" "(\w+)" '
-                          r'{\s*keys = key_provider\.pbkdf2\.\1\s*}\s*state {\s*method = method\.aes_gcm\.\3\s*}\s*', text)
-if os.environ["CASE_KIND"] != "opentofu_state" or "CASE_CODE" in os.environ or not passphrase:
+settings = re.fullmatch(r'key_provider "pbkdf2" "(\w+)" {\s*passphrase = "([^"$%\\]+)"\s*(?:iterations = (\d+)\s*)?'
+                        r'(?:(?:key_length|salt_length|hash_function) = \S+\s*)*}\s*method "aes_gcm" "(\w+)" '
+                        r'{\s*keys = key_provider\.pbkdf2\.\1\s*}\s*state {\s*method = method\.aes_gcm\.\4\s*}\s*', text)
+if os.environ["CASE_KIND"] != "opentofu_state" or "CASE_CODE" in os.environ or not settings:
     sys.exit(77)
+passphrase = settings[2].encode()
+if len(passphrase) < 16 or int(settings[3] or 600000) < 200000:
+    sys.exit("the passphrase is too short, or there are too few iterations")
 
 
 def aes(mode, key, data, *more):
@@ -27,9 +31,11 @@ def ghash(key, data):
 
 try:
     envelope = json.load(sys.stdin)
-    meta = json.loads(base64.b64decode(envelope["meta"]["key_provider.pbkdf2." + passphrase[1]], validate=True))
-    key = hashlib.pbkdf2_hmac(meta["hash_function"], passphrase[2].encode(), base64.b64decode(meta["salt"]),
-                              meta["iterations"], meta["key_length"])
+    meta = json.loads(base64.b64decode(envelope["meta"]["key_provider.pbkdf2." + settings[1]], validate=True))
+    if meta["hash_function"] not in ("sha512", "sha256"):
+        sys.exit("the hash function is another one")
+    key = hashlib.pbkdf2_hmac(meta["hash_function"], passphrase, base64.b64decode(meta["salt"]), meta["iterations"],
+                              meta["key_length"])
     data = base64.b64decode(envelope["encrypted_data"], validate=True)
     nonce, sealed, tag = data[:12], data[12:-16], data[-16:]
     pad = aes("ecb", key, nonce + (1).to_bytes(4, "big"))

@@ -23,8 +23,16 @@ keys() {
   [ ! -f "$2" ] || printf '%s = [<<KEY\n%s\nKEY\n]\n' "$1" "$(cat "$2")"
 }
 
-printf %s "${CASE_CODE-}" >settings.hcl
+# Programs that only the environment names are not run, so that what nothing is merged
+# over counts as code.
+if [ -n "${CASE_CODE-}" ]; then
+  printf %s "$CASE_CODE" >settings.hcl
+else
+  printf %s "${TF_ENCRYPTION-}" >settings.hcl
+  case $CASE_KIND in opentofu_*) unset TF_ENCRYPTION ;; esac
+fi
 case $CASE_KIND in
+opentofu_plan) exec "$statecrypt" decrypt -config settings.hcl -plan state ;;
 kubeform_module) outer kubeform "key = \"$CASE_KEY\"" ;;
 sops) outer sops "$(keys age_identities age_identity.txt)
 $(keys pgp_private_keys pgp_private.asc)" ;;

@@ -99,21 +99,30 @@ func goTool(t *testing.T, dir string, env []string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// TestInstall: "go install …@version" builds the command from what a release
-// publishes.
+// TestInstall: "go install …@version" builds the command, and the suite with its cases,
+// from what a release publishes.
 func TestInstall(t *testing.T) {
 	needGo(t)
 	t.Parallel()
 	bin := t.TempDir()
 	goTool(t, t.TempDir(), append(elsewhere(t), "GOFLAGS=-modcacherw", "GOBIN="+bin),
-		"install", "-trimpath", "-ldflags", "-s -w", module+"/cmd/statecrypt@"+version)
-	entries, err := os.ReadDir(bin)
-	if err != nil || len(entries) != 1 {
-		t.Fatalf("got %v, %v", entries, err)
+		"install", "-trimpath", "-ldflags", "-s -w", module+"/cmd/statecrypt@"+version, module+"/conformance/cmd/conformance@"+version)
+	run := func(program string, args ...string) string {
+		t.Helper()
+		out, err := exec.CommandContext(t.Context(), filepath.Join(bin, program+goTool(t, ".", nil, "env", "GOEXE")), args...).CombinedOutput()
+		if err != nil {
+			t.Errorf("%s: %v", program, err)
+		}
+		return string(out)
 	}
-	out, err := exec.CommandContext(t.Context(), filepath.Join(bin, entries[0].Name()), "-version").CombinedOutput()
-	if err != nil || !strings.HasPrefix(string(out), "statecrypt ") {
-		t.Errorf("got %q, %v", out, err)
+	if out := run("statecrypt", "-version"); !strings.HasPrefix(out, "statecrypt ") {
+		t.Errorf("got %q", out)
+	}
+	if _, err := exec.LookPath("cat"); err != nil {
+		t.Skip("there is no cat, which passes with a case that is not encrypted")
+	}
+	if out := run("conformance", "-run", "^tbg_plain$", "cat"); !strings.Contains(out, ": 1 passed, ") {
+		t.Errorf("got %q", out)
 	}
 }
 

@@ -29,7 +29,7 @@ Starts the program once for each case, and compares what it does with what the t
   -timeout DURATION   of each call; default 1m
   -v                  print the cases that pass, too
 
-The exit code is 1 if a case fails, or a known difference is none.
+The exit code is 1 if a case fails, a known difference is none, or the program opens no file at all.
 `
 
 func main() {
@@ -51,21 +51,26 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "%v\n\n%s", err, usage)
 		return 2
 	}
-	failed := 0
+	failed, opened := 0, false
 	counts := map[conformance.Verdict]int{}
 	for r, result := range o.judged(ctx) {
 		counts[result.Verdict]++
 		if result.Verdict == conformance.Failed {
 			failed = 1
 		}
+		opened = opened || result.Verdict == conformance.Passed && r.Opens
 		if o.verbose || result.Why != "" {
 			fmt.Fprintln(stdout, strings.TrimSpace(fmt.Sprintf("%-7s %s  %s", result.Verdict, r.Name, result.Why)))
 		}
 	}
-	fmt.Fprintf(stdout, "suite %d: %d passed, %d differ as known, %d skipped, %d failed\n", conformance.Version,
+	fmt.Fprintf(stdout, "suite %s: %d passed, %d differ as known, %d skipped, %d failed\n", conformance.Version(),
 		counts[conformance.Passed], counts[conformance.Differs], counts[conformance.Skipped], counts[conformance.Failed])
-	if counts[conformance.Passed] == 0 {
-		fmt.Fprintln(stdout, "nothing was compared")
+	switch {
+	case ctx.Err() != nil:
+		fmt.Fprintln(stdout, "interrupted")
+		return 1
+	case !opened: // whoever refuses all files has refused none for its reason
+		fmt.Fprintln(stdout, "nothing was opened")
 		return 1
 	}
 	return failed
@@ -82,7 +87,7 @@ func (o options) judged(ctx context.Context) func(yield func(conformance.Run, co
 		go func() {
 			defer close(queue)
 			for _, r := range conformance.Runs() {
-				if o.chosen.MatchString(r.Name) {
+				if ctx.Err() == nil && o.chosen.MatchString(r.Name) {
 					p := pending{r, make(chan conformance.Result, 1)}
 					queue <- p
 					go func() { p.result <- o.program.Judge(ctx, r) }()
@@ -90,7 +95,8 @@ func (o options) judged(ctx context.Context) func(yield func(conformance.Run, co
 			}
 		}()
 		for p := range queue {
-			if result := <-p.result; !yield(p.run, result) {
+			result := <-p.result // also after an interruption, so that no folder is left
+			if ctx.Err() == nil && !yield(p.run, result) {
 				return
 			}
 		}

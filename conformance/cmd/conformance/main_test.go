@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -22,19 +23,21 @@ func TestCommand(t *testing.T) {
 		return path
 	}
 	refuses := file("refuses", "#!/bin/sh\necho \"${1-no}\" >&2\nexit 1\n")
+	opens := file("opens", "#!/bin/sh\n[ \"$CASE_KIND\" = terraform_backend_git ] || exit 1\ncat\n") // as tbg_plain is not encrypted
 	skips := file("skips", "#!/bin/sh\nexit 77\n")
 	for name, c := range map[string]struct {
 		args string
 		code int
 		want []string
 	}{
-		"passes":  {args: "-run ^err_ " + refuses, want: []string{" 35 passed, 0 differ as known, 0 skipped, 0 failed\n"}},
-		"says so": {args: "-v -run ^err_version$ " + refuses, want: []string{"ok      err_version\n", " 1 passed, "}},
+		"passes":  {args: "-run ^tbg_plain$ " + opens, want: []string{" 1 passed, 0 differ as known, 0 skipped, 0 failed\n"}},
+		"says so": {args: "-v -run ^tbg_plain$ " + opens, want: []string{"ok      tbg_plain\n", " 1 passed, "}},
+		"refuses": {args: "-run ^err_ " + refuses, code: 1, want: []string{" 0 skipped, 0 failed\nnothing was opened\n"}},
 		"fails": {args: "-run ^(no_outputs|err_version)$ " + refuses + " argument", code: 1,
 			want: []string{"FAILED  no_outputs  it must open (", "was refused: argument\n", " 1 failed\n"}},
-		"known": {args: "-known " + file("known", "no_outputs a reason\n") + " -run ^(no_outputs|err_version)$ " + refuses,
+		"known": {args: "-known " + file("known", "no_outputs a reason\n") + " -run ^(no_outputs|tbg_plain)$ " + opens,
 			want: []string{"differs no_outputs  a reason\n", " 1 passed, 1 differ as known, "}},
-		"nothing":       {args: "-run ^no_outputs$ " + skips, code: 1, want: []string{" 1 skipped, 0 failed\nnothing was compared\n"}},
+		"nothing":       {args: "-run ^no_outputs$ " + skips, code: 1, want: []string{" 1 skipped, 0 failed\nnothing was opened\n"}},
 		"no program":    {args: "", code: 2, want: []string{"the name of a program is required", "Usage: "}},
 		"no such":       {args: dir + "/none", code: 2, want: []string{"none"}},
 		"no such flag":  {args: "-x " + refuses, code: 2, want: []string{"-x", "Usage: "}},
@@ -56,5 +59,16 @@ func TestCommand(t *testing.T) {
 				t.Errorf("got %d, %q, %q", code, stdout.String(), stderr.String())
 			}
 		})
+	}
+}
+
+// Whoever interrupts it sees no failures that are none.
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	var stdout, stderr strings.Builder
+	if code := run(ctx, []string{os.Args[0]}, &stdout, &stderr); code != 1 || !strings.HasSuffix(stdout.String(), " 0 failed\ninterrupted\n") {
+		t.Errorf("got %d, %q, %q", code, stdout.String(), stderr.String())
 	}
 }

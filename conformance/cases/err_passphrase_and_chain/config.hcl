@@ -1,0 +1,17 @@
+key_provider "pbkdf2" "k" {
+  passphrase = "second throwaway passphrase"
+  chain = key_provider.pbkdf2.other
+  iterations = 200001
+  key_length = 32
+  salt_length = 1
+  hash_function = "sha256"
+}
+method "aes_gcm" "m" {
+  keys = key_provider.pbkdf2.k
+}
+state {
+  method = method.aes_gcm.m
+}
+key_provider "pbkdf2" "other" {
+  passphrase = "second throwaway passphrase"
+}

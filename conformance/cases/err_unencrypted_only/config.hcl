@@ -1,0 +1,4 @@
+method "unencrypted" "m" {}
+state {
+  method = method.unencrypted.m
+}
