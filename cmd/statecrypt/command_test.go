@@ -135,6 +135,31 @@ func TestNoteOfEnvironment(t *testing.T) {
 	}
 }
 
+// A key that is surely a mistake is said when something is sealed with it, and not when
+// -again has opened the file with it.
+func TestNoteOfDoubts(t *testing.T) {
+	t.Parallel()
+	right := write(t, "right.hcl", settings("x"))
+	odd := write(t, "odd.hcl", strings.Replace(settings("x"), ` passphrase"`, ` passphrase\n"`, 1))
+	file := write(t, "a.tfstate", must(t, "", plain, "encrypt", "-config", right))
+	const note = "note: the key may be another one than you mean: the passphrase of key_provider.pbkdf2.k ends with a line break"
+	for _, c := range []struct {
+		args  []string
+		noted bool
+	}{
+		{[]string{"encrypt", "-config", right}, false},
+		{[]string{"encrypt", "-config", odd}, true},
+		{[]string{"rotate", "-from", right, "-to", odd, file}, true},
+		{[]string{"rotate", "-again", "-to", odd, file}, false},
+		{[]string{"verify", "-config", odd, file}, false},
+	} {
+		got := statecrypt(t, "", plain, c.args...)
+		if got.code != 0 || strings.Contains(got.stderr, note) != c.noted {
+			t.Errorf("%q: %+v", c.args, got)
+		}
+	}
+}
+
 // The settings of a module are merged as OpenTofu does it: TF_ENCRYPTION is laid over
 // the code.
 func TestModule(t *testing.T) {

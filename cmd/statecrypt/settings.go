@@ -141,6 +141,14 @@ func (c *call) uses(name, file string) {
 	}
 }
 
+// noteDoubts says what is surely a mistake in the key that something is sealed with: nothing
+// fails until somebody without the mistake opens it.
+func (c *call) noteDoubts(target encryption.Target) {
+	for _, doubt := range target.Doubts() {
+		c.say(yellow, "note:", "the key may be another one than you mean: the "+doubt)
+	}
+}
+
 // noteUnused says that a -var has no effect. Its name is not repeated: it may be part of a
 // secret that was meant for another place.
 func (c *call) noteUnused() {

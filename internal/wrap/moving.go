@@ -164,6 +164,7 @@ func (m *move) run(ctx context.Context, dir string, commands ...[]string) (print
 // store seals a state, if it is the one that is expected, and writes it to the backend.
 func (m *move) store(ctx context.Context, plain []byte, what string) error {
 	_, err := m.pins.expect(plain)
+	m.noteDoubts()
 	var sealed []byte
 	if err == nil {
 		sealed, _, err = Seal(ctx, m.state, plain)

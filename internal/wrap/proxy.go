@@ -99,6 +99,7 @@ func (p *proxy) accept(ctx context.Context, a *answer) error {
 		if p.lineage.Load() == nil {
 			say(p.stderr, fmt.Sprintf("there is no state at %s yet; if there should be one, check the address",
 				outside.Line(source.Public(p.backend.read.url), 300)))
+			p.noteDoubts()
 		}
 		p.remember("")
 	case a.status == http.StatusOK:
@@ -131,6 +132,13 @@ func (p *proxy) warn(opened *encryption.Opened) {
 	}
 	for _, warning := range opened.Warnings {
 		say(p.stderr, warning.Text)
+	}
+}
+
+// noteDoubts says what is surely a mistake in a key that no state has been sealed with yet.
+func (p *proxy) noteDoubts() {
+	for _, doubt := range p.state.Doubts() {
+		say(p.stderr, "the key may be another one than you mean: the "+doubt)
 	}
 }
 

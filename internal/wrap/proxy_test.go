@@ -212,6 +212,36 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// A key that is surely a mistake is said before the first state is sealed with it, and not
+// once it has opened one.
+func TestNoteOfDoubts(t *testing.T) {
+	t.Parallel()
+	odd := `
+key_provider "pbkdf2" "k" {
+  passphrase = "` + canary + ` of a file\n"
+  iterations = 200000
+}
+method "aes_gcm" "m" { keys = key_provider.pbkdf2.k }
+state { method = method.aes_gcm.m }
+`
+	file, err := target(t, odd).Encrypt(t.Context(), []byte(state))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for answer, noted := range map[string]bool{"": true, string(file): false} {
+		handler := status(http.StatusOK, answer)
+		url, _ := upstream(t, &handler)
+		p, told := between(t, url, odd)
+		if got := ask(p, http.MethodGet, "/state", ""); got.Code != http.StatusOK {
+			t.Errorf("got %d: %s", got.Code, told.take())
+		}
+		const note = "the key may be another one than you mean: the passphrase of key_provider.pbkdf2.k ends with a line break"
+		if text := told.take(); strings.Contains(text, note) != noted || strings.Contains(text, canary) {
+			t.Errorf("it said %s", text)
+		}
+	}
+}
+
 // A state is sealed on its way, and the lock's ID goes with it.
 func TestWrite(t *testing.T) {
 	t.Parallel()
