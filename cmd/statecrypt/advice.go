@@ -26,7 +26,7 @@ func (c *call) advised(err error) string {
 	}
 	if errors.Is(err, encryption.ErrPlaintext) && c.name != "rotate" { // which has words of its own
 		text += "\nTo encrypt it, use statecrypt encrypt"
-		if c.plan {
+		if strings.Contains(text, encryption.KindPlan.String()) {
 			text += " -plan"
 		}
 		text += "."

@@ -52,6 +52,9 @@ func reason(name string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(name, "*?[") {
 		return fmt.Errorf("%w: the shell puts names in place of a pattern only if it is not quoted and a file matches", err)
 	}
+	if errors.Is(err, fs.ErrNotExist) && strings.HasPrefix(name, "~") {
+		return fmt.Errorf("%w: the shell puts the home directory in place of ~ only if it is not quoted", err)
+	}
 	return err
 }
 
