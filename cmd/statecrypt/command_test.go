@@ -413,7 +413,9 @@ func TestRefusals(t *testing.T) {
 		"inspect, damaged": {args: "inspect", stdin: strings.Replace(sealed, `"encrypted_data":"`, `"encrypted_data":"!`, 1), code: 1,
 			want: "damaged"},
 		"workflow command":      {args: "decrypt ##[x]", settings: onlyOld, code: 1, want: `#\u0023[x]`},
-		"a file cannot replace": {args: "decrypt -o " + dir, settings: onlyOld, stdin: sealed, code: 1, want: "it is not a regular file"},
+		"a file cannot replace": {args: "decrypt -o " + dir, settings: onlyOld, stdin: sealed, code: 1, want: "it is a directory; the name of a file is required"},
+		"no folder": {args: "decrypt -o " + dir + "/none/x", settings: onlyOld, stdin: sealed, code: 1,
+			want: "cannot be written: no file can be made in its folder: no such file or directory"},
 		"no folder to write to": {args: "decrypt -o " + dir + "/no/file", settings: onlyOld, stdin: sealed, code: 1,
 			want: "cannot be written"},
 	} {

@@ -117,6 +117,10 @@ func (c *call) ageKeyProvider(identities []string) (encryption.KeyProvider, erro
 	if len(identities) > 0 {
 		values["identity_files"] = list(identities)
 	}
+	return buildAge(values)
+}
+
+func buildAge(values map[string]cty.Value) (encryption.KeyProvider, error) {
 	block := age.Block()
 	settings, err := attr.NewEntry("", block.Table, values).Decode(block.Table, nil)
 	if err != nil {
@@ -144,6 +148,12 @@ func readRecipients(path string) (recipients []string, err error) {
 		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
 			recipients = append(recipients, line)
 		}
+	}
+	if len(recipients) == 0 {
+		return nil, nil
+	}
+	if _, err := buildAge(map[string]cty.Value{"recipients": list(recipients)}); err != nil {
+		return nil, fmt.Errorf("%s: %w", shown(path), err)
 	}
 	return recipients, nil
 }
