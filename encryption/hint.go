@@ -64,9 +64,9 @@ func (e *Encryption) belongs(env *envelope) bool {
 	return false
 }
 
-// Doubts says what is surely a mistake in the settings of the method that seals: what is
-// sealed opens only with the same mistake. It is for whoever seals something with a key
-// for the first time.
+// Doubts says what is probably not meant in the key that is sealed with: a passphrase with
+// something around it, the path of a file, or another value of TF_ENCRYPTION. What is
+// sealed opens only with the same. It is for whoever seals something for the first time.
 func (t Target) Doubts() []string {
 	if len(t.methods) == 0 {
 		return nil
@@ -124,12 +124,15 @@ func oddity(name, text string) string {
 	return odd
 }
 
-// sureOddity leaves out what a secret may be by chance.
+// sureOddity is about passphrases alone: no other text gives a key whatever it is. It
+// leaves out what one may be by chance.
 func sureOddity(name, text string) string {
-	if name == "passphrase" && keyfile.Exists(text) {
+	odd, sure := syntax.Oddity(text)
+	switch {
+	case name != "passphrase":
+	case keyfile.Exists(text):
 		return "is the path of a file: file(…) reads what is in it"
-	}
-	if odd, sure := syntax.Oddity(text); sure {
+	case sure:
 		return odd
 	}
 	return ""

@@ -95,7 +95,7 @@ func TestDoubts(t *testing.T) {
 	} {
 		block := func(passphrase string) string {
 			passphrase = strings.NewReplacer("\n", `\n`, "${{", "$${{").Replace(passphrase)
-			return `key_provider "pbkdf2" "main" {` + "\npassphrase = \"" + passphrase + "\"\n}"
+			return `key_provider "pbkdf2" "main" {` + "\nencrypted_metadata_alias = \"a \"\npassphrase = \"" + passphrase + "\"\n}"
 		}
 		layers := []encryption.Layer{encryption.Code(block(c.passphrase)+method, "test.hcl")}
 		if c.env != "" {

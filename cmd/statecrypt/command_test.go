@@ -159,14 +159,14 @@ func TestNoteOfEnvironment(t *testing.T) {
 	}
 }
 
-// A key that is surely a mistake is said when something is sealed with it, and not when
+// What is probably not meant in a key is said when something is sealed with it, and not when
 // -again has opened the file with it.
 func TestNoteOfDoubts(t *testing.T) {
 	t.Parallel()
 	right := write(t, "right.hcl", settings("x"))
 	odd := write(t, "odd.hcl", strings.Replace(settings("x"), ` passphrase"`, ` passphrase\n"`, 1))
 	file := write(t, "a.tfstate", must(t, "", plain, "encrypt", "-config", right))
-	const note = "note: the key may be another one than you mean: the passphrase of key_provider.pbkdf2.k ends with a line break"
+	const note = "note: the passphrase of key_provider.pbkdf2.k ends with a line break"
 	for _, c := range []struct {
 		args  []string
 		noted bool

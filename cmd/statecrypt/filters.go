@@ -41,9 +41,6 @@ func (c *call) encrypt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.config != "" && c.hasEnvironment() {
-		c.say(yellow, "note:", "TF_ENCRYPTION is set, and merged over the settings of -config")
-	}
 	c.noteDoubts(target)
 	return c.each(ctx, func(ctx context.Context, name string, file []byte) error {
 		sealed, err := target.Encrypt(ctx, file)

@@ -101,6 +101,11 @@ func (c *call) openedKey(ctx context.Context, provider encryption.KeyProvider, s
 }
 
 func (c *call) ageKeyProvider(identities []string) (encryption.KeyProvider, error) {
+	for _, recipient := range c.recipients {
+		if keyfile.IsPath(recipient) || keyfile.Exists(recipient) {
+			return nil, usageError("-r requires a recipient, and this is the path of a file; -R reads recipients from one")
+		}
+	}
 	all := slices.Clone(c.recipients)
 	for _, path := range c.recipientFiles {
 		recipients, err := readRecipients(path)

@@ -144,11 +144,16 @@ func (c *call) uses(name, file string) {
 	}
 }
 
-// noteDoubts says what is surely a mistake in the key that something is sealed with: nothing
-// fails until somebody without the mistake opens it.
+// noteDoubts says what is probably not meant in the key that something is sealed with:
+// nothing fails until somebody with the right one opens it.
 func (c *call) noteDoubts(target encryption.Target) {
-	for _, doubt := range target.Doubts() {
-		c.say(yellow, "note:", "the key may be another one than you mean: the "+doubt)
+	doubts := target.Doubts()
+	isNamed := func(doubt string) bool { return strings.Contains(doubt, "TF_ENCRYPTION") }
+	if c.config != "" && c.hasEnvironment() && !slices.ContainsFunc(doubts, isNamed) {
+		c.say(yellow, "note:", "TF_ENCRYPTION is set, and merged over the settings of -config")
+	}
+	for _, doubt := range doubts {
+		c.say(yellow, "note:", "the "+doubt)
 	}
 }
 

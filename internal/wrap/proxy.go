@@ -137,10 +137,11 @@ func (p *proxy) warn(opened *encryption.Opened) {
 	}
 }
 
-// noteDoubts says what is surely a mistake in a key that no state has been sealed with yet.
+// noteDoubts says what is probably not meant in a key that no state has been sealed with
+// yet.
 func (p *proxy) noteDoubts() {
 	for _, doubt := range p.state.Doubts() {
-		say(p.stderr, "the key may be another one than you mean: the "+doubt)
+		say(p.stderr, "the "+doubt)
 	}
 }
 

@@ -216,7 +216,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// A key that is surely a mistake is said before the first state is sealed with it, and not
+// What is probably not meant in a key is said before the first state is sealed with it, and not
 // once it has opened one.
 func TestNoteOfDoubts(t *testing.T) {
 	t.Parallel()
@@ -239,7 +239,7 @@ state { method = method.aes_gcm.m }
 		if got := ask(p, http.MethodGet, "/state", ""); got.Code != http.StatusOK {
 			t.Errorf("got %d: %s", got.Code, told.take())
 		}
-		const note = "the key may be another one than you mean: the passphrase of key_provider.pbkdf2.k ends with a line break"
+		const note = "the passphrase of key_provider.pbkdf2.k ends with a line break"
 		if text := told.take(); strings.Contains(text, note) != noted || strings.Contains(text, canary) {
 			t.Errorf("it said %s", text)
 		}
