@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -21,7 +22,7 @@ func (t Target) withHints(err error, c candidate, env *envelope) error {
 		return err
 	}
 	e := t.encryption
-	for _, hint := range e.oddities(c) {
+	for _, hint := range e.oddities(c, oddity) {
 		err = fmt.Errorf("%w; the %s", err, hint)
 	}
 	if t.pos.File == "TF_ENCRYPTION" && e.isLayered() {
@@ -63,9 +64,19 @@ func (e *Encryption) belongs(env *envelope) bool {
 	return false
 }
 
+// Doubts says what is probably not meant in the key that is sealed with: a passphrase with
+// something around it, the path of a file, or another value of TF_ENCRYPTION. What is
+// sealed opens only with the same. It is for whoever seals something for the first time.
+func (t Target) Doubts() []string {
+	if len(t.methods) == 0 {
+		return nil
+	}
+	return t.encryption.oddities(t.encryption.candidate(t.methods[0], nil, nil), sureOddity)
+}
+
 // oddities describes the settings of a method, and of the key providers that it builds
 // on, that are probably not what was meant.
-func (e *Encryption) oddities(c candidate) (hints []string) {
+func (e *Encryption) oddities(c candidate, oddity func(name, text string) string) (hints []string) {
 	entries := []*attr.Entry{e.config.Methods[c.address]}
 	addresses := slices.Clone(c.references)
 	for i := 0; i < len(addresses); i++ {
@@ -80,7 +91,7 @@ func (e *Encryption) oddities(c candidate) (hints []string) {
 	noEntry := func(e *attr.Entry) bool { return e == nil } // a kind without settings, or a literal key
 	for _, entry := range slices.DeleteFunc(entries, noEntry) {
 		for _, name := range slices.Sorted(maps.Keys(entry.Settings)) {
-			if odd := oddity(name, entry.Settings[name].Value); odd != "" {
+			if odd := oddity(name, textOf(entry.Settings[name].Value)); odd != "" {
 				hints = append(hints, fmt.Sprintf("%s of %s %s", name, entry.Address, odd))
 			}
 			if s := entry.Settings[name]; s.Replaces && s.FromEnvironment {
@@ -105,15 +116,35 @@ func (e *Encryption) isLayered() bool {
 
 // oddity says what is odd about a setting, or that a passphrase is a path. It is "" for
 // nothing.
-func oddity(name string, v cty.Value) string {
+func oddity(name, text string) string {
+	if name == "passphrase" && (isPath(text) || keyfile.Exists(text)) {
+		return "looks like the path of a file: file(…) reads what is in it"
+	}
+	odd, _ := syntax.Oddity(text)
+	return odd
+}
+
+// sureOddity is about passphrases alone: no other text gives a key whatever it is. It
+// leaves out what one may be by chance.
+func sureOddity(name, text string) string {
+	odd, sure := syntax.Oddity(text)
+	switch {
+	case name != "passphrase":
+	case keyfile.Exists(text):
+		return "is the path of a file: file(…) reads what is in it"
+	case sure:
+		return odd
+	}
+	return ""
+}
+
+// textOf is the text of a setting, "" for what is none.
+func textOf(v cty.Value) string {
 	v, _ = v.Unmark()
 	if v.Type() != cty.String || !v.IsKnown() || v.IsNull() {
 		return ""
 	}
-	if name == "passphrase" && isPath(v.AsString()) {
-		return "looks like the path of a file: file(…) reads what is in it"
-	}
-	return syntax.Oddity(v.AsString())
+	return v.AsString()
 }
 
 func isPath(text string) bool {

@@ -3,6 +3,8 @@ package encryption_test
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -60,6 +62,52 @@ func TestHints(t *testing.T) {
 			if err != nil && strings.Contains(err.Error(), hint) != wanted {
 				t.Errorf("%s: got %v; %q is wanted: %t", name, err, hint, wanted)
 			}
+		}
+	}
+}
+
+// TestDoubts: what is surely a mistake is said before something is sealed with it, and no
+// secret that is only unusual.
+func TestDoubts(t *testing.T) {
+	t.Parallel()
+	file := filepath.ToSlash(filepath.Join(t.TempDir(), "passphrase"))
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const method = "\nmethod \"aes_gcm\" \"m\" { keys = key_provider.pbkdf2.main }\nstate { method = method.aes_gcm.m }\n"
+	for _, c := range []struct{ passphrase, env, want string }{
+		{passphrase: "correct horse battery"},
+		{passphrase: "correct horse battery\n", want: "ends with a line break, as files do: trimspace(…) removes it"},
+		{passphrase: "correct horse\nbattery\n"},
+		{passphrase: "correct horse battery ", want: "begins or ends with a space"},
+		{passphrase: "'correct horse battery'", want: "has quotation marks around it"},
+		{passphrase: "$STATE_PASSPHRASE", want: "begins with the name of a variable"},
+		{passphrase: "$${statePassphrase}", want: "begins with the name of a variable"},
+		{passphrase: "${{ secrets.PASSPHRASE }}", want: "is an expression"},
+		{passphrase: "$(cat passphrase.txt)", want: "is an expression"},
+		{passphrase: "$Kq9 of random characters"},
+		{passphrase: "$KQ9of-random-characters"},
+		{passphrase: file, want: "is the path of a file"},
+		{passphrase: file + ".old"},
+		{passphrase: "/8JqX5+random/base64"},
+		{passphrase: "correct horse battery", env: "another horse battery", want: "is that of TF_ENCRYPTION, which is merged over"},
+		{passphrase: "correct horse battery", env: "correct horse battery"},
+	} {
+		block := func(passphrase string) string {
+			passphrase = strings.NewReplacer("\n", `\n`, "${{", "$${{").Replace(passphrase)
+			return `key_provider "pbkdf2" "main" {` + "\nencrypted_metadata_alias = \"a \"\npassphrase = \"" + passphrase + "\"\n}"
+		}
+		layers := []encryption.Layer{encryption.Code(block(c.passphrase)+method, "test.hcl")}
+		if c.env != "" {
+			layers = append(layers, encryption.Environment(func(name string) (string, bool) { return block(c.env), name == "TF_ENCRYPTION" }))
+		}
+		enc, err := encryption.Load(lighttest.Registry(), layers...)
+		if err != nil {
+			t.Fatal(c.passphrase, err)
+		}
+		got := strings.Join(enc.State().Doubts(), "\n")
+		if (got == "") != (c.want == "") || got != "" && !strings.HasPrefix(got, "passphrase of key_provider.pbkdf2.main "+c.want) {
+			t.Errorf("%s: got %q", c.passphrase, got)
 		}
 	}
 }

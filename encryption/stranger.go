@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"unicode/utf8"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 )
 
 // stranger says what a file is that people often have in place of a state, and what to
@@ -17,6 +19,7 @@ func stranger(file []byte) string {
 		}
 		return false
 	}
+	start := file[:min(len(file), 4<<10)]
 	switch {
 	case begins("version https://git-lfs.github.com/spec/"):
 		return "it is a pointer of Git LFS, which is not supported; run git lfs pull, and read the file itself"
@@ -36,6 +39,10 @@ func stranger(file []byte) string {
 		return "it is gzip in base64, as the backend kubernetes keeps it; decode and decompress it, or read it with that source"
 	case begins("eyJ", "ewog"):
 		return "it is JSON in base64; decode it"
+	case privateKey.Match(start):
+		return "it is a private key; check which file is read"
+	case settingsBlock.Match(start):
+		return "it is a configuration or encryption settings; check which file is read"
 	case begins("---", "version:", "apiVersion:", "kind:"):
 		return "it is YAML, and a state is JSON"
 	case begins("<<<<<<< "), bytes.Contains(file, []byte("\n<<<<<<< ")):
@@ -47,6 +54,12 @@ func stranger(file []byte) string {
 	}
 	return shown(file)
 }
+
+// What begins a line of files that are named by mistake.
+var (
+	privateKey    = lazyregexp.New(`(?m)^(AGE-SECRET-KEY-|-----BEGIN [A-Z ]*PRIVATE KEY)`)
+	settingsBlock = lazyregexp.New(`(?m)^(key_provider|method|backend|terraform|encryption|resource|variable)\b[^"\n]*("[^\n]*)?\{`)
+)
 
 // shown says which command printed a JSON document that is made from a state or a plan;
 // "" if none did.

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/missing"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
 // advised is the text of an error, with what users of the command do about it: they
@@ -18,15 +18,13 @@ func (c *call) advised(err error) string {
 	if errors.Is(err, encryption.ErrOtherKind) && slices.Contains(strings.Fields(c.flags), "plan") {
 		return text + c.adviseKind(text)
 	}
-	if at, ok := errors.AsType[*attr.Error](err); ok && at.Pos.File == "TF_ENCRYPTION" && isVariable(err) {
-		text += "\nIn TF_ENCRYPTION, write the value itself; var.NAME is for the file of -config."
-	}
+	text += wrap.AdviseVariable(err)
 	if e, ok := errors.AsType[*missing.Method](err); ok {
 		text = strings.Replace(text, e.Error(), e.Error()+"; "+adviseMethod(e), 1)
 	}
 	if errors.Is(err, encryption.ErrPlaintext) && c.name != "rotate" { // which has words of its own
 		text += "\nTo encrypt it, use statecrypt encrypt"
-		if c.plan {
+		if strings.Contains(text, encryption.KindPlan.String()) {
 			text += " -plan"
 		}
 		text += "."
@@ -50,11 +48,6 @@ func (c *call) adviseKind(text string) string {
 		return fmt.Sprintf("\nThe file is a %s: %s.", kind, advice)
 	}
 	return "; " + advice
-}
-
-func isVariable(err error) bool {
-	_, ok := errors.AsType[*missing.Variable](err)
-	return ok
 }
 
 func adviseMethod(e *missing.Method) string {

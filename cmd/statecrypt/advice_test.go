@@ -44,3 +44,14 @@ func TestAdvice(t *testing.T) {
 		}
 	}
 }
+
+// A variable of -config without a value can be set in three ways.
+func TestAdviceForVariable(t *testing.T) {
+	t.Parallel()
+	config := write(t, "keys.hcl", strings.Replace(onlyOld, `"`+canaryKey+`01"`, "var.key", 1))
+	got := statecrypt(t, "", plain, "encrypt", "-config", config)
+	const want = "var.key has no value\nSet it with the environment variable TF_VAR_key, or -var or -var-file of statecrypt.\n"
+	if got.code != 1 || !strings.HasSuffix(got.stderr, want) {
+		t.Errorf("%+v", got)
+	}
+}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
@@ -103,6 +102,10 @@ func (c *call) flagSet() *flag.FlagSet {
 		switch {
 		case isText:
 			flags.Func(name, "", func(given string) error {
+				c.checkValue(name, given)
+				if given == stdinName {
+					c.mistake = errors.Join(c.mistake, fmt.Errorf("-%s requires the name of a file; standard input is for states and plans", name))
+				}
 				if *text != "" {
 					c.mistake = errors.Join(c.mistake, fmt.Errorf("-%s is given twice", name))
 				}
@@ -115,6 +118,7 @@ func (c *call) flagSet() *flag.FlagSet {
 			flags.BoolVar(toggle, name, false, "")
 		default:
 			flags.Func(name, "", func(text string) error {
+				c.checkValue(name, text)
 				c.add(name, text)
 				return nil
 			})
@@ -182,32 +186,6 @@ func (c *call) parse(args []string) error {
 	}
 }
 
-// named is an error of package flag, with the flags that there are if it is about one
-// that there is not.
-func (c *call) named(err error) error {
-	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
-	if !unknown {
-		return err
-	}
-	flags := strings.Fields(c.flags)
-	if near := syntax.Nearest(name, flags); near != "" && len(name) > 1 {
-		return fmt.Errorf("%s has no flag -%s; did you mean -%s", c.name, name, near)
-	}
-	if len(flags) == 0 {
-		return fmt.Errorf("%s has no flags", c.name)
-	}
-	return fmt.Errorf("%s has no flag -%s; it has -%s", c.name, name, strings.Join(flags, ", -"))
-}
-
-// miscounted says what the arguments are.
-func (c *call) miscounted() error {
-	text := fmt.Sprintf("%s requires %s; arguments given: %d", c.name, c.wants, len(c.args))
-	if len(c.args) > c.max && strings.HasPrefix(c.flags, "config ") {
-		text += "; settings are given with -config"
-	}
-	return errors.New(text)
-}
-
 // usageError is a mistake in how the program was called.
 type usageError string
 
@@ -262,7 +240,7 @@ func (c *call) understand(args []string) error {
 	switch {
 	case err != nil:
 		return err
-	case n < c.min || n > c.max:
+	case c.mistake == nil && (n < c.min || n > c.max):
 		return c.miscounted()
 	case c.mistake == nil && c.plan && c.pins != (wrap.Pins{}):
 		return errors.New("a plan has no serial and no lineage that could be pinned")
@@ -279,7 +257,7 @@ func (c *call) find(name string) error {
 		}
 		names = append(names, c.name)
 	}
-	return usageError(fmt.Sprintf("there is no command %q; see statecrypt -h%s", name, syntax.Suggest(name, names)))
+	return usageError(noCommand(name, names))
 }
 
 // print prints one of the texts.

@@ -120,6 +120,30 @@ func TestRotation(t *testing.T) {
 	}
 }
 
+// A shell has emptied the file that it also writes to, and no program before has failed.
+func TestEmptyInput(t *testing.T) {
+	t.Parallel()
+	in, err := os.Open(write(t, "state", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	var stderr bytes.Buffer
+	code := run(t.Context(), []string{"encrypt"}, in, io.Discard, &stderr, []string{"TF_ENCRYPTION=" + onlyOld})
+	if code != exitFailure || !strings.Contains(stderr.String(), "error: standard input: it is an empty file; a shell that writes with >") {
+		t.Errorf("%d, %s", code, stderr.String())
+	}
+}
+
+// Quotes around name = value of the settings make the space part of the name.
+func TestSpaceInVar(t *testing.T) {
+	t.Parallel()
+	got := statecrypt(t, onlyOld, plain, "encrypt", "-var", "x = c4n4ry")
+	if got.code != exitUsage || !strings.Contains(got.stderr, "-var requires name=value, without a space beside the name") {
+		t.Errorf("%+v", got)
+	}
+}
+
 // What is encrypted with other settings than those of -config is said: nothing fails.
 func TestNoteOfEnvironment(t *testing.T) {
 	t.Parallel()
@@ -132,6 +156,31 @@ func TestNoteOfEnvironment(t *testing.T) {
 	}
 	if got := statecrypt(t, onlyNew, plain, "encrypt"); got.stderr != "" {
 		t.Error(got.stderr)
+	}
+}
+
+// What is probably not meant in a key is said when something is sealed with it, and not when
+// -again has opened the file with it.
+func TestNoteOfDoubts(t *testing.T) {
+	t.Parallel()
+	right := write(t, "right.hcl", settings("x"))
+	odd := write(t, "odd.hcl", strings.Replace(settings("x"), ` passphrase"`, ` passphrase\n"`, 1))
+	file := write(t, "a.tfstate", must(t, "", plain, "encrypt", "-config", right))
+	const note = "note: the passphrase of key_provider.pbkdf2.k ends with a line break"
+	for _, c := range []struct {
+		args  []string
+		noted bool
+	}{
+		{[]string{"encrypt", "-config", right}, false},
+		{[]string{"encrypt", "-config", odd}, true},
+		{[]string{"rotate", "-from", right, "-to", odd, file}, true},
+		{[]string{"rotate", "-again", "-to", odd, file}, false},
+		{[]string{"verify", "-config", odd, file}, false},
+	} {
+		got := statecrypt(t, "", plain, c.args...)
+		if got.code != 0 || strings.Contains(got.stderr, note) != c.noted {
+			t.Errorf("%q: %+v", c.args, got)
+		}
 	}
 }
 
@@ -250,8 +299,23 @@ func TestRefusals(t *testing.T) {
 			want: "the settings have a state block and no plan block: for a state, leave out -plan; to use the same method for both, " +
 				"add plan { method = method.aes_gcm.new }"},
 		"settings for plans only": {args: "wrap terraform plan", settings: strings.Replace(onlyNew, "state {", "plan {", 1), code: 1,
-			want: "the settings have a plan block and no state block: for a plan, add -plan; to use the same method for both, " +
-				"add state { method = method.aes_gcm.new }"},
+			want: "the settings have a plan block and no state block: to use the same method for both, add state { method = method.aes_gcm.new }"},
+		"the same, with -plan": {args: "verify x", settings: strings.Replace(onlyNew, "state {", "plan {", 1), code: 1,
+			want: "the settings have a plan block and no state block: for a plan, add -plan; to use the same method for both, "},
+		"an abbreviated flag":   {args: "decrypt -c k.hcl", code: 2, want: "decrypt has no flag -c; did you mean -config; see"},
+		"an elaborate flag":     {args: "encrypt -output x", code: 2, want: "encrypt has no flag -output; did you mean -o; see"},
+		"-config of rotate":     {args: "rotate -config k.hcl", code: 2, want: "given with -from, and the new ones with -to; see"},
+		"-o of rotate":          {args: "rotate -o x", code: 2, want: "rotate has no flag -o; it replaces the files themselves; see"},
+		"a flag of Terraform":   {args: "wrap -auto-approve -- terraform apply", code: 2, want: "statecrypt wrap … -- terraform apply -auto-approve;"},
+		"a recipient":           {args: "key-provider age --recipient x", code: 2, want: "no flag -recipient; did you mean -r; see"},
+		"a file of recipients":  {args: "key-provider age team.txt", code: 2, want: "recipients are given with -r, and files with -R or -i; see"},
+		"a flag as a value":     {args: "encrypt -config -o a b", code: 2, want: "-config requires a value, and the flag -o follows; see"},
+		"settings from a pipe":  {args: "encrypt -config - a", code: 2, want: "-config requires the name of a file; standard input is for"},
+		"two files, -config":    {args: "decrypt -config k a b", code: 2, want: "arguments given: 2; verify and rotate work on several; see"},
+		"a flag first":          {args: "-config=c4n4ry decrypt a", code: 2, want: "there is no flag -config before the command: flags follow it; see"},
+		"a file first":          {args: same, code: 2, want: "is a file; a command comes first, such as statecrypt inspect FILE; see"},
+		"a home in quotes":      {args: "decrypt ~/none", settings: onlyNew, code: 1, want: "in place of ~ only if it is not quoted"},
+		"plaintext for a state": {args: "decrypt", settings: onlyOld, stdin: plain, code: 1, want: "To encrypt it, use statecrypt encrypt."},
 		"a state as settings": {args: "decrypt", settings: plain, stdin: sealed, code: 1, want: "TF_ENCRYPTION:1,1: this is a state, and the " +
 			"encryption settings are required here"},
 		"an encrypted state as settings": {args: "decrypt", settings: sealed, stdin: sealed, code: 1, want: "this is an encrypted state, and"},
@@ -349,7 +413,9 @@ func TestRefusals(t *testing.T) {
 		"inspect, damaged": {args: "inspect", stdin: strings.Replace(sealed, `"encrypted_data":"`, `"encrypted_data":"!`, 1), code: 1,
 			want: "damaged"},
 		"workflow command":      {args: "decrypt ##[x]", settings: onlyOld, code: 1, want: `#\u0023[x]`},
-		"a file cannot replace": {args: "decrypt -o " + dir, settings: onlyOld, stdin: sealed, code: 1, want: "it is not a regular file"},
+		"a file cannot replace": {args: "decrypt -o " + dir, settings: onlyOld, stdin: sealed, code: 1, want: "it is a directory; the name of a file is required"},
+		"no folder": {args: "decrypt -o " + dir + "/none/x", settings: onlyOld, stdin: sealed, code: 1,
+			want: "cannot be written: no file can be made in its folder: no such file or directory"},
 		"no folder to write to": {args: "decrypt -o " + dir + "/no/file", settings: onlyOld, stdin: sealed, code: 1,
 			want: "cannot be written"},
 	} {

@@ -16,8 +16,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
 const (
@@ -51,6 +51,9 @@ func reason(name string, err error) error {
 	}
 	if errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(name, "*?[") {
 		return fmt.Errorf("%w: the shell puts names in place of a pattern only if it is not quoted and a file matches", err)
+	}
+	if errors.Is(err, fs.ErrNotExist) && strings.HasPrefix(name, "~") {
+		return fmt.Errorf("%w: the shell puts the home directory in place of ~ only if it is not quoted", err)
 	}
 	return err
 }
@@ -107,8 +110,8 @@ func (c *call) write(ctx context.Context, data []byte) error {
 	return nil
 }
 
-// checkReplaced refuses to put data in the place of anything but an older version of it: a
-// mistaken -o may name settings, a file with a key, or another state.
+// checkReplaced refuses to put data in the place of anything but an older version of it, as
+// far as their formats say what that is.
 func (c *call) checkReplaced(place string, data []byte) error {
 	isPlace := func(name string) bool { return sameFile(name, place) }
 	if slices.ContainsFunc(c.args, isPlace) {
@@ -124,15 +127,10 @@ func (c *call) checkReplaced(place string, data []byte) error {
 	before, _ := inspectFile("", there)
 	after, _ := inspectFile("", data)
 	bothHave := func(m encryption.Block[encryption.Method]) bool {
-		return m.Recognizes != nil && m.Recognizes(there) && m.Recognizes(data)
+		return m.Recognizes != nil && (!m.Vague || after.Kind == "unknown") && m.Recognizes(there) && m.Recognizes(data)
 	}
-	const unknown = "unknown" // some formats have nothing that they are known by
-	isSame := after.Kind == unknown && slices.ContainsFunc(builtin.Registry().Methods, bothHave)
-	switch {
-	case before.Kind == unknown && !isSame:
-		return errors.New("it is neither a state nor a plan; to replace it, delete it first")
-	case before.Lineage != "" && after.Lineage != "" && before.Lineage != after.Lineage:
-		return fmt.Errorf("it is another state, of the lineage %s; to replace it, delete it first", outside.Quoted(before.Lineage, maxName))
+	if slices.ContainsFunc(builtin.Registry().Methods, bothHave) {
+		return nil
 	}
-	return nil
+	return wrap.CheckReplaced(before.info, after.info)
 }

@@ -86,6 +86,7 @@ func TestReplaced(t *testing.T) {
 	key, _ := identity(t, "x25519.key")
 	sealed := must(t, onlyOld, plain, "encrypt")
 	another := strings.Replace(plain, `"lineage":"`, `"lineage":"another-`, 1)
+	newer := strings.Replace(plain, `"serial":7`, `"serial":8`, 1)
 	const kubeform = `method "kubeform" "k" { key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=" }
 state { method = method.kubeform.k }`
 	for name, c := range map[string]struct {
@@ -97,6 +98,12 @@ state { method = method.kubeform.k }`
 		"another state":        {onlyOld, "encrypt", must(t, onlyNew, another, "encrypt"), `another state, of the lineage "another-`},
 		"another plain one":    {onlyOld, "encrypt", another, "another state"},
 		"a plain one, outputs": {"", "outputs", another, "another state"},
+		"a newer one":          {onlyOld, "encrypt", newer, "a newer version of this state: its serial is 8, and this would be 7"},
+		"a newer one, sealed":  {onlyOld, "encrypt", must(t, onlyNew, newer, "encrypt"), "a newer version of this state"},
+		"an older one":         {onlyOld, "encrypt", strings.Replace(plain, `"serial":7`, `"serial":6`, 1), ""},
+		"a plan":               {onlyOld, "encrypt", emptyPlan(t), "it is a plan, and this would be a state"},
+		"a sealed plan":        {onlyOld, "encrypt", must(t, onlyOld, emptyPlan(t), "encrypt", "-plan"), "it is a plan, and this"},
+		"a sealed identity":    {onlyOld, "encrypt", "age-encryption.org/v1\n-> scrypt", "neither a state nor a plan"},
 		"its own":              {onlyOld, "encrypt", sealed, ""},
 		"its plaintext":        {onlyOld, "encrypt", plain, ""},
 		"outputs":              {"", "outputs", plain, ""},
@@ -112,7 +119,11 @@ state { method = method.kubeform.k }`
 		}
 	}
 	state := write(t, filepath.Join(t.TempDir(), "state"), plain)
-	got := statecrypt(t, "", "", "outputs", "-o", state, state)
+	got := statecrypt(t, onlyOld, emptyPlan(t), "encrypt", "-plan", "-o", state)
+	if got.code == 0 || !strings.Contains(got.stderr, "it is a state, and this would be a plan") || read(t, state) != plain {
+		t.Errorf("%+v", got)
+	}
+	got = statecrypt(t, "", "", "outputs", "-o", state, state)
 	if got.code == 0 || !strings.Contains(got.stderr, "resources would be lost") || read(t, state) != plain {
 		t.Errorf("%+v", got)
 	}

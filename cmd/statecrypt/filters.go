@@ -41,9 +41,7 @@ func (c *call) encrypt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.config != "" && c.hasEnvironment() {
-		c.say(yellow, "note:", "TF_ENCRYPTION is set, and merged over the settings of -config")
-	}
+	c.noteDoubts(target)
 	return c.each(ctx, func(ctx context.Context, name string, file []byte) error {
 		sealed, err := target.Encrypt(ctx, file)
 		if err == nil {
@@ -81,7 +79,7 @@ func (c *call) each(ctx context.Context, work func(ctx context.Context, name str
 func (c *call) one(ctx context.Context, name string, work func(ctx context.Context, name string, file []byte) error) error {
 	file, err := c.read(name)
 	if err == nil && name == stdinName && len(file) == 0 && c.name != "inspect" {
-		err = errors.New("it is empty; did the program before it fail?")
+		err = c.emptyInput()
 	}
 	if err != nil {
 		return err
@@ -94,11 +92,21 @@ func (c *call) one(ctx context.Context, name string, work func(ctx context.Conte
 	return work(ctx, name, file)
 }
 
+// emptyInput is about standard input that has nothing in it.
+func (c *call) emptyInput() error {
+	if f, ok := c.stdin.(*os.File); ok {
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+			return errors.New("it is an empty file; a shell that writes with > to the file that is read with < empties it first: use -o")
+		}
+	}
+	return errors.New("it is empty; did the program before it fail?")
+}
+
 // wrap runs terraform or tofu with a backend that encrypts. Its exit code is ours.
 func (c *call) wrap(ctx context.Context) error {
 	enc, err := c.settings(c.config)
 	if err == nil {
-		err = check(enc.State(), enc.Plan(), "state", "plan")
+		err = c.check(enc.State(), enc.Plan(), "state", "plan")
 	}
 	if err == nil && len(enc.Plan().Methods()) > 0 {
 		err = checkMethods(enc.Plan())

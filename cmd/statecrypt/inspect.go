@@ -23,6 +23,8 @@ type inspection struct {
 	Serial       *int64   `json:"serial,omitempty"`
 	Lineage      string   `json:"lineage,omitempty"`
 	KeyProviders []string `json:"key_providers,omitempty"`
+
+	info encryption.Info
 }
 
 func (c *call) inspect(ctx context.Context) error {
@@ -42,8 +44,10 @@ func (c *call) inspect(ctx context.Context) error {
 }
 
 func inspectFile(name string, file []byte) (inspection, error) {
-	info, err := encryption.Inspect(file)
+	info, err := wrap.Describe(file)
 	found := inspection{
+		info: info,
+
 		File: name, Kind: [...]string{"unknown", "empty", "encrypted", "state", "plan", "backend_record"}[info.Kind],
 		Version: info.Version, Serial: info.Serial, Lineage: info.Lineage, KeyProviders: info.KeyProviders,
 	}
@@ -53,12 +57,8 @@ func inspectFile(name string, file []byte) (inspection, error) {
 	}
 	for _, m := range builtin.Registry().Methods {
 		if m.Recognizes != nil && !m.Vague && m.Recognizes(file) { // its format may keep the shape of a state
-			found.Kind, found.Format = "encrypted", m.Name
-			return found, nil
+			return inspection{File: name, Kind: "encrypted", Format: m.Name, info: encryption.Info{Kind: info.Kind}}, nil
 		}
-	}
-	if info.Kind == encryption.KindState {
-		found.Serial, found.Lineage, _ = wrap.Label(file)
 	}
 	return found, err
 }

@@ -102,6 +102,11 @@ func (c *call) openedKey(ctx context.Context, provider encryption.KeyProvider, s
 }
 
 func (c *call) ageKeyProvider(identities []string) (encryption.KeyProvider, error) {
+	for _, recipient := range c.recipients {
+		if keyfile.IsPath(recipient) || keyfile.Exists(recipient) {
+			return nil, usageError("-r requires a recipient, and this is the path of a file; -R reads recipients from one")
+		}
+	}
 	all := slices.Clone(c.recipients)
 	for _, path := range c.recipientFiles {
 		recipients, err := readRecipients(path)
@@ -118,8 +123,12 @@ func (c *call) ageKeyProvider(identities []string) (encryption.KeyProvider, erro
 	if len(identities) > 0 {
 		values["identity_files"] = list(identities)
 	}
+	return buildAge(values, world.Lookup(c.environ))
+}
+
+func buildAge(values map[string]cty.Value, env attr.LookupEnv) (encryption.KeyProvider, error) {
 	block := light.Registry().KeyProvider("age")
-	settings, err := attr.NewEntry("", block.Table, values).Decode(block.Table, world.Lookup(c.environ))
+	settings, err := attr.NewEntry("", block.Table, values).Decode(block.Table, env)
 	if err != nil {
 		return nil, err
 	}
@@ -145,6 +154,12 @@ func readRecipients(path string) (recipients []string, err error) {
 		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
 			recipients = append(recipients, line)
 		}
+	}
+	if len(recipients) == 0 {
+		return nil, nil
+	}
+	if _, err := buildAge(map[string]cty.Value{"recipients": list(recipients)}, nil); err != nil {
+		return nil, fmt.Errorf("%s: %w", shown(path), err)
 	}
 	return recipients, nil
 }

@@ -30,6 +30,9 @@ func (c *call) rotate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if !r.again {
+		c.noteDoubts(r.to)
+	}
 	change := c.changeFile
 	if c.inBackend {
 		c.args, change = []string{stateInBackend}, c.changeState

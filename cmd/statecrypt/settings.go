@@ -55,9 +55,9 @@ func (c *call) target(from string) (encryption.Target, error) {
 	}
 	target := enc.State()
 	if c.plan {
-		target, err = enc.Plan(), check(enc.Plan(), enc.State(), "plan", "state")
+		target, err = enc.Plan(), c.check(enc.Plan(), enc.State(), "plan", "state")
 	} else {
-		err = check(target, enc.Plan(), "state", "plan")
+		err = c.check(target, enc.Plan(), "state", "plan")
 	}
 	if errors.Is(err, errNoSettings) && from != "" {
 		err = fmt.Errorf("there are no encryption settings in %s; for a module, they are in the encryption block of its terraform block",
@@ -69,16 +69,19 @@ func (c *call) target(from string) (encryption.Target, error) {
 // check is about the target of a kind of file, beside the target of the other kind.
 // Without any settings, the library lets plaintext pass, as OpenTofu does. Whoever
 // calls this program does not want that.
-func check(target, beside encryption.Target, kind, other string) error {
+func (c *call) check(target, beside encryption.Target, kind, other string) error {
 	switch methods := beside.Methods(); {
 	case len(target.Methods()) > 0:
 		return checkMethods(target)
 	case len(methods) > 0:
-		instead := "for a plan, add -plan"
-		if kind == "plan" {
-			instead = "for a state, leave out -plan"
+		instead := ""
+		switch {
+		case kind == "plan":
+			instead = "for a state, leave out -plan; "
+		case slices.Contains(strings.Fields(c.flags), "plan"):
+			instead = "for a plan, add -plan; "
 		}
-		return fmt.Errorf("the settings have a %s block and no %s block: %s; to use the same method for both, add %s { method = %s }",
+		return fmt.Errorf("the settings have a %s block and no %s block: %sto use the same method for both, add %s { method = %s }",
 			other, kind, instead, kind, methods[0])
 	}
 	_, err := target.Encrypt(context.Background(), nil) // which nothing is encrypted with, and says what there is
@@ -142,6 +145,19 @@ func (c *call) uses(name, file string) {
 	}
 }
 
+// noteDoubts says what is probably not meant in the key that something is sealed with:
+// nothing fails until somebody with the right one opens it.
+func (c *call) noteDoubts(target encryption.Target) {
+	doubts := target.Doubts()
+	isNamed := func(doubt string) bool { return strings.Contains(doubt, "TF_ENCRYPTION") }
+	if c.config != "" && c.hasEnvironment() && !slices.ContainsFunc(doubts, isNamed) {
+		c.say(yellow, "note:", "TF_ENCRYPTION is set, and merged over the settings of -config")
+	}
+	for _, doubt := range doubts {
+		c.say(yellow, "note:", "the "+doubt)
+	}
+}
+
 // noteUnused says that a -var has no effect. Its name is not repeated: it may be part of a
 // secret that was meant for another place.
 func (c *call) noteUnused() {
@@ -167,6 +183,8 @@ func (c *call) variables() (arguments []string, err error) {
 			arguments = append(arguments, "-var-file="+v.text)
 		case !ok || name == "":
 			return nil, usageError("-var requires name=value")
+		case strings.TrimSpace(name) != name:
+			return nil, usageError("-var requires name=value, without a space beside the name")
 		default:
 			arguments = append(arguments, "-var="+v.text)
 		}

@@ -151,7 +151,11 @@ func (v Values) set(a Attr, s Setting, g groups) (err error) {
 	switch {
 	case !s.Value.IsNull():
 		if v.attrs[a.Name], err = convert.Convert(s.Value, a.Type); err != nil {
-			return v.Errorf(a.Name, "a %s is required", friendly(a.Type))
+			text := "a " + friendly(a.Type) + " is required"
+			if a.Type.IsListType() && s.Value.Type() == cty.String {
+				text += ", in square brackets"
+			}
+			return v.Errorf(a.Name, "%s", text)
 		}
 		if problem := a.word(v.attrs[a.Name]); problem != "" {
 			return v.Errorf(a.Name, "it %s", problem)

@@ -19,6 +19,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/errlist"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -158,9 +159,24 @@ func (p *parser) inPlaceOfSettings(text string) string {
 		return "this is base64, and the settings themselves are required: decode it first"
 	case isQuoted(text):
 		return "the text has quotation marks around it, which are part of it; remove them"
+	case strings.Contains(text, "{"):
+		return ""
+	case keyStart.MatchString(text):
+		return "this is a private key, and the encryption settings are required here"
+	case recipientStart.MatchString(text):
+		return `these are recipients of age, and the encryption settings are required here; recipients belong in a block key_provider "age"`
+	case yamlStart.MatchString(text):
+		return `this looks like YAML; HCL or JSON is required, such as key_provider "pbkdf2" "main" { … }`
 	}
-	return ""
+	return `there is no block in this text, and the encryption settings are required here, such as key_provider "pbkdf2" "main" { … }`
 }
+
+// What begins a line of files that are given in place of settings.
+var (
+	keyStart       = lazyregexp.New(`(?m)^\s*(AGE-SECRET-KEY-|-----BEGIN [A-Z ]*PRIVATE KEY)`)
+	recipientStart = lazyregexp.New(`^(#.*\n\s*)*(age1[a-z0-9]+|ssh-(rsa|ed25519) )`)
+	yamlStart      = lazyregexp.New(`^(#.*\n\s*)*(---|[\w.-]+:)(\s|$)`)
+)
 
 func mistakeAtStart(filename, text string) error {
 	return &attr.Error{Pos: attr.Pos{File: filename, Line: 1, Column: 1}, Err: errors.New(text)}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -53,6 +54,8 @@ func Place(name string) (string, error) {
 			return "", err
 		case info.Mode().IsRegular():
 			return name, nil
+		case info.IsDir():
+			return "", errors.New("it is a directory; the name of a file is required")
 		case info.Mode()&fs.ModeSymlink == 0:
 			return "", errors.New("it is not a regular file")
 		}
@@ -96,6 +99,9 @@ func newTemporary(dir, base string) (*temporary, error) {
 		return &temporary{File: f}, nil
 	}
 	f, err := os.CreateTemp(dir, "."+base+".*") // with mode 0600
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		err = fmt.Errorf("no file can be made in its folder: %w", failed.Err) // the name of this one says nothing
+	}
 	if err != nil {
 		return nil, err
 	}

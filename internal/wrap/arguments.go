@@ -12,6 +12,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -64,7 +65,11 @@ func newInvocation(o Options) (*invocation, error) {
 	if err != nil {
 		return nil, err
 	}
-	return i, i.parse(append(more, words...))
+	err = i.parse(append(more, words...))
+	if err != nil && len(more) > 0 {
+		err = fmt.Errorf("%w; arguments in the TF_CLI_ARGS variables count, too", err)
+	}
+	return i, err
 }
 
 // isCLI reports whether a program is called terraform or tofu, perhaps with a version.
@@ -146,8 +151,23 @@ func (i *invocation) subcommand(words []string) (rest []string, err error) {
 			return words[n:], nil
 		}
 	}
-	return nil, fmt.Errorf("the subcommand %s is refused: wrap does not know what it does with a state",
-		outside.Quoted(strings.Join(words[:min(2, len(words))], " "), 100))
+	var names []string
+	for _, c := range commands() {
+		names = append(names, strings.Fields(c.name)[0], c.name)
+	}
+	isFlag := func(word string) bool { return strings.HasPrefix(word, "-") }
+	if end := slices.IndexFunc(words, isFlag); end > 0 {
+		words = words[:end]
+	}
+	written := strings.Join(words[:min(2, len(words))], " ")
+	near := syntax.Suggest(written, names)
+	switch {
+	case slices.Contains([]string{"test", "env", "cloud"}, words[0]): // there is one, whatever it resembles
+		near = ""
+	case near == "":
+		near = syntax.Suggest(words[0], names)
+	}
+	return nil, fmt.Errorf("the subcommand %s is refused: wrap does not know what it does with a state%s", outside.Quoted(written, 100), near)
 }
 
 // words are those of the TF_CLI_ARGS variables, in the order in which Terraform
@@ -204,15 +224,30 @@ func (i *invocation) checkArguments() error {
 		}
 	}
 	if len(i.args) > i.command.args {
-		return fmt.Errorf("%s has %d arguments, and wrap knows of %d; flags come before all arguments", i.name, len(i.args), i.command.args)
+		text := fmt.Sprintf("%s has %s, and wrap knows of %d; flags come before all arguments", i.name, counted(len(i.args)), i.command.args)
+		if i.name == "plan" {
+			text += "; to save the plan, use -out=FILE"
+		}
+		return errors.New(text)
 	}
 	return nil
+}
+
+func counted(arguments int) string {
+	if arguments == 1 {
+		return "1 argument"
+	}
+	return fmt.Sprintf("%d arguments", arguments)
 }
 
 func isHelp(flag string) bool { return flag == "help" || flag == "h" }
 
 func (i *invocation) refuse(flag, why string) error {
-	return fmt.Errorf("the flag %s of %s is refused: %s", outside.Quoted(flag, 100), i.name, cmp.Or(why, "wrap does not know what it does"))
+	if why == "" {
+		known := strings.Fields(strings.ReplaceAll(everyone+i.command.flags, "=", ""))
+		why = "wrap does not know what it does" + syntax.Suggest(strings.TrimLeft(flag, "-"), known)
+	}
+	return fmt.Errorf("the flag %s of %s is refused: %s", outside.Quoted(flag, 100), i.name, why)
 }
 
 // arguments is the command line of the child.

@@ -11,11 +11,17 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/zclconf/go-cty/cty"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/httpsource"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
@@ -47,14 +53,56 @@ func Backends() []attr.Table { return []attr.Table{httpsource.Backend()} }
 // newBackend reads the block of the settings, or the variables in its place.
 func newBackend(block *attr.Entry, lookup attr.LookupEnv) (*backend, error) {
 	table := httpsource.Backend()
-	if block == nil {
+	named := block != nil
+	if !named {
 		block = attr.NewEntry("backend.http", table, nil)
 	}
 	v, err := block.Decode(table, lookup)
 	if err != nil {
+		if !named {
+			err = fmt.Errorf("%w; the file of the settings has no block backend \"http\"", err)
+		}
+		if ignored, _ := lookup("TF_HTTP_ADDRESS"); ignored != "" {
+			err = fmt.Errorf("%w; TF_HTTP_ADDRESS is not used, so that nobody writes there without wrap", err)
+		}
 		return nil, err
 	}
 	return connect(v)
+}
+
+// noteVariables names variables that say nothing: misspelt ones, and those whose argument
+// the block has, with another value.
+func noteVariables(o Options) {
+	const prefix = "STATECRYPT_HTTP_"
+	lookup := world.Lookup(o.Environ)
+	var known []string
+	for _, a := range httpsource.Backend().Attrs {
+		known = append(known, a.Env...)
+		for _, name := range a.Env {
+			if given, _ := lookup(name); given != "" && differs(o.Backend, a.Name, given) {
+				say(o.Stderr, fmt.Sprintf("%s is not used: the block backend \"http\" has another %s", name, a.Name))
+			}
+		}
+	}
+	for _, pair := range o.Environ {
+		name, value, _ := strings.Cut(pair, "=")
+		if upper := strings.ToUpper(name); value != "" && strings.HasPrefix(upper, prefix) && !slices.Contains(known, upper) {
+			say(o.Stderr, fmt.Sprintf("%s is not used: there is no such variable%s", outside.Line(name, 100), syntax.Suggest(upper, known)))
+		}
+	}
+}
+
+// differs reports whether the block sets an argument to another text than this one.
+func differs(block *attr.Entry, argument, text string) bool {
+	if block == nil {
+		return false
+	}
+	setting, ok := block.Settings[argument]
+	if !ok || !setting.IsSet() || setting.Err != nil {
+		return false
+	}
+	value, _ := setting.Value.Unmark()
+	return value.Type() == cty.String && value.IsKnown() && !value.IsNull() && value.AsString() != text
 }
 
 // connect makes the client, and no connection yet.
@@ -86,6 +134,8 @@ func connect(v attr.Values) (*backend, error) {
 func (b *backend) answered(status int) string {
 	text := "the backend answered " + web.Status(status)
 	switch {
+	case status == http.StatusMethodNotAllowed:
+		return text + "; check update_method, lock_method and unlock_method"
 	case status != http.StatusUnauthorized && status != http.StatusForbidden:
 		return text
 	case b.authenticates:

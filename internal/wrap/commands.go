@@ -93,6 +93,14 @@ func (c command) flag(name string) (takes, known bool) {
 	return takes, takes || slices.Contains(flags, name)
 }
 
+// IsFlag reports whether one of the commands has a flag.
+func IsFlag(name string) bool {
+	return slices.ContainsFunc(commands(), func(c command) bool {
+		_, known := c.flag(name)
+		return known
+	})
+}
+
 // whyNot says why a flag is refused, "" if nobody knows the flag.
 func whyNot(flag string) string {
 	switch flag {

@@ -45,7 +45,7 @@ func (h *handover) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	return h.intercept()
+	return h.intercept(ctx)
 }
 
 // copy puts the name of a copy in the place of that of a file.
@@ -129,7 +129,7 @@ func (h *handover) targets(kind encryption.FileKind) (targets []encryption.Targe
 }
 
 // intercept has the child write its plan where nobody else looks, to be sealed.
-func (h *handover) intercept() error {
+func (h *handover) intercept(ctx context.Context) error {
 	switch {
 	case h.call.name != "plan" || !h.call.has("out"):
 		return nil
@@ -142,6 +142,9 @@ func (h *handover) intercept() error {
 			continue
 		}
 		path, err := h.destination(f.value)
+		if err == nil {
+			err = h.checkPlace(ctx, path)
+		}
 		if err == nil {
 			err = h.open()
 		}

@@ -22,7 +22,7 @@ func planning(t *testing.T, out string) (o wrap.Options, dir string, said *lines
 	return o, dir, said
 }
 
-// A plan lands where its name leads, and takes the place of nothing but a file.
+// A plan lands where its name leads, and takes the place of nothing but a plan.
 func TestSavedPlan(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -34,6 +34,10 @@ func TestSavedPlan(t *testing.T) {
 		"in a folder":    {out: "folder/new", lands: "folder/new"},
 		"over a file":    {out: "file", lands: "file"},
 		"through a link": {out: "link", lands: "file"},
+		"over a sealed":  {out: "sealed", lands: "sealed"},
+		"over nothing":   {out: "empty", lands: "empty"},
+		"over settings":  {out: "keys.hcl", err: "it is neither a state nor a plan; to replace it, delete it first"},
+		"over a state":   {out: "state", err: "it is a state, and this would be a plan"},
 		"over a folder":  {out: "folder", err: "it is not a regular file"},
 		"over a socket":  {out: "socket", err: "it is not a regular file"}, // or a device, such as /dev/null
 		"in no folder":   {out: "nowhere/new", err: "no such file or directory"},
@@ -42,8 +46,16 @@ func TestSavedPlan(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o, dir, said := planning(t, c.out)
-			write(t, filepath.Join(dir, "file"), "old")
-			write(t, filepath.Join(dir, "folder", "file"), "old")
+			sealed, err := o.Plan.Encrypt(t.Context(), []byte(archive(t, "old")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for file, text := range map[string]string{
+				"file": archive(t, "old"), "folder/file": "old", "keys.hcl": wrap.Keys, "state": state, "empty": "",
+				"sealed": string(sealed),
+			} {
+				write(t, filepath.Join(dir, file), text)
+			}
 			socket, err := net.Listen("unix", filepath.Join(dir, "socket")) //nolint:noctx // a file, as far as this test goes
 			if err != nil {
 				t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
 // lockInfo is what Terraform says of a lock.
@@ -99,6 +100,7 @@ func (b *backend) store(ctx context.Context, id string, sealed []byte) error {
 // Rotate replaces the state in the backend by what change makes of it, under the lock.
 // If that is nil, the state stays.
 func Rotate(ctx context.Context, o Options, change func(state []byte) ([]byte, error)) error {
+	noteVariables(o)
 	b, err := newBackend(o.Backend, world.Lookup(o.Environ))
 	if err != nil {
 		return err
@@ -112,7 +114,7 @@ func Rotate(ctx context.Context, o Options, change func(state []byte) ([]byte, e
 		case err != nil:
 			return err
 		case state == nil:
-			return errors.New("there is none")
+			return fmt.Errorf("there is none at %s; check the address", outside.Line(source.Public(b.read.url), 300))
 		}
 		changed, err := change(state)
 		if err == nil && changed != nil {

@@ -49,7 +49,7 @@ func TestRotateInBackend(t *testing.T) {
 			change: func(string) ([]byte, error) { return nil, errors.New("it does not open") }, requests: "LOCK GET UNLOCK", want: "old",
 			err: "it does not open",
 		},
-		"none": {stored: "none", requests: "LOCK GET UNLOCK", err: "there is none"},
+		"none": {stored: "none", requests: "LOCK GET UNLOCK", err: "there is none at http://127.0.0.1:"},
 		"held": {
 			lock: `{"ID":"1","Who":"ci@host","Created":"2026-01-01","Operation":"OperationTypeApply"}`, requests: "LOCK", want: "old",
 			err: `the backend answered 423 Locked: "ci@host" has the lock "1" since "2026-01-01", for "OperationTypeApply"`,

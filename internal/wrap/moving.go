@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -50,6 +51,7 @@ func (m *move) sealExisting(ctx context.Context) error {
 		return fmt.Errorf("the state in the backend: %w", err)
 	case info.Kind == encryption.KindEncrypted:
 		say(m.stderr, "the state in the backend is encrypted already")
+		m.call.warnOfLeft(m.stderr)
 		return nil
 	case info.Kind != encryption.KindState:
 		return errors.New("what the backend has is not a state")
@@ -72,6 +74,14 @@ func (m *move) sealOwn(ctx context.Context) error {
 	}
 	say(m.stderr, "what is left in "+place+" is not encrypted; delete it, and its backups")
 	return nil
+}
+
+// warnOfLeft is about a state in plaintext that nobody will look at.
+func (i *invocation) warnOfLeft(stderr io.Writer) {
+	if file, _, err := i.former(); err == nil && file != "" && i.kindOf(file) == encryption.KindState {
+		say(stderr, "warning: there is also a plaintext state in "+outside.Line(file, 200)+", which stays there, and is not used under wrap; "+
+			"if it is an older version of this state, delete it")
+	}
 }
 
 // former says where the module has its state without wrap, by Terraform's record: in
@@ -164,6 +174,7 @@ func (m *move) run(ctx context.Context, dir string, commands ...[]string) (print
 // store seals a state, if it is the one that is expected, and writes it to the backend.
 func (m *move) store(ctx context.Context, plain []byte, what string) error {
 	_, err := m.pins.expect(plain)
+	m.noteDoubts()
 	var sealed []byte
 	if err == nil {
 		sealed, _, err = Seal(ctx, m.state, plain)

@@ -9,6 +9,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 )
 
 // A state that the module had without wrap is told of: under wrap, Terraform does not look
@@ -24,13 +29,14 @@ func TestWarnOfOwn(t *testing.T) {
 		files           map[string]string
 		want            string
 	}{
-		"a state":               {command: "apply", files: own(plain), want: "a plaintext state in terraform.tfstate, "},
-		"an encrypted one":      {command: "apply", files: own(string(sealed(t, plain)))},
-		"an empty file":         {command: "apply", files: own("")},
-		"none":                  {command: "init"},
-		"of another name":       {command: "init", record: local, files: map[string]string{"other.tfstate": plain}, want: "in other.tfstate, "},
-		"another backend":       {command: "init", record: s3, want: `the backend "s3", `},
-		"another backend, then": {command: "apply", record: s3},
+		"a state":                {command: "apply", files: own(plain), want: "a plaintext state in terraform.tfstate, "},
+		"an encrypted one":       {command: "apply", files: own(string(sealed(t, plain)))},
+		"an encrypted one, init": {command: "init", files: own(string(sealed(t, plain))), want: "there is an encrypted state in terraform.tfstate, "},
+		"an empty file":          {command: "apply", files: own("")},
+		"none":                   {command: "init"},
+		"of another name":        {command: "init", record: local, files: map[string]string{"other.tfstate": plain}, want: "in other.tfstate, "},
+		"another backend":        {command: "init", record: s3, want: `the backend "s3", `},
+		"another backend, then":  {command: "apply", record: s3},
 	} {
 		dir := t.TempDir()
 		call := &invocation{command: command{name: c.command}, dir: dir, data: filepath.Join(dir, "data")}
@@ -54,6 +60,69 @@ func TestWarnOfOwn(t *testing.T) {
 	}
 }
 
+// States of workspaces are told of once.
+func TestWarnOfWorkspaces(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "terraform.tfstate.d", "prod", "terraform.tfstate")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(state), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for name, noted := range map[string]bool{"init": true, "apply": false} {
+		var said strings.Builder
+		(&invocation{command: command{name: name}, dir: dir, data: filepath.Join(dir, "data")}).warnOfOwn(&said)
+		const want = "warning: there is a plaintext state of a workspace in terraform.tfstate.d"
+		if strings.Contains(said.String(), want) != noted || (said.Len() > 0) != noted {
+			t.Errorf("%s: %q", name, said.String())
+		}
+	}
+}
+
+// A variable that says nothing is named, and no value of any.
+func TestNoteVariables(t *testing.T) {
+	t.Parallel()
+	block := func(arguments string) *attr.Entry {
+		var backend *attr.Entry
+		_, err := encryption.Load(builtin.Registry(), func(o config.Options) (*config.Config, error) {
+			o.Backends = Backends()
+			read, err := encryption.Code("backend \"http\" {\n"+arguments+"\n}\n"+sealing, "test.hcl")(o)
+			if read != nil {
+				backend = read.Backend
+			}
+			return read, err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return backend
+	}
+	const address = "https://example.com/" + canary
+	for name, c := range map[string]struct {
+		block    string
+		variable string
+		want     string
+	}{
+		"used":               {variable: "STATECRYPT_HTTP_ADDRESS=" + address},
+		"misspelt":           {variable: "STATECRYPT_HTTP_PASWORD=" + canary, want: `. Did you mean "STATECRYPT_HTTP_PASSWORD"?`},
+		"unknown":            {variable: "STATECRYPT_HTTP_TEAM=" + canary, want: "STATECRYPT_HTTP_TEAM is not used: there is no such variable"},
+		"empty":              {variable: "STATECRYPT_HTTP_PASWORD="},
+		"not ours":           {variable: "TF_HTTP_PASWORD=" + canary},
+		"another address":    {block: `address = "https://example.com/"`, variable: "STATECRYPT_HTTP_ADDRESS=" + address, want: "has another address"},
+		"the same address":   {block: `address = "` + address + `"`, variable: "STATECRYPT_HTTP_ADDRESS=" + address},
+		"beside the address": {block: `address = "` + address + `"`, variable: "STATECRYPT_HTTP_USERNAME=ci"},
+	} {
+		var said strings.Builder
+		o := Options{Environ: []string{c.variable}, Stderr: &said}
+		if c.block != "" {
+			o.Backend = block(c.block)
+		}
+		noteVariables(o)
+		if !strings.Contains(said.String(), c.want) || (said.Len() > 0) != (c.want != "") || strings.Contains(said.String(), canary) {
+			t.Errorf("%s: %q", name, said.String())
+		}
+	}
+}
+
 // A refusal names the server, and says whether credentials were sent.
 func TestAnswered(t *testing.T) {
 	t.Parallel()
@@ -65,6 +134,9 @@ func TestAnswered(t *testing.T) {
 	b.authenticates = true
 	const wrong = "403 Forbidden at https://example.com; check the credentials of the backend block"
 	if got := b.answered(http.StatusForbidden); !strings.HasSuffix(got, wrong) {
+		t.Errorf("got %s", got)
+	}
+	if got := b.answered(http.StatusMethodNotAllowed); !strings.HasSuffix(got, "; check update_method, lock_method and unlock_method") {
 		t.Errorf("got %s", got)
 	}
 	if got := b.answered(http.StatusInternalServerError); got != "the backend answered 500 Internal Server Error" {

@@ -66,7 +66,7 @@ func planBackend(plan []byte) error {
 	case errors.Join(errKind, errConfig, errStore) != nil:
 		return errors.New("it cannot be read")
 	case string(kind) != "http" || store != nil:
-		return notOurs("not http")
+		return madeWithoutWrap(notOurs("not http"))
 	}
 	config, err := object(packed)
 	if err != nil {
@@ -74,10 +74,14 @@ func planBackend(plan []byte) error {
 	}
 	for name, value := range config {
 		if !value.IsNull() {
-			return hasSetting(name)
+			return madeWithoutWrap(hasSetting(name))
 		}
 	}
 	return nil
+}
+
+func madeWithoutWrap(err error) error {
+	return fmt.Errorf("it was made without wrap: %w; plan again, with wrap", err)
 }
 
 // object decodes an object. The decoder panics at some of what is none, and at a NaN.

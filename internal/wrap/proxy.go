@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/missing"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
@@ -84,7 +86,7 @@ func (p *proxy) get(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := p.accept(r.Context(), a); err != nil {
-		p.fail(w, ours, "the state in the backend: "+err.Error())
+		p.fail(w, ours, "the state in the backend: "+err.Error()+AdviseVariable(err))
 		return
 	}
 	p.pass(w, a, a.isAbsent())
@@ -99,6 +101,7 @@ func (p *proxy) accept(ctx context.Context, a *answer) error {
 		if p.lineage.Load() == nil {
 			say(p.stderr, fmt.Sprintf("there is no state at %s yet; if there should be one, check the address",
 				outside.Line(source.Public(p.backend.read.url), 300)))
+			p.noteDoubts()
 		}
 		p.remember("")
 	case a.status == http.StatusOK:
@@ -134,6 +137,14 @@ func (p *proxy) warn(opened *encryption.Opened) {
 	}
 }
 
+// noteDoubts says what is probably not meant in a key that no state has been sealed with
+// yet.
+func (p *proxy) noteDoubts() {
+	for _, doubt := range p.state.Doubts() {
+		say(p.stderr, "the "+doubt)
+	}
+}
+
 // remember keeps the first lineage that is read: a backend that loses the state, or
 // exchanges it, while the child runs does not make way for another one.
 func (p *proxy) remember(lineage string) {
@@ -155,7 +166,7 @@ func (p *proxy) post(w http.ResponseWriter, r *http.Request) {
 		sealed, _, err = Seal(ctx, p.state, plain)
 	}
 	if err != nil {
-		p.fail(w, ours, "the state was not written: "+err.Error())
+		p.fail(w, ours, "the state was not written: "+err.Error()+AdviseVariable(err))
 		return
 	}
 	if a := p.ask(ctx, w, p.backend.write, r.URL.Query().Get("ID"), sealed); a != nil {
@@ -182,6 +193,21 @@ func (p *proxy) mayWrite(plain []byte) (string, error) {
 			outside.Quoted(lineage, 100), outside.Quoted(*known, 100))
 	}
 	return lineage, err
+}
+
+// AdviseVariable says how to set a variable of the settings, if err is about one.
+func AdviseVariable(err error) string {
+	variable, ok := errors.AsType[*missing.Variable](err)
+	at, isAt := errors.AsType[*attr.Error](err)
+	switch {
+	case !ok:
+		return ""
+	case isAt && at.Pos.File == "TF_ENCRYPTION":
+		return "\nIn TF_ENCRYPTION, write the value itself; var.NAME is for the file of -config."
+	case variable.Name == "":
+		return ""
+	}
+	return fmt.Sprintf("\nSet it with the environment variable TF_VAR_%s, or -var or -var-file of statecrypt.", variable.Name)
 }
 
 // Seal encrypts a file, and opens it again, by the same method: what is stored can be

@@ -156,6 +156,10 @@ func TestAnswers(t *testing.T) {
 		},
 		"plaintext": {method: "GET", path: "/state", answer: status(200, state), status: 422,
 			says: "run init with statecrypt wrap -encrypt-existing"},
+		"a variable without a value": {
+			method: "GET", path: "/state", settings: strings.Replace(sealing, `"6f6f706830656f67686f6834616872756f3751756165686565796f6f72653169"`, "var.key", 1),
+			answer: status(200, string(sealed(t, state))), status: 422, says: "TF_VAR_key, or -var or -var-file of statecrypt",
+		},
 		"plaintext, a page": {
 			method: "GET", path: "/state", settings: migrating, answer: status(200, "<html>"+canary), status: 422,
 			says: "the state in the backend: ",
@@ -209,6 +213,36 @@ func TestAnswers(t *testing.T) {
 				t.Errorf("the backend got %v", last)
 			}
 		})
+	}
+}
+
+// What is probably not meant in a key is said before the first state is sealed with it, and not
+// once it has opened one.
+func TestNoteOfDoubts(t *testing.T) {
+	t.Parallel()
+	odd := `
+key_provider "pbkdf2" "k" {
+  passphrase = "` + canary + ` of a file\n"
+  iterations = 200000
+}
+method "aes_gcm" "m" { keys = key_provider.pbkdf2.k }
+state { method = method.aes_gcm.m }
+`
+	file, err := target(t, odd).Encrypt(t.Context(), []byte(state))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for answer, noted := range map[string]bool{"": true, string(file): false} {
+		handler := status(http.StatusOK, answer)
+		url, _ := upstream(t, &handler)
+		p, told := between(t, url, odd)
+		if got := ask(p, http.MethodGet, "/state", ""); got.Code != http.StatusOK {
+			t.Errorf("got %d: %s", got.Code, told.take())
+		}
+		const note = "the passphrase of key_provider.pbkdf2.k ends with a line break"
+		if text := told.take(); strings.Contains(text, note) != noted || strings.Contains(text, canary) {
+			t.Errorf("it said %s", text)
+		}
 	}
 }
 

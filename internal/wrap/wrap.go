@@ -19,11 +19,14 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/term"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
@@ -85,6 +88,7 @@ func Run(ctx context.Context, o Options) (exitCode int, err error) {
 func protect(ctx context.Context, o Options, call *invocation) (code int, err error) {
 	until, stop := untilSignal(ctx) // for what comes before the child; later, only so that nothing is left behind
 	defer stop()
+	noteVariables(o)
 	upstream, err := newBackend(o.Backend, world.Lookup(o.Environ))
 	if err == nil && call.effect() == changes { // other commands may be run by those who can only read
 		err = rehearse(until, o.State)
@@ -102,10 +106,8 @@ func protect(ctx context.Context, o Options, call *invocation) (code int, err er
 	code, err = p.serve(ctx, func(variables []string) (int, error) { return call.run(ctx, o, call.environ(o, variables...)) })
 	ctx = context.WithoutCancel(ctx)
 	err = errors.Join(err, files.finish(ctx))
-	if o.Leave && code == 0 && err == nil {
-		say(o.Stderr, "from now on, wrap does not encrypt the state in its new place")
-	}
 	if o.Leave {
+		call.tellLeft(o, code, err)
 		return code, err
 	}
 	return code, errors.Join(err, before.follow(ctx, o), checkRecord(call.ownData()), p.checkUse(call, code))
@@ -144,15 +146,62 @@ func makeReady(ctx context.Context, p *proxy, files *handover) error {
 // it, and would make all that is in it a second time.
 func (i *invocation) warnOfOwn(stderr io.Writer) {
 	const advice = ", which is not used under wrap; if it is not in the HTTP backend yet, run init with -encrypt-existing"
+	if i.name == "init" {
+		i.warnOfWorkspaces(stderr)
+	}
 	file, r, err := i.former()
 	if err == nil && file == "" && i.name == "init" { // once: Terraform keeps the record
 		say(stderr, "warning: this module has had its state in the backend "+outside.Quoted(r.Backend.Type, 100)+advice)
 		return
 	}
-	content, err := readFile(join(i.dir, file))
-	if info, _ := encryption.Inspect(content); err == nil && info.Kind == encryption.KindState {
+	switch i.kindOf(file) {
+	case encryption.KindState:
 		say(stderr, "warning: there is a plaintext state in "+outside.Line(file, 200)+advice+", and otherwise delete it")
+	case encryption.KindEncrypted:
+		if i.name == "init" { // nothing in it is at risk
+			say(stderr, "there is an encrypted state in "+outside.Line(file, 200)+", which is not used under wrap; if it is not in the HTTP "+
+				"backend yet, decrypt it, and run init with -encrypt-existing")
+		}
 	}
+}
+
+// kindOf is what a file in the folder of the module is, unknown if it cannot be read.
+func (i *invocation) kindOf(file string) encryption.FileKind {
+	content, err := readFile(join(i.dir, file))
+	if err != nil {
+		return encryption.KindUnknown
+	}
+	info, _ := encryption.Inspect(content)
+	return info.Kind
+}
+
+// warnOfWorkspaces notices states that the module had in workspaces.
+func (i *invocation) warnOfWorkspaces(stderr io.Writer) {
+	states, _ := filepath.Glob(filepath.Join(i.dir, "terraform.tfstate.d", "*", "terraform.tfstate"))
+	for _, path := range states {
+		file, _ := filepath.Rel(i.dir, path)
+		if i.kindOf(file) == encryption.KindState {
+			say(stderr, "warning: there is a plaintext state of a workspace in "+outside.Line(file, 200)+", which is not used under wrap, "+
+				"because the HTTP backend has no workspaces")
+		}
+	}
+}
+
+// tellLeft says what became of a state that was to leave.
+func (i *invocation) tellLeft(o Options, code int, err error) {
+	in, _ := o.Stdin.(*os.File)
+	asked := in != nil && term.IsTerminal(int(in.Fd()))
+	switch {
+	case code == 0 && err == nil:
+		say(o.Stderr, "from now on, wrap does not encrypt the state in its new place")
+	case code != 0 && !i.has("force-copy") && (!asked || i.isOff("input")):
+		say(o.Stderr, "without a terminal, or with -input=false, nobody can answer whether to copy the state: add -force-copy")
+	}
+}
+
+// isOff reports whether a flag that is on without being set was set to false.
+func (i *invocation) isOff(name string) bool {
+	return slices.ContainsFunc(i.flags, func(f argument) bool { return f.name == name && f.value == "false" })
 }
 
 // checkUse finds a run that has taken its state elsewhere.

@@ -21,6 +21,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/ageplugin"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
@@ -85,6 +86,10 @@ func parseRecipient(text string, v attr.Values) (age.Recipient, error) {
 		recipient, err = agessh.ParseRecipient(text)
 	case strings.HasPrefix(text, "AGE-SECRET-KEY-"):
 		return nil, errors.New("this is an identity, which is secret, and a recipient is required: age-keygen -y FILE prints that of an identity")
+	case text == "":
+		return nil, errors.New("it is empty, as split makes one of the last line break: compact(split(…)) leaves it out")
+	case keyfile.IsPath(text) || keyfile.Exists(text):
+		return nil, errors.New("this is the path of a file; for what is in it, write compact(split(\"\\n\", file(…)))")
 	default:
 		err = errors.New("unknown")
 	}

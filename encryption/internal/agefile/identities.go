@@ -94,14 +94,14 @@ func WithPassphrase(passphrase string) (*age.ScryptIdentity, error) {
 // parse reads the content of an identity file of age, which is, or whose path is, in
 // this attribute.
 func (i *Identities) parse(text []byte, attribute string) ([]age.Identity, error) {
-	text = bytes.TrimSpace(text)
-	if Recognizes(text) {
+	if Recognizes(text) { // all of it: the last byte of a binary file may be a space
 		plain, err := i.unseal(text)
 		if err != nil {
 			return nil, err
 		}
-		text = bytes.TrimSpace(plain)
+		text = plain
 	}
+	text = bytes.TrimSpace(text)
 	if bytes.HasPrefix(text, []byte("-----BEGIN")) {
 		identity, err := i.parseSSH(text)
 		return []age.Identity{identity}, err
@@ -114,6 +114,10 @@ func (i *Identities) parse(text []byte, attribute string) ([]age.Identity, error
 	case bytes.HasPrefix(text, []byte("age1")), bytes.Contains(text, []byte("\nage1")):
 		return nil, errors.New("this is a public key (age1…), which only encrypts; the identity that belongs to it is required " +
 			"(AGE-SECRET-KEY-…)")
+	case len(text) == 0:
+		return nil, errors.New("it is empty; an identity is required (AGE-SECRET-KEY-…)")
+	case bytes.HasPrefix(text, []byte("ssh-")), bytes.HasPrefix(text, []byte("ecdsa-")):
+		return nil, errors.New("this is an SSH public key, which only encrypts; the private key that belongs to it is required")
 	case bytes.HasPrefix(bytes.ToUpper(text), []byte("AGE-SECRET-KEY-")):
 		return nil, errors.New("this begins as an age identity does, and is cut off or mistyped")
 	case keyfile.IsPath(string(text)):

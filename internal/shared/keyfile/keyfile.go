@@ -91,6 +91,16 @@ func IsPath(text string) bool {
 	return pathPattern.MatchString(text) || strings.HasPrefix(text, "~/") || isFolder(begin(text))
 }
 
+// Exists reports whether text is the path of a file that there is.
+func Exists(text string) bool {
+	path, err := ExpandHome(text)
+	if err != nil {
+		return false
+	}
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
 // begin is the first folder in a path of several, below the root; "" if there is none.
 func begin(path string) string {
 	for folder := filepath.Dir(path); ; folder = filepath.Dir(folder) {

@@ -7,28 +7,35 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 )
 
-var shellVariable = lazyregexp.New(`^\$\{?[A-Z_]+`)
+var (
+	shellVariable = lazyregexp.New(`^\$\{?[A-Z_]+`)
+	wholeVariable = lazyregexp.New(`^\$(\{[A-Za-z_]\w*\}|[A-Z][A-Z0-9_]*)$`)
+	expression    = lazyregexp.New(`^\$(\{\{[^}]*\}\}|\([^()]*\))$`)
+)
 
 // Oddity says what is odd about a text that a user gave, and is probably not meant as
 // part of it: it ends with its only line break, has a space or quotation marks around it,
-// or begins with a variable of the shell. It is "" for nothing.
-func Oddity(text string) string {
+// or begins with a variable of the shell. It is "" for nothing. Sure tells what no secret
+// by chance is.
+func Oddity(text string) (what string, sure bool) {
 	if text == "" {
-		return ""
+		return "", false
 	}
 	first, last, line := text[0], text[len(text)-1], strings.Index(text, "\n")
 	switch {
 	case line > 0 && line == len(text)-1:
-		return "ends with a line break, as files do: trimspace(…) removes it"
+		return "ends with a line break, as files do: trimspace(…) removes it", true
 	case line >= 0:
 	case first == ' ' || last == ' ':
-		return "begins or ends with a space, which is part of it"
-	case shellVariable.MatchString(text):
-		return "begins with the name of a variable of the shell, which put nothing in its place"
+		return "begins or ends with a space, which is part of it", true
+	case expression.MatchString(text):
+		return "is an expression, of the shell or of a pipeline, and nothing was put in its place", true
+	case shellVariable.MatchString(text), wholeVariable.MatchString(text):
+		return "begins with the name of a variable of the shell, which put nothing in its place", wholeVariable.MatchString(text)
 	case len(text) > 1 && first == last && (first == '"' || first == '\''):
-		return "has quotation marks around it, which are part of it"
+		return "has quotation marks around it, which are part of it", true
 	}
-	return ""
+	return "", false
 }
 
 // NoWord says what keeps a text from being one word in a request, such as a token or a

@@ -75,7 +75,7 @@ func Configured(address string, addresses []string) string {
 func Nearest(name string, candidates []string) string {
 	nearest, best := "", 3
 	for _, c := range candidates {
-		if d := levenshtein.Distance(strings.ToLower(name), c, nil); d < best {
+		if d := levenshtein.Distance(strings.ToLower(name), strings.ToLower(c), nil); d < best {
 			nearest, best = c, d
 		}
 	}

@@ -157,7 +157,7 @@ func (l location) explain(err error) error {
 		if _, err := os.Lstat(path); err == nil {
 			missing = fmt.Sprintf("%q is a symbolic link to a file that does not exist", path)
 		}
-		if odd := syntax.Oddity(l.path); odd != "" {
+		if odd, _ := syntax.Oddity(l.path); odd != "" {
 			missing += "; the path " + odd
 		}
 		return &source.MissingError{Detail: missing}

@@ -244,6 +244,10 @@ func TestMistakenSettings(t *testing.T) {
 		"two recipients with a comma":    {attrs("recipients", []string{strings.ReplaceAll(two, "\n", ",")}), "these are several recipients"},
 		"recipients without ours":        {attrs("recipients", team(t)[:1], "identities", []string{secret}), "the identities here do not open"},
 		"recipients, an unknown file":    {attrs("recipients", team(t), "identity_files", []string{"/no/such/key.txt"}), "cannot be read"},
+		"an empty line of recipients":    {attrs("recipients", []string{team(t)[0], ""}), "element 2: it is empty, as split makes one of the last"},
+		"a path of recipients":           {attrs("recipients", []string{"keys/team.txt"}), "element 1: this is the path of a file; for what is in it"},
+		"an empty identity":              {attrs("identities", []string{" "}), "element 1: it is empty; an identity is required"},
+		"a public key of SSH":            {attrs("identities", []string{ssh}), "element 1: this is an SSH public key, which only encrypts"},
 		"comments alone":                 {attrs("recipients", []string{"# the team"}), "recipients to encrypt them"},
 	} {
 		values, err := attr.NewEntry("", agekeys.Block().Table, c.attrs).Decode(agekeys.Block().Table, nil)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	realage "filippo.io/age"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
@@ -176,6 +177,39 @@ func TestIdentities(t *testing.T) {
 			if err != nil || !bytes.Equal(plain, testdata(t, "state.json")) {
 				t.Errorf("%s: got %q, %v", name, plain, err)
 			}
+		}
+	}
+}
+
+// TestSealedIdentityEndsInWhiteSpace: the last byte of a binary file may be a space, which
+// belongs to it.
+func TestSealedIdentityEndsInWhiteSpace(t *testing.T) {
+	t.Parallel()
+	recipient, err := realage.NewScryptRecipient(identityPassphrase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recipient.SetWorkFactor(2)
+	for _, end := range []byte(" \n\t\r") {
+		var sealed bytes.Buffer
+		for sealed.Len() == 0 || sealed.Bytes()[sealed.Len()-1] != end {
+			sealed.Reset()
+			w, err := realage.Encrypt(&sealed, recipient)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.Write(testdata(t, "x25519.key")); err != nil || w.Close() != nil {
+				t.Fatal(err)
+			}
+		}
+		path := filepath.Join(t.TempDir(), "key.age")
+		if err := os.WriteFile(path, sealed.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		method := newMethod(t, "identity_files", []string{path}, "identity_passphrase", identityPassphrase)
+		plain, err := method.Decrypt(t.Context(), nil, testdata(t, "x25519.age"))
+		if err != nil || !bytes.Equal(plain, testdata(t, "state.json")) {
+			t.Errorf("it ends in %q: got %q, %v", end, plain, err)
 		}
 	}
 }

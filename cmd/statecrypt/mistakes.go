@@ -1,0 +1,88 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+)
+
+// named is an error of package flag, with what is meant if it is about a flag that there
+// is not, or else the flags that there are.
+func (c *call) named(err error) error {
+	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
+	if !unknown {
+		return err
+	}
+	flags := strings.Fields(c.flags)
+	if meant := c.meant(name, flags); meant != "" {
+		return fmt.Errorf("%s has no flag -%s; %s", c.name, name, meant)
+	}
+	if len(flags) == 0 {
+		return fmt.Errorf("%s has no flags", c.name)
+	}
+	return fmt.Errorf("%s has no flag -%s; it has -%s", c.name, name, strings.Join(flags, ", -"))
+}
+
+// meant says what is probably meant by a flag that there is not, "" if nobody knows.
+func (c *call) meant(name string, flags []string) string {
+	alias := map[string]string{"c": "config", "output": "o", "recipient": "r", "recipients-file": "R", "identity": "i"}[name]
+	near := ""
+	if len(name) > 1 {
+		near = syntax.Nearest(name, flags)
+	}
+	switch {
+	case c.program && wrap.IsFlag(name):
+		return "flags of the program follow its subcommand: statecrypt wrap … -- terraform apply -" + name
+	case slices.Contains(flags, alias):
+		return "did you mean -" + alias
+	case c.name == "rotate" && cmp.Or(alias, name) == "config":
+		return "the old settings are given with -from, and the new ones with -to"
+	case c.name == "rotate" && cmp.Or(alias, name) == "o":
+		return "it replaces the files themselves"
+	case near != "":
+		return "did you mean -" + near
+	}
+	return ""
+}
+
+// checkValue finds a flag in the place of a value that was left out. What is written with
+// "=" is no flag.
+func (c *call) checkValue(flag, value string) {
+	for known := range strings.FieldsSeq(c.flags) {
+		if value == "-"+known || value == "--"+known {
+			c.mistake = errors.Join(c.mistake, fmt.Errorf("-%s requires a value, and the flag %s follows", flag, value))
+		}
+	}
+}
+
+// miscounted says what the arguments are.
+func (c *call) miscounted() error {
+	text := fmt.Sprintf("%s requires %s; arguments given: %d", c.name, c.wants, len(c.args))
+	switch tooMany := len(c.args) > c.max; {
+	case tooMany && c.name == "key-provider":
+		text += "; recipients are given with -r, and files with -R or -i"
+	case tooMany && c.config == "" && strings.HasPrefix(c.flags, "config "):
+		text += "; settings are given with -config"
+	case tooMany && strings.HasPrefix(c.flags, "config "):
+		text += "; verify and rotate work on several"
+	}
+	return errors.New(text)
+}
+
+// noCommand is about a word in the place of a command.
+func noCommand(name string, names []string) string {
+	const see = "; see statecrypt -h"
+	switch {
+	case strings.HasPrefix(name, "-"):
+		return fmt.Sprintf("there is no flag %s before the command: flags follow it%s", strings.SplitN(name, "=", 2)[0], see)
+	case keyfile.Exists(name):
+		return fmt.Sprintf("%s is a file; a command comes first, such as statecrypt inspect FILE%s", shown(name), see)
+	}
+	return fmt.Sprintf("there is no command %q%s%s", name, see, syntax.Suggest(name, names))
+}
