@@ -36,6 +36,9 @@ func stranger(file []byte) string {
 		return "it is gzip in base64, as the backend kubernetes keeps it; decode and decompress it, or read it with that source"
 	case begins("eyJ", "ewog"):
 		return "it is JSON in base64; decode it"
+	case begins("terraform {", "provider \"", "resource \"", "data \"", "variable \"", "module \"", "output \"", "locals {",
+		"encryption {", "key_provider \"", "method \""):
+		return "it is configuration in HCL, and a state is JSON, such as terraform.tfstate"
 	case begins("---", "version:", "apiVersion:", "kind:"):
 		return "it is YAML, and a state is JSON"
 	case begins("<<<<<<< "), bytes.Contains(file, []byte("\n<<<<<<< ")):
@@ -48,8 +51,8 @@ func stranger(file []byte) string {
 	return shown(file)
 }
 
-// shown says which command printed a JSON document that is made from a state or a plan;
-// "" if none did.
+// shown says what a JSON document is that Terraform and OpenTofu make beside a state: the
+// lock of one, or what a command printed. It is "" for nothing.
 func shown(file []byte) string {
 	var document map[string]json.RawMessage
 	if json.Unmarshal(file, &document) != nil || len(document) == 0 {
@@ -57,6 +60,9 @@ func shown(file []byte) string {
 	}
 	if document["format_version"] != nil && (document["values"] != nil || document["planned_values"] != nil) {
 		return "it is what terraform show -json prints, which nothing reads back; give the state (terraform state pull) or the plan itself"
+	}
+	if document["ID"] != nil && document["Operation"] != nil && document["Who"] != nil {
+		return "it is the lock of a state, in which there is no state; give the file that was locked"
 	}
 	for _, value := range document {
 		var output map[string]json.RawMessage

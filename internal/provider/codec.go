@@ -3,6 +3,7 @@ package provider
 import (
 	"maps"
 
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
@@ -93,6 +94,40 @@ func conforms(block cty.Value, fields []field) bool {
 	return true
 }
 
+// readOnly finds read-only attributes that are set in what does not conform, and says
+// which argument was meant.
+func (c codec) readOnly(block cty.Value) []problem {
+	if block == cty.NilVal || !block.Type().IsObjectType() || block.IsNull() || !block.IsKnown() {
+		return nil
+	}
+	var f findings
+	for _, field := range c.fields {
+		switch {
+		case !field.Computed || block.GetAttr(field.Name).IsNull():
+		case field.Sensitive: // at the path of an attribute, Terraform prints its value
+			f.fail(path.Empty(), "the attribute %s is what a read gives, and cannot be set%s", field.Name, inPlaceOf(field.Name))
+		default:
+			f.fail(path.Root(field.Name), "this is what a read gives, and cannot be set%s", inPlaceOf(field.Name))
+		}
+	}
+	return f.problems
+}
+
+// inPlaceOf says which argument is often meant by the name of a read-only attribute.
+func inPlaceOf(attribute string) string {
+	switch attribute {
+	case "lineage":
+		return "; to read no other state than yours, set expected_lineage"
+	case "serial":
+		return "; to refuse old copies, set minimum_serial"
+	case "outputs", "sensitive_outputs":
+		return "; to choose outputs, set only"
+	case "type", "mode":
+		return "; to choose a resource, set address, such as aws_vpc.main"
+	}
+	return ""
+}
+
 func allConform(blocks cty.Value, f field) bool {
 	if !blocks.IsKnown() || blocks.IsNull() {
 		return true
@@ -141,6 +176,9 @@ func text(block cty.Value, name string) string {
 	s, _ := given(block, name)
 	return s
 }
+
+// isYes reports whether a bool is known and true.
+func isYes(v cty.Value) bool { return v.IsKnown() && !v.IsNull() && v.True() }
 
 // isTrue returns a bool argument, otherwise if it is not set or not known.
 func isTrue(block cty.Value, name string, otherwise bool) bool {

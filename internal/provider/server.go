@@ -128,8 +128,12 @@ func (s *Server) ValidateDataResourceConfig(
 	ctx context.Context, req *tfprotov6.ValidateDataResourceConfigRequest,
 ) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
 	r := s.dataSources[req.TypeName]
-	if arguments, ok := r.decode(req.Config); ok {
+	arguments, ok := r.decode(req.Config)
+	if ok {
 		return &tfprotov6.ValidateDataResourceConfigResponse{Diagnostics: r.validate(arguments, s.validated.Load())}, nil
+	}
+	if set := r.readOnly(arguments); set != nil {
+		return &tfprotov6.ValidateDataResourceConfigResponse{Diagnostics: problemDiagnostics(set)}, nil
 	}
 	return explain(req.Config, func() (*tfprotov6.ValidateDataResourceConfigResponse, error) {
 		resp, err := s.ProviderServer.ValidateDataResourceConfig(ctx, req)
@@ -160,8 +164,12 @@ func (s *Server) ValidateEphemeralResourceConfig(
 	ctx context.Context, req *tfprotov6.ValidateEphemeralResourceConfigRequest,
 ) (*tfprotov6.ValidateEphemeralResourceConfigResponse, error) {
 	r := s.ephemeralResources[req.TypeName]
-	if arguments, ok := r.decode(req.Config); ok {
+	arguments, ok := r.decode(req.Config)
+	if ok {
 		return &tfprotov6.ValidateEphemeralResourceConfigResponse{Diagnostics: r.validate(arguments, s.validated.Load())}, nil
+	}
+	if set := r.readOnly(arguments); set != nil {
+		return &tfprotov6.ValidateEphemeralResourceConfigResponse{Diagnostics: problemDiagnostics(set)}, nil
 	}
 	return explain(req.Config, func() (*tfprotov6.ValidateEphemeralResourceConfigResponse, error) {
 		resp, err := s.ProviderServer.ValidateEphemeralResourceConfig(ctx, req)

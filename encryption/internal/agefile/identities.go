@@ -114,6 +114,9 @@ func (i *Identities) parse(text []byte) ([]age.Identity, error) {
 	case err == nil:
 	case bytes.HasPrefix(bytes.ToUpper(text), []byte("AGE-SECRET-KEY-")):
 		return nil, errors.New("this begins as an age identity does, and is cut off or mistyped")
+	case bytes.HasPrefix(text, []byte("ssh-")):
+		return nil, errors.New("this is a public SSH key, which only encrypts; the private key that belongs to it is required, whose file " +
+			"has the same name without .pub")
 	case keyfile.IsPath(string(text)):
 		return nil, errors.New("this is the path of a file; it belongs in identity_files")
 	default:

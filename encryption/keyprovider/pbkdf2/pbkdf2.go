@@ -173,7 +173,7 @@ func (p *provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage
 	case salt != nil:
 		m.Salt = salt
 	default:
-		return nil, errors.New("salt is required, so that the same key comes back each time")
+		return nil, errors.New("salt is required, so that the same key comes back each time: keep what openssl rand -base64 32 prints")
 	}
 	switch {
 	case len(m.Salt) < minDerivedSalt:

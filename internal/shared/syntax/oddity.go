@@ -10,8 +10,8 @@ import (
 var shellVariable = lazyregexp.New(`^\$\{?[A-Z_]+`)
 
 // Oddity says what is odd about a text that a user gave, and is probably not meant as
-// part of it: it ends with its only line break, has a space or quotation marks around it,
-// or begins with a variable of the shell. It is "" for nothing.
+// part of it: it ends with its only line break, begins with a byte order
+// mark or a variable of the shell, or has a space or quotation marks around it. It is "" for nothing.
 func Oddity(text string) string {
 	if text == "" {
 		return ""
@@ -21,6 +21,8 @@ func Oddity(text string) string {
 	case line > 0 && line == len(text)-1:
 		return "ends with a line break, as files do: trimspace(…) removes it"
 	case line >= 0:
+	case strings.HasPrefix(text, "\ufeff"):
+		return "begins with a byte order mark, as files that some editors write do, which is part of it"
 	case first == ' ' || last == ' ':
 		return "begins or ends with a space, which is part of it"
 	case shellVariable.MatchString(text):
