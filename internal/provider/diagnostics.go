@@ -133,7 +133,9 @@ func advise(e *stepError) string {
 	return ""
 }
 
-// adviseKey names what may be wrong with the methods that were tried.
+// adviseKey names what may be wrong with the methods that were tried. It says nothing if
+// all of them say it themselves: a program that gave no plaintext, and settings for another
+// file.
 func adviseKey(err error) string {
 	what := "the passphrase or key"
 	if failed, ok := errors.AsType[*encryption.Error](err); ok {
@@ -142,7 +144,13 @@ func adviseKey(err error) string {
 				return a.Method == kind || strings.HasPrefix(a.Method, "method."+kind+".")
 			}
 		}
+		isProgram := tried("external")
+		isOther := func(a encryption.Attempt) bool {
+			return !isProgram(a) && !strings.Contains(a.Err.Error(), "; the settings lack the key provider")
+		}
 		switch {
+		case !slices.ContainsFunc(failed.Attempts, isOther):
+			return ""
 		case slices.ContainsFunc(failed.Attempts, tried("aes_gcm")):
 			what += ", the aad,"
 		case slices.ContainsFunc(failed.Attempts, tried("sops")):

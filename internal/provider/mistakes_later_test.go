@@ -46,6 +46,8 @@ func (p *mistakenPlace) later() []mistake {
 			"\"]\nuse_gpg = false\n}") + defaultBlock(`method = "method.sops.main"`)), body: in("sops")},
 		{name: "age, public SSH key", body: in("age"), provider: settings(methodBlock(
 			"age {\nidentities = [\"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHsKLqeplhpW+uObz5dvMgjz1OxfM/XXUB+VHtZ6isGN alice\"]\n}"))},
+		{name: "method external, program of nobody", body: in("derived"), provider: settings(methodBlock(
+			"external {\nencrypt_command = [\"/no/such/program\"]\ndecrypt_command = [\"/no/such/program\"]\n}"))},
 		// What is in place of a secret.
 		{name: "passphrase in base64", provider: passphrase("Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZQ=="), body: derived},
 		{name: "passphrase with a byte order mark", provider: passphrase("\ufeffthis is not the passphrase"), body: derived},
@@ -95,8 +97,6 @@ func (p *mistakenPlace) later() []mistake {
 		{name: "derived key, no salt", provider: exportable, body: derive("")},
 		{name: "derived key, salt that is text", provider: exportable, body: derive(`salt = "the salt of the backup"`)},
 		{name: "derived key, wrapped_key in base64", provider: exportable, body: derive(`wrapped_key = "eyJzYWx0IjoiQUFBQSJ9"`)},
-		{name: "derived key, not exportable", provider: passphrase("a passphrase of 16 bytes"),
-			body: derive(`salt = "AAECAwQFBgcICQoLDA0ODw=="`)},
 		{name: "derived key, key that is set", provider: exportable, body: derive(`key_hex = "00"`)},
 	}
 }
