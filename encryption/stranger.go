@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"unicode/utf8"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 )
 
 // stranger says what a file is that people often have in place of a state, and what to
@@ -39,6 +41,8 @@ func stranger(file []byte) string {
 	case begins("terraform {", "provider \"", "resource \"", "data \"", "variable \"", "module \"", "output \"", "locals {",
 		"encryption {", "key_provider \"", "method \""):
 		return "it is configuration in HCL, and a state is JSON, such as terraform.tfstate"
+	case assignment.Match(file):
+		return "it is configuration in HCL, such as values of variables, and a state is JSON, such as terraform.tfstate"
 	case begins("---", "version:", "apiVersion:", "kind:"):
 		return "it is YAML, and a state is JSON"
 	case begins("<<<<<<< "), bytes.Contains(file, []byte("\n<<<<<<< ")):
@@ -50,6 +54,8 @@ func stranger(file []byte) string {
 	}
 	return shown(file)
 }
+
+var assignment = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_-]* *= `)
 
 // shown says what a JSON document is that Terraform and OpenTofu make beside a state: the
 // lock of one, or what a command printed. It is "" for nothing.

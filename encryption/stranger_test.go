@@ -32,6 +32,7 @@ func TestStrangers(t *testing.T) {
 		"eyJ":                      "JSON in base64",
 		"ewogICJ2ZXJzaW9uIjogNAp9": "JSON in base64",
 		"version: 4\nserial: 1\n":  "it is YAML",
+		"region = \"eu\"\n":        "it is configuration in HCL, such as values of variables",
 		"terraform {\n}\n":         "it is configuration in HCL",
 		"key_provider \"pbkdf2\" ": "it is configuration in HCL",
 		"[]":                       "it is JSON, but not an object",

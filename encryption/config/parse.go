@@ -18,6 +18,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -178,8 +179,11 @@ func isCutOff(text string) bool {
 // isQuoted reports whether text has quotation marks around it, as in a file of variables
 // that is read by no shell.
 func isQuoted(text string) bool {
-	return len(text) > 1 && strings.ContainsAny(text[:1], "\"'") && text[len(text)-1] == text[0]
+	return len(text) > 1 && strings.ContainsAny(text[:1], "\"'") && text[len(text)-1] == text[0] && !quotedName.MatchString(text)
 }
+
+// quotedName is how JSON and YAML begin without braces.
+var quotedName = lazyregexp.New(`^"[a-z_]+"\s*[=:]`)
 
 // isBase64 reports whether text is nothing but base64.
 func isBase64(text string) bool {
@@ -549,6 +553,8 @@ func correct(detail string) string {
 		"A block definition must end with a newline":     `: the next one is on a line of its own; a shell keeps line breaks in "$(cat FILE)", with the quotes`,
 		"An argument definition must end with a newline": `: the next one is on a line of its own, and text is between double quotes (")`,
 		"Single quotes are not valid":                    `: single quotes; use double quotes (")`,
+		"Argument names must not be quoted":              ": names have no quotation marks, and JSON begins with {",
+		"This character is not used within the language": ": it may be a dash, a space or a quotation mark as word processors write it",
 		"\"Curly quotes\" are not valid here":            `: curly quotes; use straight double quotes (")`,
 	} {
 		if strings.HasPrefix(detail, begin) {

@@ -94,23 +94,38 @@ func conforms(block cty.Value, fields []field) bool {
 	return true
 }
 
-// readOnly finds read-only attributes that are set in what does not conform, and says
-// which argument was meant.
-func (c codec) readOnly(block cty.Value) []problem {
-	if block == cty.NilVal || !block.Type().IsObjectType() || block.IsNull() || !block.IsKnown() {
+// misfits are what we know more about than the framework of what does not conform:
+// read-only attributes that are set, and arguments that are required, and null.
+func (c codec) misfits(block cty.Value) []problem {
+	if block == cty.NilVal || !block.Type().IsObjectType() || block.IsNull() {
 		return nil
 	}
 	var f findings
-	for _, field := range c.fields {
+	f.misfits(block, c.fields, path.Empty())
+	return f.problems
+}
+
+func (f *findings) misfits(block cty.Value, fields []field, at path.Path) {
+	if block.IsNull() || !block.IsKnown() {
+		return
+	}
+	for _, field := range fields {
+		v := block.GetAttr(field.Name)
 		switch {
-		case !field.Computed || block.GetAttr(field.Name).IsNull():
+		case field.isBlock():
+			list, _ := blocks(block, field.Name)
+			for i, one := range list {
+				f.misfits(one, field.Fields, at.AtName(field.Name).AtListIndex(i))
+			}
+		case field.required() && v.IsNull():
+			f.fail(at.AtName(field.Name), "this argument is required, and its value is null; is a variable not set?")
+		case !field.Computed || v.IsNull():
 		case field.Sensitive: // at the path of an attribute, Terraform prints its value
 			f.fail(path.Empty(), "the attribute %s is what a read gives, and cannot be set%s", field.Name, inPlaceOf(field.Name))
 		default:
-			f.fail(path.Root(field.Name), "this is what a read gives, and cannot be set%s", inPlaceOf(field.Name))
+			f.fail(at.AtName(field.Name), "this is what a read gives, and cannot be set%s", inPlaceOf(field.Name))
 		}
 	}
-	return f.problems
 }
 
 // inPlaceOf says which argument is often meant by the name of a read-only attribute.

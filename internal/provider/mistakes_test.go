@@ -241,7 +241,7 @@ func newMistakenPlace(t *testing.T) *mistakenPlace {
 		"kubeconfig": []byte(kubeconfigWithoutFiles),
 		"team": []byte(`{"meta":{"key_provider.external.team":"eyJleHRlcm5hbF9kYXRhIjp7InN0YXRlY3J5cHRfYWdlX2tleSI6IllXZGwifX0="},` +
 			`"encrypted_data":"YWdl","encryption_version":"v0"}`),
-		"array": []byte("[]"), "hcl": []byte("terraform {\n}\n"),
+		"array": []byte("[]"), "hcl": []byte("terraform {\n}\n"), "tfvars": []byte("region = \"eu-west-1\"\n"),
 		"lock": []byte(`{"ID":"1","Operation":"OperationTypeApply","Info":"","Who":"a@b","Version":"1.11.4","Created":"","Path":"s"}`),
 		"resources": []byte(`{"version":4,"serial":1,"lineage":"l","outputs":{},"resources":[{"mode":"data","type":"aws_caller_identity",` +
 			`"name":"me","provider":"p","instances":[{"schema_version":0,"attributes":{"id":"1"}}]}]}`),

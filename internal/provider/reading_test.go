@@ -231,8 +231,8 @@ func agree(t *testing.T, s *Server, w written, what string, block tfprotov6.Dyna
 		return
 	}
 	want := shown(framework)
-	if set := w.codec.readOnly(arguments); set != nil { // we know more about it
-		want = shown(problemDiagnostics(set))
+	if wrong := w.codec.misfits(arguments); wrong != nil { // we know more about it
+		want = shown(problemDiagnostics(wrong))
 	}
 	for what, c := range map[string]call{"validated": w.validate, "used": w.use} {
 		if _, diags := c(t, s, w.typeName, block); !reflect.DeepEqual(shown(diags), want) {
