@@ -73,8 +73,8 @@ func (t Target) check() error {
 			return t.fail("%s", t.encryption.notConfigured(address))
 		}
 		if t.enforced && t.encryption.isPlaintext(address) {
-			return t.fail("the method %s reads unencrypted data, which enforced = true forbids; remove it from the %s",
-				address, [...]string{"method", "fallbacks"}[min(i, 1)])
+			return t.fail("the %s %s reads plaintext, which enforced = true forbids; remove one of the two",
+				[...]string{"method", "fallback"}[min(i, 1)], address)
 		}
 		if err := t.encryption.checkThen(address, nil); err != nil {
 			return err

@@ -59,6 +59,9 @@ func (t Target) choose(kind FileKind, file []byte, env *envelope) []candidate {
 	var chosen []candidate
 	recognized := false
 	for i, address := range t.methods {
+		if slices.Contains(t.methods[:i], address) { // it would fail in the same way
+			continue
+		}
 		c := t.encryption.candidate(address, file, env)
 		c.primary = i == 0
 		recognized = recognized || c.recognizes
@@ -233,6 +236,10 @@ func (env *envelope) stores(name string) int {
 	return 0
 }
 
+// kindAge is the key provider whose metadata has a mark of its own, whatever OpenTofu calls
+// the program that wrote it.
+const kindAge = "age"
+
 // storedKind is the kind of the only key provider that is stored under its address, or is
 // known by its mark, "" if there is not one.
 func (env *envelope) storedKind() string {
@@ -240,7 +247,7 @@ func (env *envelope) storedKind() string {
 		switch {
 		case len(env.Meta) > 1:
 		case mark.IsOfAge(stored):
-			return "age"
+			return kindAge
 		case syntax.IsKeyProviderAddress(name):
 			return strings.Split(name, ".")[1]
 		}

@@ -258,10 +258,22 @@ func New(registry Registry, cfg *config.Config) (*Encryption, error) {
 	}
 	for kind, block := range methodKinds {
 		if kind == syntax.Unencrypted || !needsSettings(block.Table) && len(configured(cfg.Methods, kind)) == 0 {
-			e.methods[kind] = newMethod(&attr.Entry{Address: kind, Kind: kind})
+			e.methods[kind] = alone(kind, newMethod(&attr.Entry{Address: kind, Kind: kind}))
 		}
 	}
 	return e, nil
+}
+
+// alone is a method that is named by its kind. Where its settings would be is said if they
+// are wrong.
+func alone(kind string, build func() (method, error)) func() (method, error) {
+	return func() (method, error) {
+		m, err := build()
+		if err != nil {
+			err = fmt.Errorf("%w; configure a method of this kind, and name its address, such as method.%s.main", err, kind)
+		}
+		return m, err
+	}
 }
 
 // needsSettings reports whether a kind cannot do without a block: an argument is

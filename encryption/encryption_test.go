@@ -138,10 +138,11 @@ func TestFallback(t *testing.T) {
 		"second fallback":            {[]string{"method.aes_gcm.a", "method.aes_gcm.a", "method.aes_gcm.b"}, "method.aes_gcm.b", true},
 		"unencrypted is passed over": {[]string{"unencrypted", "method.unencrypted.u", "method.aes_gcm.b"}, "method.aes_gcm.b", true},
 		"wrong key":                  {[]string{"method.aes_gcm.a"}, "method.aes_gcm.a: no key for this file", false},
-		"every attempt is named": {[]string{"method.aes_gcm.a", "method.aes_gcm.a"},
+		"every attempt is named": {[]string{"method.aes_gcm.a", "method.aes_gcm.also_a"},
 			"a: no key for this file: authentication failed: the key, or the argument aad, is another one, or the file was changed" +
-				"\n  - method.aes_gcm.a",
+				"\n  - method.aes_gcm.also_a",
 			false},
+		"the same twice": {[]string{"method.aes_gcm.a", "method.aes_gcm.a"}, "or the file was changed; it is listed more than once", false},
 		"undeclared fallback": {[]string{"method.aes_gcm.b", "method.aes_gcm.c"},
 			`method.aes_gcm.c is not configured. Did you mean "method.aes_gcm.a"?`, false},
 		"only unencrypted": {[]string{"unencrypted"}, `(its metadata names "key_provider.static.b")`, false},
@@ -149,7 +150,7 @@ func TestFallback(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			enc := newEncryption(t, lighttest.Registry(), keys)
+			enc := newEncryption(t, lighttest.Registry(), keys+`method "aes_gcm" "also_a" { keys = key_provider.static.a }`)
 			target, err := enc.Use(c.methods...)
 			var opened *encryption.Opened
 			if err == nil {

@@ -341,6 +341,9 @@ func describeJSON(err error) error {
 		return syntax
 	}
 	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		if kind.Field == "" {
+			return errors.New("it is JSON, but not an object, which begins with {")
+		}
 		return fmt.Errorf("%s must be %s", quoted(memberName(kind.Field)), kindOf(kind.Type))
 	}
 	return errors.New("a value is not base64")

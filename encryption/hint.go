@@ -1,11 +1,14 @@
 package encryption
 
 import (
+	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -24,6 +27,9 @@ func (t Target) withHints(err error, c candidate, env *envelope) error {
 	e := t.encryption
 	for _, hint := range e.oddities(c, oddity) {
 		err = fmt.Errorf("%w; the %s", err, hint)
+	}
+	if again := slices.DeleteFunc(t.Methods(), func(m string) bool { return m != c.address }); len(again) > 1 {
+		err = fmt.Errorf("%w; it is listed more than once, and a fallback must be another method", err)
 	}
 	if t.pos.File == "TF_ENCRYPTION" && e.isLayered() {
 		err = fmt.Errorf("%w; the method was chosen by TF_ENCRYPTION, which is merged over the other settings", err)
@@ -44,7 +50,11 @@ func (t Target) withHints(err error, c candidate, env *envelope) error {
 }
 
 func (e *Encryption) notOurs(err error, env *envelope) error {
-	return fmt.Errorf("%w; the settings lack the key provider that the file was encrypted with%s; add it", err, env.describeKeys())
+	add := "add it"
+	if env.storedKind() == kindAge {
+		add = "it is one of age: add a key provider of the kind age, with the file of your identity"
+	}
+	return fmt.Errorf("%w; the settings lack the key provider that the file was encrypted with%s; %s", err, env.describeKeys(), add)
 }
 
 // belongs reports whether a configured key provider may have stored something in the
@@ -114,14 +124,33 @@ func (e *Encryption) isLayered() bool {
 	return false
 }
 
-// oddity says what is odd about a setting, or that a passphrase is a path. It is "" for
-// nothing.
+// oddity says what is odd about a setting, or that a passphrase is something else that
+// leads to it. It is "" for nothing.
 func oddity(name, text string) string {
-	if name == "passphrase" && (isPath(text) || keyfile.Exists(text)) {
-		return "looks like the path of a file: file(…) reads what is in it"
-	}
 	odd, _ := syntax.Oddity(text)
-	return odd
+	switch {
+	case name != "passphrase":
+		return odd
+	case isPath(text) || keyfile.Exists(text):
+		return "looks like the path of a file: file(…) reads what is in it"
+	case odd != "":
+		return odd
+	case strings.Contains(text, "://"), strings.HasPrefix(text, "arn:"):
+		return "looks like the address of a secret, and nothing here looks up what is there"
+	case text != "" && strings.Trim(text, "*") == "":
+		return "is nothing but asterisks, which logs show in place of a secret"
+	case isText(text):
+		return "is text in base64, as Kubernetes keeps it: base64decode(…) gives the text"
+	}
+	return ""
+}
+
+// isText reports whether a passphrase is text in base64. Random bytes in base64, which
+// are a good passphrase, hardly ever are.
+func isText(passphrase string) bool {
+	decoded, err := base64.StdEncoding.DecodeString(passphrase)
+	isControl := func(r rune) bool { return r < ' ' && r != '\n' }
+	return err == nil && len(decoded) >= 12 && utf8.Valid(decoded) && !bytes.ContainsFunc(decoded, isControl)
 }
 
 // sureOddity is about passphrases alone: no other text gives a key whatever it is. It

@@ -42,7 +42,9 @@ func stranger(file []byte) string {
 	case privateKey.Match(start):
 		return "it is a private key; check which file is read"
 	case settingsBlock.Match(start):
-		return "it is a configuration or encryption settings; check which file is read"
+		return "it is configuration in HCL, and a state is JSON, such as terraform.tfstate"
+	case assignment.Match(file):
+		return "it is configuration in HCL, such as values of variables, and a state is JSON, such as terraform.tfstate"
 	case begins("---", "version:", "apiVersion:", "kind:"):
 		return "it is YAML, and a state is JSON"
 	case begins("<<<<<<< "), bytes.Contains(file, []byte("\n<<<<<<< ")):
@@ -58,11 +60,13 @@ func stranger(file []byte) string {
 // What begins a line of files that are named by mistake.
 var (
 	privateKey    = lazyregexp.New(`(?m)^(AGE-SECRET-KEY-|-----BEGIN [A-Z ]*PRIVATE KEY)`)
-	settingsBlock = lazyregexp.New(`(?m)^(key_provider|method|backend|terraform|encryption|resource|variable)\b[^"\n]*("[^\n]*)?\{`)
+	settingsBlock = lazyregexp.New(`(?m)^(key_provider|method|backend|terraform|encryption|provider|resource|data|variable|module|output|locals)\b` +
+		`[^"\n]*("[^\n]*)?\{`)
+	assignment = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_-]* *= `)
 )
 
-// shown says which command printed a JSON document that is made from a state or a plan;
-// "" if none did.
+// shown says what a JSON document is that Terraform and OpenTofu make beside a state: the
+// lock of one, or what a command printed. It is "" for nothing.
 func shown(file []byte) string {
 	var document map[string]json.RawMessage
 	if json.Unmarshal(file, &document) != nil || len(document) == 0 {
@@ -70,6 +74,9 @@ func shown(file []byte) string {
 	}
 	if document["format_version"] != nil && (document["values"] != nil || document["planned_values"] != nil) {
 		return "it is what terraform show -json prints, which nothing reads back; give the state (terraform state pull) or the plan itself"
+	}
+	if document["ID"] != nil && document["Operation"] != nil && document["Who"] != nil {
+		return "it is the lock of a state, in which there is no state; give the file that was locked"
 	}
 	for _, value := range document {
 		var output map[string]json.RawMessage

@@ -153,13 +153,17 @@ func (p *parser) inPlaceOfSettings(text string) string {
 		return fileName + `file("FILE")`
 	case text[0] == '{' && strings.HasPrefix(strings.TrimSpace(text[1:]), "'"):
 		return `this is JSON with single quotes; JSON requires double quotes (")`
+	case text[0] == '{' && isCutOff(text):
+		return "this is JSON that ends in the middle, so something cut it off"
 	case text[0] == '[':
 		return `this is a JSON array, and an object ({) is required`
 	case isBase64(text):
 		return "this is base64, and the settings themselves are required: decode it first"
 	case isQuoted(text):
 		return "the text has quotation marks around it, which are part of it; remove them"
-	case strings.Contains(text, "{"):
+	case text[0] != '{' && strings.Contains(text, `\n`) && !strings.Contains(text, "\n"):
+		return `the line breaks are written out, as \n; they must be line breaks, as a shell keeps them in "$(cat FILE)", with the quotes`
+	case strings.Contains(text, "{"), text[0] == '"':
 		return ""
 	case keyStart.MatchString(text):
 		return "this is a private key, and the encryption settings are required here"
@@ -182,11 +186,19 @@ func mistakeAtStart(filename, text string) error {
 	return &attr.Error{Pos: attr.Pos{File: filename, Line: 1, Column: 1}, Err: errors.New(text)}
 }
 
+func isCutOff(text string) bool {
+	err, ok := errors.AsType[*json.SyntaxError](json.Unmarshal([]byte(text), &struct{}{}))
+	return ok && err.Error() == "unexpected end of JSON input" // and no other mistake at the end
+}
+
 // isQuoted reports whether text has quotation marks around it, as in a file of variables
 // that is read by no shell.
 func isQuoted(text string) bool {
-	return len(text) > 1 && strings.ContainsAny(text[:1], "\"'") && text[len(text)-1] == text[0]
+	return len(text) > 1 && strings.ContainsAny(text[:1], "\"'") && text[len(text)-1] == text[0] && !quotedName.MatchString(text)
 }
+
+// quotedName is how JSON and YAML begin without braces.
+var quotedName = lazyregexp.New(`^"[a-z_]+"\s*[=:]`)
 
 // isBase64 reports whether text is nothing but base64.
 func isBase64(text string) bool {
@@ -205,7 +217,7 @@ func parseBody(text []byte, filename string, isJSON bool) (hcl.Body, error) {
 	if diags.HasErrors() {
 		// The details of syntax errors repeat pieces of the text, which may be
 		// a secret that somebody forgot to quote.
-		return nil, summaries(diags)
+		return nil, summary(diags)
 	}
 	return file.Body, nil
 }
@@ -502,7 +514,7 @@ func (p *parser) diagnostics(diags hcl.Diagnostics, schema *hcl.BodySchema) {
 }
 
 // renamed names the argument of a method that the RFC of OpenTofu's encryption
-// called key_provider, and says what a provider block is.
+// called key_provider, and says what a provider block is, and what labels are.
 func renamed(detail string, schema *hcl.BodySchema) string {
 	switch {
 	case strings.Contains(detail, `of type "terraform"`), strings.Contains(detail, `of type "encryption"`):
@@ -514,6 +526,12 @@ func renamed(detail string, schema *hcl.BodySchema) string {
 	case strings.Contains(detail, `of type "provider"`):
 		return ` That is how Terraform configures a provider; here, write what is inside OpenTofu's encryption block, ` +
 			`which begins with key_provider "pbkdf2" "main".`
+	}
+	if strings.Contains(detail, "must have 2 labels") {
+		return ` They are in quotes, as in key_provider "pbkdf2" "main" or method "aes_gcm" "main".`
+	}
+	if strings.HasPrefix(detail, "Either a JSON object or a JSON array is required") {
+		return " A kind and a name come before the arguments, as in key_provider.pbkdf2.main."
 	}
 	isKeys := func(a hcl.AttributeSchema) bool { return a.Name == "keys" }
 	if !strings.Contains(detail, `named "key_provider"`) || !slices.ContainsFunc(schema.Attributes, isKeys) {
@@ -550,6 +568,8 @@ func correct(detail string) string {
 		"A block definition must end with a newline":     `: the next one is on a line of its own; a shell keeps line breaks in "$(cat FILE)", with the quotes`,
 		"An argument definition must end with a newline": `: the next one is on a line of its own, and text is between double quotes (")`,
 		"Single quotes are not valid":                    `: single quotes; use double quotes (")`,
+		"Argument names must not be quoted":              ": names have no quotation marks, and JSON begins with {",
+		"This character is not used within the language": ": it may be a dash, a space or a quotation mark as word processors write it",
 		"\"Curly quotes\" are not valid here":            `: curly quotes; use straight double quotes (")`,
 	} {
 		if strings.HasPrefix(detail, begin) {
@@ -559,20 +579,17 @@ func correct(detail string) string {
 	return ""
 }
 
-// summaries keeps of each diagnostic what cannot hold a piece of the text. A quotation
-// mark that is missing makes an error of each line that follows.
-func summaries(diags hcl.Diagnostics) error {
+// summary keeps of the first mistake what cannot hold a piece of the text. The others may
+// only follow from it: a quotation mark that is missing makes an error of each line after
+// it.
+func summary(diags hcl.Diagnostics) error {
 	isOpen := func(d *hcl.Diagnostic) bool { return d.Summary == "Invalid multi-line string" && d.Subject != nil }
 	if i := slices.IndexFunc(diags, isOpen); i >= 0 {
 		return &attr.Error{Pos: position(*diags[i].Subject), Err: errors.New(`a text begins on this line, and has no closing quotation mark (") there`)}
 	}
-	var errs errlist.Errors
-	for _, d := range diags {
-		var pos attr.Pos
-		if d.Subject != nil {
-			pos = position(*d.Subject)
-		}
-		errs = append(errs, &attr.Error{Pos: pos, Err: errors.New(syntax.LowerFirst(d.Summary) + correct(d.Detail))})
+	var pos attr.Pos
+	if diags[0].Subject != nil {
+		pos = position(*diags[0].Subject)
 	}
-	return errs.Err()
+	return &attr.Error{Pos: pos, Err: errors.New(syntax.LowerFirst(diags[0].Summary) + correct(diags[0].Detail))}
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -24,6 +25,8 @@ func (p *parser) keyReference(own string) func(hcl.Expression) (cty.Value, error
 		}
 		v, err := p.scope.value(expr)
 		switch {
+		case err != nil && isCutShort(expr):
+			return v, errKeyRequired
 		case err != nil || !v.IsWhollyKnown() || v.IsNull():
 			return v, err
 		case v.Type() == cty.String && syntax.IsKeyProviderAddress(v.AsString()):
@@ -32,8 +35,17 @@ func (p *parser) keyReference(own string) func(hcl.Expression) (cty.Value, error
 			p.config.literals[own], err = literalKey(v)
 			return cty.StringVal(own), err
 		}
-		return v, errors.New("a key provider is required, such as key_provider.pbkdf2.main")
+		return v, errKeyRequired
 	}
+}
+
+var errKeyRequired = errors.New("a key provider is required, such as key_provider.pbkdf2.main")
+
+// isCutShort reports whether expr is a name that stands for nothing here, such as
+// pbkdf2.main: where an address is required, a part of one is meant.
+func isCutShort(expr hcl.Expression) bool {
+	t, diags := hcl.AbsTraversalForExpr(expr)
+	return !diags.HasErrors() && !slices.Contains([]string{"var", "local", "path", "key_provider", "method"}, t.RootName())
 }
 
 func literalKey(v cty.Value) (literal, error) {
@@ -70,6 +82,8 @@ func (p *parser) methodReference(expr hcl.Expression) (cty.Value, error) {
 	}
 	v, err := p.scope.value(expr)
 	switch {
+	case err != nil && isCutShort(expr):
+		return v, syntax.ErrMethodRequired
 	case err != nil || !v.IsKnown() || v.IsNull():
 		return v, err
 	case v.Type() == cty.String && syntax.IsMethodAddress(v.AsString()):

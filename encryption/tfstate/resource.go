@@ -163,7 +163,7 @@ func (index resourceIndex) only() (*Resource, error) {
 	return nil, fmt.Errorf("the state has %d resources; say which one with address", len(index))
 }
 
-// nearby helps to find a resource that has another name, or is in another module.
+// nearby helps to find a resource that has another name, is in another module, or is data.
 func (index resourceIndex) nearby(a address.Address) string {
 	var alike, elsewhere []string
 	for at, stored := range index {
@@ -171,7 +171,7 @@ func (index resourceIndex) nearby(a address.Address) string {
 		if d := len(at) - len(a.Resource()); d >= -3 && d <= 3 && len(at) < maxShown {
 			alike = append(alike, at)
 		}
-		if stored.Mode == a.Mode && stored.Type == a.Type && stored.Name == a.Name {
+		if stored.Type == a.Type && stored.Name == a.Name {
 			elsewhere = append(elsewhere, at)
 		}
 	}

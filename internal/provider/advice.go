@@ -37,9 +37,9 @@ func insert(text string, err error, advice string) string {
 
 func adviseVariable(e *missing.Variable) string {
 	if e.Name == "" {
-		return "; set the values of var.* in encryption_variables"
+		return "; set the values of var.* in encryption_variables, in the provider block"
 	}
-	return fmt.Sprintf(": add %s to encryption_variables", e.Name)
+	return fmt.Sprintf("; in the provider block, write encryption_variables = { %s = var.%[1]s }", e.Name)
 }
 
 func adviseMethod(e *missing.Method) string {

@@ -3,6 +3,7 @@ package provider
 import (
 	"maps"
 
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
@@ -93,6 +94,55 @@ func conforms(block cty.Value, fields []field) bool {
 	return true
 }
 
+// misfits are what we know more about than the framework of what does not conform:
+// read-only attributes that are set, and arguments that are required, and null.
+func (c codec) misfits(block cty.Value) []problem {
+	if block == cty.NilVal || !block.Type().IsObjectType() || block.IsNull() {
+		return nil
+	}
+	var f findings
+	f.misfits(block, c.fields, path.Empty())
+	return f.problems
+}
+
+func (f *findings) misfits(block cty.Value, fields []field, at path.Path) {
+	if block.IsNull() || !block.IsKnown() {
+		return
+	}
+	for _, field := range fields {
+		v := block.GetAttr(field.Name)
+		switch {
+		case field.isBlock():
+			list, _ := blocks(block, field.Name)
+			for i, one := range list {
+				f.misfits(one, field.Fields, at.AtName(field.Name).AtListIndex(i))
+			}
+		case field.required() && v.IsNull():
+			f.fail(at.AtName(field.Name), "this argument is required, and its value is null; is a variable not set?")
+		case !field.Computed || v.IsNull():
+		case field.Sensitive: // at the path of an attribute, Terraform prints its value
+			f.fail(path.Empty(), "the attribute %s is what a read gives, and cannot be set%s", field.Name, inPlaceOf(field.Name))
+		default:
+			f.fail(at.AtName(field.Name), "this is what a read gives, and cannot be set%s", inPlaceOf(field.Name))
+		}
+	}
+}
+
+// inPlaceOf says which argument is often meant by the name of a read-only attribute.
+func inPlaceOf(attribute string) string {
+	switch attribute {
+	case "lineage":
+		return "; to read no other state than yours, set expected_lineage"
+	case "serial":
+		return "; to refuse old copies, set minimum_serial"
+	case "outputs", "sensitive_outputs":
+		return "; to choose outputs, set only"
+	case "type", "mode":
+		return "; to choose a resource, set address, such as aws_vpc.main"
+	}
+	return ""
+}
+
 func allConform(blocks cty.Value, f field) bool {
 	if !blocks.IsKnown() || blocks.IsNull() {
 		return true
@@ -141,6 +191,9 @@ func text(block cty.Value, name string) string {
 	s, _ := given(block, name)
 	return s
 }
+
+// isYes reports whether a bool is known and true.
+func isYes(v cty.Value) bool { return v.IsKnown() && !v.IsNull() && v.True() }
 
 // isTrue returns a bool argument, otherwise if it is not set or not known.
 func isTrue(block cty.Value, name string, otherwise bool) bool {

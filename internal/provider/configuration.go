@@ -22,13 +22,14 @@ import (
 // says, and what its data sources and ephemeral resources share.
 type configured struct {
 	encryption *encryption.Encryption
-	env        attr.LookupEnv // nil if the environment is not to be used
-	enforced   bool
+	env        attr.LookupEnv                  // nil if the environment is not to be used
+	enforced   cty.Value                       // which may be unknown
 	sources    map[string]source.Open          // :: kind of source → how to open one
 	states     memo.Memo[string, *openedState] // :: see stateRequest.identity → state
 	unknown    error                           // what of the provider block is not known yet
 	complete   bool                            // blocks, all known: no text adds to the methods
 	blocks     bool                            // the encryption settings are blocks
+	text       bool                            // the argument encryption is set
 	empty      bool                            // nothing is written in the provider block
 	broken     []problem                       // of TF_ENCRYPTION without a provider block; each read fails with them
 	names      []string                        // of the text's remote_state_data_source blocks, sorted
@@ -49,7 +50,9 @@ func (c catalog) configure(block cty.Value, env attr.LookupEnv) (*configured, []
 	b := providerBlock{findings: &findings{}, catalog: c, env: env, value: block}
 	settings := b.settings()
 	out := &configured{env: env, sources: b.openSources(), unknown: b.unknown, resourceReads: block.GetAttr("allow_resource_reads")}
-	out.enforced = isTrue(block, "enforced", !block.GetAttr("enforced").IsKnown()) || settings.State != nil && settings.State.Enforced
+	if out.enforced = block.GetAttr("enforced"); settings.State != nil && settings.State.Enforced {
+		out.enforced = cty.True
+	}
 	settings.LookupEnv = env
 	settings.AllowCommands = isTrue(block, "allow_external", false)
 	var err error
@@ -57,12 +60,12 @@ func (c catalog) configure(block cty.Value, env attr.LookupEnv) (*configured, []
 		b.failAt(path.Empty(), err)
 	}
 	out.blocks, out.empty, out.names = settings.places != nil, isEmpty(block), sortedNames(settings.Remote)
-	out.unread = b.unread(out.blocks)
+	out.unread, out.text = b.unread(out.blocks), !block.GetAttr("encryption").IsNull()
 	out.complete = out.blocks && b.unknown == nil && len(b.problems) == 0
 	if out.complete {
 		settings.check(out.encryption)
 		if list, _ := blocks(block, "default"); len(list) > 0 {
-			b.checkTarget(out.encryption, settings.RemoteDefault, path.Root("default").AtListIndex(0))
+			b.checkTarget(out, settings.RemoteDefault, path.Root("default").AtListIndex(0))
 		}
 	}
 	if out.empty { // the CLIs would say that a provider block is required, which is not so

@@ -57,12 +57,17 @@ func derivedKeyFrom(block cty.Value, _ attr.LookupEnv) (request, []problem) {
 	if s, ok := given(block, "salt"); ok {
 		salt, err := base64.StdEncoding.DecodeString(s)
 		if err != nil {
-			a.fail(path.Root("salt"), "this is not standard base64")
+			a.fail(path.Root("salt"), "this is not standard base64, as openssl rand -base64 32 prints it")
 		}
 		out.derivation.Salt = salt
 	}
 	if s, ok := given(block, "wrapped_key"); ok {
-		if out.derivation.Wrapped = json.RawMessage(s); !json.Valid(out.derivation.Wrapped) {
+		decoded, _ := base64.StdEncoding.DecodeString(s)
+		switch out.derivation.Wrapped = json.RawMessage(s); {
+		case json.Valid(out.derivation.Wrapped):
+		case json.Valid(decoded):
+			a.fail(path.Root("wrapped_key"), "this is a JSON document in base64, as it is in the file; decode it with base64decode(…)")
+		default:
 			a.fail(path.Root("wrapped_key"), "this is not a JSON document")
 		}
 	}

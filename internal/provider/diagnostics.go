@@ -133,24 +133,35 @@ func advise(e *stepError) string {
 	return ""
 }
 
-// adviseKey names what may be wrong with the methods that were tried.
+// adviseKey names what may be wrong with the methods that were tried. It says nothing if
+// all of them say it themselves: a program that gave no plaintext, and settings for another
+// file.
 func adviseKey(err error) string {
-	what := "the passphrase or key"
+	what, settings := "the passphrase or key", ""
 	if failed, ok := errors.AsType[*encryption.Error](err); ok {
 		tried := func(kind string) func(encryption.Attempt) bool {
 			return func(a encryption.Attempt) bool {
 				return a.Method == kind || strings.HasPrefix(a.Method, "method."+kind+".")
 			}
 		}
+		isProgram := tried("external")
+		isOther := func(a encryption.Attempt) bool {
+			return !isProgram(a) && !strings.Contains(a.Err.Error(), "; the settings lack the key provider")
+		}
 		switch {
+		case !slices.ContainsFunc(failed.Attempts, isOther):
+			return ""
 		case slices.ContainsFunc(failed.Attempts, tried("aes_gcm")):
 			what += ", the aad,"
 		case slices.ContainsFunc(failed.Attempts, tried("sops")):
 			what = "that one of the keys that the file names can be used here,"
 		}
+		if slices.ContainsFunc(failed.Attempts, func(a encryption.Attempt) bool { return a.Method == "sops" }) {
+			settings = " To give sops settings, configure method.sops.main, and name it in place of sops."
+		}
 	}
 	return "Check " + what + " and whether this is the right file. " +
-		"If the key was changed after the file was written, add the old one as a fallback."
+		"If the key was changed after the file was written, add the old one as a fallback." + settings
 }
 
 func warningDiagnostics(warnings []source.Warning) diagnostics {

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -58,7 +59,7 @@ func TestMistakes(t *testing.T) {
 	isolateGit(t)
 	place := newMistakenPlace(t)
 	want := mistakesText(t)
-	rows := slices.Concat(place.mistakes(), place.more())
+	rows := slices.Concat(place.mistakes(), place.more(), place.later())
 	if len(rows) < 100 || len(want) != len(rows) {
 		t.Errorf("there are %d rows, and %d texts", len(rows), len(want))
 	}
@@ -120,7 +121,7 @@ func TestAccMistakes(t *testing.T) {
 	t.Parallel()
 	place := newMistakenPlace(t)
 	want := mistakesText(t)
-	for _, m := range slices.Concat(place.mistakes(), place.more()) {
+	for _, m := range slices.Concat(place.mistakes(), place.more(), place.later()) {
 		if !m.cli {
 			continue
 		}
@@ -240,6 +241,10 @@ func newMistakenPlace(t *testing.T) *mistakenPlace {
 		"kubeconfig": []byte(kubeconfigWithoutFiles),
 		"team": []byte(`{"meta":{"key_provider.external.team":"eyJleHRlcm5hbF9kYXRhIjp7InN0YXRlY3J5cHRfYWdlX2tleSI6IllXZGwifX0="},` +
 			`"encrypted_data":"YWdl","encryption_version":"v0"}`),
+		"array": []byte("[]"), "hcl": []byte("terraform {\n}\n"), "tfvars": []byte("region = \"eu-west-1\"\n"),
+		"lock": []byte(`{"ID":"1","Operation":"OperationTypeApply","Info":"","Who":"a@b","Version":"1.11.4","Created":"","Path":"s"}`),
+		"resources": []byte(`{"version":4,"serial":1,"lineage":"l","outputs":{},"resources":[{"mode":"data","type":"aws_caller_identity",` +
+			`"name":"me","provider":"p","instances":[{"schema_version":0,"attributes":{"id":"1"}}]}]}`),
 		"newer": []byte(`{"meta":{},"encrypted_data":"AA==","encryption_version":"v1"}`),
 	} {
 		if err := os.WriteFile(filepath.Join(p.dir, name), data, 0o600); err != nil {
@@ -293,8 +298,11 @@ func (p *mistakenPlace) stable(text string) string {
 	if before, _, twoPrograms := strings.Cut(text, " git said: fatal: "); twoPrograms && strings.Contains(text, "not our ref") {
 		text = before // two programs say so, in any order
 	}
-	return p.replacements.Replace(text)
+	return p.replacements.Replace(afterSomeTime.ReplaceAllString(text, "after some time"))
 }
+
+// afterSomeTime is in what curl says.
+var afterSomeTime = regexp.MustCompile(`after \d+ ms`)
 
 func (p *mistakenPlace) keep(t *testing.T, path, name, text string) {
 	t.Helper()

@@ -71,7 +71,12 @@ func (r *result) warn(title, format string, args ...any) {
 func (r reading) validate(arguments cty.Value, provider *configured) diagnostics {
 	req, problems := r.request(arguments, world.Here().Lookup)
 	if decrypts, ok := req.(interface{ dangling(c *configured) []problem }); ok && provider != nil && provider.complete {
-		problems = append(problems, decrypts.dangling(provider)...)
+		found := findings{problems: problems}
+		for _, p := range decrypts.dangling(provider) {
+			if !found.hasFailed(p.path) {
+				problems = append(problems, p)
+			}
+		}
 	}
 	return problemDiagnostics(problems)
 }

@@ -223,16 +223,20 @@ func TestConformsAsTheFramework(t *testing.T) {
 func agree(t *testing.T, s *Server, w written, what string, block tfprotov6.DynamicValue) {
 	t.Helper()
 	_, framework := w.validate(t, s.ProviderServer, w.typeName, block)
-	_, ok := w.codec.decode(&block)
+	arguments, ok := w.codec.decode(&block)
 	if ok == hasError(framework) {
 		t.Errorf("%s %s, %s: conforms: %v, and the framework says %v", w.name, w.typeName, what, ok, framework)
 	}
 	if ok {
 		return
 	}
+	want := shown(framework)
+	if wrong := w.codec.misfits(arguments); wrong != nil { // we know more about it
+		want = shown(problemDiagnostics(wrong))
+	}
 	for what, c := range map[string]call{"validated": w.validate, "used": w.use} {
-		if _, diags := c(t, s, w.typeName, block); !reflect.DeepEqual(shown(diags), shown(framework)) {
-			t.Errorf("%s %s, %s: got %v, want %v", w.name, w.typeName, what, shown(diags), shown(framework))
+		if _, diags := c(t, s, w.typeName, block); !reflect.DeepEqual(shown(diags), want) {
+			t.Errorf("%s %s, %s: got %v, want %v", w.name, w.typeName, what, shown(diags), want)
 		}
 	}
 }

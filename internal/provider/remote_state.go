@@ -37,8 +37,8 @@ func (c catalog) remoteState(as role) reading {
 
 func outputFields() []field {
 	return []field{
-		argument("only", cty.List(cty.String), "The names of the outputs to give. A name that neither the state nor the defaults "+
-			"have is an error. Defaults to all."),
+		argument("only", cty.List(cty.String), "The names of the outputs to give; an empty list gives none. A name that neither the "+
+			"state nor the defaults have is an error. Defaults to all."),
 		argument("defaults", cty.DynamicPseudoType, "An object of outputs to give if the state has none of that name. It never "+
 			"replaces an output that the state has, not even a null or sensitive one."),
 		secret(argument("sensitive_defaults", cty.DynamicPseudoType, "The same as `defaults`, for `sensitive_outputs`. Like every "+

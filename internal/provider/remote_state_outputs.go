@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -146,7 +147,7 @@ func (r remoteStateRequest) wanted(stored map[string]tfstate.Output) ([]string, 
 	for _, name := range r.only {
 		if _, found := slices.BinarySearch(names, name); !found {
 			return nil, fmt.Errorf("`only` lists %s, but neither the state nor the defaults have it%s",
-				outside.Quoted(name, maxName), syntax.Suggest(name, names))
+				outside.Quoted(name, maxName), nearOutputs(name, names))
 		}
 		if stored[name].Sensitive && !r.keepSensitive {
 			return nil, fmt.Errorf("`only` lists %s, which the state marks as sensitive: read it with the ephemeral resource "+
@@ -154,6 +155,28 @@ func (r remoteStateRequest) wanted(stored map[string]tfstate.Output) ([]string, 
 		}
 	}
 	return slices.Compact(slices.Sorted(slices.Values(r.only))), nil
+}
+
+// nearOutputs says which output was meant, also by one who wrote where it is or a part of
+// it, or which there are.
+func nearOutputs(name string, names []string) string {
+	whole, _, _ := strings.Cut(strings.TrimPrefix(name, "outputs."), ".")
+	whole, _, _ = strings.Cut(whole, "[")
+	if suggestion := cmp.Or(syntax.Suggest(name, names), syntax.Suggest(whole, names)); suggestion != "" {
+		return suggestion
+	}
+	const most = 5
+	shown := make([]string, min(len(names), most))
+	for i := range shown {
+		shown[i] = outside.Quoted(names[i], maxName)
+	}
+	switch {
+	case len(names) == 0:
+		return ", nor any other"
+	case len(names) > most:
+		shown = append(shown, "others")
+	}
+	return "; there are: " + strings.Join(shown, ", ")
 }
 
 // maxMessage is what the plugin protocol carries in one message, 256 MiB,

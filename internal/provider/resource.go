@@ -63,6 +63,8 @@ func (a *arguments) address(r *resourceRequest) {
 	objects, known := blocks(a.block, "object")
 	switch {
 	case !text.IsKnown():
+	case !text.IsNull() && text.AsString() == "":
+		a.fail(path.Root("address"), "an address must not be empty; that of a resource has a type and a name, such as aws_vpc.main")
 	case !text.IsNull():
 		r.address = text.AsString()
 		if _, err := address.Parse(r.address); err != nil {

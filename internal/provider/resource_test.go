@@ -105,7 +105,7 @@ func TestReadResource(t *testing.T) {
 		"not known": {map[string]cty.Value{"allow_resource_reads": cty.UnknownVal(cty.Bool)}, main,
 			map[string]cty.Value{"error": text1("allow_resource_reads of the provider configuration is not known yet")}},
 		"no address":     {allowed, nil, map[string]cty.Value{"error": text1("address is required")}},
-		"empty address":  {allowed, with(main, "address", text1("")), map[string]cty.Value{"error": text1("this is not an address")}},
+		"empty address":  {allowed, with(main, "address", text1("")), map[string]cty.Value{"error": text1("an address must not be empty")}},
 		"broken address": {allowed, with(main, "address", text1("a.b.c")), map[string]cty.Value{"error": text1("has a type and a name")}},
 		"not there": {allowed, with(main, "address", text1("aws_db.mian")),
 			map[string]cty.Value{"error": text1(`resource: the state has no resource aws_db.mian. Did you mean "aws_db.main"?`)}},

@@ -90,10 +90,14 @@ func byName(readings ...reading) map[string]reading {
 func (s *Server) ValidateProviderConfig(
 	ctx context.Context, req *tfprotov6.ValidateProviderConfigRequest,
 ) (*tfprotov6.ValidateProviderConfigResponse, error) {
-	if block, ok := s.block.decode(req.Config); ok {
+	block, ok := s.block.decode(req.Config)
+	if ok {
 		validated, problems := s.catalog.configure(block, nil)
 		s.validated.Store(validated)
 		return &tfprotov6.ValidateProviderConfigResponse{PreparedConfig: req.Config, Diagnostics: problemDiagnostics(problems)}, nil
+	}
+	if wrong := s.block.misfits(block); wrong != nil {
+		return &tfprotov6.ValidateProviderConfigResponse{PreparedConfig: req.Config, Diagnostics: problemDiagnostics(wrong)}, nil
 	}
 	return explain(req.Config, func() (*tfprotov6.ValidateProviderConfigResponse, error) {
 		resp, err := s.ProviderServer.ValidateProviderConfig(ctx, req)
@@ -128,8 +132,12 @@ func (s *Server) ValidateDataResourceConfig(
 	ctx context.Context, req *tfprotov6.ValidateDataResourceConfigRequest,
 ) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
 	r := s.dataSources[req.TypeName]
-	if arguments, ok := r.decode(req.Config); ok {
+	arguments, ok := r.decode(req.Config)
+	if ok {
 		return &tfprotov6.ValidateDataResourceConfigResponse{Diagnostics: r.validate(arguments, s.validated.Load())}, nil
+	}
+	if wrong := r.misfits(arguments); wrong != nil {
+		return &tfprotov6.ValidateDataResourceConfigResponse{Diagnostics: problemDiagnostics(wrong)}, nil
 	}
 	return explain(req.Config, func() (*tfprotov6.ValidateDataResourceConfigResponse, error) {
 		resp, err := s.ProviderServer.ValidateDataResourceConfig(ctx, req)
@@ -160,8 +168,12 @@ func (s *Server) ValidateEphemeralResourceConfig(
 	ctx context.Context, req *tfprotov6.ValidateEphemeralResourceConfigRequest,
 ) (*tfprotov6.ValidateEphemeralResourceConfigResponse, error) {
 	r := s.ephemeralResources[req.TypeName]
-	if arguments, ok := r.decode(req.Config); ok {
+	arguments, ok := r.decode(req.Config)
+	if ok {
 		return &tfprotov6.ValidateEphemeralResourceConfigResponse{Diagnostics: r.validate(arguments, s.validated.Load())}, nil
+	}
+	if wrong := r.misfits(arguments); wrong != nil {
+		return &tfprotov6.ValidateEphemeralResourceConfigResponse{Diagnostics: problemDiagnostics(wrong)}, nil
 	}
 	return explain(req.Config, func() (*tfprotov6.ValidateEphemeralResourceConfigResponse, error) {
 		resp, err := s.ProviderServer.ValidateEphemeralResourceConfig(ctx, req)

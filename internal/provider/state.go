@@ -72,7 +72,7 @@ func (c *configured) target(req stateRequest) (encryption.Target, error) {
 	case len(t.Methods()) == 0:
 		t, err = c.encryption.Use() // plaintext is read only by name, without any settings as well
 	}
-	if c.enforced {
+	if !c.enforced.IsKnown() || isYes(c.enforced) {
 		t = t.Enforce()
 	}
 	return t, err

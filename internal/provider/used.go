@@ -34,6 +34,8 @@ const (
 	otherProvider = "The provider block that was used is empty, or there is none without an alias. If the settings are in a block with " +
 		"an alias, choose it with provider = statecrypt.ALIAS. If this is in a module, pass the block on where the module is called, with " +
 		"providers = { statecrypt = statecrypt.ALIAS }."
+	blocksInPlaceOfText = "Such blocks take the place of the argument encryption, whose text has no key provider: remove that argument, or " +
+		"write the key provider there."
 	unsetEnvironment = "TF_ENCRYPTION is not set, or it is empty."
 	noEnvironment    = "TF_ENCRYPTION is not read, because of use_environment = false."
 	blocksAreRead    = "TF_ENCRYPTION is set, and not read, because the provider block has its settings in blocks. If it is meant for " +
@@ -54,6 +56,9 @@ func (c *configured) explain(err error) diagnostics {
 	if missing && len(lacking.Selected) == 0 && len(c.names) > 0 {
 		*detail += fmt.Sprintf("\n\nThe encryption text selects methods for states by name. To use them, set name = \"%s\" here.",
 			strings.Join(c.names, `" or "`))
+	}
+	if missing && lacking.Format == "" && len(lacking.KeyProviders) == 0 && c.text {
+		*detail += "\n\n" + blocksInPlaceOfText
 	}
 	if lacks || c.unread == blocksAreRead && errors.Is(err, encryption.ErrNoKey) {
 		*detail += "\n\n" + c.unread

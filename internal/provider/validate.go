@@ -59,7 +59,7 @@ func (s encryptionSettings) check(e *encryption.Encryption) {
 		for _, address := range sortedKeys(s.Methods) {
 			if entry := s.Methods[address]; entry.Kind == kind.Name {
 				s.checkReferences(address, kind.Table, entry)
-				if err := checkMethod(e, address); err != nil { // then
+				if err := checkMethod(e, address, false); err != nil { // then
 					s.failAt(s.places[address], err)
 				}
 			}
@@ -118,8 +118,8 @@ func reason(err error) error {
 	return err
 }
 
-// checkTarget finds methods that do not exist.
-func (f *findings) checkTarget(e *encryption.Encryption, t *config.Target, p path.Path) {
+// checkTarget finds methods that do not exist, and those that enforced forbids.
+func (f *findings) checkTarget(c *configured, t *config.Target, p path.Path) {
 	if t == nil {
 		return
 	}
@@ -128,7 +128,7 @@ func (f *findings) checkTarget(e *encryption.Encryption, t *config.Target, p pat
 		if i > 0 {
 			at = p.AtName("fallback").AtListIndex(i - 1).AtName("method")
 		}
-		if err := checkMethod(e, address); err != nil && !f.hasFailed(at) {
+		if err := checkMethod(c.encryption, address, isYes(c.enforced)); err != nil && !f.hasFailed(at) {
 			f.failAt(at, err)
 		}
 	}
@@ -136,8 +136,11 @@ func (f *findings) checkTarget(e *encryption.Encryption, t *config.Target, p pat
 
 // checkMethod leaves out what makes a method unusable: a variable of the environment may
 // correct it, and where the mistake is an argument, checkValues has the place.
-func checkMethod(e *encryption.Encryption, address string) error {
+func checkMethod(e *encryption.Encryption, address string, enforced bool) error {
 	t, err := e.Use(address)
+	if enforced {
+		t = t.Enforce()
+	}
 	if err == nil {
 		err = t.Check()
 	}

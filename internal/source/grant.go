@@ -26,12 +26,19 @@ func (g Grant) Blame(err error) error {
 	return fmt.Errorf("%s: %w", g.Address, err)
 }
 
-// Check says which block to look at if a server refuses what was sent.
-func (g Grant) Check() string {
-	if !g.Found {
-		return ""
+// Check says which block to look at if a server refuses what was sent, and what is odd
+// about one of these attributes.
+func (g Grant) Check(attributes ...string) string {
+	text := ""
+	if g.Found {
+		text = "; check what is " + g.Address
 	}
-	return "; check what is " + g.Address
+	for _, name := range attributes {
+		if odd, _ := syntax.Oddity(g.String(name)); odd != "" {
+			text += fmt.Sprintf("; %s %s", name, odd)
+		}
+	}
+	return text
 }
 
 // Credentials decide which secret may go where: those of the blocks of one kind
@@ -123,22 +130,26 @@ func (c Credentials) For(target *url.URL) (Grant, error) {
 	return g, nil
 }
 
-// Uncovered names the blocks that come nearest to target and do not cover it, as the
-// reason why none is used, with what differs: their kind, or a part of the address. It
-// is "" if there are none.
+// Uncovered says why no block has credentials for target: one covers it and holds none,
+// or it names those that come nearest and do not cover it, with what differs: their kind,
+// or a part of the address. It is "" if there are none.
 func (c Credentials) Uncovered(target *url.URL) string {
+	covers := func(e *attr.Entry) bool {
+		base, err := c.base(e)
+		return err == nil && Covers(base, target)
+	}
+	if slices.ContainsFunc(c.Entries, covers) {
+		return fmt.Sprintf("the %s block of credentials that covers this address holds none that could be sent there; complete it", c.Table.Name)
+	}
 	for _, kind := range slices.Sorted(maps.Keys(c.Others)) {
-		if slices.ContainsFunc(c.Others[kind], func(e *attr.Entry) bool {
-			base, err := c.base(e)
-			return err == nil && Covers(base, target)
-		}) {
+		if slices.ContainsFunc(c.Others[kind], covers) {
 			return fmt.Sprintf("the %s block of credentials that covers this address is for the source %[1]s alone, and %s needs its own",
 				kind, c.Table.Name)
 		}
 	}
 	near := map[string][]string{}
 	for _, e := range c.Entries {
-		if base, err := c.base(e); err == nil && !Covers(base, target) {
+		if base, err := c.base(e); err == nil {
 			what := differs(base, target)
 			near[what] = append(near[what], outside.Line(base.String(), maxPlace))
 		}
@@ -348,7 +359,7 @@ func (c Credentials) covering(target *url.URL) (*attr.Entry, error) {
 			best, length = e, n
 		case n == length:
 			// Guessing which one was meant would send the wrong secret.
-			return nil, fail(e, "url", fmt.Errorf("%s has the same url; one block is enough", best.Address))
+			return nil, fail(e, "url", errors.New("another block has the same url; one block is enough"))
 		}
 	}
 	return best, nil
@@ -367,8 +378,10 @@ func (c Credentials) called(choice, name string) (*attr.Entry, error) {
 			others = append(others, "one without a name")
 		case own != name:
 			others = append(others, strconv.Quote(own))
+		case chosen != nil && name == "":
+			return nil, fail(e, "name", fmt.Errorf("another block has no name either; give one of them a name, and choose it with %s", choice))
 		case chosen != nil:
-			return nil, fail(e, "name", fmt.Errorf("%s has the same name; one block is enough", chosen.Address))
+			return nil, fail(e, "name", errors.New("another block has the same name; one block is enough"))
 		default:
 			chosen = e
 		}
@@ -382,6 +395,8 @@ func (c Credentials) called(choice, name string) (*attr.Entry, error) {
 	case name != "":
 		return nil, fmt.Errorf("no %s block of credentials, in the provider block, has the name %q; there is none", c.Table.Name, name)
 	}
+	slices.Sort(others)
+	others = slices.Compact(others)
 	return nil, fmt.Errorf("every %s block of credentials has a name; set %s to one of %s", c.Table.Name, choice, strings.Join(others, ", "))
 }
 

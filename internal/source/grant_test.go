@@ -64,7 +64,7 @@ func TestCredentialsForUndecided(t *testing.T) {
 		"a number":  {[]cty.Value{cty.NumberIntVal(1)}, "scheme and host"},
 		"not a URL": {[]cty.Value{cty.StringVal("example.com")}, "scheme and host"},
 		"the same": {[]cty.Value{cty.StringVal("https://example.com/a"), cty.StringVal("https://EXAMPLE.com:443/a/")},
-			"first has the same url"},
+			"another block has the same url"},
 		"irrelevant": {[]cty.Value{cty.StringVal("https://other.example.com"), cty.StringVal("http://")}, "scheme and host"},
 	} {
 		creds := Credentials{Table: table}
@@ -100,8 +100,8 @@ func TestCredentialsNamed(t *testing.T) {
 		"only names": {[]*attr.Entry{a, b}, "", "", "", `every s3 block of credentials has a name; set credentials_name to one of ` +
 			`"a", "b"`},
 		"another name":        {[]*attr.Entry{a, unnamed}, "b", "", "", `has the name "b"`},
-		"the same name":       {[]*attr.Entry{a, block("third", cty.StringVal("a"))}, "a", "", "", "first has the same name"},
-		"twice without":       {[]*attr.Entry{unnamed, block("third", cty.NullVal(cty.String))}, "", "", "", "unnamed has the same name"},
+		"the same name":       {[]*attr.Entry{a, block("third", cty.StringVal("a"))}, "a", "", "", "another block has the same name"},
+		"twice without":       {[]*attr.Entry{unnamed, block("third", cty.NullVal(cty.String))}, "", "", "", "another block has no name either; give one of them a name, and choose it with"},
 		"an unknown name":     {[]*attr.Entry{block("third", cty.UnknownVal(cty.String)), a}, "a", "", "", "not known yet"},
 		"a name of no string": {[]*attr.Entry{block("third", cty.True), a}, "true", "third", "", ""},
 	} {

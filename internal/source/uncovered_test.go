@@ -22,7 +22,7 @@ func TestUncovered(t *testing.T) {
 		want, lack string
 	}{
 		"none":    {nil, "", ""},
-		"covered": {[]string{"https://host.example/"}, "", ""},
+		"covered": {[]string{"https://hots.example/", "https://host.example/"}, "the web block of credentials that covers this address holds none", "hots"},
 		"path":    {[]string{"https://host.example/other/"}, "yours covers https://host.example/other/ (the path differs)", "hidden"},
 		"port":    {[]string{"https://host.example:8443/"}, "yours covers https://host.example:8443/ (the port differs)", "hidden"},
 		"scheme":  {[]string{"http://host.example/"}, "yours covers http://host.example/ (the scheme differs)", "hidden"},

@@ -89,17 +89,25 @@ func Origin(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
 const aBase = "https://state.example.com/acme/"
 
+// asURL says how an address in the form of scp is written as a URL.
+func asURL(raw string) string {
+	if strings.Contains(raw, "://") || !strings.Contains(raw, "@") {
+		return ""
+	}
+	return "; in place of git@HOST:PATH, write ssh://HOST/PATH"
+}
+
 // ParseBase reads the url of a credentials block: scheme, host, optional port
 // and path; nothing else, and never a password.
 func ParseBase(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
-		return nil, errors.New("this is not a URL, such as " + aBase) // url.Error would repeat the text
+		return nil, errors.New("this is not a URL, such as " + aBase + asURL(raw)) // url.Error would repeat the text
 	}
 	_, hasPassword := u.User.Password()
 	switch {
 	case u.Scheme == "" || u.Hostname() == "":
-		return nil, errors.New("a URL with scheme and host is required, such as " + aBase)
+		return nil, errors.New("a URL with scheme and host is required, such as " + aBase + asURL(raw))
 	case hasPassword:
 		return nil, errors.New("a password does not belong in this URL")
 	case u.User != nil && u.Scheme != "ssh", u.RawQuery != "", u.Fragment != "":

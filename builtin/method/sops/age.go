@@ -69,6 +69,9 @@ func (a ageKeys) open(ctx context.Context, runs *programs, recipient, sealed str
 		if len(problems) > 0 {
 			return nil, errors.Join(problems...)
 		}
+		if len(found) == 1 {
+			return nil, fmt.Errorf("%w: the only age identity does not fit%s", encryption.ErrNoKey, a.hint(recipient))
+		}
 		return nil, fmt.Errorf("%w: none of the %d age identities fits%s", encryption.ErrNoKey, len(found), a.hint(recipient))
 	}
 	if err != nil {

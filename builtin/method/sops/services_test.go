@@ -408,7 +408,7 @@ func TestReasons(t *testing.T) {
 		"allowed_vault_addresses": texts("http://127.0.0.1:1")}
 	once := environment("VAULT_MAX_RETRIES", "0")
 	fails(t, build(t, a, once, openbao.Block()), file, false,
-		"of 3 key groups, 1 can be opened and 2 must be", "key group 2, age recipient", "none of the 1 age identities fits",
+		"of 3 key groups, 1 can be opened and 2 must be", "key group 2, age recipient", "the only age identity does not fit",
 		"key group 3, Vault key", "cannot be reached")
 	delete(a, "allowed_vault_addresses")
 	fails(t, build(t, a, nil, openbao.Block()), file, false, "key group 3", "allowed_vault_addresses")

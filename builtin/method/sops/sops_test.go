@@ -239,7 +239,7 @@ func TestAge(t *testing.T) {
 	if runtime.GOOS != "windows" && runtime.GOOS != "darwin" {
 		home := environment("HOME", filepath.Join(dir, "home"))
 		opens(t, build(t, nil, home), file, plainState)
-		fails(t, build(t, attrs{"age_identities": texts(other)}, home), file, true, "none of the 1 age identities fits")
+		fails(t, build(t, attrs{"age_identities": texts(other)}, home), file, true, "the only age identity does not fit")
 	}
 	for name, c := range map[string]struct {
 		attrs attrs
@@ -247,7 +247,7 @@ func TestAge(t *testing.T) {
 		noKey bool
 		want  string
 	}{
-		"another identity":       {attrs{"age_identities": texts(other)}, nil, true, "none of the 1 age identities fits"},
+		"another identity":       {attrs{"age_identities": texts(other)}, nil, true, "the only age identity does not fit"},
 		"none":                   {nil, nil, true, "there is no age identity"},
 		"none in an environment": {nil, environment("HOME", dir), true, "there is no age identity"},
 		"a command":              {nil, environment("SOPS_AGE_KEY_CMD", "touch "+filepath.Join(dir, "ran")), true, "SOPS_AGE_KEY_CMD is not run"},

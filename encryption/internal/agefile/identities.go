@@ -117,7 +117,8 @@ func (i *Identities) parse(text []byte, attribute string) ([]age.Identity, error
 	case len(text) == 0:
 		return nil, errors.New("it is empty; an identity is required (AGE-SECRET-KEY-…)")
 	case bytes.HasPrefix(text, []byte("ssh-")), bytes.HasPrefix(text, []byte("ecdsa-")):
-		return nil, errors.New("this is an SSH public key, which only encrypts; the private key that belongs to it is required")
+		return nil, errors.New("this is an SSH public key, which only encrypts; the private key that belongs to it is required, whose file " +
+			"has the same name without .pub")
 	case bytes.HasPrefix(bytes.ToUpper(text), []byte("AGE-SECRET-KEY-")):
 		return nil, errors.New("this begins as an age identity does, and is cut off or mistyped")
 	case keyfile.IsPath(string(text)):

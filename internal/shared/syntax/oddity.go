@@ -14,9 +14,9 @@ var (
 )
 
 // Oddity says what is odd about a text that a user gave, and is probably not meant as
-// part of it: it ends with its only line break, has a space or quotation marks around it,
-// or begins with a variable of the shell. It is "" for nothing. Sure tells what no secret
-// by chance is.
+// part of it: it ends with its only line break, begins with a byte order mark or a variable
+// of the shell, or has a space or quotation marks around it. It is "" for nothing. Sure
+// tells what no secret by chance is.
 func Oddity(text string) (what string, sure bool) {
 	if text == "" {
 		return "", false
@@ -26,6 +26,8 @@ func Oddity(text string) (what string, sure bool) {
 	case line > 0 && line == len(text)-1:
 		return "ends with a line break, as files do: trimspace(…) removes it", true
 	case line >= 0:
+	case strings.HasPrefix(text, "\ufeff"):
+		return "begins with a byte order mark, as files that some editors write do, which is part of it", true
 	case first == ' ' || last == ' ':
 		return "begins or ends with a space, which is part of it", true
 	case expression.MatchString(text):

@@ -100,7 +100,7 @@ func (r *run) accessTo(where remote) (*access, error) {
 }
 
 func (r *run) httpAccess(where remote, grant source.Grant) (*access, error) {
-	a := &access{username: grant.String("username"), password: grant.String("password"), block: grant.Check()}
+	a := &access{username: grant.String("username"), password: grant.String("password"), block: grant.Check("username", "password")}
 	named := where // whose user counts
 	var err error
 	switch {

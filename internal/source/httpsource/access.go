@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"net/http"
+	"strings"
 	"sync/atomic"
 
 	"golang.org/x/net/http/httpproxy"
@@ -27,12 +28,15 @@ type access struct {
 }
 
 func newAccess(w world.World, g source.Grant, proxies *httpproxy.Config) (*access, error) {
-	a := &access{query: query(g), unverified: g.Bool("skip_cert_verification"), check: g.Check()}
+	a := &access{query: query(g), unverified: g.Bool("skip_cert_verification"), check: g.Check("username", "password", "bearer_token")}
 	switch username, password := g.String("username") != "", g.String("password") != ""; {
 	case password && !username:
 		a.check += "; password is set, and username is not"
 	case username && !password:
 		a.check += "; username is set, and password is not, or it is empty"
+	}
+	if scheme, _, more := strings.Cut(g.String("bearer_token"), " "); more && strings.EqualFold(scheme, "Bearer") {
+		a.check += "; bearer_token begins with Bearer, which is sent before it anyway"
 	}
 	settings := &tls.Config{MinVersion: tls.VersionTLS12}
 	var err error

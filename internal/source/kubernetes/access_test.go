@@ -99,10 +99,11 @@ func TestKubeconfig(t *testing.T) {
 		want  string
 	}{
 		"current context": {attrs{"config_path": text(path)}, "cannot be reached"},
-		"no such context": {attrs{"config_path": text(path), "config_context": text("none")}, "no such context"},
-		"no such user":    {attrs{"config_path": text(path), "config_context_auth_info": text("none")}, "cannot be used"},
-		"no such file":    {attrs{"config_path": text(path + "x")}, "no such file"},
-		"not one":         {attrs{"config_path": text(tokenFile)}, "is not a kubeconfig"},
+		"no such context": {attrs{"config_path": text(path), "config_context": text("none")},
+			"has no context of the name in config_context; there are: right, wrong"},
+		"no such user": {attrs{"config_path": text(path), "config_context_auth_info": text("none")}, "cannot be used"},
+		"no such file": {attrs{"config_path": text(path + "x")}, "no such file"},
+		"not one":      {attrs{"config_path": text(tokenFile)}, "is not a kubeconfig"},
 		"auth-provider": {attrs{"config_context": text("right"), "config_path": text(kubeconfig(t, s.URL, trusting(s), map[string]any{
 			"auth-provider": map[string]any{"name": "oidc", "config": map[string]any{"id-token": s.Token}}}))}, "auth-provider"},
 	} {

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +22,7 @@ import (
 	api "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/world/trust"
 )
@@ -121,7 +124,8 @@ func (s settings) kubeconfig(paths []string, all bool) (*rest.Config, error) {
 	}
 	context := s.String("config_context")
 	if _, ok := merged.Contexts[context]; !ok && context != "" {
-		return nil, fmt.Errorf("%s has no such context; check config_context", quoted(rules.Precedence))
+		return nil, fmt.Errorf("%s has no context of the name in config_context%s", quoted(rules.Precedence),
+			syntax.Configured(context, slices.Sorted(maps.Keys(merged.Contexts))))
 	}
 	overrides := &clientcmd.ConfigOverrides{CurrentContext: context, Context: api.Context{
 		AuthInfo: s.String("config_context_auth_info"), Cluster: s.String("config_context_cluster"),

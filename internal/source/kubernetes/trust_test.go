@@ -86,7 +86,7 @@ func TestNoOneIsAsked(t *testing.T) {
 		"named, without a place":   {with(ambient, attrs{"name": text("a"), "token": text("secret-a")}), "a", "nothing says which cluster"},
 		"every block has a name":   {with(ambient, attrs{"name": text("a"), "host": text("a.test")}), "", `set cluster to one of "a"`},
 		"no such name":             {with(ambient, attrs{"name": text("a"), "host": text("a.test")}), "b", `has the name "b"`},
-		"twice the same name":      {off(attrs{"host": text("a.test")}, attrs{"host": text("b.test")}), "", "has the same name"},
+		"twice the same name":      {off(attrs{"host": text("a.test")}, attrs{"host": text("b.test")}), "", "another block has no name either"},
 		"user in the host":         {off(attrs{"host": text("https://me:secret-a@a.test")}), "", "without user name, password or query"},
 		"token in the host":        {off(attrs{"host": text("https://a.test/?token=secret-a")}), "", "without user name, password or query"},
 		"another scheme":           {off(attrs{"host": text("file://a.test/secret-a")}), "", "must be the URL"},

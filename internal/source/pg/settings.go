@@ -67,7 +67,11 @@ func choose(credentials source.Credentials, name string) (target, error) {
 		if g.Env != nil {
 			hint += ", or " + connStrVar + ", or the variables of libpq, such as PGHOST"
 		}
-		return target{}, g.Errorf("", "nothing says which database is meant; %s", hint)
+		nothing := errors.New("nothing says which database is meant; " + hint)
+		if g.Found {
+			nothing = g.Errorf("", "%w", nothing)
+		}
+		return target{}, nothing
 	}
 	if err := t.check(); err != nil {
 		return target{}, g.Errorf("", "%w", err)

@@ -158,7 +158,7 @@ func TestNoOneIsAsked(t *testing.T) {
 		"every block has a name": {with(ambient, attrs{"name": text("a"), "conn_str": text("host=a")}), "",
 			`set credentials_name to one of "a"`},
 		"no such name":              {with(ambient, connStr("host=a")), "b", `has the name "b"`},
-		"twice the same name":       {settingsOf(connStr("host=a"), connStr("host=b")), "", "has the same name"},
+		"twice the same name":       {settingsOf(connStr("host=a"), connStr("host=b")), "", "another block has no name either"},
 		"no user":                   {settingsOf(connStr("host=a password=secret-a")), "", "nothing says which user"},
 		"not a connection string":   {settingsOf(connStr("secret-a")), "", "neither a URL"},
 		"prefer":                    {settingsOf(connStr("host=a user=me password=secret-a sslmode=prefer")), "", "switch the encryption off"},

@@ -28,15 +28,20 @@ type access struct {
 // are for its host; another host needs a block for all of it. What the variables
 // are called depends on the host, which is thereby their home.
 func (l *location) grantFor(u *url.URL) (source.Grant, error) {
-	target := &url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/"}
-	if source.Covers(target, l.address()) {
-		target = l.address()
-	}
 	c := l.credentials
 	names := variables(u.Host)
 	c.Table = credentials(names...)
 	c.Home = source.Home{Vars: names, Compare: func(string, string) source.Match { return source.SamePlace }}
-	return c.Redirected(target)
+	return c.Redirected(l.target(u))
+}
+
+// target is what a block must cover to be meant for u.
+func (l *location) target(u *url.URL) *url.URL {
+	host := &url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/"}
+	if source.Covers(host, l.address()) {
+		return l.address()
+	}
+	return host
 }
 
 // accessTo returns what may be used for u.

@@ -85,8 +85,12 @@ func (l *location) checkToken(service *url.URL) error {
 	}
 	origin := outside.Line(source.Origin(service), maxHost)
 	if service.Host == l.host {
-		return fmt.Errorf("there is no token for %s; set the variable %s, or run terraform login or tofu login%s, or add it to the provider "+
-			"block%s", l.host, variable(l.host), l.tokens.trouble(), addToken(origin))
+		add := ", or add it to the provider block"
+		if missed := l.credentials.Uncovered(l.target(service)); missed != "" {
+			add = "; " + missed
+		}
+		return fmt.Errorf("there is no token for %s; set the variable %s, or run terraform login or tofu login%s%s%s", l.host,
+			variable(l.host), l.tokens.trouble(), add, addToken(origin))
 	}
 	return fmt.Errorf("%s says that its service is at %s, and the token of one is not sent to the other; if this is right, "+
 		"add its token to the provider block%s", l.host, origin, addToken(origin))

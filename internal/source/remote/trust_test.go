@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -41,6 +42,26 @@ func (r *recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 // got reports whether any of the requests had something to tell.
 func (r *recorder) got() bool { return strings.Join(r.tokens, "") != "" }
 
+// Without a token, the blocks that come nearest are named.
+func TestNearestBlock(t *testing.T) {
+	service := &url.URL{Scheme: "https", Host: "tfe.example.com", Path: "/api/v2/"}
+	for name, c := range map[string]struct {
+		credentials source.Credentials
+		want        string
+	}{
+		"none": {blocks(), "or add it to the provider block"},
+		"another host": {blocks(block("app.terraform.io", "", readToken)), "no remote block of credentials covers " +
+			"https://tfe.example.com/app/acme/workspaces/network; yours covers https://app.terraform.io/ (the host differs)"},
+		"another organization": {blocks(block("tfe.example.com/app/emca", "", readToken)), "(the path differs)"},
+	} {
+		l := &location{run: &run{credentials: c.credentials, tokens: &cliTokens{}}, host: service.Host, organization: "acme", workspace: "network"}
+		fails(t, l.checkToken(service), "there is no token for tfe.example.com; set the variable TF_TOKEN_tfe_example_com", c.want)
+		if t.Failed() {
+			t.Fatal(name)
+		}
+	}
+}
+
 // A data source may name any host. It gets no token that is not its own.
 func TestAnotherHostGetsNoToken(t *testing.T) {
 	mine, other := record(t, server(nil)), record(t, server([]byte(`{"version":4}`)))
@@ -52,8 +73,9 @@ func TestAnotherHostGetsNoToken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := ask{attrs: network(other.host), settings: settings}.fetch(t)
-			fails(t, err, "there is no token for "+other.host+"; set the variable TF_TOKEN_", "or add it to the provider block"+
-				syntax.Remedy("credentials.remote", `url = "https://`+other.host+`/"`, "token = var.state_token"))
+			fails(t, err, "there is no token for "+other.host+"; set the variable TF_TOKEN_",
+				"the remote block of credentials that covers this address holds none that could be sent there; complete it"+
+					syntax.Remedy("credentials.remote", `url = "https://`+other.host+`/"`, "token = var.state_token"))
 			if other.got() || len(other.paths) != 1 {
 				t.Errorf("the other host was asked for %q and got %q", other.paths, other.tokens)
 			}

@@ -106,7 +106,7 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 	case !v.Has("passphrase") && !v.Has("chain"):
 		return nil, v.Errorf("", "one of passphrase and chain is required")
 	case v.Has("passphrase") && len(p.passphrase) == 0:
-		return nil, v.Errorf("passphrase", "the passphrase is empty")
+		return nil, v.Errorf("passphrase", "the passphrase is empty; is a variable or a secret of the pipeline empty?")
 	case v.Has("passphrase") && len(p.passphrase) < minPassphrase:
 		return nil, v.Errorf("passphrase", "the passphrase is too short: at least %d bytes are required", minPassphrase)
 	}
@@ -173,7 +173,7 @@ func (p *provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage
 	case salt != nil:
 		m.Salt = salt
 	default:
-		return nil, errors.New("salt is required, so that the same key comes back each time")
+		return nil, errors.New("salt is required, so that the same key comes back each time: keep what openssl rand -base64 32 prints")
 	}
 	switch {
 	case len(m.Salt) < minDerivedSalt:

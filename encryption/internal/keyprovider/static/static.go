@@ -18,6 +18,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 )
 
 const maxKeyLength = 1024 // bytes; the longest key of any cipher here is 32
@@ -79,6 +80,9 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 				"such as 0x or a line break; a key in base64 belongs in key_base64")
 		}
 	case v.Has("key_base64"):
+		if hexadecimal.MatchString(v.String("key_base64")) {
+			return nil, v.Errorf("key_base64", "this is hexadecimal, and belongs in key")
+		}
 		if p.key, err = base64.StdEncoding.DecodeString(v.String("key_base64")); err != nil {
 			return nil, v.Errorf("key_base64", "this is not standard base64; a key in hexadecimal belongs in key")
 		}
@@ -91,6 +95,10 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 	}
 	return &p, nil
 }
+
+// hexadecimal is a key in digits that are base64 as well, but that no base64 of a key has
+// alone: one of 16 bytes would by chance in one of 2 to the 64th.
+var hexadecimal = lazyregexp.New(`^[0-9a-f]{32,}$`)
 
 func checkLength(key []byte) error {
 	if len(key) == 0 || len(key) > maxKeyLength {

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
@@ -44,6 +45,7 @@ func TestSuite(t *testing.T) {
 				setting("key", "canary"),
 				setting("key", "0"),
 				setting("key_base64", "canary!"),
+				setting("key_base64", strings.Repeat("c0ffee00", 8)),
 				setting("key_base64", ""),
 				setting("key_file", filepath.Join(t.TempDir(), "missing")),
 				setting("key_file", t.TempDir()),
