@@ -41,7 +41,7 @@ func stranger(file []byte) string {
 	case begins("terraform {", "provider \"", "resource \"", "data \"", "variable \"", "module \"", "output \"", "locals {",
 		"encryption {", "key_provider \"", "method \""):
 		return "it is configuration in HCL, and a state is JSON, such as terraform.tfstate"
-	case assignment.Match(file):
+	case assignment.Match(file[:min(len(file), 100)]):
 		return "it is configuration in HCL, such as values of variables, and a state is JSON, such as terraform.tfstate"
 	case begins("---", "version:", "apiVersion:", "kind:"):
 		return "it is YAML, and a state is JSON"
