@@ -28,7 +28,8 @@ func TestHints(t *testing.T) {
 	file := seal(t, settings("pbkdf2", "main", right+short), `{"version":4,"serial":1,"lineage":"l"}`)
 	const ends, sealedWith = "passphrase of key_provider.pbkdf2.", `encrypted with (its metadata names "key_provider.pbkdf2.main")`
 	const path = "looks like the path of a file"
-	const address, masked, encoded, mark = "looks like the address of a secret", "is nothing but asterisks", "is text in base64", "byte order mark"
+	const address, masked = "looks like the address of a secret", "is nothing but asterisks"
+	const encoded, mark = "is text in base64", "byte order mark"
 	for name, c := range map[string]struct {
 		settings string
 		want     []string // and no other of these
@@ -44,7 +45,7 @@ func TestHints(t *testing.T) {
 		"a path at home":      {settings("pbkdf2", "main", `passphrase = "~/secrets/passphrase"`), []string{ends, path}},
 		"a relative path":     {settings("pbkdf2", "main", `passphrase = "./secrets/passphrase"`), []string{ends, path}},
 		"an address":          {settings("pbkdf2", "main", `passphrase = "op://team/states/passphrase"`), []string{ends, address}},
-		"an ARN":              {settings("pbkdf2", "main", `passphrase = "arn:aws:secretsmanager:eu-west-1:1:secret:s"`), []string{ends, address}},
+		"an ARN":              {settings("pbkdf2", "main", `passphrase = "arn:aws:ssm:eu-west-1:1:parameter/s"`), []string{ends, address}},
 		"masked":              {settings("pbkdf2", "main", `passphrase = "********************"`), []string{ends, masked}},
 		"in base64":           {settings("pbkdf2", "main", `passphrase = "Y29ycmVjdCBob3JzZSBiYXR0ZXJ5"`), []string{ends, encoded}},
 		"random, in base64":   {settings("pbkdf2", "main", `passphrase = "3q2+7wABAgMEBQYHCAkKCwwNDg8="`), nil},

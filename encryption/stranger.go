@@ -43,7 +43,7 @@ func stranger(file []byte) string {
 		return "it is a private key; check which file is read"
 	case settingsBlock.Match(start):
 		return "it is configuration in HCL, and a state is JSON, such as terraform.tfstate"
-	case assignment.Match(file):
+	case assignment.Match(file[:min(len(file), 100)]):
 		return "it is configuration in HCL, such as values of variables, and a state is JSON, such as terraform.tfstate"
 	case begins("---", "version:", "apiVersion:", "kind:"):
 		return "it is YAML, and a state is JSON"

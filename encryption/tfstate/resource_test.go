@@ -266,7 +266,8 @@ func TestResourceErrors(t *testing.T) {
 			`"terraform_data.single"?`},
 		"other module": {state, `terraform_data.counted`, `; it has module.list[0].terraform_data.counted, ` +
 			`module.net["a"].terraform_data.counted, module.net["b/ü.$${q}\""].terraform_data.counted`},
-		"other mode":      {state, `module.net["a"].terraform_remote_state.other`, `module.net["a"].data.terraform_remote_state.other, module.net["b`},
+		"other mode": {state, `module.net["a"].terraform_remote_state.other`, `; it has module.list[0].data.terraform_remote_state.other, ` +
+			`module.net["a"].data.terraform_remote_state.other, module.net["b`},
 		"misspelt module": {state, `module.nett["a"].data.terraform_remote_state.other[0]`, `Did you mean`},
 		"missing index":   {state, `module.net["a"].terraform_data.counted[1]`, `has no instance [1]; it has [0], [2]`},
 		"kind of key":     {state, `module.net["a"].terraform_data.counted["0"]`, `has no instance ["0"]; it has [0], [2]`},

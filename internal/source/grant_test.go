@@ -99,9 +99,10 @@ func TestCredentialsNamed(t *testing.T) {
 		"by name":            {[]*attr.Entry{unnamed, a, b}, "b", "second", "", ""},
 		"only names": {[]*attr.Entry{a, b}, "", "", "", `every s3 block of credentials has a name; set credentials_name to one of ` +
 			`"a", "b"`},
-		"another name":        {[]*attr.Entry{a, unnamed}, "b", "", "", `has the name "b"`},
-		"the same name":       {[]*attr.Entry{a, block("third", cty.StringVal("a"))}, "a", "", "", "another block has the same name"},
-		"twice without":       {[]*attr.Entry{unnamed, block("third", cty.NullVal(cty.String))}, "", "", "", "another block has no name either; give one of them a name, and choose it with"},
+		"another name":  {[]*attr.Entry{a, unnamed}, "b", "", "", `has the name "b"`},
+		"the same name": {[]*attr.Entry{a, block("third", cty.StringVal("a"))}, "a", "", "", "another block has the same name"},
+		"twice without": {[]*attr.Entry{unnamed, block("third", cty.NullVal(cty.String))}, "", "", "",
+			"another block has no name either; give one of them a name, and choose it with"},
 		"an unknown name":     {[]*attr.Entry{block("third", cty.UnknownVal(cty.String)), a}, "a", "", "", "not known yet"},
 		"a name of no string": {[]*attr.Entry{block("third", cty.True), a}, "true", "third", "", ""},
 	} {

@@ -21,12 +21,13 @@ func TestUncovered(t *testing.T) {
 		blocks     []string
 		want, lack string
 	}{
-		"none":    {nil, "", ""},
-		"covered": {[]string{"https://hots.example/", "https://host.example/"}, "the web block of credentials that covers this address holds none", "hots"},
-		"path":    {[]string{"https://host.example/other/"}, "yours covers https://host.example/other/ (the path differs)", "hidden"},
-		"port":    {[]string{"https://host.example:8443/"}, "yours covers https://host.example:8443/ (the port differs)", "hidden"},
-		"scheme":  {[]string{"http://host.example/"}, "yours covers http://host.example/ (the scheme differs)", "hidden"},
-		"host":    {[]string{"https://hots.example/"}, "yours covers https://hots.example/ (the host differs)", "hidden"},
+		"none": {nil, "", ""},
+		"covered": {[]string{"https://hots.example/", "https://host.example/"},
+			"the web block of credentials that covers this address holds none", "hots"},
+		"path":   {[]string{"https://host.example/other/"}, "yours covers https://host.example/other/ (the path differs)", "hidden"},
+		"port":   {[]string{"https://host.example:8443/"}, "yours covers https://host.example:8443/ (the port differs)", "hidden"},
+		"scheme": {[]string{"http://host.example/"}, "yours covers http://host.example/ (the scheme differs)", "hidden"},
+		"host":   {[]string{"https://hots.example/"}, "yours covers https://hots.example/ (the host differs)", "hidden"},
 		"kind": {[]string{"https://host.example/other/"},
 			"the git block of credentials that covers this address is for the source git alone, and web needs its own", "hidden"},
 		"nearest": {[]string{"https://hots.example/", "https://HOST.example:8443/"}, "(the port differs)", "hots"},

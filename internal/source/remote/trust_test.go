@@ -54,7 +54,8 @@ func TestNearestBlock(t *testing.T) {
 			"https://tfe.example.com/app/acme/workspaces/network; yours covers https://app.terraform.io/ (the host differs)"},
 		"another organization": {blocks(block("tfe.example.com/app/emca", "", readToken)), "(the path differs)"},
 	} {
-		l := &location{run: &run{credentials: c.credentials, tokens: &cliTokens{}}, host: service.Host, organization: "acme", workspace: "network"}
+		l := &location{run: &run{credentials: c.credentials, tokens: &cliTokens{}}, host: service.Host, organization: "acme",
+			workspace: "network"}
 		fails(t, l.checkToken(service), "there is no token for tfe.example.com; set the variable TF_TOKEN_tfe_example_com", c.want)
 		if t.Failed() {
 			t.Fatal(name)
