@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"filippo.io/age"
@@ -303,5 +304,40 @@ func TestPluginNextIdentity(t *testing.T) {
 				t.Errorf("%s, to %s: %q ran", how, recipient, got)
 			}
 		}
+	}
+}
+
+// TestPluginOneAtATime: there may be one key in hardware, which several files are for.
+func TestPluginOneAtATime(t *testing.T) {
+	busy := filepath.Join(t.TempDir(), "busy")
+	agePlugins(t, map[string]string{"plain": `if [ "$1" = --age-plugin=identity-v1 ]; then
+	mkdir '` + busy + `' || exit 1
+	n=0
+	while [ $n -lt 3000 ]; do n=$((n + 1)); done
+	rmdir '` + busy + `'
+fi
+` + plainPlugin})
+	identities := filepath.Join(t.TempDir(), "identities")
+	if err := os.WriteFile(identities, []byte(identityOf("plain")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for how, text := range throughAge(fmt.Sprintf("recipients = [%q]\nidentity_files = [%q]", plugin.EncodeRecipient("plain", nil), identities)) {
+		enc, err := encryption.Load(lighttest.Registry(), encryption.Code(text, "test"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var wait sync.WaitGroup
+		for range 8 {
+			file, err := enc.State().Encrypt(t.Context(), []byte(state))
+			if err != nil {
+				t.Fatal(err)
+			}
+			wait.Go(func() {
+				if _, err := enc.State().Decrypt(t.Context(), file); err != nil {
+					t.Errorf("%s: %v", how, err)
+				}
+			})
+		}
+		wait.Wait()
 	}
 }
