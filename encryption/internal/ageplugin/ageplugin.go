@@ -104,7 +104,7 @@ func (p *Plugin) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
 	var key []byte
 	s.commands = map[string]func(age.Stanza) error{"file-key": func(stanza age.Stanza) error {
 		if len(stanza.Args) != 1 || stanza.Args[0] != "0" || len(stanza.Body) != fileKeyLength || key != nil {
-			return fmt.Errorf("%w: it gave a key that is none of a file of age, or two", program.ErrProtocol)
+			return fmt.Errorf("%w: it did not give one key of 16 bytes for this file", program.ErrProtocol)
 		}
 		key = stanza.Body
 		return nil
