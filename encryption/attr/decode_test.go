@@ -357,3 +357,59 @@ func TestWhatKindsAsk(t *testing.T) {
 		}
 	}
 }
+
+// TestCommands: what only the environment names does not run, also in a block, and also
+// if only some values of an attribute are commands.
+func TestCommands(t *testing.T) {
+	t.Parallel()
+	table := attr.Table{Name: "run", Attrs: []attr.Attr{
+		{Name: "command", Type: cty.String, Command: true},
+		{Name: "maybe", Type: cty.String, Env: []string{"MAYBE"}},
+		{Name: "block", Attrs: []attr.Attr{{Name: "command", Type: cty.String, Command: true}}},
+		{Name: "other", Attrs: []attr.Attr{{Name: "maybe", Type: cty.String}}},
+	}}
+	block := func(name string) cty.Value { return cty.ObjectVal(map[string]cty.Value{name: cty.StringVal("canary")}) }
+	ofCode, variable := attr.LookupEnv(nil), attr.LookupEnv(func(name string) (string, bool) { return "canary", name == "MAYBE" })
+	for name, c := range map[string]struct {
+		attribute string
+		value     cty.Value
+		layer     bool
+		lookup    attr.LookupEnv
+		refused   string // when it is decoded
+		asked     bool   // it is refused when Command is asked
+	}{
+		"code":                  {"command", cty.StringVal("canary"), false, ofCode, "", false},
+		"layer":                 {"command", cty.StringVal("canary"), true, ofCode, "x.command: ", false},
+		"block of the code":     {"block", block("command"), false, ofCode, "", false},
+		"block of a layer":      {"block", block("command"), true, ofCode, "x.block.command: ", false},
+		"maybe, code":           {"maybe", cty.StringVal("canary"), false, variable, "", false},
+		"maybe, layer":          {"maybe", cty.StringVal("canary"), true, ofCode, "", true},
+		"maybe, variable":       {"maybe", cty.NullVal(cty.String), false, variable, "", true},
+		"maybe, block":          {"other", block("maybe"), false, ofCode, "", false},
+		"maybe, block of layer": {"other", block("maybe"), true, ofCode, "", true},
+	} {
+		for _, allowed := range []bool{false, true} {
+			entry := &attr.Entry{Address: "x", Settings: map[string]attr.Setting{c.attribute: {Value: c.value, FromEnvironment: c.layer}}}
+			values, err := entry.Resolve(table, attr.Scope{Lookup: c.lookup, AllowCommands: allowed})
+			refused := c.refused != "" && !allowed
+			if errors.Is(err, attr.ErrCommand) != refused || refused && !strings.HasPrefix(err.Error(), c.refused+"only the environment") {
+				t.Errorf("%s, allowed %t: %v", name, allowed, err)
+			}
+			if err != nil {
+				continue
+			}
+			if c.attribute == "command" && !c.layer { // beside something of a layer
+				entry.Settings["maybe"] = attr.Setting{Value: text("x"), FromEnvironment: true}
+				if _, err := entry.Resolve(table, attr.Scope{}); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+			if inner, ok := values.Block("other"); ok {
+				values = inner
+			}
+			if err := values.Command("maybe"); errors.Is(err, attr.ErrCommand) != (c.asked && !allowed) {
+				t.Errorf("%s, allowed %t: asked, it says %v", name, allowed, err)
+			}
+		}
+	}
+}

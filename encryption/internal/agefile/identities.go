@@ -27,7 +27,8 @@ type Identities struct {
 	texts      []string
 	files      []string
 	passphrase string
-	values     attr.Values // which say what plugins may run
+	values     attr.Values   // which say what plugins may run
+	turn       chan struct{} // of plugins
 }
 
 // NewIdentities are those of these settings. What is wrong with them is an error of
@@ -35,6 +36,7 @@ type Identities struct {
 func NewIdentities(v attr.Values) *Identities {
 	i := &Identities{
 		texts: v.Strings("identities"), files: v.Strings("identity_files"), passphrase: v.String("identity_passphrase"), values: v,
+		turn: make(chan struct{}, 1),
 	}
 	i.parsed = sync.OnceValues(i.parseAll)
 	return i
@@ -140,6 +142,7 @@ func (i *Identities) parseLines(text, attribute string) (all []age.Identity, err
 			if err != nil {
 				return nil, err
 			}
+			plugin.Turn = i.turn
 			all = append(all, plugin)
 		default:
 			identities, err := age.ParseIdentities(strings.NewReader(line))

@@ -35,7 +35,11 @@ type Plugin struct {
 	text     string // the identity or the recipient
 	identity bool
 
-	ctx  context.Context //nolint:containedctx // age's interfaces have none; see In
+	// Turn is shared by identities of which one is asked at a time: there may be one
+	// key in hardware, and one user to touch it. It has room for one.
+	Turn chan struct{}
+
+	ctx  context.Context // see In: the interfaces of age have none
 	gave bool            // it gave a key
 }
 
@@ -58,7 +62,8 @@ func Parse(text string, w world.World) (*Plugin, error) {
 	if err != nil {
 		return nil, errors.New("this begins as that of an age plugin does, and is cut off or mistyped")
 	}
-	return &Plugin{program: program.Command{Argv: []string{"age-plugin-" + name}, World: w}, text: text, identity: identity}, nil
+	command := program.Command{Argv: []string{"age-plugin-" + name}, World: w}
+	return &Plugin{program: command, text: text, identity: identity, Turn: make(chan struct{}, 1)}, nil
 }
 
 // In is p for one use, which ends with ctx.
@@ -85,6 +90,12 @@ func (e *Error) Unwrap() []error { return []error{e.err, age.ErrIncorrectIdentit
 
 // Unwrap asks for the key of a file with these stanzas.
 func (p *Plugin) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
+	select {
+	case p.Turn <- struct{}{}:
+		defer func() { <-p.Turn }()
+	case <-p.ctx.Done():
+		return nil, context.Cause(p.ctx)
+	}
 	s := session{step: "decrypting a key", secret: p.text}
 	s.tell(age.Stanza{Type: "add-identity", Args: []string{p.text}})
 	for _, stanza := range stanzas {
@@ -93,7 +104,7 @@ func (p *Plugin) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
 	var key []byte
 	s.commands = map[string]func(age.Stanza) error{"file-key": func(stanza age.Stanza) error {
 		if len(stanza.Args) != 1 || stanza.Args[0] != "0" || len(stanza.Body) != fileKeyLength || key != nil {
-			return fmt.Errorf("%w: it gave a key that is none of a file of age, or two", program.ErrProtocol)
+			return fmt.Errorf("%w: it did not give one key of 16 bytes for this file", program.ErrProtocol)
 		}
 		key = stanza.Body
 		return nil
