@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
@@ -177,7 +178,8 @@ func TestCases(t *testing.T) {
 	kinds, runs := map[string]int{}, map[string]bool{}
 	for _, c := range conformance.All() {
 		kinds[c.Kind]++
-		if c.Description == "" || len(c.State()) == 0 || (c.Expect == "ok") == strings.HasPrefix(c.Name, "err_") {
+		checkFolder(t, c)
+		if c.Description == "" || c.Tool == "" || c.ToolVersion == "" || len(c.State()) == 0 || (c.Expect == "ok") == strings.HasPrefix(c.Name, "err_") {
 			t.Errorf("%s: %+v", c.Name, c)
 		}
 		if c.Expect == "ok" && c.Kind != "opentofu_plan" && c.Outputs() == nil {
@@ -197,6 +199,31 @@ func TestCases(t *testing.T) {
 			t.Errorf("%d cases of the kind %s", kinds[kind], kind)
 		}
 	}
+}
+
+// checkFolder: case.json has no members but those that Case documents, and names each file
+// that is beside it.
+func checkFolder(t *testing.T, c conformance.Case) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("cases", c.Name, "case.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&conformance.Case{}); err != nil {
+		t.Errorf("%s: %v", c.Name, err)
+	}
+	files, err := os.ReadDir(filepath.Join("cases", c.Name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if name := file.Name(); name != "case.json" && !bytes.Contains(text, []byte(`"`+name+`"`)) {
+			t.Errorf("%s: nothing names %s", c.Name, name)
+		}
+	}
+	_, _, _, _ = c.Plain(), c.Files(), c.Config(), c.CodeConfig() // which panic if there is no such file
 }
 
 // TestReasons: what must fail differs from a case that opens either in the file or in what
