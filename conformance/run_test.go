@@ -256,7 +256,7 @@ func TestReasons(t *testing.T) {
 }
 
 // Whoever changes a case gives the suite another version, so that two people who speak of
-// the same version have the same files.
+// the same version have the same files. (TestSuiteVersion compares it with the releases.)
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	var paths []string
