@@ -77,6 +77,10 @@ func TestJudge(t *testing.T) {
 			why: `the member "serial" is not`},
 		"a member too many": {run: opens, script: plaintext(t, opens, `"version":4`, `"version":4,"more":null`), want: conformance.Failed,
 			why: `there is no member "more"`},
+		"no mark": {run: "metadata_alias_unicode", want: conformance.Failed, why: `the output "secret": sensitive is false`,
+			script: plaintext(t, "metadata_alias_unicode", `,"sensitive":true`, "")},
+		"another type": {run: "metadata_alias_unicode", want: conformance.Failed, why: `the output "number": got cty.StringVal`,
+			script: plaintext(t, "metadata_alias_unicode", `"value":42,"type":"number"`, `"value":"42","type":"string"`)},
 		"a set in another order": {run: "output_zoo", want: conformance.Passed,
 			script: plaintext(t, "output_zoo", `["a","b","c"],"type":["set"`, `["c","b","a"],"type":["set"`)},
 		"no resources": {run: "http_backend_compact", script: plaintext(t, "http_backend_compact", `"resources"`, `"resource_"`),
@@ -179,7 +183,8 @@ func TestCases(t *testing.T) {
 	for _, c := range conformance.All() {
 		kinds[c.Kind]++
 		checkFolder(t, c)
-		if c.Description == "" || c.Tool == "" || c.ToolVersion == "" || len(c.State()) == 0 || (c.Expect == "ok") == strings.HasPrefix(c.Name, "err_") {
+		if c.Description == "" || c.Tool == "" || c.ToolVersion == "" || len(c.State()) == 0 ||
+			(c.Expect == "ok") == strings.HasPrefix(c.Name, "err_") {
 			t.Errorf("%s: %+v", c.Name, c)
 		}
 		if c.Expect == "ok" && c.Kind != "opentofu_plan" && c.Outputs() == nil {
