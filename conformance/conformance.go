@@ -36,6 +36,8 @@ type Case struct {
 	Description string      `json:"description"`
 	MadeFrom    string      `json:"made_from"` // a case that opens, from which this one differs in what must fail
 	Expect      string      `json:"expect"`    // "ok" or "error": what the real tool did
+	Tool        string      `json:"tool"`      // who wrote the file
+	ToolVersion string      `json:"tool_version"`
 	Target      string      `json:"target"`    // "state", "plan" or "remote_state_data_sources"
 	Selection   []Selection `json:"selection"` // of the latter
 
@@ -46,9 +48,8 @@ type Case struct {
 	PlanFile       string   `json:"plan_file"`
 	OutputsFile    string   `json:"expected_outputs"`
 
-	// Of terraform-backend-git, and of sops in it: the file as it is in git, what the
-	// real backend served for it, the environment that it ran with, and files with
-	// private keys.
+	// Of terraform-backend-git, and of sops: the file as it is in git, what the backend
+	// served for it, the environment that it ran with, and files with private keys.
 	RawBlob       string            `json:"raw_blob"`
 	DecryptedFile string            `json:"decrypted"`
 	BackendEnv    map[string]string `json:"backend_env"`

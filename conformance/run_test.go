@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
@@ -76,6 +77,10 @@ func TestJudge(t *testing.T) {
 			why: `the member "serial" is not`},
 		"a member too many": {run: opens, script: plaintext(t, opens, `"version":4`, `"version":4,"more":null`), want: conformance.Failed,
 			why: `there is no member "more"`},
+		"no mark": {run: "metadata_alias_unicode", want: conformance.Failed, why: `the output "secret": sensitive is false`,
+			script: plaintext(t, "metadata_alias_unicode", `,"sensitive":true`, "")},
+		"another type": {run: "metadata_alias_unicode", want: conformance.Failed, why: `the output "number": got cty.StringVal`,
+			script: plaintext(t, "metadata_alias_unicode", `"value":42,"type":"number"`, `"value":"42","type":"string"`)},
 		"a set in another order": {run: "output_zoo", want: conformance.Passed,
 			script: plaintext(t, "output_zoo", `["a","b","c"],"type":["set"`, `["c","b","a"],"type":["set"`)},
 		"no resources": {run: "http_backend_compact", script: plaintext(t, "http_backend_compact", `"resources"`, `"resource_"`),
@@ -177,7 +182,9 @@ func TestCases(t *testing.T) {
 	kinds, runs := map[string]int{}, map[string]bool{}
 	for _, c := range conformance.All() {
 		kinds[c.Kind]++
-		if c.Description == "" || len(c.State()) == 0 || (c.Expect == "ok") == strings.HasPrefix(c.Name, "err_") {
+		checkFolder(t, c)
+		if c.Description == "" || c.Tool == "" || c.ToolVersion == "" || len(c.State()) == 0 ||
+			(c.Expect == "ok") == strings.HasPrefix(c.Name, "err_") {
 			t.Errorf("%s: %+v", c.Name, c)
 		}
 		if c.Expect == "ok" && c.Kind != "opentofu_plan" && c.Outputs() == nil {
@@ -197,6 +204,31 @@ func TestCases(t *testing.T) {
 			t.Errorf("%d cases of the kind %s", kinds[kind], kind)
 		}
 	}
+}
+
+// checkFolder: case.json has no members but those that Case documents, and names each file
+// that is beside it.
+func checkFolder(t *testing.T, c conformance.Case) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("cases", c.Name, "case.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&conformance.Case{}); err != nil {
+		t.Errorf("%s: %v", c.Name, err)
+	}
+	files, err := os.ReadDir(filepath.Join("cases", c.Name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if name := file.Name(); name != "case.json" && !bytes.Contains(text, []byte(`"`+name+`"`)) {
+			t.Errorf("%s: nothing names %s", c.Name, name)
+		}
+	}
+	_, _, _, _ = c.Plain(), c.Files(), c.Config(), c.CodeConfig() // which panic if there is no such file
 }
 
 // TestReasons: what must fail differs from a case that opens either in the file or in what
@@ -229,7 +261,7 @@ func TestReasons(t *testing.T) {
 }
 
 // Whoever changes a case gives the suite another version, so that two people who speak of
-// the same version have the same files.
+// the same version have the same files. (TestSuiteVersion compares it with the releases.)
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	var paths []string

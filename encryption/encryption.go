@@ -116,9 +116,6 @@ type Warning struct {
 	Text  string // complete sentences; in an [Opened], after the address of what warns
 }
 
-// String returns the text.
-func (w Warning) String() string { return w.Text }
-
 // Block is one kind of key provider or method: its attributes, and how to
 // build one from them.
 type Block[T any] struct {

@@ -249,7 +249,7 @@ func TestThenSeals(t *testing.T) {
 func said(opened *encryption.Opened) string {
 	var all []string
 	for _, w := range opened.Warnings {
-		all = append(all, w.String())
+		all = append(all, w.Text)
 	}
 	return strings.Join(all, "\n")
 }

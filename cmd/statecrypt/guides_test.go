@@ -405,7 +405,7 @@ func runBlocks(t *testing.T, guide, dir string, environ []string) string {
 var notRun = map[string]string{
 	"air-gapped":                       "make release-smoke runs it",
 	"installing":                       "make release-smoke and TestInstalling run it",
-	"encrypted-state":                  "the acceptance tests of wrap run its commands",
+	"encrypted-state":                  "it asks AWS and GitLab; the acceptance tests of wrap run such commands",
 	"encryption-settings":              "its commands are those of the CLI, which the acceptance tests of its examples run",
 	"terraform-reading-opentofu-state": "its commands are those of the CLI, which the acceptance tests of its examples run",
 	"go-library":                       "its commands are those of Go",

@@ -92,7 +92,7 @@ func (c *call) report(err error) {
 // warn prints the warnings about a file that was opened.
 func (c *call) warn(name string, opened *encryption.Opened) {
 	for _, w := range opened.Warnings {
-		c.say(yellow, "warning:", fmt.Sprintf("%s: opened with %s", shown(name), w))
+		c.say(yellow, "warning:", fmt.Sprintf("%s: opened with %s", shown(name), w.Text))
 	}
 	if !opened.UsedFallback {
 		return

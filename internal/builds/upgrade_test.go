@@ -135,6 +135,26 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
+// TestSuiteVersion: a version of the suite in conformance/ has the same cases in all
+// releases.
+func TestSuiteVersion(t *testing.T) {
+	t.Parallel()
+	today, err := os.ReadFile("../../conformance/VERSION")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, revision := range revisions(t) {
+		then, err := git(t, "show", revision+":conformance/VERSION")
+		if err != nil {
+			t.Fatal(err)
+		}
+		number, _, _ := bytes.Cut(then, []byte(" "))
+		if revision != "HEAD" && bytes.HasPrefix(today, append(number, ' ')) && !bytes.Equal(today, then) {
+			t.Errorf("%s has other cases in version %s of the suite: raise it", revision, number)
+		}
+	}
+}
+
 const upgradeState = `{"version":4,"terraform_version":"1.12.6","serial":41,"lineage":"a-lineage","outputs":{"o":{"value":"canary",` +
 	`"type":"string"}},"resources":[],"check_results":null}`
 

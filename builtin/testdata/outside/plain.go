@@ -17,7 +17,7 @@ func plain(ctx context.Context, file []byte) ([]byte, error) {
 		return nil, err
 	}
 	for _, warning := range opened.Warnings {
-		fmt.Fprintln(os.Stderr, "Warning:", warning)
+		fmt.Fprintln(os.Stderr, "Warning:", warning.Text)
 	}
 	return opened.Data, nil
 }
