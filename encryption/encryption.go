@@ -182,6 +182,10 @@ func (r Registry) Options(variables cty.Value) config.Options {
 	return o
 }
 
+func areSettings(c *config.Config) bool {
+	return len(c.KeyProviders)+len(c.Methods)+len(c.Remote) > 0 || c.State != nil || c.Plan != nil || c.RemoteDefault != nil
+}
+
 // Encryption is a configuration at work. It is safe for concurrent use, builds
 // an entry when it is first needed, and remembers the last 1,000 keys by the
 // stored metadata, so that a key provider is called once for many files that
@@ -228,7 +232,7 @@ func New(registry Registry, cfg *config.Config) (*Encryption, error) {
 	}
 	e := &Encryption{
 		config:       *cfg,
-		strict:       len(cfg.KeyProviders)+len(cfg.Methods)+len(cfg.Remote) > 0 || cfg.State != nil || cfg.Plan != nil || cfg.RemoteDefault != nil,
+		strict:       areSettings(cfg),
 		kinds:        methodKinds,
 		keyKinds:     kinds,
 		keyProviders: map[string]func() (keyProvider, error){},
@@ -443,5 +447,6 @@ func (e *Encryption) target(kind FileKind, name string, t *config.Target) Target
 	if t == nil {
 		return Target{encryption: e, kind: kind, name: name, lenient: e != nil && !e.strict}
 	}
-	return Target{encryption: e, kind: kind, name: name, methods: slices.Concat([]string{t.Method}, t.Fallbacks), enforced: t.Enforced, pos: t.Pos}
+	methods := slices.Concat([]string{t.Method}, t.Fallbacks)
+	return Target{encryption: e, kind: kind, name: name, methods: methods, enforced: t.Enforced, pos: t.Pos}
 }

@@ -321,7 +321,8 @@ fi
 	if err := os.WriteFile(identities, []byte(identityOf("plain")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for how, text := range throughAge(fmt.Sprintf("recipients = [%q]\nidentity_files = [%q]", plugin.EncodeRecipient("plain", nil), identities)) {
+	settings := fmt.Sprintf("recipients = [%q]\nidentity_files = [%q]", plugin.EncodeRecipient("plain", nil), identities)
+	for how, text := range throughAge(settings) {
 		enc, err := encryption.Load(lighttest.Registry(), encryption.Code(text, "test"))
 		if err != nil {
 			t.Fatal(err)

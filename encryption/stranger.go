@@ -53,6 +53,8 @@ func stranger(file []byte) string {
 		return "it is a zip archive, and no plan: it is cut off, or there is no plan in it"
 	case !utf8.Valid(file):
 		return `it is not text; if terraform-backend-git encrypted it with a passphrase, select a method "terraform_backend_git" for it`
+	case isWord(file):
+		return `it is one long word; if it is the status.state of an object of Kubeform, select a method "kubeform" for it`
 	}
 	return shown(file)
 }
@@ -64,6 +66,14 @@ var (
 		`[^"\n]*("[^\n]*)?\{`)
 	assignment = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_-]* *= `)
 )
+
+// isWord reports whether a file is text without spaces that does not begin as JSON, and is
+// long enough for what Kubeform writes.
+func isWord(file []byte) bool {
+	const least, most = 49, 1000 // bytes; what follows them is not looked at
+	word := bytes.TrimSpace(file[:min(len(file), most)])
+	return len(word) >= least && !bytes.ContainsAny(word, " \t\r\n") && !bytes.ContainsAny(word[:1], `{["`)
+}
 
 // shown says what a JSON document is that Terraform and OpenTofu make beside a state: the
 // lock of one, or what a command printed. It is "" for nothing.

@@ -104,7 +104,7 @@ func TestMistakesInValues(t *testing.T) {
 		"a list for a string": {attrs: map[string]cty.Value{"name": cty.ListVal([]cty.Value{text("x")})},
 			want: "kind.e.name: a string is required"},
 		"text for a number": {attrs: map[string]cty.Value{"count": text("many")}, want: "kind.e.count: a number is required"},
-		"text for a list":   {attrs: map[string]cty.Value{"list": text("x")}, want: "kind.e.list: a list of strings is required, in square brackets"},
+		"text for a list":   {attrs: map[string]cty.Value{"list": text("x")}, want: "list: a list of strings is required, in square brackets"},
 		"text for a map":    {attrs: map[string]cty.Value{"map": text("x")}, want: "kind.e.map: a map of strings is required"},
 		"text for a block":  {attrs: map[string]cty.Value{"role": text("x")}, want: "kind.e.role: a block is required"},
 		"a word for a bool": {env: map[string]string{"ON": "maybe"}, want: "the environment variable ON must be true or false"},

@@ -23,7 +23,7 @@ func registry() encryption.Registry {
 		KeyProviders: []encryption.Block[encryption.KeyProvider]{
 			all.KeyProvider("pbkdf2"), all.KeyProvider("static"), all.KeyProvider("external"),
 		},
-		Methods:      []encryption.Block[encryption.Method]{all.Method("aes_gcm"), all.Method("unencrypted")},
+		Methods: []encryption.Block[encryption.Method]{all.Method("aes_gcm"), all.Method("unencrypted")},
 	}
 }
 

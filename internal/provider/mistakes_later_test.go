@@ -86,6 +86,7 @@ func (p *mistakenPlace) later() []mistake {
 		{name: "JSON array as a state", provider: good, body: in("array")},
 		{name: "configuration as a state", provider: good, body: in("hcl")},
 		{name: "lock of a state", provider: good, body: in("lock")},
+		{name: "text of Kubeform, nothing for it", provider: good, body: in("kubeform")},
 		{name: "values of variables as a state", provider: good, body: in("tfvars")},
 		{name: "git, path is an address", provider: good, body: reads("s", fromGit(p.repo.FileURL(), "main", "https://git.example.com/s"))},
 		{name: "kubernetes, no such context", body: reads("s", "kubernetes {\nsecret_suffix = \"network\"\n}"),

@@ -245,7 +245,8 @@ func newMistakenPlace(t *testing.T) *mistakenPlace {
 		"lock": []byte(`{"ID":"1","Operation":"OperationTypeApply","Info":"","Who":"a@b","Version":"1.11.4","Created":"","Path":"s"}`),
 		"resources": []byte(`{"version":4,"serial":1,"lineage":"l","outputs":{},"resources":[{"mode":"data","type":"aws_caller_identity",` +
 			`"name":"me","provider":"p","instances":[{"schema_version":0,"attributes":{"id":"1"}}]}]}`),
-		"newer": []byte(`{"meta":{},"encrypted_data":"AA==","encryption_version":"v1"}`),
+		"kubeform": []byte(strings.Repeat("s^!OXxj4Csaj", 5)),
+		"newer":    []byte(`{"meta":{},"encrypted_data":"AA==","encryption_version":"v1"}`),
 	} {
 		if err := os.WriteFile(filepath.Join(p.dir, name), data, 0o600); err != nil {
 			t.Fatal(err)

@@ -23,15 +23,15 @@ import (
 // getters are the methods of [attr.Values] that panic, or find nothing, unless an
 // attribute of such a type has the name.
 var getters = map[string]func(attr.Attr) bool{
-	"Has":            func(a attr.Attr) bool { return a.Attrs == nil },
-	"String":         func(a attr.Attr) bool { return a.Type == cty.String },
-	"Bool":           func(a attr.Attr) bool { return a.Type == cty.Bool },
-	"Int":            func(a attr.Attr) bool { return a.Type == cty.Number },
-	"Strings":        func(a attr.Attr) bool { return a.Type.IsListType() },
-	"StringMap":      func(a attr.Attr) bool { return a.Type.IsMapType() },
-	"Bytes":          func(a attr.Attr) bool { return a.Type.IsListType() },
-	"Block":          func(a attr.Attr) bool { return a.Attrs != nil },
-	"Variable":       func(attr.Attr) bool { return true },
+	"Has":       func(a attr.Attr) bool { return a.Attrs == nil },
+	"String":    func(a attr.Attr) bool { return a.Type == cty.String },
+	"Bool":      func(a attr.Attr) bool { return a.Type == cty.Bool },
+	"Int":       func(a attr.Attr) bool { return a.Type == cty.Number },
+	"Strings":   func(a attr.Attr) bool { return a.Type.IsListType() },
+	"StringMap": func(a attr.Attr) bool { return a.Type.IsMapType() },
+	"Bytes":     func(a attr.Attr) bool { return a.Type.IsListType() },
+	"Block":     func(a attr.Attr) bool { return a.Attrs != nil },
+	"Variable":  func(attr.Attr) bool { return true },
 	"HasSecret": func(attr.Attr) bool { return true },
 }
 

@@ -166,9 +166,9 @@ func nearOutputs(name string, names []string) string {
 		return suggestion
 	}
 	const most = 5
-	shown := make([]string, min(len(names), most))
-	for i := range shown {
-		shown[i] = outside.Quoted(names[i], maxName)
+	var shown []string
+	for _, name := range names[:min(len(names), most)] {
+		shown = append(shown, outside.Quoted(name, maxName))
 	}
 	switch {
 	case len(names) == 0:

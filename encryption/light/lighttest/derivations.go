@@ -80,7 +80,8 @@ type memorizer struct {
 }
 
 func (r *memorizer) Recognizes(stored json.RawMessage) bool {
-	return r.KeyProvider.(encryption.Recognizer).Recognizes(stored)
+	recognizer, ok := r.KeyProvider.(encryption.Recognizer)
+	return ok && recognizer.Recognizes(stored)
 }
 
 func (r *memorizer) Key(ctx context.Context, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
