@@ -31,7 +31,7 @@ func TestWarnOfOwn(t *testing.T) {
 	}{
 		"a state":                {command: "apply", files: own(plain), want: "a plaintext state in terraform.tfstate, "},
 		"an encrypted one":       {command: "apply", files: own(string(sealed(t, plain)))},
-		"an encrypted one, init": {command: "init", files: own(string(sealed(t, plain))), want: "there is an encrypted state in terraform.tfstate"},
+		"an encrypted one, init": {command: "init", files: own(string(sealed(t, plain))), want: "there is an encrypted state in terraform"},
 		"an empty file":          {command: "apply", files: own("")},
 		"none":                   {command: "init"},
 		"of another name":        {command: "init", record: local, files: map[string]string{"other.tfstate": plain}, want: "in other.tfstate, "},
