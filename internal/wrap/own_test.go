@@ -123,6 +123,24 @@ func TestNoteVariables(t *testing.T) {
 	}
 }
 
+// A short word is near to any other, so nothing is suggested for it.
+func TestSuggestions(t *testing.T) {
+	t.Parallel()
+	plan := command{name: "plan", flags: operation}
+	for flag, suggested := range map[string]bool{"--": false, "-x": false, "-log": false, "-refesh": true, "--no-colour": true} {
+		err := (&invocation{command: plan}).parse([]string{flag})
+		if err == nil || strings.Contains(err.Error(), "Did you mean") != suggested {
+			t.Errorf("%s: %v", flag, err)
+		}
+	}
+	for word, suggested := range map[string]bool{"test": false, "query": false, "stacks": false, "pln": true, "workspace lst": true} {
+		_, err := (&invocation{}).subcommand(strings.Fields(word))
+		if err == nil || strings.Contains(err.Error(), "Did you mean") != suggested {
+			t.Errorf("%s: %v", word, err)
+		}
+	}
+}
+
 // A refusal names the server, and says whether credentials were sent.
 func TestAnswered(t *testing.T) {
 	t.Parallel()
