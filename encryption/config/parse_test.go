@@ -148,12 +148,12 @@ func TestParseErrors(t *testing.T) {
 		"remote_state_data_sources {\ndefault {\nenforced = true\n}\n}": `"enforced" is not expected`,
 		`key_provider "pbkdf2" "k" {`:                                   "text:1,",
 		`{`:                                                             "text:1,",
-		"# created\n# public key: age1x\nAGE-SECRET-KEY-1CANARY":            "text:1,1: this is a private key, and the encryption settings are required here",
+		"# created\n# public key: age1x\nAGE-SECRET-KEY-1CAN":               "text:1,1: this is a private key, and the encryption settings",
 		"-----BEGIN OPENSSH PRIVATE KEY-----\nx":                            "text:1,1: this is a private key, and",
 		"# team\nage1abc\nage1def":                                          "text:1,1: these are recipients of age, and",
 		"ssh-ed25519 AAAA me@here":                                          "text:1,1: these are recipients of age, and",
 		"key_provider:\n  pbkdf2:\n    main: x":                             "text:1,1: this looks like YAML; HCL or JSON is required",
-		"correct horse battery staple":                                      "text:1,1: there is no block in this text, and the encryption settings",
+		"correct horse battery staple":                                      "text:1,1: there is no block in this text, and the",
 		"method \"external\" \"m\" {\n x = <<E\nAGE-SECRET-KEY-1\nE\n y\n}": "text:5,2: argument or block definition required",
 	} {
 		_, err := config.Parse(text, "text", lighttest.Registry().Options(cty.NilVal))
