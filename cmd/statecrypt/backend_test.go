@@ -99,7 +99,7 @@ func TestRotateBackend(t *testing.T) {
 		"none":   {code: 1, stdout: name + "not rotated\n", stderr: name + "there is none"},
 		"locked": {stored: old, lock: "4711", code: 1, stdout: name + "not rotated\n", stderr: `"ci@host" has the lock "4711"`},
 		"no backend": {stored: old, to: onlyNew, code: 1, stdout: name + "not rotated\n",
-			stderr: "the environment variable STATECRYPT_HTTP_ADDRESS"},
+			stderr: "note: the block backend \"http\" of -from is not used; -to has none\nerror: " + name + "backend.http.address: this argument"},
 		"with files": {stored: old, flags: "x", code: 2, stderr: "one file or more, or -backend and none; arguments given: 1"},
 		"of plans":   {stored: old, flags: "-plan", code: 2, stderr: "a backend has no plans"},
 	} {

@@ -62,7 +62,11 @@ func (c *call) rotation() (r rotation, err error) {
 	if r.from, err = c.target(cmp.Or(c.from, c.to)); err != nil && c.from != "" {
 		return r, fmt.Errorf("-from: %w", err)
 	}
+	old := c.backend
 	r.to, err = c.target(c.to) // last, because its backend counts
+	if err == nil && c.inBackend && c.backend == nil && old != nil && c.from != "" {
+		c.say(yellow, "note:", `the block backend "http" of -from is not used; -to has none`)
+	}
 	if err == nil {
 		err = refusePlaintext(r.to)
 	}

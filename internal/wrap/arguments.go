@@ -244,8 +244,10 @@ func isHelp(flag string) bool { return flag == "help" || flag == "h" }
 
 func (i *invocation) refuse(flag, why string) error {
 	if why == "" {
-		known := strings.Fields(strings.ReplaceAll(everyone+i.command.flags, "=", ""))
-		why = "wrap does not know what it does" + syntax.Suggest(strings.TrimLeft(flag, "-"), known)
+		why = "wrap does not know what it does"
+		if name := strings.TrimLeft(flag, "-"); len(name) > 3 { // any short one is near another
+			why += syntax.Suggest(name, strings.Fields(strings.ReplaceAll(everyone+i.command.flags, "=", "")))
+		}
 	}
 	return fmt.Errorf("the flag %s of %s is refused: %s", outside.Quoted(flag, 100), i.name, why)
 }

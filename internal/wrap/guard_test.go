@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,7 +68,7 @@ func TestRefused(t *testing.T) {
 		"two plans":              {args: []string{"apply", "a.tfplan", "b.tfplan"}, err: "apply has 2 arguments, and wrap knows of 1"},
 		"a folder for destroy":   {args: []string{"destroy", "x"}, err: "destroy has 1 argument, and wrap knows of 0"},
 		"a plan to save":         {args: []string{"plan", "x"}, err: "flags come before all arguments; to save the plan, use -out=FILE"},
-		"a misspelt subcommand":  {args: []string{"aply", "-no-color"}, err: `the subcommand "aply" is refused: wrap does not know what it does with a state. Did you mean "apply"?`},
+		"a misspelt subcommand":  {args: []string{"aply", "-no-color"}, err: `what it does with a state. Did you mean "apply"?`},
 		"a misspelt second word": {args: []string{"state", "lst"}, err: `Did you mean "state list"?`},
 		"a misspelt flag":        {args: []string{"apply", "-autoapprove"}, err: `wrap does not know what it does. Did you mean "auto-approve"?`},
 

@@ -31,7 +31,7 @@ func TestWarnOfOwn(t *testing.T) {
 	}{
 		"a state":                {command: "apply", files: own(plain), want: "a plaintext state in terraform.tfstate, "},
 		"an encrypted one":       {command: "apply", files: own(string(sealed(t, plain)))},
-		"an encrypted one, init": {command: "init", files: own(string(sealed(t, plain))), want: "there is an encrypted state in terraform"},
+		"an encrypted one, init": {command: "init", files: own(string(sealed(t, plain))), want: "an encrypted state in terraform.tfstate, "},
 		"an empty file":          {command: "apply", files: own("")},
 		"none":                   {command: "init"},
 		"of another name":        {command: "init", record: local, files: map[string]string{"other.tfstate": plain}, want: "in other.tfstate, "},
@@ -102,14 +102,14 @@ func TestNoteVariables(t *testing.T) {
 		variable string
 		want     string
 	}{
-		"used":               {variable: "STATECRYPT_HTTP_ADDRESS=" + address},
-		"misspelt":           {variable: "STATECRYPT_HTTP_PASWORD=" + canary, want: `. Did you mean "STATECRYPT_HTTP_PASSWORD"?`},
-		"unknown":            {variable: "STATECRYPT_HTTP_TEAM=" + canary, want: "STATECRYPT_HTTP_TEAM is not used: there is no such variable"},
-		"empty":              {variable: "STATECRYPT_HTTP_PASWORD="},
-		"not ours":           {variable: "TF_HTTP_PASWORD=" + canary},
-		"another address":    {block: `address = "https://example.com/"`, variable: "STATECRYPT_HTTP_ADDRESS=" + address, want: "has another address"},
-		"the same address":   {block: `address = "` + address + `"`, variable: "STATECRYPT_HTTP_ADDRESS=" + address},
-		"beside the address": {block: `address = "` + address + `"`, variable: "STATECRYPT_HTTP_USERNAME=ci"},
+		"used":             {variable: "STATECRYPT_HTTP_ADDRESS=" + address},
+		"misspelt":         {variable: "STATECRYPT_HTTP_PASWORD=" + canary, want: `. Did you mean "STATECRYPT_HTTP_PASSWORD"?`},
+		"unknown":          {variable: "STATECRYPT_HTTP_TEAM=" + canary, want: "STATECRYPT_HTTP_TEAM is not used: there is no such variable"},
+		"empty":            {variable: "STATECRYPT_HTTP_PASWORD="},
+		"not ours":         {variable: "TF_HTTP_PASWORD=" + canary},
+		"another address":  {block: `address = "https://example.com/"`, variable: "STATECRYPT_HTTP_ADDRESS=" + address, want: "another address"},
+		"the same address": {block: `address = "` + address + `"`, variable: "STATECRYPT_HTTP_ADDRESS=" + address},
+		"beside it":        {block: `address = "` + address + `"`, variable: "STATECRYPT_HTTP_USERNAME=ci"},
 	} {
 		var said strings.Builder
 		o := Options{Environ: []string{c.variable}, Stderr: &said}
@@ -119,6 +119,24 @@ func TestNoteVariables(t *testing.T) {
 		noteVariables(o)
 		if !strings.Contains(said.String(), c.want) || (said.Len() > 0) != (c.want != "") || strings.Contains(said.String(), canary) {
 			t.Errorf("%s: %q", name, said.String())
+		}
+	}
+}
+
+// A short word is near to any other, so nothing is suggested for it.
+func TestSuggestions(t *testing.T) {
+	t.Parallel()
+	plan := command{name: "plan", flags: operation}
+	for flag, suggested := range map[string]bool{"--": false, "-x": false, "-log": false, "-refesh": true, "--no-colour": true} {
+		err := (&invocation{command: plan}).parse([]string{flag})
+		if err == nil || strings.Contains(err.Error(), "Did you mean") != suggested {
+			t.Errorf("%s: %v", flag, err)
+		}
+	}
+	for word, suggested := range map[string]bool{"test": false, "query": false, "stacks": false, "pln": true, "workspace lst": true} {
+		_, err := (&invocation{}).subcommand(strings.Fields(word))
+		if err == nil || strings.Contains(err.Error(), "Did you mean") != suggested {
+			t.Errorf("%s: %v", word, err)
 		}
 	}
 }

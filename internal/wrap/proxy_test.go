@@ -157,8 +157,9 @@ func TestAnswers(t *testing.T) {
 		"plaintext": {method: "GET", path: "/state", answer: status(200, state), status: 422,
 			says: "run init with statecrypt wrap -encrypt-existing"},
 		"a variable without a value": {
-			method: "GET", path: "/state", settings: strings.Replace(sealing, `"6f6f706830656f67686f6834616872756f3751756165686565796f6f72653169"`, "var.key", 1),
-			answer: status(200, string(sealed(t, state))), status: 422, says: "TF_VAR_key, or -var or -var-file of statecrypt",
+			method: "GET", path: "/state",
+			settings: strings.Replace(sealing, `"6f6f706830656f67686f6834616872756f3751756165686565796f6f72653169"`, "var.key", 1),
+			answer:   status(200, string(sealed(t, state))), status: 422, says: "TF_VAR_key, or -var or -var-file of statecrypt",
 		},
 		"plaintext, a page": {
 			method: "GET", path: "/state", settings: migrating, answer: status(200, "<html>"+canary), status: 422,

@@ -245,7 +245,7 @@ func TestMistakenSettings(t *testing.T) {
 		"recipients without ours":        {attrs("recipients", team(t)[:1], "identities", []string{secret}), "the identities here do not open"},
 		"recipients, an unknown file":    {attrs("recipients", team(t), "identity_files", []string{"/no/such/key.txt"}), "cannot be read"},
 		"an empty line of recipients":    {attrs("recipients", []string{team(t)[0], ""}), "element 2: it is empty, as split makes one"},
-		"a path of recipients":           {attrs("recipients", []string{"keys/team.txt"}), "element 1: this is the path of a file; for"},
+		"a path of recipients":           {attrs("recipients", []string{"keys/team.txt"}), "element 1: this is the path of a file; for what"},
 		"an empty identity":              {attrs("identities", []string{" "}), "element 1: it is empty; an identity is required"},
 		"a public key of SSH":            {attrs("identities", []string{ssh}), "element 1: this is an SSH public key, which only encrypts"},
 		"comments alone":                 {attrs("recipients", []string{"# the team"}), "recipients to encrypt them"},
