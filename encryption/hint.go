@@ -159,7 +159,7 @@ func sureOddity(name, text string) string {
 	odd, sure := syntax.Oddity(text)
 	switch {
 	case name != "passphrase":
-	case keyfile.Exists(text):
+	case keyfile.Exists(strings.TrimPrefix(text, "@")):
 		return "is the path of a file: file(…) reads what is in it"
 	case sure:
 		return odd

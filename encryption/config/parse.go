@@ -170,9 +170,9 @@ func (p *parser) inPlaceOfSettings(text string) string {
 	case recipientStart.MatchString(text):
 		return `these are recipients of age, and the encryption settings are required here; recipients belong in a block key_provider "age"`
 	case yamlStart.MatchString(text):
-		return `this looks like YAML; HCL or JSON is required, such as key_provider "pbkdf2" "main" { … }`
+		return `this looks like YAML; HCL or JSON is required, which begins with key_provider "pbkdf2" "main"`
 	}
-	return `there is no block in this text, and the encryption settings are required here, such as key_provider "pbkdf2" "main" { … }`
+	return `there is no block in this text, and the encryption settings are required here, which begin with key_provider "pbkdf2" "main"`
 }
 
 // What begins a line of files that are given in place of settings.

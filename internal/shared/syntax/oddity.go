@@ -10,6 +10,7 @@ import (
 var (
 	shellVariable = lazyregexp.New(`^\$\{?[A-Z_]+`)
 	wholeVariable = lazyregexp.New(`^\$(\{[A-Za-z_]\w*\}|[A-Z][A-Z0-9_]*)$`)
+	reference     = lazyregexp.New(`^(var|local)\.[A-Za-z_][\w-]*$`)
 	expression    = lazyregexp.New(`^\$(\{\{[^}]*\}\}|\([^()]*\))$`)
 )
 
@@ -32,6 +33,8 @@ func Oddity(text string) (what string, sure bool) {
 		return "begins or ends with a space, which is part of it", true
 	case expression.MatchString(text):
 		return "is an expression, of the shell or of a pipeline, and nothing was put in its place", true
+	case reference.MatchString(text):
+		return "is the name of a variable in quotation marks; without them, it is the value", true
 	case shellVariable.MatchString(text), wholeVariable.MatchString(text):
 		return "begins with the name of a variable of the shell, which put nothing in its place", wholeVariable.MatchString(text)
 	case len(text) > 1 && first == last && (first == '"' || first == '\''):
