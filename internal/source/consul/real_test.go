@@ -37,8 +37,9 @@ func startConsul(t *testing.T) *realServer {
 		"bind_addr": "127.0.0.1", "client_addr": "127.0.0.1", "disable_update_check": true, "performance": map[string]any{"raft_multiplier": 1},
 		"ports": map[string]any{"http": json.Number(web), "server": json.Number(rpc), "serf_lan": json.Number(serf), "serf_wan": -1, "dns": -1,
 			"grpc": -1, "grpc_tls": -1, "https": -1},
-		// A large state is refused for its value, once all of it has been read. For the length of the request, the server would
-		// answer and close while the CLI still writes, which then sees a broken connection or the answer, as it happens.
+		// A large state is refused for its value, once all of it has been read. For the
+		// length of the request, the server would answer and close while the CLI still
+		// writes, which then sees a broken connection or the answer, as it happens.
 		"limits": map[string]any{"txn_max_req_len": 64 << 20},
 		"acl":    map[string]any{"enabled": true, "default_policy": "deny", "tokens": map[string]any{"initial_management": management}},
 	})
