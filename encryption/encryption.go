@@ -16,8 +16,8 @@
 // A [Registry] says which key providers and methods exist. Package builtin has
 // one with everything, and package light one with what needs no SDK.
 //
-// Library and provider are one module with one version, v0.x: the Go API may change
-// between minor releases. What is read and written does not: a file that some version
+// Library, provider and command have one version, v0.x: the Go API may change between
+// minor releases. What is read and written does not: a file that some version
 // opened, every later one opens.
 package encryption
 

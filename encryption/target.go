@@ -54,8 +54,8 @@ type Opened struct {
 // settings or after [Target.Enforce].
 //
 // An error is an [*Error]. Of [ErrNoKey], [ErrNotConfigured], [ErrPlaintext],
-// [ErrDamaged] and [ErrBackendRecord], it wraps one or none. If ctx ended the call, it wraps what ctx says,
-// such as [context.Canceled], and none of them.
+// [ErrDamaged], [ErrOtherKind] and [ErrBackendRecord], it wraps one or none. If ctx ended
+// the call, it wraps what ctx says, such as [context.Canceled], and none of them.
 func (t Target) Decrypt(ctx context.Context, file []byte) (*Opened, error) {
 	return t.decrypt(ctx, file, false)
 }

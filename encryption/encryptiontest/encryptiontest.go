@@ -334,17 +334,18 @@ type Method struct {
 	Attrs map[string]cty.Value   // a configuration that works
 	Bad   []map[string]cty.Value // some that must be refused, at the latest when a file is opened
 
-	// These are for a method for the data of an envelope.
+	Secrets []string // what stands in the configurations and must never come out
+
+	// A method for the data of an envelope that refers to key providers requires these.
 	Keys      encryption.Keys // the key providers that Attrs refers to; called from several goroutines
 	OtherKeys encryption.Keys // the same with other keys
 
-	// These are for a method for whole files, whose Block has Recognizes.
+	// A method for whole files, whose Block has Recognizes, requires these.
 	Other       map[string]cty.Value // a configuration that works and has another key
 	File, Plain []byte               // encrypted for Attrs, if possible by the format's own tool; and what is in it
-	Secrets     []string             // what stands in the configurations and must never come out
 
-	// Harmless reports whether damage of File need not be noticed: damaged differs from it
-	// in a bit of byte at, or ends there. Nil notices all.
+	// Harmless is for whole files, too. It reports whether damage of File need not be
+	// noticed: damaged differs from it in a bit of byte at, or ends there. Nil notices all.
 	Harmless func(damaged []byte, at int) bool
 }
 
@@ -354,6 +355,9 @@ type Method struct {
 // it was closed. Of a method for whole files, they are: the table, bad configurations,
 // File, another key, files of other formats, round trips and every damage.
 func (h Method) Run(t *testing.T) {
+	if lacks := h.lacks(); lacks != "" {
+		t.Fatalf("the harness lacks %s", lacks)
+	}
 	if !t.Run("build", func(t *testing.T) { Build(t, h.Block, h.Attrs) }) {
 		return
 	}
@@ -363,15 +367,18 @@ func (h Method) Run(t *testing.T) {
 	}
 	t.Run("table", func(t *testing.T) {
 		checkTable(t, h.Block.Table)
+		checkMarks(t, h.Block.Table, h.Attrs, h.Secrets)
 		if _, has := h.Block.Attr("then"); has {
 			t.Error("then is for methods for whole files, see Recognizes")
 		}
 	})
 	t.Run("bad configuration", func(t *testing.T) {
 		for i, attrs := range h.Bad {
-			if _, err := build(h.Block, attrs); err == nil {
+			_, err := build(h.Block, attrs)
+			if err == nil {
 				t.Errorf("configuration %d is accepted", i)
 			}
+			noSecret(t, err, spelling.All(h.Secrets))
 		}
 	})
 	method := Build(t, h.Block, h.Attrs)
@@ -409,6 +416,18 @@ func (h Method) Run(t *testing.T) {
 			t.Errorf("after Close, it opens to %q: %v", opened, err)
 		}
 	})
+}
+
+// lacks names what the kind of method requires of the harness and is not there.
+func (h Method) lacks() string {
+	refers := slices.ContainsFunc(h.Block.Attrs, func(a attr.Attr) bool { return a.Reference })
+	switch {
+	case h.Block.Recognizes != nil && (h.Other == nil || len(h.File) == 0 || len(h.Plain) == 0):
+		return "Other, File or Plain, for a method for whole files"
+	case h.Block.Recognizes == nil && refers && (h.Keys == nil || h.OtherKeys == nil):
+		return "Keys or OtherKeys, for a method that refers to key providers"
+	}
+	return ""
 }
 
 const samplePlain = `{"version":4,"outputs":{"secret":{"value":"canary","type":"string"}}}`
@@ -474,6 +493,10 @@ func build[T any](block encryption.Block[T], attrs map[string]cty.Value) (T, err
 		var none T
 		return none, err
 	}
+	if block.Build == nil {
+		var none T
+		return none, errors.New("the Block has no Build")
+	}
 	return block.Build(values)
 }
 
@@ -520,7 +543,7 @@ func checkMarks(t *testing.T, table attr.Table, attrs map[string]cty.Value, secr
 	for name, v := range attrs {
 		a, _ := table.Attr(name)
 		holds := func(secret string) bool { return strings.Contains(v.AsString(), secret) }
-		if v.Type() == cty.String && !a.Sensitive && slices.ContainsFunc(secrets, holds) {
+		if !v.IsNull() && v.IsKnown() && v.Type() == cty.String && !a.Sensitive && slices.ContainsFunc(secrets, holds) {
 			t.Errorf("%q holds a secret, and is not Sensitive", name)
 		}
 	}

@@ -552,6 +552,8 @@ type cipherHooks struct {
 	key    func(ctx context.Context, keys encryption.Keys) ([]byte, error)
 	short  func(data []byte) error
 	built  func(m gcm) encryption.Method
+	shown  bool // the secret is not marked as one
+	leaks  bool // the secret is in a refusal
 	calls  *atomic.Int32
 }
 
@@ -621,20 +623,29 @@ func testCipher(t *testing.T, change func(h *cipherHooks)) {
 	keys := func(fill byte) encryption.Keys {
 		return func(context.Context, string) ([]byte, error) { return bytes.Repeat([]byte{fill}, 32), nil }
 	}
-	address := func(s string) map[string]cty.Value { return map[string]cty.Value{"keys": cty.StringVal(s)} }
+	const pepper = "canary pepper of a method"
+	address := func(s string) map[string]cty.Value {
+		return map[string]cty.Value{"keys": cty.StringVal(s), "pepper": cty.StringVal(pepper)}
+	}
 	Method{
 		Block: encryption.Block[encryption.Method]{
 			Table: attr.Table{Name: "mutant", Doc: "A mutant.", Attrs: []attr.Attr{
 				{Name: "keys", Type: cty.String, Required: true, Reference: true, Doc: "The key provider."},
+				{Name: "pepper", Type: cty.String, Sensitive: !hooks.shown, Doc: "A secret beside the key."},
 			}},
 			Build: func(v attr.Values) (encryption.Method, error) {
 				own := hooks
 				own.calls = new(atomic.Int32)
-				return own.built(gcm{own}), own.config(v.String("keys"))
+				err := own.config(v.String("keys"))
+				if err != nil && hooks.leaks {
+					err = fmt.Errorf("%w: %s", err, hex.EncodeToString([]byte(v.String("pepper"))))
+				}
+				return own.built(gcm{own}), err
 			},
 		},
 		Attrs: address("key_provider.test.x"), Bad: []map[string]cty.Value{{}, address("key_provider.test.other")},
-		Keys: keys(1), OtherKeys: keys(2),
+		Secrets: []string{pepper},
+		Keys:    keys(1), OtherKeys: keys(2),
 	}.Run(t)
 }
 
@@ -764,6 +775,8 @@ func methodMutants() []methodMutant {
 		{name: "a method that is closed for good", check: "closed", alone: true, change: func(h *cipherHooks) {
 			h.built = func(m gcm) encryption.Method { return finalMethod{m, new(atomic.Bool)} }
 		}},
+		{name: "does not mark the secret of a method", check: "table", alone: true, change: func(h *cipherHooks) { h.shown = true }},
+		{name: "refuses with a secret", check: "bad configuration", alone: true, change: func(h *cipherHooks) { h.leaks = true }},
 		{name: "accepts any keys", check: "bad configuration", change: func(h *cipherHooks) { h.config = func(string) error { return nil } }},
 	}
 }

@@ -16,7 +16,7 @@ func TestDependencies(t *testing.T) {
 	}
 	for _, heavy := range []string{
 		"net", "crypto", "os/exec", "testing", "github.com/hashicorp/terraform-plugin-framework", testkit.Module + "encryption/config",
-		testkit.Module + "encryption/method", testkit.Module + "encryption/keyprovider",
+		testkit.Module + "encryption/internal", testkit.Module + "encryption/light",
 	} {
 		if testkit.Within(all, heavy) {
 			t.Errorf("it imports %s", heavy)
