@@ -13,6 +13,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
 // FileKind is the kind of a file that can be told without a key.
@@ -237,9 +238,8 @@ func describeOther(file []byte) string {
 	if what := stranger(file); what != "" {
 		return what
 	}
-	err, begun := json.Unmarshal(file, &struct{}{}), len(bytes.TrimSpace(file))
-	const ends = "unexpected end of JSON input" // and no other mistake at the end, such as a brace too many
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok && begun > 0 && syntax.Error() == ends {
+	err := json.Unmarshal(file, &struct{}{})
+	if syntax.IsCutOff(err) && len(bytes.TrimSpace(file)) > 0 {
 		return "it is JSON that ends in the middle, so something cut it off"
 	}
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
 // stranger says what a file is that people often have in place of a state, and what to
@@ -39,7 +40,7 @@ func stranger(file []byte) string {
 		return "it is gzip in base64, as the backend kubernetes keeps it; decode and decompress it, or read it with that source"
 	case begins("eyJ", "ewog"):
 		return "it is JSON in base64; decode it"
-	case privateKey.Match(start):
+	case syntax.HoldsPrivateKey(start):
 		return "it is a private key; check which file is read"
 	case settingsBlock.Match(start):
 		return "it is configuration in HCL, and a state is JSON, such as terraform.tfstate"
@@ -61,7 +62,6 @@ func stranger(file []byte) string {
 
 // What begins a line of files that are named by mistake.
 var (
-	privateKey    = lazyregexp.New(`(?m)^(AGE-SECRET-KEY-|-----BEGIN [A-Z ]*PRIVATE KEY)`)
 	settingsBlock = lazyregexp.New(`(?m)^(key_provider|method|backend|terraform|encryption|provider|resource|data|variable|module|output|locals)\b` +
 		`[^"\n]*("[^\n]*)?\{`)
 	assignment = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_-]* *= `)

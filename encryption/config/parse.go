@@ -153,7 +153,7 @@ func (p *parser) inPlaceOfSettings(text string) string {
 		return fileName + `file("FILE")`
 	case text[0] == '{' && strings.HasPrefix(strings.TrimSpace(text[1:]), "'"):
 		return `this is JSON with single quotes; JSON requires double quotes (")`
-	case text[0] == '{' && isCutOff(text):
+	case text[0] == '{' && syntax.IsCutOff(json.Unmarshal([]byte(text), &struct{}{})):
 		return "this is JSON that ends in the middle, so something cut it off"
 	case text[0] == '[':
 		return `this is a JSON array, and an object ({) is required`
@@ -165,7 +165,7 @@ func (p *parser) inPlaceOfSettings(text string) string {
 		return `the line breaks are written out, as \n; they must be line breaks, as a shell keeps them in "$(cat FILE)", with the quotes`
 	case strings.Contains(text, "{"), text[0] == '"':
 		return ""
-	case keyStart.MatchString(text):
+	case syntax.HoldsPrivateKey([]byte(text)):
 		return "this is a private key, and the encryption settings are required here"
 	case recipientStart.MatchString(text):
 		return `these are recipients of age, and the encryption settings are required here; recipients belong in a block key_provider "age"`
@@ -177,18 +177,12 @@ func (p *parser) inPlaceOfSettings(text string) string {
 
 // What begins a line of files that are given in place of settings.
 var (
-	keyStart       = lazyregexp.New(`(?m)^\s*(AGE-SECRET-KEY-|-----BEGIN [A-Z ]*PRIVATE KEY)`)
 	recipientStart = lazyregexp.New(`^(#.*\n\s*)*(age1[a-z0-9]+|ssh-(rsa|ed25519) )`)
 	yamlStart      = lazyregexp.New(`^(#.*\n\s*)*(---|[\w.-]+:)(\s|$)`)
 )
 
 func mistakeAtStart(filename, text string) error {
 	return &attr.Error{Pos: attr.Pos{File: filename, Line: 1, Column: 1}, Err: errors.New(text)}
-}
-
-func isCutOff(text string) bool {
-	err, ok := errors.AsType[*json.SyntaxError](json.Unmarshal([]byte(text), &struct{}{}))
-	return ok && err.Error() == "unexpected end of JSON input" // and no other mistake at the end
 }
 
 // isQuoted reports whether text has quotation marks around it, as in a file of variables

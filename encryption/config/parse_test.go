@@ -149,6 +149,7 @@ func TestParseErrors(t *testing.T) {
 		`key_provider "pbkdf2" "k" {`:                                   "text:1,",
 		`{`:                                                             "text:1,",
 		"# created\n# public key: age1x\nAGE-SECRET-KEY-1CANARY":            "text:1,1: this is a private key, and the encryption settings",
+		"AGE-PLUGIN-YUBIKEY-1CANARY":                                        "text:1,1: this is a private key, and",
 		"-----BEGIN OPENSSH PRIVATE KEY-----\nx":                            "text:1,1: this is a private key, and",
 		"# team\nage1abc\nage1def":                                          "text:1,1: these are recipients of age, and",
 		"ssh-ed25519 AAAA me@here":                                          "text:1,1: these are recipients of age, and",
