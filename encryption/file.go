@@ -13,7 +13,6 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
 // FileKind is the kind of a file that can be told without a key.
@@ -239,7 +238,7 @@ func describeOther(file []byte) string {
 		return what
 	}
 	err := json.Unmarshal(file, &struct{}{})
-	if syntax.IsCutOff(err) && len(bytes.TrimSpace(file)) > 0 {
+	if jsonwalk.IsCutOff(err) && len(bytes.TrimSpace(file)) > 0 {
 		return "it is JSON that ends in the middle, so something cut it off"
 	}
 	if err != nil {

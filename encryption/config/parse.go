@@ -19,6 +19,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/errlist"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
@@ -153,7 +154,7 @@ func (p *parser) inPlaceOfSettings(text string) string {
 		return fileName + `file("FILE")`
 	case text[0] == '{' && strings.HasPrefix(strings.TrimSpace(text[1:]), "'"):
 		return `this is JSON with single quotes; JSON requires double quotes (")`
-	case text[0] == '{' && syntax.IsCutOff(json.Unmarshal([]byte(text), &struct{}{})):
+	case text[0] == '{' && jsonwalk.IsCutOff(json.Unmarshal([]byte(text), &struct{}{})):
 		return "this is JSON that ends in the middle, so something cut it off"
 	case text[0] == '[':
 		return `this is a JSON array, and an object ({) is required`
