@@ -81,7 +81,7 @@ func sealings(t *testing.T) map[string]sealing {
 	}
 	all["external"] = sealing{text: key("external.k", fmt.Sprintf("command = [\"sh\", %q, %q]\n",
 		program("../../examples/external/key-provider.sh"), keys)) + aesGCM("external.k")}
-	method := program("../../encryption/internal/method/external/testdata/external_method_no_keys/method.sh")
+	method := program("../../conformance/cases/external_method_no_keys/method.sh")
 	all["external method"] = sealing{method: "external", text: fmt.Sprintf("method \"external\" \"m\" {\n"+
 		"encrypt_command = [\"sh\", %[1]q, \"encrypt\", \"-\"]\ndecrypt_command = [\"sh\", %[1]q, \"decrypt\", \"-\"]\n}\n", method)}
 	return all

@@ -29,13 +29,13 @@ func entry(what, kind, name string, arguments ...string) string {
 // programs are files that OpenTofu wrote with programs of its external key
 // provider or method, and the settings that it had, as blocks.
 var programs = map[string]struct{ dir, blocks string }{
-	"key provider": {"../../encryption/internal/keyprovider/external/testdata/external_key_provider",
+	"key provider": {"../../conformance/cases/external_key_provider",
 		entry("key_provider", "external", "e", `command = ["sh", "./kp.sh"]`) +
 			entry("method", "aes_gcm", "m", `keys = "key_provider.external.e"`) + staticDefault},
-	"method": {"../../encryption/internal/method/external/testdata/external_method_no_keys",
+	"method": {"../../conformance/cases/external_method_no_keys",
 		entry("method", "external", "x", `encrypt_command = ["false"]`, `decrypt_command = ["sh", "./method.sh", "decrypt", "-"]`) +
 			"default {\nmethod = \"method.external.x\"\n}\n"},
-	"method with keys": {"../../encryption/internal/method/external/testdata/external_method_with_keys",
+	"method with keys": {"../../conformance/cases/external_method_with_keys",
 		entry("key_provider", "external", "e", `command = ["sh", "./kp.sh"]`) +
 			entry("method", "external", "x", `keys = "key_provider.external.e"`, `encrypt_command = ["false"]`,
 				`decrypt_command = ["sh", "./method.sh", "decrypt", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="]`) +

@@ -172,7 +172,7 @@ func interops(t *testing.T) map[string]interop {
 	all["external"] = interop{text: key + aesGCM("external.k", "")}
 	all["external, chained"] = interop{text: key + pbkdf2("b", "chain = key_provider.external.k\n"+quick) + aesGCM("pbkdf2.b", "")}
 	all["external method"] = interop{method: "external", text: external("", "sh",
-		absolute(t, "../../encryption/internal/method/external/testdata/external_method_no_keys/method.sh"))}
+		absolute(t, "../../conformance/cases/external_method_no_keys/method.sh"))}
 	all["external method with keys"] = interop{method: "external", text: key + external("keys = key_provider.external.k", exampleMethod(t))}
 	return all
 }

@@ -74,8 +74,8 @@ func withContext(a attrs, kv ...string) attrs {
 // The files are those of real OpenTofu against a fake. Reading one is one
 // Decrypt, which is all that the fake allows.
 func TestVectors(t *testing.T) {
-	for _, v := range []lighttest.Vector{"aws_kms_aes256", "aws_kms_aes128_alias"} {
-		t.Run(string(v), func(t *testing.T) {
+	for _, v := range []lighttest.Vector{"testdata/aws_kms_aes256", "testdata/aws_kms_aes128_alias"} {
+		t.Run(v.Name(), func(t *testing.T) {
 			var vector struct{ Env map[string]string }
 			if err := json.Unmarshal(v.Read(t, "case.json"), &vector); err != nil {
 				t.Fatal(err)

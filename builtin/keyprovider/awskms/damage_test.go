@@ -19,10 +19,10 @@ func TestDamage(t *testing.T) {
 		key, spec string
 		counts    [4]int
 	}{
-		"aws_kms_aes256":       {arn, "AES_256", [4]int{1, 176, 138, 0}},
-		"aws_kms_aes128_alias": {"alias/throwaway", "AES_128", [4]int{1, 182, 138, 0}},
+		"testdata/aws_kms_aes256":       {arn, "AES_256", [4]int{1, 176, 138, 0}},
+		"testdata/aws_kms_aes128_alias": {"alias/throwaway", "AES_128", [4]int{1, 182, 138, 0}},
 	} {
-		t.Run(string(vector), func(t *testing.T) {
+		t.Run(vector.Name(), func(t *testing.T) {
 			text := `key_provider "aws_kms" "a" {
   kms_key_id          = "` + c.key + `"
   key_spec            = "` + c.spec + `"

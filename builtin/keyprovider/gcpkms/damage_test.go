@@ -10,7 +10,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/kindtest"
 )
 
-const vector = lighttest.Vector("gcp_kms_32")
+const vector = lighttest.Vector("testdata/gcp_kms_32")
 
 // TestDamage damages a file of OpenTofu's in every way that is one truncation or
 // one flipped bit; the service sees what becomes of the wrapped key.

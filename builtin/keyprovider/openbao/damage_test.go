@@ -14,12 +14,12 @@ import (
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	counts := map[lighttest.Vector][4]int{
-		"openbao_default":        {1, 175, 138, 0},
-		"openbao_16_custom_path": {1, 177, 138, 0},
-		"openbao_64_chain":       {1, 355, 138, 0},
+		"testdata/openbao_default":        {1, 175, 138, 0},
+		"testdata/openbao_16_custom_path": {1, 177, 138, 0},
+		"testdata/openbao_64_chain":       {1, 355, 138, 0},
 	}
 	for vector, mount := range vectors() {
-		t.Run(string(vector), func(t *testing.T) {
+		t.Run(vector.Name(), func(t *testing.T) {
 			t.Parallel()
 			file := vector.Sealed(t)
 			var derivations lighttest.Derivations

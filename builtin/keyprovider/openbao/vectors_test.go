@@ -15,7 +15,7 @@ import (
 // vectors are files that OpenTofu wrote with such a transit engine, and where it
 // was mounted.
 func vectors() map[lighttest.Vector]string {
-	return map[lighttest.Vector]string{"openbao_default": "", "openbao_16_custom_path": "my/transit", "openbao_64_chain": ""}
+	return map[lighttest.Vector]string{"testdata/openbao_default": "", "testdata/openbao_16_custom_path": "my/transit", "testdata/openbao_64_chain": ""}
 }
 
 // vectorServer has the key of the vectors. Variables lead there.
@@ -34,7 +34,7 @@ func vectorServer(t *testing.T, mount string) (*openbaotest.Server, attr.LookupE
 func TestVectors(t *testing.T) {
 	t.Parallel()
 	for vector, mount := range vectors() {
-		t.Run(string(vector), func(t *testing.T) {
+		t.Run(vector.Name(), func(t *testing.T) {
 			t.Parallel()
 			s, env := vectorServer(t, mount)
 			target := vector.Target(t, kindtest.Registry(openbao.Block(), light.Registry().KeyProvider("pbkdf2")), env)

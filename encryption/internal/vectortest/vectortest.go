@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// vectors are the files, as seen from the folder of a kind.
-const vectors = "../../../../conformance/cases"
+// Cases is the folder of the files, as seen from that of a kind.
+const Cases = "../../../../conformance/cases/"
 
 // Vector is a file of a tool, and what it was encrypted with.
 type Vector struct {
@@ -51,7 +51,7 @@ func (v Vector) Plain(tb testing.TB) []byte {
 
 func (v Vector) read(tb testing.TB, file string) []byte {
 	tb.Helper()
-	data, err := os.ReadFile(filepath.Join(vectors, v.name, file))
+	data, err := os.ReadFile(filepath.Join(Cases, v.name, file))
 	if err != nil {
 		tb.Fatal(err)
 	}

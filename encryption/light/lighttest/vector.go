@@ -3,6 +3,7 @@ package lighttest
 import (
 	"bytes"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,15 +13,18 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/damage"
 )
 
-// Vector is the name of a folder in testdata that holds a state that OpenTofu
+// Vector is a folder, such as one of conformance/cases, that holds a state that OpenTofu
 // encrypted, the configuration that it had, and the state in plaintext.
 type Vector string
+
+// Name is that of the folder.
+func (v Vector) Name() string { return path.Base(string(v)) }
 
 // Target is that of the vector's own configuration, whose programs are in its
 // folder.
 func (v Vector) Target(t *testing.T, registry encryption.Registry, env attr.LookupEnv) encryption.Target {
 	t.Helper()
-	settings := strings.ReplaceAll(string(v.Read(t, "config.hcl")), "./", "testdata/"+string(v)+"/")
+	settings := strings.ReplaceAll(string(v.Read(t, "config.hcl")), "./", string(v)+"/")
 	enc, err := encryption.Load(registry, encryption.Code(settings, "config.hcl"), encryption.Environment(env))
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +41,7 @@ func (v Vector) Sealed(t *testing.T) []byte {
 // Read returns a file of the vector.
 func (v Vector) Read(t *testing.T, name string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", string(v), name))
+	data, err := os.ReadFile(filepath.Join(string(v), name))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/pbkdf2"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/vectortest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 )
 
@@ -16,12 +17,12 @@ import (
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	for vector, counts := range map[lighttest.Vector][4]int{
-		"external_key_provider":         {1, 220, 138, 0},
-		"external_key_provider_rotated": {1, 220, 138, 0},
-		"pbkdf2_chain_external":         {1, 399, 138, 0},
-		"err_fallback_setup_aborts":     {1, 180, 138, 0},
+		vectortest.Cases + "external_key_provider":         {1, 220, 138, 0},
+		vectortest.Cases + "external_key_provider_rotated": {1, 220, 138, 0},
+		vectortest.Cases + "pbkdf2_chain_external":         {1, 399, 138, 0},
+		"testdata/err_fallback_setup_aborts":               {1, 180, 138, 0},
 	} {
-		t.Run(string(vector), func(t *testing.T) {
+		t.Run(vector.Name(), func(t *testing.T) {
 			t.Parallel()
 			file := vector.Sealed(t)
 			var derivations lighttest.Derivations

@@ -10,6 +10,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/external"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/pbkdf2"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/method/aesgcm"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/vectortest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 )
 
@@ -26,9 +27,9 @@ func registry(other encryption.Block[encryption.KeyProvider]) encryption.Registr
 // primary is not there; a reader need not give up the fallback for that.
 func TestVectors(t *testing.T) {
 	t.Parallel()
-	for _, vector := range []lighttest.Vector{"external_key_provider", "external_key_provider_rotated", "pbkdf2_chain_external",
-		"err_fallback_setup_aborts"} {
-		t.Run(string(vector), func(t *testing.T) {
+	for _, vector := range []lighttest.Vector{vectortest.Cases + "external_key_provider", vectortest.Cases + "external_key_provider_rotated", vectortest.Cases + "pbkdf2_chain_external",
+		"testdata/err_fallback_setup_aborts"} {
+		t.Run(vector.Name(), func(t *testing.T) {
 			t.Parallel()
 			opened := vector.Opens(t, vector.Target(t, registry(pbkdf2.Block()), nil))
 			if opened.UsedFallback != strings.Contains(string(vector), "fallback") {

@@ -13,6 +13,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	externalkeys "github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/external"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/method/external"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/vectortest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
 )
@@ -48,10 +49,10 @@ func (a authenticating) Decrypt(ctx context.Context, keys encryption.Keys, data 
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	for vector, counts := range map[lighttest.Vector][4]int{
-		"external_method_no_keys":   {1, 0, 138 + 4*7, 0}, // its "meta" is empty, and its name as good as any
-		"external_method_with_keys": {1, 220, 138, 0},
+		vectortest.Cases + "external_method_no_keys":   {1, 0, 138 + 4*7, 0}, // its "meta" is empty, and its name as good as any
+		vectortest.Cases + "external_method_with_keys": {1, 220, 138, 0},
 	} {
-		t.Run(string(vector), func(t *testing.T) {
+		t.Run(vector.Name(), func(t *testing.T) {
 			t.Parallel()
 			file := vector.Sealed(t)
 			var envelope struct {

@@ -20,6 +20,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	externalkeys "github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/external"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/method/external"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/vectortest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
@@ -160,8 +161,8 @@ func TestVectors(t *testing.T) {
 		KeyProviders: []encryption.Block[encryption.KeyProvider]{externalkeys.Block()},
 		Methods:      []encryption.Block[encryption.Method]{external.Block()},
 	}
-	for _, vector := range []lighttest.Vector{"external_method_no_keys", "external_method_with_keys"} {
-		t.Run(string(vector), func(t *testing.T) {
+	for _, vector := range []lighttest.Vector{vectortest.Cases + "external_method_no_keys", vectortest.Cases + "external_method_with_keys"} {
+		t.Run(vector.Name(), func(t *testing.T) {
 			t.Parallel()
 			target := vector.Target(t, registry, nil)
 			opened := vector.Opens(t, target)
