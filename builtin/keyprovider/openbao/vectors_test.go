@@ -15,7 +15,11 @@ import (
 // vectors are files that OpenTofu wrote with such a transit engine, and where it
 // was mounted.
 func vectors() map[lighttest.Vector]string {
-	return map[lighttest.Vector]string{"testdata/openbao_default": "", "testdata/openbao_16_custom_path": "my/transit", "testdata/openbao_64_chain": ""}
+	return map[lighttest.Vector]string{
+		"testdata/openbao_default":        "",
+		"testdata/openbao_16_custom_path": "my/transit",
+		"testdata/openbao_64_chain":       "",
+	}
 }
 
 // vectorServer has the key of the vectors. Variables lead there.

@@ -27,8 +27,12 @@ func registry(other encryption.Block[encryption.KeyProvider]) encryption.Registr
 // primary is not there; a reader need not give up the fallback for that.
 func TestVectors(t *testing.T) {
 	t.Parallel()
-	for _, vector := range []lighttest.Vector{vectortest.Cases + "external_key_provider", vectortest.Cases + "external_key_provider_rotated", vectortest.Cases + "pbkdf2_chain_external",
-		"testdata/err_fallback_setup_aborts"} {
+	for _, vector := range []lighttest.Vector{
+		vectortest.Cases + "external_key_provider",
+		vectortest.Cases + "external_key_provider_rotated",
+		vectortest.Cases + "pbkdf2_chain_external",
+		"testdata/err_fallback_setup_aborts",
+	} {
 		t.Run(vector.Name(), func(t *testing.T) {
 			t.Parallel()
 			opened := vector.Opens(t, vector.Target(t, registry(pbkdf2.Block()), nil))
