@@ -112,7 +112,8 @@ func (e *Encryption) checkThen(address string, path []string) error {
 		return fail("%s", e.notConfigured(m.then))
 	case slices.Contains(path, m.then):
 		start := slices.Index(path, m.then)
-		return fail("the methods lead to one another in a circle: %s", strings.Join(append(path[start:], m.then), " → "))
+		return fail("the methods lead to one another in a circle: %s; leave out the argument then of "+
+			"one", strings.Join(append(path[start:], m.then), " → "))
 	}
 	return e.checkThen(m.then, path)
 }

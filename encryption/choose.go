@@ -211,7 +211,7 @@ func (t Target) refuseInside(kind FileKind, content []byte) error {
 		return because(ErrNotConfigured, "what it decrypted is not a state; if the file was encrypted twice, "+
 			"and %s is the method for what is inside, add then = %[1]q to it", address)
 	}
-	return because(ErrDamaged, "what it decrypted is not a state and not a plan")
+	return because(ErrDamaged, notOurs)
 }
 
 func (env *envelope) describeKeys() string {

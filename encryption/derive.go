@@ -42,7 +42,7 @@ func (e *Encryption) DeriveKey(ctx context.Context, address string, d Derivation
 	case ctx == nil:
 		return nil, errNilContext
 	case d.Info == "":
-		return nil, errors.New("the info must say what the key is for")
+		return nil, errors.New("the info must say what the key is for, such as backup or session-tokens")
 	case d.Length < 16 || d.Length > 64:
 		return nil, errors.New("a length from 16 to 64 bytes is required")
 	}

@@ -371,7 +371,7 @@ func unexpected(entry *attr.Entry, table attr.Table) error {
 	for _, name := range slices.Sorted(maps.Keys(entry.Settings)) {
 		if !slices.Contains(names, name) {
 			return &attr.Error{Address: entry.Address, Pos: entry.Settings[name].Pos, Err: fmt.Errorf(
-				"an argument named %s is not expected here%s", quoted(name), syntax.Suggest(name, names))}
+				"an argument named %s is not expected here%s", quoted(name), syntax.Configured(name, names))}
 		}
 	}
 	return nil

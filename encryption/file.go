@@ -227,7 +227,8 @@ func isBroken(file []byte) bool {
 // other kind.
 func unreadable(file []byte) error {
 	if beginsAsArchive(file) {
-		return because(ErrDamaged, "the file begins as a zip archive, but it is not a plan: it is cut off, or there is no plan in it")
+		return because(ErrDamaged, "the file begins as a zip archive, but it is not a plan: it is cut off, or there is no plan in it; "+
+			"fetch it again, or check which file is read")
 	}
 	return because(ErrDamaged, "%s: %s", neither, describeOther(file))
 }
@@ -239,7 +240,7 @@ func describeOther(file []byte) string {
 	}
 	err := json.Unmarshal(file, &struct{}{})
 	if jsonwalk.IsCutOff(err) && len(bytes.TrimSpace(file)) > 0 {
-		return "it is JSON that ends in the middle, so something cut it off"
+		return "it is JSON that ends in the middle, so something cut it off; fetch it again, or restore a copy"
 	}
 	if err != nil {
 		return describeJSON(err).Error()
@@ -249,12 +250,15 @@ func describeOther(file []byte) string {
 
 // isEmpty is what to think of an empty file.
 const isEmpty = "Terraform and OpenTofu leave no empty file behind, so something cut it off, such as a shell that writes with > to the " +
-	"file that is read"
+	"file that is read; fetch it again, or restore a copy"
 
 const neither = "the file is neither an encrypted state nor a plaintext one"
 
+// notOurs is about a plaintext.
+const notOurs = "what it decrypted is not a state and not a plan; check which file is read"
+
 func damaged(err error) error {
-	return because(ErrDamaged, "the encrypted file is damaged: %w", describeJSON(err))
+	return because(ErrDamaged, "the encrypted file is damaged: %w; restore an intact copy", describeJSON(err))
 }
 
 // isRecord tells the record of a backend from a state. Up to Terraform 1.8, it
@@ -307,22 +311,25 @@ func (env *envelope) check(plain []byte) (FileKind, error) {
 		}
 		return found < 3, err // the rest of the state may be large
 	}); err != nil {
-		return KindUnknown, because(ErrDamaged, "the decrypted data is not a state: %w", describeJSON(err))
+		return KindUnknown, because(ErrDamaged, "the decrypted data is not a state: %w; check which file is read", describeJSON(err))
 	}
 	if !isNumber(inner.Version) {
-		return KindUnknown, because(ErrDamaged, "what it decrypted is not a state and not a plan")
+		return KindUnknown, because(ErrDamaged, notOurs)
 	}
 	switch {
 	case env.Serial != nil && inner.Serial == nil:
-		return KindUnknown, because(ErrDamaged, "there is a serial (%d) beside the encrypted data, but none inside: somebody changed the file",
+		return KindUnknown, because(ErrDamaged, "there is a serial (%d) beside the encrypted data, but none inside: somebody changed "+
+			"the file; restore an intact copy",
 			*env.Serial)
 	case env.Serial != nil && *env.Serial != *inner.Serial:
 		return KindUnknown, because(ErrDamaged, "the serial beside the encrypted data (%d) is not the one inside (%d): somebody changed "+
-			"the file", *env.Serial, *inner.Serial)
+			"the file; restore an intact copy", *env.Serial, *inner.Serial)
 	case env.Lineage != "" && inner.Lineage == "":
-		return KindUnknown, because(ErrDamaged, "there is a lineage beside the encrypted data, but none inside: somebody changed the file")
+		return KindUnknown, because(ErrDamaged, "there is a lineage beside the encrypted data, but none inside: somebody changed the "+
+			"file; restore an intact copy")
 	case env.Lineage != "" && env.Lineage != inner.Lineage:
-		return KindUnknown, because(ErrDamaged, "the lineage beside the encrypted data is not the one inside: somebody changed the file")
+		return KindUnknown, because(ErrDamaged, "the lineage beside the encrypted data is not the one inside: somebody changed the "+
+			"file; restore an intact copy")
 	}
 	return KindState, nil
 }

@@ -205,7 +205,7 @@ func (e *Encryption) circle(path []string) error {
 		pos = entry.Pos
 	}
 	return &providerError{path[len(path)-1], &attr.Error{Pos: pos, Err: fmt.Errorf("the key providers build on one "+
-		"another in a circle: %s", strings.Join(path[start:], " → "))}}
+		"another in a circle: %s; let one of them have a key of its own", strings.Join(path[start:], " → "))}}
 }
 
 func addresses(entries map[string]*attr.Entry) []string { return slices.Sorted(maps.Keys(entries)) }

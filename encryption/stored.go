@@ -17,7 +17,7 @@ func DecodeStored(stored json.RawMessage, kind string, into any) error {
 		return errNothingStored
 	}
 	if json.Unmarshal(stored, into) != nil {
-		return fmt.Errorf("%w: the metadata in it is not that of %s", ErrDamaged, kind)
+		return fmt.Errorf("%w: the metadata in it is not that of %s; restore an intact copy", ErrDamaged, kind)
 	}
 	return nil
 }

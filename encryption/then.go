@@ -12,7 +12,7 @@ func (t Target) inside(ctx context.Context, then string, opened *Opened) error {
 	kind, env, damage := identify(opened.Data)
 	switch {
 	case kind == KindEmpty:
-		return because(ErrDamaged, "what it decrypted is empty")
+		return because(ErrDamaged, "what it decrypted is empty; restore an earlier version")
 	case then == "" && (kind == KindState || kind == KindPlan):
 		opened.Kind = kind
 		return nil

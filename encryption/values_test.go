@@ -82,7 +82,7 @@ var orders = map[string]struct {
 		files: map[string]string{"terraform.tfvars": "n = null\n"}},
 
 	"-var, not declared": {arguments: []string{"-var=passphrase=x"}, err: `-var: the module declares no variable "passphrase"`},
-	"no such -var-file":  {arguments: []string{"-var-file=gone.tfvars"}, err: "gone.tfvars: no such file"},
+	"no such -var-file":  {arguments: []string{"-var-file=gone.tfvars"}, err: `gone.tfvars" cannot be read: no such file`},
 	"not HCL":            {files: map[string]string{"terraform.tfvars": "p = \n"}, err: "terraform.tfvars:1,"},
 	"not JSON":           {files: map[string]string{"a.auto.tfvars.json": sets}, err: "a.auto.tfvars.json:1,"},
 	"a block":            {files: map[string]string{"terraform.tfvars": "horse \"p\" {}\n"}, err: "nothing but lines such as"},

@@ -139,7 +139,7 @@ func TestEmptyInput(t *testing.T) {
 func TestSpaceInVar(t *testing.T) {
 	t.Parallel()
 	got := statecrypt(t, onlyOld, plain, "encrypt", "-var", "x = c4n4ry")
-	if got.code != exitUsage || !strings.Contains(got.stderr, "-var requires name=value, without a space beside the name") {
+	if got.code != exitUsage || !strings.Contains(got.stderr, "-var requires NAME=VALUE, without a space beside the name") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -243,9 +243,9 @@ func TestValues(t *testing.T) {
 		"-var-file, text": {args: []string{"-config", text, "-var-file", rightFile}, want: "right.tfvars"},
 		"a -var that nothing uses": {args: []string{"-config", text, "-var", canaryKey + "=x", "-var-file", rightFile},
 			want: "note: the settings do not use the variable of a -var; they use var.pass\n"},
-		"no name":      {args: []string{"-config", dir, "-var", canaryKey}, code: 2, want: "-var requires name=value"},
+		"no name":      {args: []string{"-config", dir, "-var", canaryKey}, code: 2, want: "-var requires NAME=VALUE, such as"},
 		"not declared": {args: []string{"-config", dir, "-var", "pas=" + canaryKey}, code: 1, want: `declares no variable "pas"`},
-		"no such file": {args: []string{"-config", dir, "-var-file", dir + "/x.tfvars"}, code: 1, want: "x.tfvars: no such file"},
+		"no such file": {args: []string{"-config", dir, "-var-file", dir + "/x.tfvars"}, code: 1, want: `x.tfvars" cannot be read: no such file or directory; it is looked for in`},
 		"nothing":      {args: []string{"-config", text}, code: 1, want: "var.pass has no value"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -286,8 +286,22 @@ func TestRefusals(t *testing.T) {
 		"unknown flag":    {args: "decrypt -x", code: 2, want: "decrypt has no flag -x; it has -config, -var, "},
 		"misspelt flag": {args: "verify -cofnig k.hcl", code: 2,
 			want: "verify has no flag -cofnig; did you mean -config; see statecrypt verify -h"},
-		"no flags at all":         {args: "version -v", code: 2, want: "version has no flags"},
-		"flag of another command": {args: "encrypt -force", code: 2, want: "encrypt has no flag -force; it has -config, "},
+		"no flags at all": {args: "version -v", code: 2, want: "version has no flags"},
+		"flag of another command": {args: "encrypt -force", code: 2,
+			want: "encrypt has no flag -force; it is a flag of decrypt, outputs, wrap; see"},
+		"flag of nothing":       {args: "encrypt -dry-run", code: 2, want: "encrypt has no flag -dry-run; it has -config, -var, "},
+		"inspect with settings": {args: "inspect -config k a", code: 2, want: "no flag -config; it requires no settings; leave that out; see"},
+		"outputs with settings": {args: "outputs -config k a", code: 2, want: "it reads plaintext: statecrypt decrypt -config FILE STATE | "},
+		"a switch with a value": {args: "decrypt -force=c4n4ry a", code: 2, want: "error: -force has no value: give it, or leave it out; see"},
+		"-only with spaces":     {args: "outputs -only a b c", code: 2, want: "several names in -only are one argument, with commas"},
+		"rotate of both":        {args: "rotate -backend a", code: 2, want: "arguments given: 1; leave out -backend, or the files"},
+		"rotate of nothing":     {args: "rotate -from a -to b", code: 2, want: "arguments given: 0; name the files, which are replaced"},
+		"misspelt settings": {args: "decrypt -config " + strings.Replace(same, "same", "sam", 1), code: 1,
+			want: `sam.hcl" cannot be read: no such file or directory; it is looked for in "` + filepath.Dir(same) + `". Did you mean "same.hcl"?`},
+		"no such folder": {args: "decrypt " + dir + "/a/b/x", settings: onlyOld, code: 1,
+			want: `no such file or directory; of the folders in its path, only "` + dir + `" exists`},
+		"a folder is named": {args: "decrypt " + dir, settings: onlyOld, code: 1, want: "the names of files are required, such " +
+			"as " + dir + "/*.tfstate"},
 		"two files": {args: "decrypt a b", code: 2,
 			want: "decrypt requires one file, or none for standard input; arguments given: 2; settings are given with -config; see"},
 		"no file":                {args: "verify", code: 2, want: "verify requires one file or more; arguments given: 0; see"},
@@ -405,7 +419,7 @@ func TestRefusals(t *testing.T) {
 			want: "encrypted (opentofu): statecrypt decrypt FILE | statecrypt outputs"},
 		"outputs, sops": {args: "outputs", stdin: `{"version":4,"outputs":{},"sops":{"mac":"x"}}`, code: 1,
 			want: "encrypted (sops): statecrypt decrypt FILE | statecrypt outputs"},
-		"outputs, unknown":    {args: "outputs -only x", stdin: plain, code: 1, want: `there is no output "x"`},
+		"outputs, unknown":    {args: "outputs -only x", stdin: plain, code: 1, want: `there is no output "x". Did you mean "n"?`},
 		"outputs, sensitive":  {args: "outputs -only n,s", stdin: plain, code: 1, want: `"s" is sensitive`},
 		"outputs, version":    {args: "outputs", stdin: `{"version":5,"outputs":{}}`, code: 1, want: "format version 5"},
 		"outputs, damaged":    {args: "outputs", stdin: `{"version":4,"outputs":["c4n4ry"]}`, code: 1, want: `"outputs" is not an object`},

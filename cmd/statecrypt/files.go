@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -42,20 +43,18 @@ func (c *call) read(name string) ([]byte, error) {
 
 // reason is why a file that an argument names cannot be read.
 func reason(name string, err error) error {
-	err = keyfile.Reason(err)
-	if errors.Is(err, syscall.EISDIR) {
-		return fmt.Errorf("%w; the names of files are required", err)
+	short := keyfile.Reason(err)
+	switch absent := errors.Is(err, fs.ErrNotExist); {
+	case errors.Is(err, syscall.EISDIR):
+		return fmt.Errorf("%w; the names of files are required, such as %s", short, shown(filepath.Join(name, "*.tfstate")))
+	case absent && strings.Contains(name, "://"):
+		return fmt.Errorf("%w: the name of a file is required, and this is a URL; fetch the file first", short)
+	case absent && strings.ContainsAny(name, "*?["):
+		return fmt.Errorf("%w: the shell puts names in place of a pattern only if it is not quoted and a file matches", short)
+	case absent && strings.HasPrefix(name, "~"):
+		return fmt.Errorf("%w: the shell puts the home directory in place of ~ only if it is not quoted", short)
 	}
-	if errors.Is(err, fs.ErrNotExist) && strings.Contains(name, "://") {
-		return fmt.Errorf("%w: the name of a file is required, and this is a URL; fetch the file first", err)
-	}
-	if errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(name, "*?[") {
-		return fmt.Errorf("%w: the shell puts names in place of a pattern only if it is not quoted and a file matches", err)
-	}
-	if errors.Is(err, fs.ErrNotExist) && strings.HasPrefix(name, "~") {
-		return fmt.Errorf("%w: the shell puts the home directory in place of ~ only if it is not quoted", err)
-	}
-	return err
+	return keyfile.Explain(name, err)
 }
 
 // sizeOf is what is left to read of a regular file, which standard input may be, and
@@ -105,7 +104,7 @@ func (c *call) write(ctx context.Context, data []byte) error {
 		err = replace.File(ctx, place, data, nil)
 	}
 	if err != nil {
-		return fmt.Errorf("%s cannot be written: %w", shown(c.output), keyfile.Reason(err))
+		return fmt.Errorf("%s cannot be written: %w", shown(c.output), reason(c.output, err))
 	}
 	return nil
 }

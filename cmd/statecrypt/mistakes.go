@@ -15,6 +15,10 @@ import (
 // named is an error of package flag, with what is meant if it is about a flag that there
 // is not, or else the flags that there are.
 func (c *call) named(err error) error {
+	if _, rest, ok := strings.Cut(err.Error(), " for -"); ok && strings.HasPrefix(err.Error(), "invalid boolean value ") {
+		name, _, _ := strings.Cut(rest, ":")
+		return fmt.Errorf("-%s has no value: give it, or leave it out", name)
+	}
 	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
 	if !unknown {
 		return err
@@ -47,8 +51,28 @@ func (c *call) meant(name string, flags []string) string {
 		return "it replaces the files themselves"
 	case near != "":
 		return "did you mean -" + near
+	case cmp.Or(alias, name) == "config" && c.name == "outputs":
+		return "it reads plaintext: statecrypt decrypt -config FILE STATE | statecrypt outputs"
+	case cmp.Or(alias, name) == "config":
+		return "it requires no settings; leave that out"
+	}
+	if len(name) == 1 { // any is one of key-provider
+		return ""
+	}
+	if others := commandsWith(cmp.Or(alias, name)); len(others) > 0 {
+		return "it is a flag of " + strings.Join(others, ", ")
 	}
 	return ""
+}
+
+// commandsWith are the names of the commands that have a flag.
+func commandsWith(flag string) (names []string) {
+	for _, other := range commands() {
+		if slices.Contains(strings.Fields(other.flags), flag) {
+			names = append(names, other.name)
+		}
+	}
+	return names
 }
 
 // checkValue finds a flag in the place of a value that was left out. What is written with
@@ -65,6 +89,12 @@ func (c *call) checkValue(flag, value string) {
 func (c *call) miscounted() error {
 	text := fmt.Sprintf("%s requires %s; arguments given: %d", c.name, c.wants, len(c.args))
 	switch tooMany := len(c.args) > c.max; {
+	case tooMany && c.name == "outputs" && len(c.only) > 0:
+		text += "; several names in -only are one argument, with commas between them"
+	case c.name == "rotate" && c.inBackend:
+		text += "; leave out -backend, or the files"
+	case c.name == "rotate":
+		text += "; name the files, which are replaced"
 	case tooMany && c.name == "key-provider":
 		text += "; recipients are given with -r, and files with -R or -i"
 	case tooMany && c.config == "" && strings.HasPrefix(c.flags, "config "):

@@ -12,6 +12,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
 func (c *call) outputs(ctx context.Context) error {
@@ -141,15 +142,16 @@ func (c *call) selectOutputs(in object) error {
 		return errors.New(`"outputs" is not an object`)
 	}
 	names := slices.Sorted(maps.Keys(all))
+	wanted := names
 	if len(c.only) > 0 {
-		names = c.only
+		wanted = c.only
 	}
 	selected := object{}
-	for _, name := range names {
+	for _, name := range wanted {
 		output, ok := all[name]
 		switch {
 		case !ok:
-			return fmt.Errorf("there is no output %s", outside.Quoted(name, maxName))
+			return fmt.Errorf("there is no output %s%s", outside.Quoted(name, maxName), syntax.Configured(name, names))
 		case c.sensitive || !isSensitive(output):
 			selected[name] = output
 		case len(c.only) > 0:

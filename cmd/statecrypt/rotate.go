@@ -82,7 +82,7 @@ func (c *call) checkRotation() error {
 	case c.inBackend != (len(c.args) == 0):
 		return usageError(c.miscounted().Error())
 	case len(slices.Compact(slices.Sorted(slices.Values(c.args)))) < len(c.args):
-		return usageError("a file is named twice")
+		return usageError("a file is named twice; name each file once")
 	case c.inBackend && c.plan:
 		return usageError("a backend has no plans; -plan is for files")
 	case c.to == "" || c.from == "" && !c.again:

@@ -182,9 +182,9 @@ func (c *call) variables() (arguments []string, err error) {
 		case v.isFile:
 			arguments = append(arguments, "-var-file="+v.text)
 		case !ok || name == "":
-			return nil, usageError("-var requires name=value")
+			return nil, usageError("-var requires NAME=VALUE, such as -var 'passphrase=…'")
 		case strings.TrimSpace(name) != name:
-			return nil, usageError("-var requires name=value, without a space beside the name")
+			return nil, usageError("-var requires NAME=VALUE, without a space beside the name")
 		default:
 			arguments = append(arguments, "-var="+v.text)
 		}

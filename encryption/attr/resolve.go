@@ -279,7 +279,7 @@ func didYouMean(name string, attrs []Attr) string {
 	for i, a := range attrs {
 		names[i] = a.Name
 	}
-	return syntax.Suggest(name, names)
+	return syntax.Configured(name, names)
 }
 
 func orEnv(env []string) string {

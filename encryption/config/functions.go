@@ -149,18 +149,16 @@ func (e *callError) Error() string { return e.text }
 
 // readText repeats the path in errors only if it is one: it may be a secret by mistake.
 func readText(dir, path string) (string, error) {
-	named, where := "the file that its argument names", ""
+	named := "the file that its argument names"
 	if keyfile.IsPath(path) {
 		named = fmt.Sprintf("%q", path)
 	}
 	if !filepath.IsAbs(path) && !strings.HasPrefix(path, "~") {
-		begin, _ := filepath.Abs(dir)
-		where = fmt.Sprintf("; a relative path begins in %q", begin)
 		path = filepath.Join(dir, path)
 	}
 	b, err := keyfile.Read(path)
 	if err != nil {
-		return "", &callError{fmt.Sprintf("%s cannot be read: %v%s", named, errors.Unwrap(err), where)}
+		return "", &callError{fmt.Sprintf("%s cannot be read: %v", named, errors.Unwrap(err))}
 	}
 	if !utf8.Valid(b) {
 		return "", &callError{named + " does not hold UTF-8 text"}

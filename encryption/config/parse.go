@@ -155,7 +155,7 @@ func (p *parser) inPlaceOfSettings(text string) string {
 	case text[0] == '{' && strings.HasPrefix(strings.TrimSpace(text[1:]), "'"):
 		return `this is JSON with single quotes; JSON requires double quotes (")`
 	case text[0] == '{' && jsonwalk.IsCutOff(json.Unmarshal([]byte(text), &struct{}{})):
-		return "this is JSON that ends in the middle, so something cut it off"
+		return "this is JSON that ends in the middle, so something cut it off; write it again"
 	case text[0] == '[':
 		return `this is a JSON array, and an object ({) is required`
 	case isBase64(text):
@@ -347,7 +347,7 @@ func (p *parser) remote(body hcl.Body) {
 		var t *Target
 		p.target(block, "remote_state_data_source", false, &t)
 		if _, exists := p.config.Remote[name]; exists {
-			p.fail("", "", position(block.DefRange), errors.New("this remote_state_data_source is configured twice"))
+			p.fail("", "", position(block.DefRange), errors.New("this remote_state_data_source is configured twice; leave one out"))
 		}
 		p.config.Remote[name] = t
 	}
@@ -366,7 +366,7 @@ func (p *parser) entry(block *hcl.Block, tables []attr.Table, into map[string]*a
 		return
 	}
 	if _, exists := into[e.Address]; exists {
-		p.fail(e.Address, "", e.Pos, errors.New("configured twice"))
+		p.fail(e.Address, "", e.Pos, errors.New("configured twice; leave one out, or give it another name"))
 	}
 	into[e.Address] = e
 
@@ -396,7 +396,7 @@ func (p *parser) settings(e *attr.Entry, body hcl.Body, attrs []attr.Attr) {
 	}
 	for _, block := range content.Blocks {
 		if _, twice := e.Settings[block.Type]; twice {
-			p.fail(e.Address, block.Type, position(block.DefRange), errors.New("configured twice"))
+			p.fail(e.Address, block.Type, position(block.DefRange), errors.New("configured twice; leave one out"))
 		}
 		a, _ := attr.Table{Attrs: attrs}.Attr(block.Type)
 		e.Settings[block.Type] = p.nested(e.Address+"."+block.Type, block, a)
@@ -435,7 +435,7 @@ func bodySchema(attrs []attr.Attr) *hcl.BodySchema {
 // target reads a state, plan, default or remote_state_data_source block.
 func (p *parser) target(block *hcl.Block, address string, enforceable bool, into **Target) {
 	if *into != nil {
-		p.fail(address, "", position(block.DefRange), errors.New("configured twice"))
+		p.fail(address, "", position(block.DefRange), errors.New("configured twice; leave one out"))
 		return
 	}
 	t := &Target{Pos: position(block.DefRange)}
@@ -529,10 +529,31 @@ func renamed(detail string, schema *hcl.BodySchema) string {
 		return " A kind and a name come before the arguments, as in key_provider.pbkdf2.main."
 	}
 	isKeys := func(a hcl.AttributeSchema) bool { return a.Name == "keys" }
-	if !strings.Contains(detail, `named "key_provider"`) || !slices.ContainsFunc(schema.Attributes, isKeys) {
-		return ""
+	if strings.Contains(detail, `named "key_provider"`) && slices.ContainsFunc(schema.Attributes, isKeys) {
+		return ` Did you mean "keys"?`
 	}
-	return ` Did you mean "keys"?`
+	isUnknown := strings.HasSuffix(detail, " expected here.") || strings.HasPrefix(detail, "No argument or block type is named")
+	if isUnknown && !strings.Contains(detail, "Did you mean") {
+		return thereAre(schema)
+	}
+	return ""
+}
+
+// thereAre says what a block may hold.
+func thereAre(schema *hcl.BodySchema) string {
+	var names []string
+	for _, a := range schema.Attributes {
+		names = append(names, a.Name)
+	}
+	for _, b := range schema.Blocks {
+		if !slices.Contains(names, b.Type) {
+			names = append(names, b.Type)
+		}
+	}
+	if len(names) == 0 {
+		return " Nothing is; leave it out."
+	}
+	return " There are: " + strings.Join(names, ", ") + "."
 }
 
 func (p *parser) setting(address string, written *hcl.Attribute, read func(hcl.Expression) (cty.Value, error)) attr.Setting {
@@ -560,12 +581,16 @@ func correct(detail string) string {
 		"An argument or block definition is required here. To set an argument,": `: to set an argument, write NAME = "value"`,
 		"A single-line block definition can contain only a single argument":     ": a block with blocks in it has them on lines of their own",
 
-		"A block definition must end with a newline":     `: the next one is on a line of its own; a shell keeps line breaks in "$(cat FILE)", with the quotes`,
-		"An argument definition must end with a newline": `: the next one is on a line of its own, and text is between double quotes (")`,
-		"Single quotes are not valid":                    `: single quotes; use double quotes (")`,
-		"Argument names must not be quoted":              ": names have no quotation marks, and JSON begins with {",
-		"This character is not used within the language": ": it may be a dash, a space or a quotation mark as word processors write it",
-		"\"Curly quotes\" are not valid here":            `: curly quotes; use straight double quotes (")`,
+		"There is no closing brace for this block before the end of the file": "; add the } that ends it",
+
+		"Argument definitions must be separated by newlines, not commas": ": each argument is on a line of its own, without a comma",
+		"A block definition must end with a newline":                     `: the next one is on a line of its own; a shell keeps line breaks in "$(cat FILE)", with the quotes`,
+		"An argument definition must end with a newline":                 `: the next one is on a line of its own, and text is between double quotes (")`,
+		"Single quotes are not valid":                                    `: single quotes; use double quotes (")`,
+		"Argument names must not be quoted":                              ": names have no quotation marks, and JSON begins with {",
+		"This character is not used within the language": ": it may be a dash, a space or a quotation mark as word " +
+			"processors write it",
+		"\"Curly quotes\" are not valid here": `: curly quotes; use straight double quotes (")`,
 	} {
 		if strings.HasPrefix(detail, begin) {
 			return advice

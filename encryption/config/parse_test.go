@@ -133,8 +133,12 @@ func TestParseErrors(t *testing.T) {
 		`key_provider "pbkdf2" "k" { passphrse = "x" }`: `text:1,29: Unsupported ` +
 			`argument: An argument named "passphrse" is not expected here. Did you mean "passphrase"?`,
 		`method "aes_gcm" "m" { key_provider = key_provider.pbkdf2.k }`: `Did you mean "keys"?`,
-		`metod "aes_gcm" "m" {}`:                                             `Did you mean "method"?`,
-		`{"method": {"aes_gcm": {"m": {"key": "x"}}}}`:                       `Did you mean "keys"?`,
+		`metod "aes_gcm" "m" {}`:                            `Did you mean "method"?`,
+		`{"method": {"aes_gcm": {"m": {"key": "x"}}}}`:      `Did you mean "keys"?`,
+		`method "aes_gcm" "m" { password = "x" }`:           `named "password" is not expected here. There are: keys, aad.`,
+		`{"method": {"aes_gcm": {"m": {"password": "x"}}}}`: `is named "password". There are: keys, aad.`,
+		`default {}`: `"default" are not expected here. There are: key_provider, `,
+		`method "unencrypted" "m" { password = "x" }`:                        `named "password" is not expected here. Nothing is; leave it out.`,
 		"key_provider \"pbkdf2\" \"k\" {}\nkey_provider \"pbkdf2\" \"k\" {}": "text:2,1: key_provider.pbkdf2.k: configured twice",
 		"state {\nmethod = method.a.b\n}\nstate {}": "text:4,1: state: " +
 			"configured twice",
@@ -179,7 +183,7 @@ func TestValueErrors(t *testing.T) {
 		`base64decode("%")`:           "base64decode: its argument is not the base64 of UTF-8 text",
 		`jsondecode("{c4n4ry")`:       "jsondecode: error in function call",
 		`"c4n4ry" + 1`:                "texts are joined between quotation marks",
-		`file("keys/c4n4ry")`:         "; a relative path begins in \"",
+		`file("keys/c4n4ry")`:         "; of the folders in its path, only \"",
 		`file("keys/pass.txt")`:       `file: "keys/pass.txt" cannot be read: `,
 		`key_provider.pbkdf2.k`:       "must stand alone",
 		`method.aes_gcm.m`:            "keys and chain have key_provider.TYPE.NAME",

@@ -15,6 +15,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
@@ -151,7 +152,7 @@ func (o Options) given(m *module) (values, error) {
 		name, text, ok := strings.Cut(strings.TrimPrefix(argument, "-var="), "=")
 		switch {
 		case !ok || name == "":
-			err = errors.Join(err, errors.New("-var requires name=value"))
+			err = errors.Join(err, errors.New("-var requires NAME=VALUE"))
 		case m != nil && m.declared(name) == nil:
 			err = errors.Join(err, fmt.Errorf("-var: the module declares no variable %s", outside.Quoted(name, maxName)))
 		default:
@@ -170,7 +171,7 @@ func (o Options) given(m *module) (values, error) {
 func (all values) readFile(path string) error {
 	text, err := os.ReadFile(path) //nolint:gosec // the caller's own
 	if err != nil {
-		return err
+		return fmt.Errorf("%.200q cannot be read: %w", path, keyfile.Explain(path, err))
 	}
 	asJSON := strings.HasSuffix(path, ".json")
 	if !asJSON && !strings.HasSuffix(path, ".tfvars") { // such as a pipe

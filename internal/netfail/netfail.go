@@ -47,7 +47,7 @@ func KnownReason(err error, trust string) string {
 	case IsTLS(err):
 		return reasonOfTLS(err, trust)
 	case isDNS:
-		return strings.TrimSpace("the host "+shown(lookup.Name)) + " cannot be found: " + shown(lookup.Err)
+		return strings.TrimSpace("the host "+shown(lookup.Name)) + notFound + ": " + shown(lookup.Err)
 	case IsTimeout(err):
 		return notInTime
 	case isOp:
@@ -100,7 +100,8 @@ func reasonOfTLS(err error, trust string) string {
 
 const (
 	notInTime        = "there was no complete answer in time"
-	notReached       = "the server cannot be reached: "
+	notReached       = "the server cannot be reached; check the address, proxies, and that it runs: "
+	notFound         = " cannot be found; check its name, and proxies"
 	notTLS           = "the server does not speak TLS; check the port and the scheme"
 	speaksTLS        = "the server speaks TLS at this port; use https://"
 	notTrusted       = "the server's certificate is not trusted: "
@@ -119,7 +120,7 @@ func reasonInText(text, trust string) string {
 		{"certificate is valid for", notTrusted + "certificate is valid for another host"},
 		{"first record does not look like a TLS handshake", notTLS},
 		{`malformed HTTP response "\x15\x03`, speaksTLS}, // an alert: it could not read the request
-		{"no such host", "the host cannot be found"},
+		{"no such host", "the host" + notFound},
 		{"connection refused", notReached + "connection refused"},
 		{"connection reset", notReached + "connection reset"},
 		{"network is unreachable", notReached + "network is unreachable"},

@@ -86,9 +86,10 @@ func TestReasonOfHTTP(t *testing.T) {
 	}{
 		"nobody listens": {
 			client: http.DefaultClient, address: "http://[::1]:1",
-			want: "the server cannot be reached: dial tcp [::1]:1: connect: ",
+			want: "the server cannot be reached; check the address, proxies, and that it runs: dial tcp [::1]:1: connect: ",
 		},
-		"no such host": {client: http.DefaultClient, address: "http://nowhere.invalid", want: "the host nowhere.invalid cannot be found: "},
+		"no such host": {client: http.DefaultClient, address: "http://nowhere.invalid", want: "the host nowhere.invalid cannot be " +
+			"found; check its name, and proxies: "},
 		"too slow": {
 			client: &http.Client{Timeout: 50 * time.Millisecond}, address: slow.URL,
 			want: "there was no complete answer in time",
@@ -157,11 +158,13 @@ func TestReason(t *testing.T) {
 	}{
 		{err: fmt.Errorf("%s: %w", canary, context.Canceled), want: "the request was cancelled"},
 		{err: fmt.Errorf("%s: %w", canary, context.DeadlineExceeded), want: "there was no complete answer in time"},
-		{err: &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded}, want: "the server cannot be reached: dial tcp: i/o timeout"},
+		{err: &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded}, want: "the server cannot be reached; check the " +
+			"address, proxies, and that it runs: dial tcp: i/o timeout"},
 		{err: &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}, want: "there was no complete answer in time"},
-		{err: &net.DNSError{Err: "no such host", Name: "a\x1b[2J.example"}, want: `the host a\u001b[2J.example cannot be found: no such host`},
-		{err: &net.DNSError{Err: "no such host"}, want: `the host cannot be found: no such host`},
-		{err: reset, want: "the server cannot be reached: read tcp: read: connection reset by peer"},
+		{err: &net.DNSError{Err: "no such host", Name: "a\x1b[2J.example"}, want: `the host a\u001b[2J.example cannot be found; check its name, and proxies: no such host`},
+		{err: &net.DNSError{Err: "no such host"}, want: `the host cannot be found; check its name, and proxies: no such host`},
+		{err: reset, want: "the server cannot be reached; check the address, proxies, and that it runs: read tcp: read: connection " +
+			"reset by peer"},
 		{err: syscall.ECONNRESET, want: "the connection failed: connection reset by peer"},
 		{err: io.ErrUnexpectedEOF, want: "the connection broke off before the answer was complete"},
 
@@ -188,7 +191,8 @@ func TestReason(t *testing.T) {
 			want: "the server's certificate is not trusted: certificate is valid for another host",
 		},
 		{err: text("dial tcp: lookup a: no such host"), want: "the host cannot be found"},
-		{err: text("connect: connection refused"), want: "the server cannot be reached: connection refused"},
+		{err: text("connect: connection refused"), want: "the server cannot be reached; check the address, proxies, and that it runs: " +
+			"connection refused"},
 		{err: text("failed to do connect handshake, response: x"), want: "the proxy refuses the connection"},
 		{err: text("context deadline exceeded"), want: "there was no complete answer in time"},
 		{err: text("HTTP/1.1 200 OK"), want: unknown},

@@ -182,10 +182,12 @@ func (r stateRequest) acceptPins(s *openedState) error {
 		return s.failed(stepFetch, fmt.Errorf("%w; expected_lineage or minimum_serial says that there must be one", s.missing))
 	case s.missing != nil:
 	case r.expectedLineage != "" && s.Lineage != r.expectedLineage:
-		return s.failed(stepCheck, fmt.Errorf("the state has the lineage %s, and expected_lineage says %s: this is another state",
+		return s.failed(stepCheck, fmt.Errorf("the state has the lineage %s, and expected_lineage says %s: this is another state; "+
+			"check where it is read from, or expected_lineage",
 			outside.Quoted(s.Lineage, maxName), outside.Quoted(r.expectedLineage, maxName)))
 	case r.minimumSerial != nil && s.Serial < *r.minimumSerial:
-		return s.failed(stepCheck, fmt.Errorf("the state has the serial %d, and minimum_serial says %d: this is an old copy",
+		return s.failed(stepCheck, fmt.Errorf("the state has the serial %d, and minimum_serial says %d: this is an old copy; restore "+
+			"the newest one, or lower minimum_serial",
 			s.Serial, *r.minimumSerial))
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
@@ -47,7 +48,8 @@ func (a argument) String() string {
 // [argument…].
 func newInvocation(o Options) (*invocation, error) {
 	if len(o.Command) == 0 || !isCLI(o.Command[0]) {
-		return nil, errors.New("only terraform and tofu can be run")
+		return nil, errors.New("only terraform and tofu can be run: one of them follows wrap and its flags; " +
+			"a script calls statecrypt wrap in place of terraform, and variables are set before statecrypt")
 	}
 	i := &invocation{}
 	lookup := world.Lookup(o.Environ)
@@ -85,6 +87,9 @@ func (i *invocation) locate(command []string, lookup func(string) (string, bool)
 	if err == nil {
 		i.program, err = filepath.Abs(program)
 	}
+	if failed, ok := errors.AsType[*exec.Error](err); ok {
+		err = fmt.Errorf("%w; install it, or give its path", failed.Err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be run: %w", outside.Quoted(command[0], 300), err)
 	}
@@ -98,7 +103,7 @@ func (i *invocation) locateFolders(words []string, lookup func(string) (string, 
 		words = words[1:]
 	}
 	if i.dir, err = resolve("", at); err != nil {
-		return nil, fmt.Errorf("the folder %s: %w", outside.Quoted(at, 300), err)
+		return nil, fmt.Errorf("the folder %s: %w", outside.Quoted(at, 300), keyfile.Explain(at, err))
 	}
 	data, _ := lookup("TF_DATA_DIR")
 	i.data = join(i.dir, cmp.Or(data, ".terraform"))
@@ -167,7 +172,8 @@ func (i *invocation) subcommand(words []string) (rest []string, err error) {
 	case near == "":
 		near = syntax.Suggest(words[0], names)
 	}
-	return nil, fmt.Errorf("the subcommand %s is refused: wrap does not know what it does with a state%s", outside.Quoted(written, 100), near)
+	return nil, fmt.Errorf("the subcommand %s is refused: wrap does not know what it does with a state%s", outside.Quoted(written, 100),
+		cmp.Or(near, "; if it needs none, run it without wrap"))
 }
 
 // words are those of the TF_CLI_ARGS variables, in the order in which Terraform
@@ -244,10 +250,11 @@ func isHelp(flag string) bool { return flag == "help" || flag == "h" }
 
 func (i *invocation) refuse(flag, why string) error {
 	if why == "" {
-		why = "wrap does not know what it does"
+		near := ""
 		if name := strings.TrimLeft(flag, "-"); len(name) > 3 { // any short one is near another
-			why += syntax.Suggest(name, strings.Fields(strings.ReplaceAll(everyone+i.command.flags, "=", "")))
+			near = syntax.Suggest(name, strings.Fields(strings.ReplaceAll(everyone+i.command.flags, "=", "")))
 		}
+		why = "wrap does not know what it does" + cmp.Or(near, "; leave it out")
 	}
 	return fmt.Errorf("the flag %s of %s is refused: %s", outside.Quoted(flag, 100), i.name, why)
 }

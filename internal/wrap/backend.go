@@ -60,7 +60,8 @@ func newBackend(block *attr.Entry, lookup attr.LookupEnv) (*backend, error) {
 	v, err := block.Decode(table, lookup)
 	if err != nil {
 		if !named {
-			err = fmt.Errorf("%w; the file of the settings has no block backend \"http\"", err)
+			err = fmt.Errorf("%w; the file of the settings has no block backend \"http\": "+
+				"add backend \"http\" { address = \"https://HOST/PATH\" }", err)
 		}
 		if ignored, _ := lookup("TF_HTTP_ADDRESS"); ignored != "" {
 			err = fmt.Errorf("%w; TF_HTTP_ADDRESS is not used, so that nobody writes there without wrap", err)
@@ -137,7 +138,7 @@ func (b *backend) answered(status int) string {
 	case status == http.StatusMethodNotAllowed:
 		return text + "; check update_method, lock_method and unlock_method"
 	case status != http.StatusUnauthorized && status != http.StatusForbidden:
-		return text
+		return web.Unexpected("the backend", status).Error()
 	case b.authenticates:
 		return text + " at " + source.Origin(b.read.url) + "; check the credentials of the backend block"
 	}

@@ -56,7 +56,7 @@ func (h *handover) copy(ctx context.Context, name *string, open func(context.Con
 		path, err = h.file(filepath.Base(*name), content)
 	}
 	if err != nil {
-		return fmt.Errorf("the file %s: %w", outside.Quoted(*name, 300), err)
+		return fmt.Errorf("the file %s: %w", outside.Quoted(*name, 300), keyfile.Explain(join(h.call.dir, *name), err))
 	}
 	*name = path
 	return nil
@@ -149,7 +149,7 @@ func (h *handover) intercept(ctx context.Context) error {
 			err = h.open()
 		}
 		if err != nil {
-			return fmt.Errorf("the plan %s cannot be saved: %w", outside.Quoted(f.value, 300), err)
+			return fmt.Errorf("the plan %s cannot be saved: %w", outside.Quoted(f.value, 300), keyfile.Explain(join(h.call.dir, f.value), err))
 		}
 		h.plan, h.made = path, filepath.Join(h.dir, "made-"+filepath.Base(path)) // of several, the last one counts
 		h.call.flags[i].value = h.made

@@ -147,7 +147,7 @@ func TestRefused(t *testing.T) {
 		},
 		"Terraform's address": {
 			args: []string{"plan"}, environ: []string{"STATECRYPT_HTTP_ADDRESS=", "TF_HTTP_ADDRESS=https://example.com"},
-			err: `the file of the settings has no block backend "http"; TF_HTTP_ADDRESS is not used`,
+			err: `the file of the settings has no block backend "http": add backend "http" { address = "https://HOST/PATH" }; TF_HTTP_ADDRESS is not used`,
 		},
 		"a wrong address": {
 			args: []string{"plan"}, environ: []string{"STATECRYPT_HTTP_ADDRESS=ftp://" + canary},

@@ -52,12 +52,12 @@ func TestRotateInBackend(t *testing.T) {
 		"none": {stored: "none", requests: "LOCK GET UNLOCK", err: "there is none at http://127.0.0.1:"},
 		"held": {
 			lock: `{"ID":"1","Who":"ci@host","Created":"2026-01-01","Operation":"OperationTypeApply"}`, requests: "LOCK", want: "old",
-			err: `the backend answered 423 Locked: "ci@host" has the lock "1" since "2026-01-01", for "OperationTypeApply"`,
+			err: `the backend answered 423 Locked; try again when it is free: "ci@host" has the lock "1" since "2026-01-01", for "OperationTypeApply"`,
 		},
 		"held by another rotation": {lock: `{"ID":"1"}`, requests: "LOCK", want: "old", err: `"somebody" has the lock "1"`},
 		"held, and no word":        {lock: canary, requests: "LOCK", want: "old", err: "the backend answered 423 Locked"},
 		"a conflict": {
-			intercept: answer("LOCK", 409, `{"Who":"x"}`), requests: "LOCK", want: "old", err: `the backend answered 409 Conflict: "x" has`,
+			intercept: answer("LOCK", 409, `{"Who":"x"}`), requests: "LOCK", want: "old", err: `the backend answered 409 Conflict; try again when it is free: "x" has`,
 		},
 		"no locks there": {intercept: answer("LOCK", 405, canary), requests: "LOCK", want: "old", err: "the backend answered 405"},
 		"not allowed":    {intercept: answer("LOCK", 401, `{"Who":"x"}`), requests: "LOCK", want: "old", err: "401 Unauthorized"},

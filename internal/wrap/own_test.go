@@ -157,7 +157,8 @@ func TestAnswered(t *testing.T) {
 	if got := b.answered(http.StatusMethodNotAllowed); !strings.HasSuffix(got, "; check update_method, lock_method and unlock_method") {
 		t.Errorf("got %s", got)
 	}
-	if got := b.answered(http.StatusInternalServerError); got != "the backend answered 500 Internal Server Error" {
+	if got := b.answered(http.StatusInternalServerError); got != "the backend answered 500 Internal Server Error; try again later, "+
+		"or see its log" {
 		t.Errorf("got %s", got)
 	}
 }

@@ -20,12 +20,13 @@ type Pins struct {
 func (p Pins) Accept(serial *int64, lineage string) error {
 	switch {
 	case p.Lineage != "" && lineage != p.Lineage:
-		return fmt.Errorf("its lineage is %s, and -lineage says %s: it is another state",
+		return fmt.Errorf("its lineage is %s, and -lineage says %s: it is another state; check which one is read, or what -lineage says",
 			outside.Quoted(lineage, 300), outside.Quoted(p.Lineage, 300))
 	case p.Serial != nil && serial == nil:
 		return errors.New("it has no serial, and -minimum-serial requires one")
 	case p.Serial != nil && *serial < *p.Serial:
-		return fmt.Errorf("its serial is %d, and -minimum-serial says %d: it is an old copy", *serial, *p.Serial)
+		return fmt.Errorf("its serial is %d, and -minimum-serial says %d: it is an old copy; "+
+			"restore the newest one, or lower -minimum-serial", *serial, *p.Serial)
 	}
 	return nil
 }

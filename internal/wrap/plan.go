@@ -21,12 +21,12 @@ import (
 func checkPlan(content []byte) error {
 	archive, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
 	if err != nil {
-		return errors.New("it is not a plan")
+		return errors.New("it is not a plan; plan -out=FILE writes one")
 	}
 	plans := slices.DeleteFunc(archive.File, func(f *zip.File) bool { return f.Name != "tfplan" })
 	switch len(plans) {
 	case 0:
-		return errors.New("it is not a plan")
+		return errors.New("it is not a plan; plan -out=FILE writes one")
 	case 1:
 		return checkMember(plans[0], min(maxState, meter.Expanded(int64(len(content)))))
 	}

@@ -547,8 +547,8 @@ func TestFaults(t *testing.T) {
 		Reads: func(r *http.Request, _ []byte) bool { return r.Method == http.MethodGet },
 		Check: func(*testing.T, error, bool) {},
 		Sees: map[string]string{
-			"nobody listens":           "the server cannot be reached: dial tcp",
-			"reset at once":            "the server cannot be reached: ",
+			"nobody listens":           "the server cannot be reached; check the address, proxies, and that it runs: dial tcp",
+			"reset at once":            "the server cannot be reached; check the address, proxies, and that it runs: ",
 			"reset in the body":        "connection reset by peer",
 			"reset in the body, once":  faults.Works,
 			"closed without an answer": brokeOff,

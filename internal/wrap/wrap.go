@@ -71,9 +71,9 @@ func Run(ctx context.Context, o Options) (exitCode int, err error) {
 	}
 	switch moves := o.EncryptExisting || o.Leave; {
 	case moves && (call.name != "init" || call.help):
-		return 1, errors.New("-encrypt-existing and -leave are for init only")
+		return 1, errors.New("-encrypt-existing and -leave are for init only; leave them out")
 	case o.Leave && (o.EncryptExisting || !call.has("migrate-state")):
-		return 1, errors.New("-leave is for init -migrate-state only")
+		return 1, errors.New("-leave is for init -migrate-state only: statecrypt wrap -config FILE -leave -- terraform init -migrate-state")
 	case call.effect() == passes:
 		return call.run(ctx, o, call.environ(o))
 	}

@@ -129,7 +129,7 @@ func open(ctx context.Context, groups []group, threshold int) ([]byte, error) {
 	if len(groups) > 1 {
 		var err error
 		if dataKey, err = shamir.Combine(parts); err != nil {
-			return nil, errors.New("the parts of the data key do not belong together: somebody changed the file")
+			return nil, errors.New("the parts of the data key do not belong together: " + changed)
 		}
 	}
 	if len(dataKey) != keyLength {

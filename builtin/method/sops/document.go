@@ -73,7 +73,7 @@ func checkNames(value any, path []string) error {
 	for _, item := range branch {
 		folded, content := strings.ToLower(strings.ToUpper(item.name)), hasContent(item.value)
 		if other, twice := seen[folded]; twice && !(other && content) {
-			return fmt.Errorf("the file has %s twice, in different cases and once empty: somebody changed the file", at(append(path, item.name)))
+			return fmt.Errorf("the file has %s twice, in different cases and once empty: "+changed, at(append(path, item.name)))
 		}
 		seen[folded] = content
 		if err := checkNames(item.value, append(path, item.name)); err != nil {

@@ -15,6 +15,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
+// changed ends an error about a file that is not as sops wrote it.
+const changed = "somebody changed the file; restore an intact copy"
+
 // walker decrypts values where they are and hashes all of them. What it does is
 // defined by Tree.Decrypt in sops.go of the library.
 type walker struct {
@@ -47,7 +50,7 @@ func (d *document) decrypt(ctx context.Context, dataKey []byte, cost *meter.Mete
 	stored, err := c.open(d.meta.MAC, []byte(d.meta.LastModified.Format(time.RFC3339)))
 	text, _ := stored.(string)
 	if err != nil || subtle.ConstantTimeCompare([]byte(text), fmt.Appendf(nil, "%X", w.hash.Sum(nil))) != 1 {
-		return errors.New("the MAC of the file does not match its values: somebody changed the file")
+		return errors.New("the MAC of the file does not match its values: " + changed)
 	}
 	return nil
 }
@@ -108,7 +111,7 @@ func (w *walker) leaf(value any, sealed bool) (any, error) {
 		}
 		if value, err = w.cipher.open(text, w.path); err != nil {
 			names := strings.Split(strings.TrimSuffix(string(w.path), ":"), ":")
-			return nil, fmt.Errorf("the value at %s cannot be decrypted: somebody changed the file, or mixed up key groups", at(names))
+			return nil, fmt.Errorf("the value at %s cannot be decrypted: somebody mixed up key groups, or "+changed, at(names))
 		}
 	}
 	if sealed || !w.sealed {

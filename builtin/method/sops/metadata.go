@@ -148,7 +148,7 @@ func (d *document) checkMetadata() error {
 		return fmt.Errorf("the file was written by sops %s; versions up to 3 are known here", quote(d.meta.Version))
 	}
 	if d.meta.MAC == "" {
-		return errors.New("the file has no MAC: somebody changed the file")
+		return errors.New("the file has no MAC: " + changed)
 	}
 	if err := checkKeys(d.groups); err != nil {
 		return err

@@ -111,7 +111,7 @@ func number(text json.Number) (any, error) {
 func (r *reader) member(of *object, seen map[string]bool, name string, value func() (any, error)) error {
 	r.path = append(r.path, name)
 	if seen[name] {
-		return fmt.Errorf("the file has %s twice: somebody changed the file", at(r.path))
+		return fmt.Errorf("the file has %s twice: "+changed, at(r.path))
 	}
 	seen[name] = true
 	v, err := value()

@@ -169,7 +169,8 @@ func Open(ctx context.Context, file []byte, identities []age.Identity) ([]byte, 
 		if failed := failures(none.Errors); failed != nil {
 			return nil, failed
 		}
-		return nil, fmt.Errorf("%w: no identity and no passphrase here opens it; %s", encryption.ErrNoKey, describe(none.StanzaTypes))
+		return nil, fmt.Errorf("%w: no identity and no passphrase here opens it; %s; that of one of its recipients is required",
+			encryption.ErrNoKey, describe(none.StanzaTypes))
 	}
 	if err != nil {
 		for _, p := range plugins {

@@ -103,7 +103,7 @@ func NoAnswer(err error) string {
 	}
 	reason := netfail.Reason(err, "set custom_ca_bundle")
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
-		reason += "; check the region, and endpoints and proxies if there are any"
+		reason += "; its name comes from the region, or from an endpoint"
 	}
 	return reason
 }

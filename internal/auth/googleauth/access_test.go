@@ -62,7 +62,8 @@ func TestExplain(t *testing.T) {
 		"for me@p.iam.gserviceaccount.com; the credentials need roles/iam": Access{
 			Impersonate: "me@p.iam.gserviceaccount.com",
 		}.Explain(t.Context(), canary),
-		"the credentials: the server cannot be reached: connection refused": Access{}.Explain(t.Context(),
+		"the credentials: the server cannot be reached; check the address, proxies, and that it runs: connection " +
+			"refused": Access{}.Explain(t.Context(),
 			errors.New("canary: connection refused")),
 		"waiting for a Google access token: context canceled": Access{}.Explain(ended, canary),
 	} {

@@ -111,7 +111,8 @@ func traverse(text string) (hcl.Traversal, error) {
 	if first.Subject != nil {
 		at = fmt.Sprintf(" at character %d", first.Subject.Start.Column)
 	}
-	return nil, fmt.Errorf("this is not an address%s: %s", at, strings.TrimSuffix(syntax.LowerFirst(first.Detail), "."))
+	return nil, fmt.Errorf("this is not an address%s: %s; write it as the CLI prints it, such as module.net.aws_instance.web[0]", at,
+		strings.TrimSuffix(syntax.LowerFirst(first.Detail), "."))
 }
 
 // modulePath takes the modules off the front, and returns them as text in the

@@ -8,9 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -39,7 +41,7 @@ func readAs(name, shown string) ([]byte, error) {
 	}
 	content, err := read(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be read: %w", shown, Reason(err))
+		return nil, fmt.Errorf("%s cannot be read: %w", shown, Explain(path, err))
 	}
 	return content, nil
 }
@@ -49,8 +51,10 @@ func read(path string) ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, err
+	case info.IsDir():
+		return nil, errors.New("it is not a regular file, but a folder; the path of a file in it is required")
 	case !info.Mode().IsRegular():
-		return nil, errors.New("it is not a regular file")
+		return nil, errors.New("it is not a regular file; save what it holds in one")
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -70,6 +74,58 @@ func Reason(err error) error {
 		return failed.Err
 	}
 	return err
+}
+
+// Explain is why a file of that name cannot be read or written, and what to do about it,
+// without the name.
+func Explain(name string, err error) error {
+	err = Reason(err)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w; %s", err, sought(name))
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w; its owner can give this user the right to it", err)
+	}
+	return err
+}
+
+// sought says where a file that is not there was looked for. Of the path, only folders
+// that exist are shown: the rest may be a secret in the place of a path.
+func sought(name string) string {
+	path, err := filepath.Abs(name)
+	if err != nil {
+		return "check its path"
+	}
+	folder := filepath.Dir(path)
+	if !isFolder(folder) {
+		for !isFolder(folder) && folder != filepath.Dir(folder) {
+			folder = filepath.Dir(folder)
+		}
+		return fmt.Sprintf("of the folders in its path, only %q exists", folder)
+	}
+	return fmt.Sprintf("it is looked for in %q%s", folder, syntax.Suggest(filepath.Base(path), names(folder)))
+}
+
+// Near is the file that the path is probably a misspelling of, "" if none is near.
+func Near(path string) string {
+	folder := filepath.Dir(path)
+	near := syntax.Nearest(filepath.Base(path), names(folder))
+	if near == "" {
+		return ""
+	}
+	return filepath.Join(folder, near)
+}
+
+// names are those of the first 1,000 files in a folder.
+func names(folder string) (names []string) {
+	f, err := os.Open(folder)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	names, _ = f.Readdirnames(1000)
+	slices.Sort(names)
+	return names
 }
 
 // ExpandHome puts the home directory in the place of a leading ~.

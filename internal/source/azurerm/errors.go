@@ -88,7 +88,7 @@ func (l *location) refused(answer *azcore.ResponseError) error {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return fmt.Errorf("the storage account %s refuses the credentials (%s)", l.account.name, web.Status(answer.StatusCode))
 	}
-	return fmt.Errorf("the storage account %s answered %s", l.account.name, web.Status(answer.StatusCode))
+	return web.Unexpected("the storage account "+l.account.name, answer.StatusCode)
 }
 
 const inBlock = " in the azurerm block of credentials, in the provider block"

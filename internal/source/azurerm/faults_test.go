@@ -65,7 +65,7 @@ func faultHarness(t *testing.T) sourcetest.FaultHarness {
 			return sourcetest.Place{Attrs: place(), Settings: settings(block), Secrets: []string{azuretest.Key, canary}}
 		},
 		Sees: map[string]string{
-			"nobody listens":              noAnswer + ": the server cannot be reached: dial tcp",
+			"nobody listens":              noAnswer + ": the server cannot be reached; check the address, proxies, and that it runs: dial tcp",
 			"reset at once":               noAnswer,
 			"reset in the body":           brokeOff,
 			"reset in the body, once":     faults.Works,

@@ -130,7 +130,7 @@ func TestNoSuchHost(t *testing.T) {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: r.URL.Host, IsNotFound: true}}
 	})}
 	_, err := read(t, client, settings(withKey()), place())
-	checkRefusal(t, err, false, "cannot be found: no such host: there is no account acmestates in this cloud")
+	checkRefusal(t, err, false, "cannot be found; check its name, and proxies: no such host: there is no account acmestates in this cloud")
 }
 
 // An error of the network quotes the URL, with the signature in it. Ours do not.
@@ -139,7 +139,8 @@ func TestSecretsInNetworkErrors(t *testing.T) {
 	block := attrs{}.with("sas_token", azuretest.SAS, "customer_provided_key", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
 		"blob_endpoint", "http://"+nettest.Dead(t)+"/"+azuretest.Account)
 	_, err := read(t, nil, settings(block), place())
-	checkRefusal(t, err, false, "no usable answer from the storage account acmestates: the server cannot be reached: dial tcp")
+	checkRefusal(t, err, false, "no usable answer from the storage account acmestates: the server cannot be reached; check the "+
+		"address, proxies, and that it runs: dial tcp")
 	for e := err; e != nil; e = errors.Unwrap(e) {
 		if text := fmt.Sprintf("%v %#v", e, e); strings.Contains(text, "signature") || strings.Contains(text, "AAECAw") {
 			t.Errorf("the error holds a secret: %s", text)

@@ -36,13 +36,13 @@ func (x *exchange) refusal(resp *http.Response) error {
 	case code == http.StatusBadRequest && (x.where.namespace != "" || x.where.partition != ""):
 		return web.Final("Consul did not understand the request (%s); only Consul Enterprise has namespaces and partitions", web.Status(code))
 	case says("No path to datacenter"):
-		return web.Final("Consul knows no datacenter %q, or cannot reach it (%s)", x.where.datacenter, web.Status(code))
+		return web.Final("Consul knows no datacenter %q, or cannot reach it (%s); check datacenter", x.where.datacenter, web.Status(code))
 	case says("No cluster leader"):
-		return web.Final("the cluster of Consul has no leader at the moment (%s)", web.Status(code))
+		return web.Final("the cluster of Consul has no leader at the moment (%s); try again later", web.Status(code))
 	case code/100 == 3:
 		return web.Final("the server redirects to another place, which Consul does not do for keys; nothing was sent there")
 	default:
-		return web.Final("the server answered %s", web.Status(code))
+		return web.Unexpected("the server", code)
 	}
 }
 

@@ -156,6 +156,8 @@ func (l location) explain(err error) error {
 		missing := fmt.Sprintf("%q does not exist", path)
 		if _, err := os.Lstat(path); err == nil {
 			missing = fmt.Sprintf("%q is a symbolic link to a file that does not exist", path)
+		} else if near := keyfile.Near(path); near != "" {
+			missing += fmt.Sprintf(", and %q does", near)
 		}
 		if odd, _ := syntax.Oddity(l.path); odd != "" {
 			missing += "; the path " + odd

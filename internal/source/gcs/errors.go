@@ -97,7 +97,7 @@ func (x *exchange) refusal(resp *http.Response) error {
 	case code == http.StatusTooManyRequests:
 		return web.Final("Cloud Storage is asked too often (%s); try again later", web.Status(code))
 	default:
-		return web.Final("the service answered %s", web.Status(code))
+		return web.Unexpected("the service", code)
 	}
 }
 

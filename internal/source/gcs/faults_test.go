@@ -68,7 +68,7 @@ func faultHarness(t *testing.T) sourcetest.FaultHarness {
 			"stall": late,
 
 			"403":                            "grant storage.objects.get on the bucket",
-			"500":                            "the service answered 500 Internal Server Error (after 2 tries)",
+			"500":                            "the service answered 500 Internal Server Error; try again later, or see its log (after 2 tries)",
 			"429 with Retry-After":           "Cloud Storage is asked too often (429 Too Many Requests); try again later (after 2 tries)",
 			"429 with Retry-After of a year": "Cloud Storage is asked too often (429 Too Many Requests); try again later (after 2 tries)",
 

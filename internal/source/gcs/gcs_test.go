@@ -395,10 +395,11 @@ func TestAnswers(t *testing.T) {
 		"status":     {code: 499, body: "canary", want: "the service answered 499"},
 		"redirect": {code: 307, header: "Location", value: "/storage/v1/b/other",
 			want: "the service redirects to another place (307 Temporary Redirect)"},
-		"timeout": {code: 408, body: "canary", want: "408 Request Timeout (after 5 tries)", tries: 5},
+		"timeout": {code: 408, body: "canary", want: "408 Request Timeout; try again later, or see its log (after 5 tries)", tries: 5},
 		"too many": {code: 429, body: "canary", want: "asked too often (429 Too Many Requests); try again later (after 5 tries)",
 			tries: 5},
-		"unavailable":     {code: 503, body: "canary", want: "503 Service Unavailable (after 5 tries)", tries: 5},
+		"unavailable": {code: 503, body: "canary", want: "503 Service Unavailable; try again later, or see its log (after 5 " +
+			"tries)", tries: 5},
 		"another service": {code: 200, body: "canary", want: "the answer is not that of Cloud Storage"},
 		"hostile generation": {code: 200, header: "X-Goog-Generation", value: "1; canary", body: "canary",
 			want: "the answer is not that of Cloud Storage"},

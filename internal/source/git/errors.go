@@ -127,7 +127,7 @@ func deniedAdvice(d *repository, _ ref) string {
 		return "the server rejected the credentials" + d.access.block
 	}
 	if d.access.username != "" {
-		return "the server wants a password: the user name is set, and password is not"
+		return "the server wants a password: the user name is set, and password is not; set password, to a token as a rule"
 	}
 	block := syntax.Remedy("credentials.git", fmt.Sprintf("url = %q", source.Origin(d.remote.url)+"/"), "username = var.git_username",
 		"password = var.git_password")

@@ -39,9 +39,10 @@ func TestStatus(t *testing.T) {
 			"; add them to the provider block" + syntax.Remedy("credentials.http", `url = "`+s.URL+`/"`, "bearer_token = var.state_token")},
 		{403, "refused the credentials (403 Forbidden)", "answered 403 Forbidden, and no credentials were sent to " + s.URL},
 		{410, "answered 410 Gone", "answered 410 Gone"},
-		{500, "answered 500 Internal Server Error (after 3 tries)", "answered 500 Internal Server Error (after 3 tries)"},
+		{500, "answered 500 Internal Server Error; try again later, or see its log (after 3 tries)", "answered 500 Internal Server " +
+			"Error; try again later, or see its log (after 3 tries)"},
 		{501, "answered 501 Not Implemented", "answered 501 Not Implemented"},
-		{599, "answered 599 (after 3 tries)", "answered 599 (after 3 tries)"},
+		{599, "answered 599; try again later, or see its log (after 3 tries)", "answered 599; try again later, or see its log (after 3 tries)"},
 	} {
 		code = tt.code
 		at(s.URL+"/state?x="+canary, withSecrets).wantError(t, tt.block)

@@ -72,13 +72,14 @@ func TestTerraformBackendGit(t *testing.T) {
 		missing bool
 		tries   int
 	}{
-		"encoded":          {query: gitQuery("ref", "states"), tries: 1},
-		"as people write":  {query: "/?type=git&repository=" + gitRepository + "&ref=states&state=my/state.json", tries: 1},
-		"no ref":           {query: gitQuery(), tries: 1},
-		"a sub-path":       {query: "/any/path" + gitQuery(), tries: 1},
-		"amend":            {query: gitQuery("amend", "true"), tries: 1},
-		"never written":    {query: gitQuery("state", "other.json"), err: "the server answered 204 No Content", missing: true, tries: 1},
-		"no such branch":   {query: gitQuery("ref", "none"), err: "the server answered 500 Internal Server Error (after 3 tries)", tries: 3},
+		"encoded":         {query: gitQuery("ref", "states"), tries: 1},
+		"as people write": {query: "/?type=git&repository=" + gitRepository + "&ref=states&state=my/state.json", tries: 1},
+		"no ref":          {query: gitQuery(), tries: 1},
+		"a sub-path":      {query: "/any/path" + gitQuery(), tries: 1},
+		"amend":           {query: gitQuery("amend", "true"), tries: 1},
+		"never written":   {query: gitQuery("state", "other.json"), err: "the server answered 204 No Content", missing: true, tries: 1},
+		"no such branch": {query: gitQuery("ref", "none"), err: "the server answered 500 Internal Server Error; try again later, or " +
+			"see its log (after 3 tries)", tries: 3},
 		"other repository": {query: gitQuery("repository", "git@git.example.com:acme/none.git"), err: "the server answered 500", tries: 3},
 		"no key":           {query: gitQuery("state", "no-key.json"), err: "the server answered 500", tries: 3},
 		"no state":         {query: gitQuery("state", ""), err: "the server answered 500", tries: 3},

@@ -112,7 +112,7 @@ func (x *exchange) refusal(resp *http.Response) error {
 	case code == http.StatusBadRequest && x.asked.Scheme == "http":
 		return web.Final("the server answered %s; if it speaks TLS at this port, use https://", web.Status(code))
 	case code != http.StatusUnauthorized && code != http.StatusForbidden:
-		return web.Final("the server answered %s", web.Status(code))
+		return web.Unexpected("the server", code)
 	case x.access.sends():
 		return web.Final("the server refused the credentials (%s)%s", web.Status(code), x.access.check)
 	case missed != "":

@@ -57,9 +57,9 @@ func faultHarness(t *testing.T) sourcetest.FaultHarness {
 			"stall": tooSlow,
 
 			"403":                            "the server refused the credentials (403 Forbidden)",
-			"500":                            "the server answered 500 Internal Server Error (after 2 tries)",
-			"429 with Retry-After":           "the server answered 429 Too Many Requests (after 2 tries)",
-			"429 with Retry-After of a year": "the server answered 429 Too Many Requests (after 2 tries)",
+			"500":                            "the server answered 500 Internal Server Error; try again later, or see its log (after 2 tries)",
+			"429 with Retry-After":           "the server answered 429 Too Many Requests; try again later, or see its log (after 2 tries)",
+			"429 with Retry-After of a year": "the server answered 429 Too Many Requests; try again later, or see its log (after 2 tries)",
 
 			"redirect loop":              "the server redirected more than 10 times",
 			"redirect to another origin": "no credentials were sent to https://127.0.0.1:",

@@ -43,7 +43,7 @@ func TestRetries(t *testing.T) {
 		{2, 503, 2, 3, ""},
 		{2, 429, 2, 3, ""},
 		{2, 408, 2, 3, ""},
-		{3, 429, 2, 3, "answered 429 Too Many Requests (after 3 tries)"},
+		{3, 429, 2, 3, "answered 429 Too Many Requests; try again later, or see its log (after 3 tries)"},
 		{1, 503, 0, 1, "answered 503 Service Unavailable"},
 		{4, 503, 5, 5, ""},
 		{1, 501, 2, 1, "answered 501"},

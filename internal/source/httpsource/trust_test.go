@@ -222,7 +222,8 @@ func TestErrorAfterRedirect(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, req *http.Request) {
 		http.Redirect(w, req, broken.URL+"/x?y="+canary, 302)
 	})
-	at(s.URL).wantError(t, "the server answered 500 Internal Server Error (after 3 tries) (redirected to "+broken.URL+"/x)")
+	at(s.URL).wantError(t, "the server answered 500 Internal Server Error; try again later, or see its log (after 3 tries) "+
+		"(redirected to "+broken.URL+"/x)")
 }
 
 // A redirect from http to https is fine.

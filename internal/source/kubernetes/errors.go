@@ -59,7 +59,7 @@ func (c *client) refusal(what document, status metav1.Status) error {
 		return fmt.Errorf("the server has no API for %s (404 Not Found); check the host, and whether the custom "+
 			"resource is installed in this version", what)
 	default:
-		return errors.New("the server answered " + web.Status(int(code)))
+		return web.Unexpected("the server", int(code))
 	}
 }
 

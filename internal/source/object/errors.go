@@ -206,7 +206,7 @@ func (s Store) strange(status int) string {
 func (s Store) noAnswer(err error) string {
 	text := web.Reason(err, s.Words.Trust)
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
-		text += "; check region, and the endpoint and proxies if there are any"
+		text += "; its name comes from region, or from an endpoint"
 	}
 	return text
 }

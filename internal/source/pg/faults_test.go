@@ -113,12 +113,12 @@ func TestFaults(t *testing.T) {
 
 	tests := map[string]func(*testing.T){}
 	for name, c := range map[string]faultCase{
-		"reset at once":                     {fault: (*session).reset, sees: "the server cannot be reached: | " + lost},
+		"reset at once":                     {fault: (*session).reset, sees: "the server cannot be reached | " + lost},
 		"closed at once":                    {fault: func(*session) {}, sees: lost + " | the server cannot be reached"},
 		"closed without an answer":          {fault: func(s *session) { s.start() }, sees: lost},
 		"closed after the login":            {fault: func(s *session) { s.login() }, sees: lost + " | the server cannot be reached"},
 		"closed in the value":               {fault: halfValue(func(*session) {}), sees: lost},
-		"reset in the value":                {fault: halfValue((*session).reset), sees: "the server cannot be reached: | " + lost},
+		"reset in the value":                {fault: halfValue((*session).reset), sees: "the server cannot be reached | " + lost},
 		"stall":                             {fault: (*session).stall, sees: late, late: true},
 		"stall after the login":             {fault: func(s *session) { s.login(); s.stall() }, sees: late, late: true},
 		"stall in the value":                {fault: halfValue((*session).stall), sees: late, late: true},

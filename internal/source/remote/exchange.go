@@ -136,7 +136,7 @@ const maxHost = 300 // bytes of an address from outside that are shown
 // refusal is a status other than 200.
 type refusal int
 
-func (r refusal) Error() string { return "the server answered " + web.Status(int(r)) }
+func (r refusal) Error() string { return web.Unexpected("the server", int(r)).Error() }
 
 // statusOf returns the status that err is about, 0 when it is about none.
 func statusOf(err error) int {

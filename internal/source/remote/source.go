@@ -73,7 +73,8 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	}
 	switch {
 	case !isName(l.organization):
-		return nil, req.Errorf("organization", "this cannot be the name of an organization")
+		return nil, req.Errorf("organization", "this cannot be the name of an organization: it is the word before the workspace in "+
+			"its address, such as acme in app.terraform.io/app/acme")
 	case !isName(l.workspace):
 		return nil, req.Errorf("workspaces", "this does not make the name of a workspace")
 	case l.version != "" && !isID(l.version):

@@ -64,6 +64,20 @@ func (w Wire) reason(err error) error {
 	return errors.New(text)
 }
 
+// Unexpected is about a status that who, a server, should not have answered with.
+func Unexpected(who string, code int) error {
+	advice := "see its log"
+	switch {
+	case code == http.StatusLocked, code == http.StatusConflict:
+		advice = "try again when it is free"
+	case code == http.StatusRequestTimeout, code == http.StatusTooManyRequests, code >= 500:
+		advice = "try again later, or see its log"
+	case code >= 300 && code < 500:
+		advice = "check the address"
+	}
+	return Final("%s answered %s; %s", who, Status(code), advice)
+}
+
 // Status is a status in our own words: a server may put anything into its own.
 func Status(code int) string {
 	if text := http.StatusText(code); text != "" {

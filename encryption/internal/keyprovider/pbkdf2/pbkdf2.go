@@ -104,7 +104,7 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 	case v.Has("passphrase") && v.Has("chain"):
 		return nil, v.Errorf("", "passphrase and chain are mutually exclusive")
 	case !v.Has("passphrase") && !v.Has("chain"):
-		return nil, v.Errorf("", "one of passphrase and chain is required, and neither has a value")
+		return nil, v.Errorf("", "one of passphrase and chain is required, and neither has a value; is a variable not set?")
 	case v.Has("passphrase") && len(p.passphrase) == 0:
 		return nil, v.Errorf("passphrase", "the passphrase is empty; is a variable or a secret of the pipeline empty?")
 	case v.Has("passphrase") && len(p.passphrase) < minPassphrase:

@@ -1,0 +1,50 @@
+package keyfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Of a path to nothing, only what exists is shown: the rest may be a secret.
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"keys.hcl", "other.txt"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "folder"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"key.hcl":             fmt.Sprintf(`; it is looked for in %q. Did you mean "keys.hcl"?`, dir),
+		"c4n4ry":              fmt.Sprintf("; it is looked for in %q", dir),
+		"c4n4ry/c4n4ry+c4n/x": fmt.Sprintf("; of the folders in its path, only %q exists", dir),
+		"folder/c4n4ry":       fmt.Sprintf("; it is looked for in %q", filepath.Join(dir, "folder")),
+		"folder":              "it is not a regular file, but a folder; the path of a file in it is required",
+	} {
+		path := filepath.Join(dir, name)
+		_, err := Read(path)
+		reason := errors.Unwrap(err) // without the path, which whoever reads may show
+		if reason == nil || !strings.HasSuffix(reason.Error(), want) || strings.Contains(reason.Error(), "c4n4ry") ||
+			errors.Is(err, fs.ErrNotExist) != (name != "folder") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if got := Near(filepath.Join(dir, "key.hcl")); got != filepath.Join(dir, "keys.hcl") {
+		t.Errorf("near is %q", got)
+	}
+	if got := Near(filepath.Join(dir, "nothing")); got != "" {
+		t.Errorf("near is %q", got)
+	}
+	denied := &fs.PathError{Op: "open", Path: "c4n4ry", Err: fs.ErrPermission}
+	if got := Explain("c4n4ry", denied).Error(); got != "permission denied; its owner can give this user the right to it" {
+		t.Errorf("got %s", got)
+	}
+}
