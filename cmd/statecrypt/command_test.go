@@ -294,6 +294,8 @@ func TestRefusals(t *testing.T) {
 		"outputs with settings": {args: "outputs -config k a", code: 2, want: "it reads plaintext: statecrypt decrypt -config FILE STATE | "},
 		"a switch with a value": {args: "decrypt -force=c4n4ry a", code: 2, want: "error: -force has no value: give it, or leave it out; see"},
 		"-only with spaces":     {args: "outputs -only a b c", code: 2, want: "several names in -only are one argument, with commas"},
+		"wrap of nothing":       {args: "wrap", code: 2, want: "arguments given: 0, such as statecrypt wrap -config FILE -- terraform plan; see"},
+		"-config of a program":  {args: "wrap terraform plan -config x", code: 2, want: "-config belongs before the program: statecrypt wrap"},
 		"rotate of both":        {args: "rotate -backend a", code: 2, want: "arguments given: 1; leave out -backend, or the files"},
 		"rotate of nothing":     {args: "rotate -from a -to b", code: 2, want: "arguments given: 0; name the files, which are replaced"},
 		"misspelt settings": {args: "decrypt -config " + strings.Replace(same, "same", "sam", 1), code: 1,

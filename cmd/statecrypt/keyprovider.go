@@ -87,8 +87,8 @@ func (c *call) openedKey(ctx context.Context, provider encryption.KeyProvider, s
 		ExternalData json.RawMessage `json:"external_data"`
 	}
 	if err := json.Unmarshal(stored, &meta); err != nil {
-		return nil, errors.New("standard input holds no metadata of a file: OpenTofu runs this program, as the command of its " +
-			`key provider external`)
+		return nil, errors.New("standard input holds no metadata of a file: OpenTofu runs this program, as the command of its key " +
+			"provider external; for a new file, metadata is null")
 	}
 	if len(meta.ExternalData) == 0 || string(meta.ExternalData) == "null" {
 		return nil, nil

@@ -91,6 +91,8 @@ func (c *call) miscounted() error {
 	switch tooMany := len(c.args) > c.max; {
 	case tooMany && c.name == "outputs" && len(c.only) > 0:
 		text += "; several names in -only are one argument, with commas between them"
+	case c.name == "wrap":
+		text += ", such as statecrypt wrap -config FILE -- terraform plan"
 	case c.name == "rotate" && c.inBackend:
 		text += "; leave out -backend, or the files"
 	case c.name == "rotate":

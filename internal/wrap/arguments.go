@@ -156,6 +156,9 @@ func (i *invocation) subcommand(words []string) (rest []string, err error) {
 			return words[n:], nil
 		}
 	}
+	if words[0] == "workspace" {
+		return nil, errors.New("workspaces are refused: " + noWorkspaces)
+	}
 	var names []string
 	for _, c := range commands() {
 		names = append(names, strings.Fields(c.name)[0], c.name)

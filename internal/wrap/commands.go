@@ -76,10 +76,6 @@ func commands() []command {
 		{name: "untaint", does: writes, args: 1, flags: locks + "allow-missing"},
 		{name: "validate", does: passes, flags: view + "test-directory= no-tests query"},
 		{name: "version", does: passes, flags: view},
-		{name: "workspace delete", does: writes, args: 1, flags: locks + "force"},
-		{name: "workspace list", does: reads, flags: view},
-		{name: "workspace new", does: writes, args: 1, flags: locks},
-		{name: "workspace select", does: writes, args: 1, flags: view + "or-create"},
 		{name: "workspace show", does: reads, flags: view},
 	}
 }
@@ -115,6 +111,8 @@ func whyNot(flag string) string {
 		return "it brings a module that wrap has not read"
 	case "chdir":
 		return "it belongs before the subcommand"
+	case "config", "encrypt-existing", "leave":
+		return "that of wrap belongs before the program"
 	}
 	return ""
 }

@@ -88,10 +88,13 @@ func TestRefused(t *testing.T) {
 		"state-out, false": {
 			args: []string{"state", "mv", "-state-out=false", "a", "b"}, err: "it names a state that is not encrypted",
 		},
-		"backup":                   {args: []string{"state", "rm", "-backup=x", "a"}, err: "it names a state that is not encrypted"},
-		"backup-out":               {args: []string{"state", "mv", "-backup-out=x", "a", "b"}, err: "it names a state that is not encrypted"},
-		"state of a new workspace": {args: []string{"workspace", "new", "-state=x", "w"}, err: "it names a state that is not encrypted"},
-		"config of import":         {args: []string{"import", "-config=x", "a", "b"}, err: `the flag "-config" of import is refused`},
+		"backup":     {args: []string{"state", "rm", "-backup=x", "a"}, err: "it names a state that is not encrypted"},
+		"backup-out": {args: []string{"state", "mv", "-backup-out=x", "a", "b"}, err: "it names a state that is not encrypted"},
+		"a workspace": {args: []string{"plan"}, environ: []string{"TF_WORKSPACE=w"}, err: "selected in TF_WORKSPACE: the HTTP " +
+			"backend has none"},
+		"a new workspace":  {args: []string{"workspace", "new", "-state=x", "w"}, err: "workspaces are refused: the HTTP backend has none; each"},
+		"a flag of wrap":   {args: []string{"plan", "-config=x"}, err: `"-config" of plan is refused: that of wrap belongs before the program`},
+		"config of import": {args: []string{"import", "-config=x", "a", "b"}, err: `the flag "-config" of import is refused`},
 
 		"TF_CLI_ARGS": {
 			args: []string{"init"}, environ: []string{"TF_CLI_ARGS=-no-color -backend-config=address=x"},

@@ -133,7 +133,7 @@ func TestSuggestions(t *testing.T) {
 			t.Errorf("%s: %v", flag, err)
 		}
 	}
-	for word, suggested := range map[string]bool{"test": false, "query": false, "stacks": false, "pln": true, "workspace lst": true} {
+	for word, suggested := range map[string]bool{"test": false, "query": false, "stacks": false, "pln": true, "state lst": true} {
 		_, err := (&invocation{}).subcommand(strings.Fields(word))
 		if err == nil || strings.Contains(err.Error(), "Did you mean") != suggested {
 			t.Errorf("%s: %v", word, err)

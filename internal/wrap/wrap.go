@@ -84,10 +84,15 @@ func Run(ctx context.Context, o Options) (exitCode int, err error) {
 	return code, err
 }
 
+const noWorkspaces = "the HTTP backend has none; each state has an address of its own, in the backend block of a file for -config"
+
 // protect runs a command that has to do with the state.
 func protect(ctx context.Context, o Options, call *invocation) (code int, err error) {
 	until, stop := untilSignal(ctx) // for what comes before the child; later, only so that nothing is left behind
 	defer stop()
+	if workspace, _ := world.Lookup(o.Environ)("TF_WORKSPACE"); workspace != "" && workspace != "default" {
+		return 1, errors.New("a workspace is selected in TF_WORKSPACE: " + noWorkspaces)
+	}
 	noteVariables(o)
 	upstream, err := newBackend(o.Backend, world.Lookup(o.Environ))
 	if err == nil && call.effect() == changes { // other commands may be run by those who can only read

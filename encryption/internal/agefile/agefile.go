@@ -94,7 +94,7 @@ func parseRecipient(text string, v attr.Values) (age.Recipient, error) {
 		err = errors.New("unknown")
 	}
 	if err != nil {
-		return nil, errors.New("this is not a known recipient: age1…, age1pq1…, age1NAME1…, ssh-ed25519 … or ssh-rsa …")
+		return nil, errors.New("this is not a known recipient; copy it whole, as age1…, age1pq1…, age1NAME1…, ssh-ed25519 … or ssh-rsa …")
 	}
 	return recipient, nil
 }

@@ -30,7 +30,7 @@ func Oddity(text string) (what string, sure bool) {
 	case strings.HasPrefix(text, "\ufeff"):
 		return "begins with a byte order mark, as files that some editors write do, which is part of it", true
 	case first == ' ' || last == ' ':
-		return "begins or ends with a space, which is part of it", true
+		return "begins or ends with a space, which is part of it; trimspace(…) removes it", true
 	case expression.MatchString(text):
 		return "is an expression, of the shell or of a pipeline, and nothing was put in its place", true
 	case reference.MatchString(text):

@@ -101,7 +101,7 @@ func (p *provider) Key(ctx context.Context, _ encryption.Keys, document json.Raw
 // NewKey makes a key, and seals it for all recipients.
 func (p *provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.RawMessage, error) {
 	if len(p.recipients) == 0 {
-		return nil, nil, errors.New("recipients are required to encrypt files")
+		return nil, nil, errors.New("recipients are required to encrypt files, such as recipients = [\"age1…\"]")
 	}
 	key := make([]byte, keyLength)
 	rand.Read(key) //nolint:errcheck // it never fails
@@ -155,7 +155,7 @@ func parse(document json.RawMessage) (m metadata, err error) {
 	data := members["external_data"]
 	if len(members) != 1 || len(data) != 1 || data[mark.AgeKey] == nil || json.Unmarshal(document, &m) != nil ||
 		!agefile.Recognizes(m.ExternalData.Sealed) || len(m.ExternalData.Sealed) > maxSealed {
-		return m, fmt.Errorf("%w: the metadata in it is not that of %s", encryption.ErrDamaged, kind)
+		return m, fmt.Errorf("%w: the metadata in it is not that of %s; restore an intact copy", encryption.ErrDamaged, kind)
 	}
 	return m, nil
 }

@@ -147,7 +147,7 @@ func parse(stored json.RawMessage) (m metadata, err error) {
 	return m, nil
 }
 
-var errDamaged = fmt.Errorf("%w: the metadata in it is not that of an external key provider", encryption.ErrDamaged)
+var errDamaged = fmt.Errorf("%w: the metadata in it is not that of an external key provider; restore an intact copy", encryption.ErrDamaged)
 
 func (p *provider) run(ctx context.Context, m metadata) (output, error) {
 	input := []byte("null") // also when what is stored is null: OpenTofu's Encode

@@ -110,7 +110,7 @@ func checkLength(key []byte) error {
 // Key returns the key. A file need not store anything for that.
 func (p *provider) Key(_ context.Context, _ encryption.Keys, stored json.RawMessage) ([]byte, error) {
 	if stored != nil && !p.Recognizes(stored) {
-		return nil, errors.New("the metadata in the file is not that of a static key provider")
+		return nil, errors.New("the metadata in the file is not that of a static key provider; restore an intact copy")
 	}
 	return p.load()
 }
