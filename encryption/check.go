@@ -67,7 +67,7 @@ func (t Target) check() error {
 	}
 	for i, address := range t.methods {
 		if address == "" {
-			return t.fail("no method is set")
+			return t.fail("no method is set, such as method = method.aes_gcm.main")
 		}
 		if _, ok := t.encryption.methods[address]; !ok {
 			return t.fail("%s", t.encryption.notConfigured(address))

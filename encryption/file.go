@@ -243,7 +243,7 @@ func describeOther(file []byte) string {
 		return "it is JSON that ends in the middle, so something cut it off; fetch it again, or restore a copy"
 	}
 	if err != nil {
-		return describeJSON(err).Error()
+		return describeJSON(err).Error() + "; check which file is read, or restore an intact copy"
 	}
 	return "it is JSON of something else; check which file is read"
 }

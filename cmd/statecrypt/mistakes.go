@@ -19,6 +19,9 @@ func (c *call) named(err error) error {
 		name, _, _ := strings.Cut(rest, ":")
 		return fmt.Errorf("-%s has no value: give it, or leave it out", name)
 	}
+	if name, ok := strings.CutPrefix(err.Error(), "flag needs an argument: "); ok {
+		return fmt.Errorf("%s requires a value, and none follows", name)
+	}
 	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
 	if !unknown {
 		return err

@@ -92,7 +92,7 @@ func (m *module) readFile(path string) (hcl.Blocks, error) {
 	}
 	content, _, diags := body.PartialContent(&moduleSchema)
 	if diags.HasErrors() {
-		return nil, summary(diags)
+		return nil, summary(diags, text)
 	}
 	var found hcl.Blocks
 	for _, b := range content.Blocks {

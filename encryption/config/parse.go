@@ -212,7 +212,7 @@ func parseBody(text []byte, filename string, isJSON bool) (hcl.Body, error) {
 	if diags.HasErrors() {
 		// The details of syntax errors repeat pieces of the text, which may be
 		// a secret that somebody forgot to quote.
-		return nil, summary(diags)
+		return nil, summary(diags, text)
 	}
 	return file.Body, nil
 }
@@ -460,7 +460,7 @@ func (p *parser) fallback(address string, content *hcl.BodyContent, t *Target) {
 		inner := p.content(block.Body, targetSchema(false))
 		written, ok := inner.Attributes["method"]
 		if !ok {
-			p.fail(address, "method", position(block.DefRange), errors.New("this argument is required"))
+			p.fail(address, "method", position(block.DefRange), errors.New("this argument is required, such as method = method.aes_gcm.main"))
 			return
 		}
 		t.Fallbacks = append(t.Fallbacks, p.targetMethod(address, written))
@@ -524,6 +524,9 @@ func renamed(detail string, schema *hcl.BodySchema) string {
 	}
 	if strings.Contains(detail, "must have 2 labels") {
 		return ` They are in quotes, as in key_provider "pbkdf2" "main" or method "aes_gcm" "main".`
+	}
+	if strings.HasPrefix(detail, "No labels are expected") {
+		return " Leave it out."
 	}
 	if strings.HasPrefix(detail, "Either a JSON object or a JSON array is required") {
 		return " A kind and a name come before the arguments, as in key_provider.pbkdf2.main."
@@ -602,14 +605,18 @@ func correct(detail string) string {
 // summary keeps of the first mistake what cannot hold a piece of the text. The others may
 // only follow from it: a quotation mark that is missing makes an error of each line after
 // it.
-func summary(diags hcl.Diagnostics) error {
+func summary(diags hcl.Diagnostics, text []byte) error {
 	isOpen := func(d *hcl.Diagnostic) bool { return d.Summary == "Invalid multi-line string" && d.Subject != nil }
 	if i := slices.IndexFunc(diags, isOpen); i >= 0 {
 		return &attr.Error{Pos: position(*diags[i].Subject), Err: errors.New(`a text begins on this line, and has no closing quotation mark (") there`)}
 	}
 	var pos attr.Pos
-	if diags[0].Subject != nil {
-		pos = position(*diags[0].Subject)
+	advice := correct(diags[0].Detail)
+	if at := diags[0].Subject; at != nil {
+		pos = position(*at)
+		if diags[0].Summary == "Invalid character" && bytes.HasPrefix(text[min(at.Start.Byte, len(text)):], []byte("$")) {
+			advice = ": a dollar sign stands in quotation marks alone; the value of a variable is var.NAME, without one"
+		}
 	}
-	return &attr.Error{Pos: pos, Err: errors.New(syntax.LowerFirst(diags[0].Summary) + correct(diags[0].Detail))}
+	return &attr.Error{Pos: pos, Err: errors.New(syntax.LowerFirst(diags[0].Summary) + advice)}
 }

@@ -165,8 +165,11 @@ func safeError(diags hcl.Diagnostics) error {
 		}
 		return fmt.Errorf("%s: %s", call.CalledFunctionName(), what)
 	}
-	if what == "invalid operand" {
+	switch what {
+	case "invalid operand":
 		what += `: numbers are required; texts are joined between quotation marks, as in "${var.a}-${var.b}"`
+	case "unsupported attribute":
+		what += ": the variable has no such part; var.NAME is its whole value"
 	}
 	return errors.New(what)
 }
