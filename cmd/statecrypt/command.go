@@ -218,7 +218,7 @@ func (c *call) dispatch(ctx context.Context, args []string) error {
 		args = []string{args[1], "-h"}
 	case slices.Contains([]string{"help", "-h", "-help", "--help"}, args[0]):
 		return c.print(c.stdout, "statecrypt.txt")
-	case args[0] == "-version" || args[0] == "--version":
+	case slices.Contains([]string{"-v", "-version", "--version"}, args[0]):
 		return c.version(ctx)
 	}
 	if err := c.find(args[0]); err != nil {
@@ -276,7 +276,7 @@ func (c *call) version(context.Context) error {
 
 func (c *call) completion(context.Context) error {
 	if c.print(c.stdout, "completion."+c.args[0]) != nil {
-		return usageError(fmt.Sprintf("there is no completion for %q; see statecrypt completion -h", c.args[0]))
+		return usageError(fmt.Sprintf("there is no completion for %q; %s requires %s", c.args[0], c.name, c.wants))
 	}
 	return nil
 }

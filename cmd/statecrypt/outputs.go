@@ -23,7 +23,7 @@ func (c *call) outputs(ctx context.Context) error {
 	}
 	return c.each(ctx, func(ctx context.Context, name string, file []byte) error {
 		if sameFile(c.output, name) {
-			return usageError("-o names the state itself, whose resources would be lost")
+			return usageError("-o names the state itself, whose resources would be lost; name another file")
 		}
 		reduced, err := c.reduce(file)
 		if err != nil {

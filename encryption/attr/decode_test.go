@@ -31,7 +31,8 @@ func table() attr.Table {
 		{Name: "keys", Type: cty.String, Reference: true},
 		{Name: "then", Type: cty.String, Method: true},
 		{Name: "role", Attrs: []attr.Attr{
-			{Name: "arn", Type: cty.String, Required: true, Env: []string{"ARN"}},
+			{Name: "arn", Type: cty.String, Required: true, Env: []string{"ARN"},
+				Doc: "The [ARN](https://example.com/a.html) of `role`, such as `arn:aws:x`. Nothing else."},
 			{Name: "duration", Type: cty.Number, Default: number(60)},
 			{Name: "off", Type: cty.Bool, Env: []string{"OFF"}},
 		}},
@@ -110,7 +111,7 @@ func TestMistakesInValues(t *testing.T) {
 		"text for a block":  {attrs: map[string]cty.Value{"role": text("x")}, want: "kind.e.role: a block is required"},
 		"a word for a bool": {env: map[string]string{"ON": "maybe"}, want: "the environment variable ON must be true or false"},
 		"nothing required in a block": {attrs: map[string]cty.Value{"role": cty.EmptyObjectVal},
-			want: "kind.e.role.arn: this argument is required (or the environment variable ARN)"},
+			want: "kind.e.role.arn: this argument is required (or the environment variable ARN): the ARN of role, such as arn:aws:x"},
 		"a misspelt argument in a block": {attrs: map[string]cty.Value{"role": cty.ObjectVal(map[string]cty.Value{"arm": text("a")})},
 			want: `kind.e.role: an argument named "arm" is not expected here. Did you mean "arn"?`},
 		"unknown":       {attrs: map[string]cty.Value{"name": cty.UnknownVal(cty.String)}, want: "kind.e.name: the value is not known yet"},

@@ -12,6 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/errlist"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -164,7 +165,7 @@ func (v Values) set(a Attr, s Setting, g groups) (err error) {
 			return v.Errorf(a.Name, "an empty string chooses no version; leave this argument out to read the current one")
 		}
 	case a.Required && !v.resolver.OnlyEnvironment:
-		return v.Errorf(a.Name, "this argument is required%s", orEnv(a.Env))
+		return v.Errorf(a.Name, "this argument is required%s%s", orEnv(a.Env), briefly(a.Doc))
 	default:
 		v.attrs[a.Name] = cty.NullVal(a.Type)
 	}
@@ -280,6 +281,19 @@ func didYouMean(name string, attrs []Attr) string {
 		names[i] = a.Name
 	}
 	return syntax.Configured(name, names)
+}
+
+// link is one of Markdown.
+var link = lazyregexp.New(`\[([^\]]*)\]\([^)]*\)`)
+
+// briefly is the first sentence of a description, without its Markdown, for the end of
+// another.
+func briefly(doc string) string {
+	if doc == "" {
+		return ""
+	}
+	sentence, _, _ := strings.Cut(link.ReplaceAllString(doc, "$1"), ". ")
+	return ": " + strings.TrimSuffix(syntax.LowerFirst(strings.ReplaceAll(sentence, "`", "")), ".")
 }
 
 func orEnv(env []string) string {

@@ -197,9 +197,9 @@ func (c Command) notFound(err error) error {
 		if strings.ContainsAny(c.Argv[0], " \t") {
 			return fmt.Errorf("%w: its name is not found, and has spaces in it: write each word of the command as an element of its own", ErrFailed)
 		}
-		return fmt.Errorf("%w: %s is not found", ErrFailed, c.name())
+		return fmt.Errorf("%w: %s is not found; install it, or give its path", ErrFailed, c.name())
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w: %s is not executable", ErrFailed, c.name())
+		return fmt.Errorf("%w: %s is not executable; chmod +x makes it so", ErrFailed, c.name())
 	}
 	return fmt.Errorf("%s could not be run", c.name())
 }
@@ -256,7 +256,7 @@ func (a *answer) readHeader() error {
 // which may be a key.
 func (a *answer) decode(output any) error {
 	if !a.header {
-		return fmt.Errorf("%w: it printed no header line", ErrProtocol)
+		return fmt.Errorf("%w: it printed no header line; is this the program for OpenTofu?", ErrProtocol)
 	}
 	d := json.NewDecoder(bytes.NewReader(a.body))
 	d.DisallowUnknownFields()

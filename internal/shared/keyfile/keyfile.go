@@ -92,6 +92,9 @@ func Explain(name string, err error) error {
 // sought says where a file that is not there was looked for. Of the path, only folders
 // that exist are shown: the rest may be a secret in the place of a path.
 func sought(name string) string {
+	if name == "" {
+		return "the path is empty; is a variable empty?"
+	}
 	path, err := filepath.Abs(name)
 	if err != nil {
 		return "check its path"

@@ -83,9 +83,12 @@ func Nearest(name string, candidates []string) string {
 }
 
 // LowerFirst returns s with its first letter in lowercase, as in the middle of a
-// sentence.
+// sentence, unless it begins with an abbreviation.
 func LowerFirst(s string) string {
-	first := min(1, len(s))
+	first, second := min(1, len(s)), min(2, len(s))
+	if s[first:second] != strings.ToLower(s[first:second]) {
+		return s
+	}
 	return strings.ToLower(s[:first]) + s[first:]
 }
 
