@@ -12,7 +12,6 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/errlist"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -283,17 +282,12 @@ func didYouMean(name string, attrs []Attr) string {
 	return syntax.Configured(name, names)
 }
 
-// link is one of Markdown.
-var link = lazyregexp.New(`\[([^\]]*)\]\([^)]*\)`)
-
-// briefly is the first sentence of a description, without its Markdown, for the end of
-// another.
+// briefly describes an argument at the end of a sentence.
 func briefly(doc string) string {
 	if doc == "" {
 		return ""
 	}
-	sentence, _, _ := strings.Cut(link.ReplaceAllString(doc, "$1"), ". ")
-	return ": " + strings.TrimSuffix(syntax.LowerFirst(strings.ReplaceAll(sentence, "`", "")), ".")
+	return ": " + syntax.LowerFirst(syntax.FirstSentence(doc))
 }
 
 func orEnv(env []string) string {

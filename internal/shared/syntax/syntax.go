@@ -92,6 +92,15 @@ func LowerFirst(s string) string {
 	return strings.ToLower(s[:first]) + s[first:]
 }
 
+var markdownLink = lazyregexp.New(`\[([^\]]*)\]\([^)]*\)`)
+
+// FirstSentence is that of a text in Markdown, as plain text without the full stop.
+func FirstSentence(markdown string) string {
+	plain := strings.ReplaceAll(markdownLink.ReplaceAllString(markdown, "$1"), "`", "")
+	sentence, _, _ := strings.Cut(plain, ". ")
+	return strings.TrimSuffix(sentence, ".")
+}
+
 // Bytes returns a list of numbers from 0 to 255 as bytes, and false for anything
 // else. This is how OpenTofu writes bytes.
 func Bytes(list cty.Value) ([]byte, bool) {
