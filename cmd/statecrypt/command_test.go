@@ -422,7 +422,7 @@ func TestRefusals(t *testing.T) {
 			want: "encrypted (opentofu): statecrypt decrypt FILE | statecrypt outputs"},
 		"outputs, sops": {args: "outputs", stdin: `{"version":4,"outputs":{},"sops":{"mac":"x"}}`, code: 1,
 			want: "encrypted (sops): statecrypt decrypt FILE | statecrypt outputs"},
-		"outputs, unknown":    {args: "outputs -only x", stdin: plain, code: 1, want: `there is no output "x". Did you mean "n"?`},
+		"outputs, unknown":    {args: "outputs -only x", stdin: plain, code: 1, want: `there is no output "x"; there are: n, s`},
 		"outputs, sensitive":  {args: "outputs -only n,s", stdin: plain, code: 1, want: `"s" is sensitive`},
 		"outputs, version":    {args: "outputs", stdin: `{"version":5,"outputs":{}}`, code: 1, want: "format version 5"},
 		"outputs, damaged":    {args: "outputs", stdin: `{"version":4,"outputs":["c4n4ry"]}`, code: 1, want: `"outputs" is not an object`},

@@ -99,24 +99,25 @@ func sought(name string) string {
 	if err != nil {
 		return "check its path"
 	}
-	folder := filepath.Dir(path)
-	if !isFolder(folder) {
-		for !isFolder(folder) && folder != filepath.Dir(folder) {
-			folder = filepath.Dir(folder)
-		}
-		return fmt.Sprintf("of the folders in its path, only %q exists", folder)
+	folder, near := Near(path)
+	text := fmt.Sprintf("it is looked for in %q", folder)
+	if folder != filepath.Dir(path) {
+		text = fmt.Sprintf("of the folders in its path, only %q exists", folder)
 	}
-	return fmt.Sprintf("it is looked for in %q%s", folder, syntax.Suggest(filepath.Base(path), names(folder)))
+	if near != "" {
+		text += fmt.Sprintf(". Did you mean %q?", near)
+	}
+	return text
 }
 
-// Near is the file that the path is probably a misspelling of, "" if none is near.
-func Near(path string) string {
-	folder := filepath.Dir(path)
-	near := syntax.Nearest(filepath.Base(path), names(folder))
-	if near == "" {
-		return ""
+// Near returns the last folder in an absolute path that exists, and what in it the path is
+// probably a misspelling of, "" if nothing is near.
+func Near(path string) (folder, name string) {
+	for folder = filepath.Dir(path); !isFolder(folder) && folder != filepath.Dir(folder); {
+		folder = filepath.Dir(folder)
 	}
-	return filepath.Join(folder, near)
+	first, _, _ := strings.Cut(strings.TrimLeft(strings.TrimPrefix(path, folder), `/\\`), string(filepath.Separator))
+	return folder, syntax.Nearest(first, names(folder))
 }
 
 // names are those of the first 1,000 files in a folder.

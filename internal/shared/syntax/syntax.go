@@ -75,7 +75,8 @@ func Configured(address string, addresses []string) string {
 func Nearest(name string, candidates []string) string {
 	nearest, best := "", 3
 	for _, c := range candidates {
-		if d := levenshtein.Distance(strings.ToLower(name), strings.ToLower(c), nil); d < best {
+		// Of a short name, most letters would be others.
+		if d := levenshtein.Distance(strings.ToLower(name), strings.ToLower(c), nil); d < best && 2*d <= len(name) {
 			nearest, best = c, d
 		}
 	}

@@ -51,7 +51,7 @@ func open(req source.Request) (source.Source, error) {
 		attr, rest = "workspace_dir", filepath.Join(w, "terraform.tfstate")
 	}
 	if req.String(attr) == "" {
-		return nil, req.Errorf(attr, "a path is required")
+		return nil, req.Errorf(attr, "a path is required; is a variable empty?")
 	}
 	path, err := expandHome(req.String(attr))
 	if err != nil {
@@ -156,8 +156,10 @@ func (l location) explain(err error) error {
 		missing := fmt.Sprintf("%q does not exist", path)
 		if _, err := os.Lstat(path); err == nil {
 			missing = fmt.Sprintf("%q is a symbolic link to a file that does not exist", path)
-		} else if near := keyfile.Near(path); near != "" {
-			missing += fmt.Sprintf(", and %q does", near)
+		} else if folder, near := keyfile.Near(path); near != "" {
+			missing += fmt.Sprintf(", and %q does", filepath.Join(folder, near))
+		} else if folder != filepath.Dir(path) {
+			missing += fmt.Sprintf("; of the folders in its path, only %q exists", folder)
 		}
 		if odd, _ := syntax.Oddity(l.path); odd != "" {
 			missing += "; the path " + odd
