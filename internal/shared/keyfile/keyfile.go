@@ -116,7 +116,8 @@ func Near(path string) (folder, name string) {
 	for folder = filepath.Dir(path); !isFolder(folder) && folder != filepath.Dir(folder); {
 		folder = filepath.Dir(folder)
 	}
-	first, _, _ := strings.Cut(strings.TrimLeft(strings.TrimPrefix(path, folder), `/\\`), string(filepath.Separator))
+	rest, _ := filepath.Rel(folder, path)
+	first, _, _ := strings.Cut(rest, string(filepath.Separator))
 	return folder, syntax.Nearest(first, names(folder))
 }
 
