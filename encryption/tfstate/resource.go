@@ -179,8 +179,11 @@ func (index resourceIndex) nearby(a address.Address) string {
 	if found := syntax.Suggest(a.Resource(), alike); found != "" {
 		return found
 	}
+	if len(index) == 0 {
+		return ", nor any other"
+	}
 	if len(elsewhere) == 0 {
-		return ""
+		elsewhere = slices.Collect(maps.Keys(index))
 	}
 	slices.Sort(elsewhere)
 	return "; it has " + list(elsewhere)

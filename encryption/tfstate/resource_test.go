@@ -274,7 +274,8 @@ func TestResourceErrors(t *testing.T) {
 		"needless key":    {state, `terraform_data.single[0]`, `the resource terraform_data.single has no instance keys; leave [0] out`},
 		"which one":       {state, ``, `resources; say which one with address`},
 		"none":            {`{"version":4,"resources":[]}`, ``, `the state has 0 resources`},
-		"no list":         {`{"version":4}`, `x.y`, `the state has no resource x.y`},
+		"no list":         {`{"version":4}`, `x.y`, `the state has no resource x.y, nor any other`},
+		"of another kind": {state, `other.thing`, `the state has no resource other.thing; it has module.list[0].data.terraform_remote_state.other, `},
 		"version 3": {`{"version":3,"modules":[]}`, `x.y`, `format version 3, in which resources are text without types; Terraform ` +
 			`0.12 or later`},
 		"version 1":      {`{"version":1}`, ``, `format version 1,`},

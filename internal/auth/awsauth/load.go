@@ -226,7 +226,7 @@ func (s Settings) httpClient() (*awshttp.BuildableClient, error) {
 		}
 		tlsConfig.RootCAs = x509.NewCertPool()
 		if !tlsConfig.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("custom_ca_bundle: %s holds no certificate in PEM format", path)
+			return nil, fmt.Errorf("custom_ca_bundle: %s holds no certificate in PEM format; the bundle has those of the authorities to trust", path)
 		}
 	}
 	proxies := httpproxy.Config{HTTPProxy: s.httpProxy, HTTPSProxy: s.httpsProxy, NoProxy: s.noProxy}

@@ -16,6 +16,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
+const maxName = 255 // bytes, which no file system exceeds
+
 // limit is in bytes. Files of keys, tokens and profiles are far smaller.
 const limit = 1 << 20
 
@@ -118,6 +120,9 @@ func Near(path string) (folder, name string) {
 	}
 	rest, _ := filepath.Rel(folder, path)
 	first, _, _ := strings.Cut(rest, string(filepath.Separator))
+	if len(first) > maxName {
+		return folder, ""
+	}
 	return folder, syntax.Nearest(first, names(folder))
 }
 

@@ -98,7 +98,7 @@ func (s settings) tlsConfig() (*tls.Config, error) {
 			return nil, err
 		}
 		if c.RootCAs = web.Authorities(text); c.RootCAs == nil {
-			return nil, errors.New("the file that ca_file names holds no certificate in PEM format")
+			return nil, errors.New("the file that ca_file names holds no certificate in PEM format; it has those of the authorities to trust")
 		}
 	}
 	if s.String("cert_file") == "" {

@@ -114,13 +114,13 @@ func (s settings) kubeconfig(paths []string, all bool) (*rest.Config, error) {
 			return nil, err
 		}
 		if _, err := os.Stat(path); err != nil && (all || !errors.Is(err, fs.ErrNotExist)) {
-			return nil, fmt.Errorf("the kubeconfig %q: %w", path, keyfile.Reason(err))
+			return nil, fmt.Errorf("the kubeconfig %q: %w", path, keyfile.Explain(path, err))
 		}
 		rules.Precedence = append(rules.Precedence, path)
 	}
 	merged, err := rules.Load()
 	if err != nil { // may quote the file
-		return nil, fmt.Errorf("%s is not a kubeconfig", quoted(rules.Precedence))
+		return nil, fmt.Errorf("%s is not a kubeconfig; check which file is named", quoted(rules.Precedence))
 	}
 	context := s.String("config_context")
 	if _, ok := merged.Contexts[context]; !ok && context != "" {
@@ -138,7 +138,7 @@ func (s settings) kubeconfig(paths []string, all bool) (*rest.Config, error) {
 	case err == nil:
 		return c, nil
 	case clientcmd.IsEmptyConfig(err):
-		return nil, fmt.Errorf("%s names no cluster", quoted(rules.Precedence))
+		return nil, fmt.Errorf("%s names no cluster; check which file is named, or set host", quoted(rules.Precedence))
 	}
 	if all, ok := errors.AsType[utilerrors.Aggregate](err); ok {
 		for _, one := range all.Errors() {

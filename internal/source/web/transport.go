@@ -39,7 +39,7 @@ func TransportFor(w world.World, g source.Grant, settings *tls.Config, proxies *
 	settings.InsecureSkipVerify = g.Bool("skip_cert_verification") //nolint:gosec // the user's choice, with a warning at each read
 	if ca := g.String("client_ca_certificate_pem"); ca != "" {
 		if settings.RootCAs = Authorities([]byte(ca)); settings.RootCAs == nil {
-			return nil, g.Errorf("client_ca_certificate_pem", "it holds no certificate in PEM format")
+			return nil, g.Errorf("client_ca_certificate_pem", "it holds no certificate in PEM format; of a file, write file(…)")
 		}
 	}
 	t := Transport(w, settings, proxies)
