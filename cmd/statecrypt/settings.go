@@ -148,12 +148,10 @@ func (c *call) uses(name, file string) {
 // noteDoubts says what is probably not meant in the key that something is sealed with:
 // nothing fails until somebody with the right one opens it.
 func (c *call) noteDoubts(target encryption.Target) {
-	doubts := target.Doubts()
-	isNamed := func(doubt string) bool { return strings.Contains(doubt, "TF_ENCRYPTION") }
-	if c.config != "" && c.hasEnvironment() && !slices.ContainsFunc(doubts, isNamed) {
+	if c.config != "" && c.hasEnvironment() {
 		c.say(yellow, "note:", "TF_ENCRYPTION is set, and merged over the settings of -config")
 	}
-	for _, doubt := range doubts {
+	for _, doubt := range target.Doubts() {
 		c.say(yellow, "note:", "the "+doubt)
 	}
 }
