@@ -158,7 +158,8 @@ func recipientTypes(file []byte) []string {
 	return nil
 }
 
-// Open opens file with the first identity that it is for. Plugins are asked last.
+// Open opens file with the first identity that it is for. Age tries its own keys first, and
+// those of SSH and of plugins after them, in their order.
 func Open(ctx context.Context, file []byte, identities []age.Identity) ([]byte, error) {
 	bound, plugins := inContext(ctx, identities)
 	out, err := age.Decrypt(reader(file), bound...)

@@ -96,26 +96,27 @@ func (p *Plugin) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
 	case <-p.ctx.Done():
 		return nil, context.Cause(p.ctx)
 	}
-	s := session{step: "decrypting a key", secret: p.text}
+	key, gave := make([]byte, fileKeyLength), false
+	s := session{step: "decrypting a key", secrets: [][]byte{[]byte(p.text), key}}
 	s.tell(age.Stanza{Type: "add-identity", Args: []string{p.text}})
 	for _, stanza := range stanzas {
 		s.tell(age.Stanza{Type: "recipient-stanza", Args: slices.Concat([]string{"0", stanza.Type}, stanza.Args), Body: stanza.Body})
 	}
-	var key []byte
 	s.commands = map[string]func(age.Stanza) error{"file-key": func(stanza age.Stanza) error {
-		if len(stanza.Args) != 1 || stanza.Args[0] != "0" || len(stanza.Body) != fileKeyLength || key != nil {
+		if len(stanza.Args) != 1 || stanza.Args[0] != "0" || len(stanza.Body) != fileKeyLength || gave {
 			return fmt.Errorf("%w: it did not give one key of 16 bytes for this file", program.ErrProtocol)
 		}
-		key = stanza.Body
+		gave = true
+		copy(key, stanza.Body)
 		return nil
 	}}
 	err := p.run(&s, "identity-v1")
 	switch {
 	case err != nil:
 		return nil, err
-	case key == nil && s.refused != "":
+	case !gave && s.refused != "":
 		return nil, &Error{fmt.Errorf("%s: %s gave no key%s", s.step, p.Name(), s.context())}
-	case key == nil:
+	case !gave:
 		return nil, age.ErrIncorrectIdentity
 	}
 	p.gave = true
@@ -131,7 +132,7 @@ func (p *Plugin) Wrap(fileKey []byte) ([]*age.Stanza, error) {
 // WrapWithLabels has a key encrypted. The labels say with what other recipients it may
 // be mixed.
 func (p *Plugin) WrapWithLabels(fileKey []byte) (stanzas []*age.Stanza, labels []string, err error) {
-	s := session{step: "encrypting a key", secret: p.text}
+	s := session{step: "encrypting a key", secrets: [][]byte{[]byte(p.text), fileKey}}
 	add := "add-recipient"
 	if p.identity {
 		add = "add-identity"
@@ -156,7 +157,7 @@ func (p *Plugin) WrapWithLabels(fileKey []byte) (stanzas []*age.Stanza, labels [
 			return nil
 		},
 	}
-	err = p.run(&s, "recipient-v1", fileKey)
+	err = p.run(&s, "recipient-v1")
 	if err == nil && len(stanzas) == 0 {
 		err = &Error{fmt.Errorf("%s: %s encrypted nothing%s", s.step, p.Name(), s.context())}
 	}
@@ -164,7 +165,7 @@ func (p *Plugin) WrapWithLabels(fileKey []byte) (stanzas []*age.Stanza, labels [
 }
 
 // run starts the plugin for what s says.
-func (p *Plugin) run(s *session, machine string, secrets ...[]byte) error {
+func (p *Plugin) run(s *session, machine string) error {
 	if _, err := world.Find(p.program.Argv[0]); err != nil {
 		return &Error{fmt.Errorf("%s: %s is not in PATH; install this plugin of age", s.step, p.Name())}
 	}
@@ -172,7 +173,7 @@ func (p *Plugin) run(s *session, machine string, secrets ...[]byte) error {
 	s.plugin = p
 	command := p.program
 	command.Argv = append(slices.Clone(command.Argv), "--age-plugin="+machine)
-	err := command.Talk(p.ctx, s, append(secrets, []byte(p.text))...)
+	err := command.Talk(p.ctx, s, s.secrets...)
 	switch {
 	case p.ctx.Err() != nil:
 		return context.Cause(p.ctx)
@@ -184,8 +185,8 @@ func (p *Plugin) run(s *session, machine string, secrets ...[]byte) error {
 
 // session is a dialog with a plugin.
 type session struct {
-	step     string // what is done
-	secret   string
+	step     string   // what is done
+	secrets  [][]byte // cut out of what the plugin says; the key is zero until it is known
 	plugin   *Plugin
 	asked    bytes.Buffer // what the plugin is told at first
 	commands map[string]func(age.Stanza) error
@@ -228,7 +229,7 @@ func (s *session) End() error {
 
 // answer is "unsupported" for what is not in the protocol, as it demands.
 func (s *session) answer(stanza age.Stanza) (string, error) {
-	text := func() string { return outside.Quoted(string(program.Without(stanza.Body, []byte(s.secret))), maxShown) }
+	text := func() string { return outside.Quoted(string(program.Without(stanza.Body, s.secrets...)), maxShown) }
 	switch command := s.commands[stanza.Type]; {
 	case command != nil:
 		return "ok", command(stanza)

@@ -162,6 +162,15 @@ var faults = map[string]fault{
 	"error": {does: func(w wire) {
 		w.says("error identity 0", "the \x1b[31mkey "+identity("error")+" is not plugged in"+strings.Repeat("!", 1000))
 	}, want: `it says "the \u001b[31mkey (secret) is not plugged in!!!`},
+	"says-key": {does: func(w wire) {
+		w.wants("file-key 0", fileKey, "ok")
+		w.says("error internal", "no room for "+fileKey)
+	}, want: `it says "no room for (secret)"`},
+	"prints-key": {does: func(w wire) {
+		w.wants("file-key 0", fileKey, "ok")
+		fmt.Fprintln(os.Stderr, "no room for "+fileKey)
+		os.Exit(1)
+	}, want: "it said: no room for (secret)"},
 	"secret": {does: func(w wire) { w.wants("request-secret", "Enter the PIN", "fail"); fmt.Print(done) },
 		want: `gave no key; it asked "Enter the PIN", and nobody can be asked here: use a key that requires no answer`},
 	"public":  {does: func(w wire) { w.wants("request-public", "Who?", "fail"); fmt.Print(done) }, want: `it asked "Who?"`},
@@ -187,6 +196,7 @@ var faults = map[string]fault{
 	"wrap-error":  {does: func(w wire) { w.says("error recipient 0", "no") }, want: `it says "no"`},
 	"wrap-key":    {does: func(w wire) { w.wants("file-key 0", fileKey, "unsupported"); fmt.Print(done) }, want: "encrypted nothing"},
 	"wrap-leaks":  {does: func(wire) { fmt.Fprintln(os.Stderr, fileKey); os.Exit(1) }, want: "it said: (secret)"},
+	"wrap-says":   {does: func(w wire) { w.says("error recipient 0", "no room for "+fileKey) }, want: `it says "no room for (secret)"`},
 	"wrap-fails":  {does: func(wire) { os.Exit(2) }, want: "encrypting a key: \"age-plugin-wrap-fails\": the program failed: exit status 2"},
 }
 
