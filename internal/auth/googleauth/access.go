@@ -166,7 +166,8 @@ func readCredentials(text string) ([]byte, credentials.CredType, error) {
 // notCredentials names what was given if that is surely the path of a file.
 func notCredentials(text string) error {
 	if keyfile.IsPath(text) {
-		return fmt.Errorf("credentials: there is no file %q with the JSON of Google credentials; check its path, and in which folder this runs", text)
+		return fmt.Errorf("credentials: there is no file %q with the JSON of Google credentials; check its path, and in which folder "+
+			"this runs", text)
 	}
 	return errors.New("credentials: this is neither JSON nor the path of a file that holds JSON")
 }
