@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"slices"
 	"syscall"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
@@ -112,11 +111,8 @@ func (c *call) wrap(ctx context.Context) error {
 	if err == nil && len(enc.Plan().Methods()) > 0 {
 		err = checkMethods(enc.Plan())
 	}
-	if errors.Is(err, errNoSettings) && slices.Contains(c.args, "-config") {
-		return usageError("-config belongs before the program: statecrypt wrap -config FILE -- terraform plan")
-	}
 	if err != nil {
-		return err
+		return c.misplaced(err)
 	}
 	c.noteUnused()
 	code, err := wrap.Run(ctx, wrap.Options{

@@ -38,7 +38,7 @@ func (c *call) named(err error) error {
 
 // meant says what is probably meant by a flag that there is not, "" if nobody knows.
 func (c *call) meant(name string, flags []string) string {
-	alias := map[string]string{"c": "config", "output": "o", "recipient": "r", "recipients-file": "R", "identity": "i"}[name]
+	alias := map[string]string{"c": "config", "out": "o", "output": "o", "recipient": "r", "recipients-file": "R", "identity": "i"}[name]
 	near := ""
 	if len(name) > 1 {
 		near = syntax.Nearest(name, flags)
@@ -119,5 +119,5 @@ func noCommand(name string, names []string) string {
 	case keyfile.Exists(name):
 		return fmt.Sprintf("%s is a file; a command comes first, such as statecrypt inspect FILE%s", shown(name), see)
 	}
-	return fmt.Sprintf("there is no command %q%s%s", name, see, syntax.Suggest(name, names))
+	return fmt.Sprintf("there is no command %q%s%s", name, syntax.Configured(name, names), see)
 }

@@ -63,7 +63,20 @@ func (c *call) target(from string) (encryption.Target, error) {
 		err = fmt.Errorf("there are no encryption settings in %s; for a module, they are in the encryption block of its terraform block",
 			shown(from))
 	}
-	return target, err
+	return target, c.misplaced(err)
+}
+
+// misplaced finds settings among the arguments if there are none elsewhere.
+func (c *call) misplaced(err error) error {
+	isSettings := func(arg string) bool { return strings.HasSuffix(arg, ".hcl") }
+	switch at := slices.IndexFunc(c.args, isSettings); {
+	case !errors.Is(err, errNoSettings):
+	case slices.Contains(c.args, "-config"):
+		return usageError("-config belongs before the program: statecrypt wrap -config FILE -- terraform plan")
+	case at >= 0:
+		return usageError(fmt.Sprintf("settings are given with -config: statecrypt %s -config %s …", c.name, shown(c.args[at])))
+	}
+	return err
 }
 
 // check is about the target of a kind of file, beside the target of the other kind.

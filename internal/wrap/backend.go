@@ -165,7 +165,7 @@ func address(v attr.Values, name string) (*url.URL, error) {
 	case text == "":
 		return nil, nil //nolint:nilnil // no address is not a mistake
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https": // the error has the text in it
-		return nil, mistake(v, name, "an http or https URL is required")
+		return nil, mistake(v, name, "an http or https URL is required, such as https://example.com/state")
 	case u.User != nil:
 		return nil, mistake(v, name, "it has credentials in it; set username and password")
 	}

@@ -61,7 +61,7 @@ func checkSource(path string) (ours bool, err error) {
 		if at := diags[0].Subject; at != nil {
 			line = at.Start.Line
 		}
-		return false, fmt.Errorf("it cannot be parsed, see line %d", line)
+		return false, fmt.Errorf("it cannot be parsed, see line %d; terraform validate says more", line)
 	}
 	for _, terraform := range blocks(file.Body, hcl.BlockHeaderSchema{Type: "terraform"}) {
 		for _, b := range blocks(terraform.Body, hcl.BlockHeaderSchema{Type: "backend", LabelNames: []string{"type"}},
