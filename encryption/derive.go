@@ -55,7 +55,7 @@ func (e *Encryption) DeriveKey(ctx context.Context, address string, d Derivation
 	}
 	deriver, ok := provider.KeyProvider.(Deriver)
 	if !ok {
-		return nil, &providerError{address, errors.New("this kind of key provider cannot serve derived keys")}
+		return nil, &providerError{address, errors.New("this kind of key provider cannot serve derived keys; choose another, such as pbkdf2")}
 	}
 	stored, err := deriver.Stored(d.Salt, d.Wrapped)
 	if err != nil {

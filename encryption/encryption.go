@@ -414,7 +414,7 @@ func (e *Encryption) RemoteState(name string) (Target, error) {
 		return Target{}, because(ErrNotConfigured, "there is no remote_state_data_source %s in the settings%s", quoted(name),
 			syntax.Suggest(name, slices.Sorted(maps.Keys(settings.Remote))))
 	case t == nil:
-		return Target{}, because(ErrNotConfigured, "there is no default in remote_state_data_sources of the settings")
+		return Target{}, because(ErrNotConfigured, "there is no default in remote_state_data_sources of the settings; add one, with its method")
 	default:
 		return e.target(KindState, "remote_state_data_sources.default", t), nil
 	}

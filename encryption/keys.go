@@ -250,7 +250,7 @@ func (k *newKeys) make(ctx context.Context, address string) ([]byte, error) {
 	}
 	maker, ok := provider.KeyProvider.(KeyMaker)
 	if !ok {
-		return nil, fmt.Errorf("this kind of key provider can open files, but not encrypt them")
+		return nil, fmt.Errorf("this kind of key provider can open files, but not encrypt them; choose another to encrypt")
 	}
 	key, store, err := maker.NewKey(ctx, k.key)
 	if err != nil || store == nil {

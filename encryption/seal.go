@@ -89,7 +89,7 @@ func (e *Encryption) encrypter(address string) (method, Encrypter, error) {
 	m, err := e.methods[address]()
 	encrypter, ok := m.Method.(Encrypter)
 	if err == nil && !ok {
-		err = &attr.Error{Address: address, Err: errors.New("this method can open files, but not encrypt them")}
+		err = &attr.Error{Address: address, Err: errors.New("this method can open files, but not encrypt them; choose another to encrypt")}
 	}
 	return m, encrypter, err
 }

@@ -322,7 +322,7 @@ func TestRemoteState(t *testing.T) {
 		"misspelt":    {enc: strict, name: "netwerk", err: `there is no remote_state_data_source "netwerk" in the settings. Did you mean "network"?`},
 		"another":     {enc: strict, name: "other", err: `there is no remote_state_data_source "other" in the settings`},
 		"none":        {enc: none, name: "network", err: `there is no remote_state_data_source "network" in the settings`},
-		"no default":  {enc: none, err: "there is no default in remote_state_data_sources of the settings"},
+		"no default":  {enc: none, err: "there is no default in remote_state_data_sources of the settings; add one, with its method"},
 	} {
 		target, err := c.enc.RemoteState(c.name)
 		switch {

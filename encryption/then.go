@@ -29,7 +29,7 @@ func (t Target) inside(ctx context.Context, then string, opened *Opened) error {
 		if kind == KindState || kind == KindPlan {
 			reason = ErrPlaintext
 		}
-		return &contentError{because(reason, "it decrypted a %s, which is not for its then, %s", kind, then)}
+		return &contentError{because(reason, "it decrypted a %s, which is not for its then, %s; correct that argument", kind, then)}
 	}
 	inner, err := t.try(ctx, candidates, opened.Data, env, true)
 	if err != nil {

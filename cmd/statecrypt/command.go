@@ -107,7 +107,7 @@ func (c *call) flagSet() *flag.FlagSet {
 					c.mistake = errors.Join(c.mistake, fmt.Errorf("-%s requires the name of a file; standard input is for states and plans", name))
 				}
 				if *text != "" {
-					c.mistake = errors.Join(c.mistake, fmt.Errorf("-%s is given twice", name))
+					c.mistake = errors.Join(c.mistake, fmt.Errorf("-%s is given twice; give it once", name))
 				}
 				if *text = given; given == "" {
 					c.mistake = errors.Join(c.mistake, fmt.Errorf("-%s is empty; is a variable empty?", name))
@@ -243,7 +243,7 @@ func (c *call) understand(args []string) error {
 	case c.mistake == nil && (n < c.min || n > c.max):
 		return c.miscounted()
 	case c.mistake == nil && c.plan && c.pins != (wrap.Pins{}):
-		return errors.New("a plan has no serial and no lineage that could be pinned")
+		return errors.New("a plan has no serial and no lineage that could be pinned; leave out -plan, or what pins them")
 	}
 	return c.mistake
 }

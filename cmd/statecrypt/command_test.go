@@ -297,7 +297,8 @@ func TestRefusals(t *testing.T) {
 		"-only with spaces":     {args: "outputs -only a b c", code: 2, want: "several names in -only are one argument, with commas"},
 		"wrap of nothing":       {args: "wrap", code: 2, want: "arguments given: 0, such as statecrypt wrap -config FILE -- terraform plan; see"},
 		"-config of a program":  {args: "wrap terraform plan -config x", code: 2, want: "-config belongs before the program: statecrypt wrap"},
-		"settings as a file":    {args: "decrypt keys.hcl", code: 2, want: "settings are given with -config: statecrypt decrypt -config keys.hcl …"},
+		"settings as a file": {args: "decrypt keys.hcl", code: 2, want: "settings are given with -config: statecrypt decrypt " +
+			"-config keys.hcl …"},
 		"settings as a program": {args: "wrap keys.hcl -- terraform plan", code: 2, want: "with -config: statecrypt wrap -config keys.hcl …"},
 		"no such command":       {args: "show x", code: 2, want: `no command "show"; there are: inspect, decrypt, encrypt, verify, rotate, outputs,`},
 		"-out":                  {args: "decrypt -out x", code: 2, want: "no flag -out; did you mean -o; see"},

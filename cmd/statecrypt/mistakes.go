@@ -31,7 +31,7 @@ func (c *call) named(err error) error {
 		return fmt.Errorf("%s has no flag -%s; %s", c.name, name, meant)
 	}
 	if len(flags) == 0 {
-		return fmt.Errorf("%s has no flags", c.name)
+		return fmt.Errorf("%s has no flags; leave it out", c.name)
 	}
 	return fmt.Errorf("%s has no flag -%s; it has -%s", c.name, name, strings.Join(flags, ", -"))
 }

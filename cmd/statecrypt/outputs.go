@@ -87,7 +87,7 @@ func (c *call) reduce(state []byte) ([]byte, error) {
 		delete(kept, "outputs")
 		kept["modules"], err = c.rootModule(kept["modules"])
 	default:
-		err = fmt.Errorf("format version %s is not supported", outside.Line(version, maxName))
+		err = fmt.Errorf("format version %s is not supported, only 1 to 4; check which file is read", outside.Line(version, maxName))
 	}
 	if err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (c *call) rootModule(text json.RawMessage) (json.RawMessage, error) {
 	var modules []json.RawMessage
 	var path []string
 	if json.Unmarshal(text, &modules) != nil {
-		return nil, errors.New(`"modules" is not a list`)
+		return nil, errors.New(`"modules" is not a list; check which file is read`)
 	}
 	for _, module := range modules {
 		kept, err := pick(module, "path", "outputs")
@@ -132,14 +132,14 @@ func (c *call) rootModule(text json.RawMessage) (json.RawMessage, error) {
 		}
 		return json.Marshal([]object{kept})
 	}
-	return nil, errors.New("the state has no root module")
+	return nil, errors.New("the state has no root module; check which file is read")
 }
 
 // selectOutputs leaves what -only and -sensitive select.
 func (c *call) selectOutputs(in object) error {
 	var all object
 	if text, ok := in["outputs"]; ok && json.Unmarshal(text, &all) != nil {
-		return errors.New(`"outputs" is not an object`)
+		return errors.New(`"outputs" is not an object; check which file is read`)
 	}
 	names := slices.Sorted(maps.Keys(all))
 	wanted := names

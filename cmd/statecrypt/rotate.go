@@ -153,7 +153,7 @@ func (r rotation) seal(ctx context.Context, f *finding, file []byte) ([]byte, er
 func notOpened(errOld, errNew error) error {
 	switch {
 	case errNew == nil:
-		return fmt.Errorf("a fallback of -to opens it, but -from does not: %w", errOld)
+		return fmt.Errorf("a fallback of -to opens it, but -from does not, which requires the same settings as that fallback: %w", errOld)
 	case errors.Is(errOld, encryption.ErrPlaintext) && errors.Is(errNew, encryption.ErrPlaintext):
 		return errors.New("it is not encrypted, so there is no key to change; to encrypt it, have -from select a method " +
 			`"unencrypted", or, if it is a file, use statecrypt encrypt`)

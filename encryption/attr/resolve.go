@@ -188,7 +188,7 @@ func (v Values) checkCompany(attrs []Attr, settings map[string]Setting) (errs er
 		}
 		for _, other := range a.Excludes {
 			if settings[other].IsSet() {
-				errs = append(errs, v.Errorf(a.Name, "%s and %s are mutually exclusive", other, a.Name))
+				errs = append(errs, v.Errorf(a.Name, "%s and %s are mutually exclusive; set one of them", other, a.Name))
 			}
 		}
 		if a.RequiredWith != "" && isEmpty(v.get(a.RequiredWith)) {

@@ -330,7 +330,8 @@ func TestCompany(t *testing.T) {
 		env  string
 		want string
 	}{
-		"both":                {map[string]Setting{"id": value, "profile": value}, "", "e.profile: id and profile are mutually exclusive"},
+		"both": {map[string]Setting{"id": value, "profile": value}, "", "e.profile: id and profile are mutually " +
+			"exclusive; set one of them"},
 		"one":                 {map[string]Setting{"id": value, "profile": {Value: cty.StringVal("")}}, "", ""},
 		"one of the code":     {map[string]Setting{"profile": value}, "ID", ""},
 		"none of the code":    {nil, "ID PROFILE", ""},

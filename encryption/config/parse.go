@@ -279,7 +279,8 @@ func (p *parser) unwrap(body hcl.Body) hcl.Body {
 	case len(own.Blocks) > 0:
 		p.fail("", "", position(own.Blocks[0].DefRange), fmt.Errorf("a %s block belongs inside the encryption block", own.Blocks[0].Type))
 	case len(found) == 0:
-		p.fail("", "", position(blocks[0].DefRange), errors.New("there is no encryption block in the terraform block"))
+		p.fail("", "", position(blocks[0].DefRange), errors.New("there is no encryption block in the terraform block; it is what is "+
+			"required here"))
 	case len(found) > 1:
 		p.errs = append(p.errs, secondBlock(found))
 	default:

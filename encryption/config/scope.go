@@ -71,7 +71,7 @@ func (s scope) local(name string) (cty.Value, error) {
 	}
 	expr, ok := m.locals[name]
 	if !ok {
-		return cty.NilVal, fmt.Errorf("local.%s does not exist, or refers to itself", name)
+		return cty.NilVal, fmt.Errorf("local.%s does not exist, or refers to itself; check its name and its value", name)
 	}
 	delete(m.locals, name)
 	defer func() { m.locals[name] = expr }()

@@ -110,7 +110,7 @@ func (v *variable) fit(given value) value {
 		return given
 	}
 	if v.broken {
-		given.err = errors.New("the type of the variable is none")
+		given.err = errors.New("the type of the variable is none; write one, such as string")
 		return given
 	}
 	fitted := given.Value
@@ -154,7 +154,7 @@ func (o Options) given(m *module) (values, error) {
 		case !ok || name == "":
 			err = errors.Join(err, errors.New("-var requires NAME=VALUE"))
 		case m != nil && m.declared(name) == nil:
-			err = errors.Join(err, fmt.Errorf("-var: the module declares no variable %s", outside.Quoted(name, maxName)))
+			err = errors.Join(err, fmt.Errorf("-var: the module declares no variable %s; check the name", outside.Quoted(name, maxName)))
 		default:
 			all[name] = m.declared(name).text(text)
 		}

@@ -60,13 +60,13 @@ func checkVersion(doc *document, decoding error) error {
 	wrong, _ := errors.AsType[*json.UnmarshalTypeError](decoding)
 	switch {
 	case wrong != nil && wrong.Field == "":
-		return errors.New("this is not a state file: it is not a JSON object")
+		return errors.New("this is not a state file: it is not a JSON object; check which file is read")
 	case wrong != nil && wrong.Field == "version":
-		return errors.New(`this is not a state file: its "version" is not a whole number`)
+		return errors.New(`this is not a state file: its "version" is not a whole number; check which file is read`)
 	case doc.Version == nil:
-		return errors.New(`this is not a state file: it has no "version"`)
+		return errors.New(`this is not a state file: it has no "version"; check which file is read`)
 	case *doc.Version < 1:
-		return fmt.Errorf("this is not a state file: there is no format version %d", *doc.Version)
+		return fmt.Errorf("this is not a state file: there is no format version %d; check which file is read", *doc.Version)
 	case *doc.Version > 4:
 		by := ""
 		if doc.TerraformVersion != "" {
@@ -98,7 +98,7 @@ func typeError(err error) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
 		return fmt.Errorf("%q can't be a JSON %s", wrong.Field, kind(wrong.Value))
 	}
-	return errors.New("it is not a JSON object")
+	return errors.New("it is not a JSON object; check which file is read")
 }
 
 // kind drops the number from "number -1.5", as encoding/json describes one.

@@ -57,7 +57,7 @@ func Place(name string) (string, error) {
 		case info.IsDir():
 			return "", errors.New("it is a directory; the name of a file is required")
 		case info.Mode()&fs.ModeSymlink == 0:
-			return "", errors.New("it is not a regular file")
+			return "", errors.New("it is not a regular file; name another")
 		}
 		dir, err := filepath.EvalSymlinks(filepath.Dir(name))
 		if err != nil {
@@ -74,14 +74,14 @@ func Place(name string) (string, error) {
 			name = filepath.Join(dir, link)
 		}
 	}
-	return "", errors.New("there are too many links")
+	return "", errors.New("there are too many links; name the file itself")
 }
 
 // expectUnchanged looks whether somebody has written a file since.
 func expectUnchanged(name string, before os.FileInfo) error {
 	now, err := os.Stat(name)
 	if err == nil && (!os.SameFile(before, now) || now.Size() != before.Size() || !now.ModTime().Equal(before.ModTime())) {
-		err = errors.New("somebody changed it meanwhile")
+		err = errors.New("somebody changed it meanwhile; try again")
 	}
 	return err
 }

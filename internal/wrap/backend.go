@@ -182,12 +182,13 @@ func mistake(v attr.Values, name, what string) error {
 func checkRedirect(to *http.Request, via []*http.Request) error {
 	switch {
 	case len(via) > web.MaxRedirects:
-		return web.Final("the backend redirected more than %d times", web.MaxRedirects)
+		return web.Final("the backend redirected more than %d times; set the address to where it leads", web.MaxRedirects)
 	case source.Origin(to.URL) != source.Origin(via[0].URL):
 		return web.Final("the backend redirected to another address, and no credentials are sent there; " +
 			"if the state is there, set that address")
 	case to.Method != via[0].Method:
-		return web.Final("the backend answered a %s with a redirect that would turn it into a %s", via[0].Method, to.Method)
+		return web.Final("the backend answered a %s with a redirect that would turn it into a %s; set the address to where it "+
+			"leads", via[0].Method, to.Method)
 	}
 	return nil
 }

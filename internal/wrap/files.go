@@ -239,7 +239,7 @@ func readFile(path string) ([]byte, error) {
 func expectFile(path string) error {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is not a regular file")
+		err = errors.New("it is not a regular file; name one")
 	}
 	return err
 }

@@ -48,7 +48,7 @@ func (b *backend) giveBack(ctx context.Context, id string, lock []byte) error {
 		return nil
 	}
 	if _, err := b.send(ctx, b.unlock, "", lock); err != nil {
-		return fmt.Errorf("the lock %s was not given back: %w", id, err)
+		return fmt.Errorf("the lock %s was not given back, and force-unlock of the CLI does it: %w", id, err)
 	}
 	return nil
 }

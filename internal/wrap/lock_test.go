@@ -68,7 +68,8 @@ func TestRotateInBackend(t *testing.T) {
 		"many choices":   {intercept: answer("POST", 300, canary), requests: all, want: "old", err: "the backend answered 300"},
 		"a broken write": {intercept: on("POST", breakOff), requests: all, want: "old", err: "the connection broke off"},
 		"not unlocked": {
-			intercept: answer("UNLOCK", 500, canary), requests: all, want: "new", err: " was not given back: the backend answered 500",
+			intercept: answer("UNLOCK", 500, canary), requests: all, want: "new", err: " was not given back, and force-unlock of the CLI " +
+				"does it: the backend answered 500",
 		},
 		"while it locks":   {interrupt: "LOCK", requests: "LOCK UNLOCK", want: "old", err: context.Canceled.Error()},
 		"while it reads":   {interrupt: "GET", requests: "LOCK GET UNLOCK", want: "old", err: "the request was cancelled"},

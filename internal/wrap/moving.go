@@ -54,7 +54,7 @@ func (m *move) sealExisting(ctx context.Context) error {
 		m.call.warnOfLeft(m.stderr)
 		return nil
 	case info.Kind != encryption.KindState:
-		return errors.New("what the backend has is not a state")
+		return errors.New("what the backend has is not a state; check the address")
 	}
 	return m.store(ctx, there, "the state in the backend")
 }

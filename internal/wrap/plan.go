@@ -30,7 +30,7 @@ func checkPlan(content []byte) error {
 	case 1:
 		return checkMember(plans[0], min(maxState, meter.Expanded(int64(len(content)))))
 	}
-	return errors.New("it holds more than one plan") // all of them could be the same bytes of the archive
+	return errors.New("it holds more than one plan; plan again") // all of them could be the same bytes of the archive
 }
 
 func checkMember(member *zip.File, limit int64) error {
@@ -64,13 +64,13 @@ func planBackend(plan []byte) error {
 	store, errStore := field(plan, fieldStore)
 	switch {
 	case errors.Join(errKind, errConfig, errStore) != nil:
-		return errors.New("it cannot be read")
+		return errors.New("it cannot be read; plan again")
 	case string(kind) != "http" || store != nil:
 		return madeWithoutWrap(notOurs("not http"))
 	}
 	config, err := object(packed)
 	if err != nil {
-		return errors.New("it cannot be read")
+		return errors.New("it cannot be read; plan again")
 	}
 	for name, value := range config {
 		if !value.IsNull() {

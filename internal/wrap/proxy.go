@@ -96,7 +96,7 @@ func (p *proxy) get(w http.ResponseWriter, r *http.Request) {
 func (p *proxy) accept(ctx context.Context, a *answer) error {
 	switch {
 	case a.isAbsent() && p.pins != Pins{}:
-		return errors.New("there is none, and -lineage or -minimum-serial say that there is")
+		return errors.New("there is none, and -lineage or -minimum-serial say that there is; check the address")
 	case a.isAbsent():
 		if p.lineage.Load() == nil {
 			say(p.stderr, fmt.Sprintf("there is no state at %s yet; if there should be one, check the address",
@@ -223,7 +223,7 @@ func Seal(ctx context.Context, target encryption.Target, plain []byte) (sealed [
 	case !again.Encrypted:
 		err = errors.New("the first method does not encrypt; here, unencrypted may only be a fallback")
 	case again.UsedFallback:
-		err = fmt.Errorf("the first method does not open what it has encrypted, and %s does", again.Method)
+		err = fmt.Errorf("the first method does not open what it has encrypted, and %s does; check the settings of the first", again.Method)
 	case !bytes.Equal(again.Data, plain):
 		err = errors.New("what was encrypted is not the same when it is opened again")
 	}

@@ -59,7 +59,7 @@ type recorded struct {
 func readRecord(data string) (r recorded, err error) {
 	content, err := keyfile.Read(filepath.Join(data, recordName))
 	if err == nil && json.Unmarshal(content, &r) != nil { // the error may quote a password
-		err = errors.New("the record of the backend cannot be read")
+		err = errors.New("the record of the backend cannot be read; delete it, and init again")
 	}
 	return r, err
 }

@@ -47,7 +47,7 @@ func checkErrored(dir string) error {
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s is in the way of a state that cannot be written: %w", errored, keyfile.Reason(err))
+		return fmt.Errorf("%s is in the way of a state that cannot be written, so move it away: %w", errored, keyfile.Reason(err))
 	case info.Kind == encryption.KindEncrypted:
 		return fmt.Errorf("%s holds a state that could not be written; write it with wrap and state push, and then delete it", errored)
 	}
@@ -68,7 +68,7 @@ func (t *traces) follow(ctx context.Context, o Options) error {
 			continue
 		}
 		if name != errored {
-			errs = append(errs, fmt.Errorf("a state that is not encrypted was written to %s", name))
+			errs = append(errs, fmt.Errorf("a state that is not encrypted was written to %s; if it is in the backend, delete that file", name))
 			continue
 		}
 		errs = append(errs, t.sealErrored(ctx, o, path, content))

@@ -212,7 +212,7 @@ func (i *invocation) isOff(name string) bool {
 // checkUse finds a run that has taken its state elsewhere.
 func (p *proxy) checkUse(call *invocation, code int) error {
 	if !p.used.Load() && (p.locked.Load() || code == 0 && call.effect() == changes) {
-		return errors.New("no state was asked for here: if one was written, it is somewhere else, and is not encrypted")
+		return errors.New("no state was asked for here: if one was written, it is somewhere else, and is not encrypted; run init with wrap")
 	}
 	return nil
 }
@@ -220,7 +220,7 @@ func (p *proxy) checkUse(call *invocation, code int) error {
 // rehearse seals a state before a run whose own could not be written otherwise.
 func rehearse(ctx context.Context, target encryption.Target) error {
 	if _, _, err := Seal(ctx, target, []byte(`{"version":4,"serial":1,"lineage":"rehearsal"}`)); err != nil {
-		return fmt.Errorf("no state could be written after this run: %w", err)
+		return fmt.Errorf("no state could be written after this run, so it is not begun: %w", err)
 	}
 	return nil
 }

@@ -179,7 +179,7 @@ func Open(ctx context.Context, file []byte, identities []age.Identity) ([]byte, 
 				return nil, fmt.Errorf("the key that %s gave is that of another file, or the header of the file is damaged: %s", p.Name(), shown(err))
 			}
 		}
-		return nil, fmt.Errorf("the header of the file is damaged, or demands what is refused: %s", shown(err))
+		return nil, fmt.Errorf("the header of the file is damaged, or demands what is refused; restore an intact copy: %s", shown(err))
 	}
 	plain := bytes.NewBuffer(make([]byte, 0, len(file)+bytes.MinRead))
 	if _, err := plain.ReadFrom(out); err != nil {

@@ -122,11 +122,12 @@ func (i *Identities) parse(text []byte, attribute string) ([]age.Identity, error
 		return nil, errors.New("this is an SSH public key, which only encrypts; the private key that belongs to it is required, whose file " +
 			"has the same name without .pub")
 	case bytes.HasPrefix(bytes.ToUpper(text), []byte("AGE-SECRET-KEY-")):
-		return nil, errors.New("this begins as an age identity does, and is cut off or mistyped")
+		return nil, errors.New("this begins as an age identity does, and is cut off or mistyped; copy it whole")
 	case keyfile.IsPath(string(text)):
 		return nil, errors.New("this is the path of a file; it belongs in identity_files")
 	}
-	return nil, errors.New("this is neither an age identity (AGE-SECRET-KEY-… or AGE-PLUGIN-…) nor an SSH private key in PEM")
+	return nil, errors.New("this is neither an age identity (AGE-SECRET-KEY-… or AGE-PLUGIN-…) nor an SSH private key in PEM; " +
+		"check which file is read")
 }
 
 // errUnknown means that something is no identity of age.
@@ -179,7 +180,7 @@ func (i *Identities) unseal(file []byte) ([]byte, error) {
 
 var (
 	errPassphraseMissing = errors.New("this identity is protected by a passphrase; set identity_passphrase")
-	errPassphraseWrong   = errors.New("identity_passphrase is not the passphrase of this identity")
+	errPassphraseWrong   = errors.New("identity_passphrase is not the passphrase of this identity; check both")
 )
 
 func (i *Identities) parseSSH(pem []byte) (age.Identity, error) {
@@ -194,7 +195,7 @@ func (i *Identities) parseSSH(pem []byte) (age.Identity, error) {
 		}
 	}
 	if err != nil {
-		return nil, errors.New("this is not an SSH private key in PEM that can be read")
+		return nil, errors.New("this is not an SSH private key in PEM that can be read; copy it whole, as ssh-keygen wrote it")
 	}
 	switch key := key.(type) { // of Ed25519 keys, both forms occur
 	case ed25519.PrivateKey:

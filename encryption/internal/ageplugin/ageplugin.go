@@ -60,7 +60,7 @@ func Parse(text string, w world.World) (*Plugin, error) {
 	}
 	name, _, err := parse(text)
 	if err != nil {
-		return nil, errors.New("this begins as that of an age plugin does, and is cut off or mistyped")
+		return nil, errors.New("this begins as that of an age plugin does, and is cut off or mistyped; copy it whole")
 	}
 	command := program.Command{Argv: []string{"age-plugin-" + name}, World: w}
 	return &Plugin{program: command, text: text, identity: identity, Turn: make(chan struct{}, 1)}, nil

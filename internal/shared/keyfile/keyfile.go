@@ -65,7 +65,7 @@ func read(path string) ([]byte, error) {
 	defer f.Close()
 	content, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && len(content) > limit {
-		err = errors.New("it is larger than 1 MiB")
+		err = errors.New("it is larger than 1 MiB; check which file is named")
 	}
 	return content, err
 }

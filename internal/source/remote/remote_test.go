@@ -432,7 +432,7 @@ func TestWhereTokensComeFrom(t *testing.T) {
 			want: "there is no token for "},
 		"a large file": {files: func(string) map[string]string {
 			return map[string]string{".terraformrc": strings.Repeat("#", 1<<20+1)}
-		}, want: "/.terraformrc (it is larger than 1 MiB)"},
+		}, want: "/.terraformrc (it is larger than 1 MiB; check which file is named)"},
 		"a line break": {env: func(h string) map[string]string { return map[string]string{variable(h): "a\nb"} }, want: "line break"},
 	} {
 		t.Run(name, func(t *testing.T) {

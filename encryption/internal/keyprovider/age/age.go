@@ -85,7 +85,8 @@ func (p *provider) Key(ctx context.Context, _ encryption.Keys, document json.Raw
 		return nil, err
 	}
 	if !p.identities.Any() {
-		return nil, fmt.Errorf("%w: there are recipients, and neither identities nor identity_files, which open files", encryption.ErrNoKey)
+		return nil, fmt.Errorf("%w: there are recipients, and neither identities nor identity_files, which open files; set one of the "+
+			"two", encryption.ErrNoKey)
 	}
 	identities, err := p.identities.Load()
 	if err != nil {

@@ -102,7 +102,7 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 	p := &provider{passphrase: []byte(v.String("passphrase")), chain: v.String("chain")}
 	switch {
 	case v.Has("passphrase") && v.Has("chain"):
-		return nil, v.Errorf("", "passphrase and chain are mutually exclusive")
+		return nil, v.Errorf("", "passphrase and chain are mutually exclusive; set one of them")
 	case !v.Has("passphrase") && !v.Has("chain"):
 		return nil, v.Errorf("", "one of passphrase and chain is required, and neither has a value; is a variable not set?")
 	case v.Has("passphrase") && len(p.passphrase) == 0:
@@ -164,7 +164,7 @@ func (p *provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage
 	m := p.fresh
 	switch {
 	case salt != nil && wrapped != nil:
-		return nil, errors.New("salt and wrapped_key are mutually exclusive")
+		return nil, errors.New("salt and wrapped_key are mutually exclusive; set one of them")
 	case wrapped != nil:
 		var err error
 		if m, err = parse(wrapped); err != nil {
@@ -192,13 +192,14 @@ func parse(document json.RawMessage) (metadata, error) {
 		return m, err
 	}
 	if len(m.Salt) == 0 || m.Iterations == 0 || m.HashFunction == "" || m.KeyLength == 0 {
-		return m, fmt.Errorf("%w: the metadata in the file lacks a salt, iterations, hash_function or key_length", encryption.ErrNoKey)
+		return m, fmt.Errorf("%w: the metadata in the file lacks a salt, iterations, hash_function or key_length; restore an intact "+
+			"copy", encryption.ErrNoKey)
 	}
 	if hashFunctions[m.HashFunction] == nil {
 		return m, fmt.Errorf("the metadata in the file: %w", errHashFunction)
 	}
 	if m.Iterations < 0 || m.KeyLength < 0 {
-		return m, errors.New("the metadata in the file holds a negative number")
+		return m, errors.New("the metadata in the file holds a negative number; restore an intact copy")
 	}
 	return m, nil
 }

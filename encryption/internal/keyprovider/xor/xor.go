@@ -44,7 +44,7 @@ var _ encryption.KeyMaker = (*provider)(nil)
 func build(v attr.Values) (encryption.KeyProvider, error) {
 	p := &provider{a: v.String("a"), b: v.String("b")}
 	if p.a == p.b {
-		return nil, v.Errorf("b", "a and b are the same key provider, which gives a key of zeros")
+		return nil, v.Errorf("b", "a and b are the same key provider, which gives a key of zeros; name another one")
 	}
 	return p, nil
 }
@@ -66,7 +66,7 @@ func (p *provider) Key(ctx context.Context, keys encryption.Keys, _ json.RawMess
 	case len(a) == 0:
 		return nil, errors.New("the two keys are empty")
 	case subtle.ConstantTimeCompare(a, b) == 1:
-		return nil, errors.New("the two keys are the same, which gives a key of zeros")
+		return nil, errors.New("the two keys are the same, which gives a key of zeros; change one of them")
 	}
 	subtle.XORBytes(a, a, b)
 	return a, nil

@@ -57,7 +57,7 @@ var _ encryption.Warner = (*method)(nil)
 func build(v attr.Values) (encryption.Method, error) {
 	passphrase := v.String("passphrase")
 	if passphrase == "" {
-		return nil, v.Errorf("passphrase", "the passphrase is empty")
+		return nil, v.Errorf("passphrase", "the passphrase is empty; is a variable empty?")
 	}
 	sum := md5.Sum([]byte(passphrase)) //nolint:gosec // the format has it
 	return &method{key: hex.AppendEncode(nil, sum[:])}, nil
@@ -76,7 +76,7 @@ func (m *method) Decrypt(_ context.Context, _ encryption.Keys, file []byte) ([]b
 			"another format", len(file), nonceSize+tagSize)
 	}
 	if utf8.Valid(file) {
-		return nil, errors.New("the file is text, and no file of terraform-backend-git's AES mode")
+		return nil, errors.New("the file is text, and no file of terraform-backend-git's AES mode; choose another method for it")
 	}
 	block, err := aes.NewCipher(m.key)
 	if err != nil {
