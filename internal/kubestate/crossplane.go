@@ -365,7 +365,7 @@ func (m managed) secretRef(selector map[string]any) (SecretRef, error) {
 	own := m.obj.text("metadata", "namespace")
 	switch {
 	case !isText && selector["namespace"] != nil, !isObjectName(name):
-		return SecretRef{}, errors.New("this cannot be the name of a secret")
+		return SecretRef{}, errors.New("this cannot be the name of a secret: lowercase letters, digits, dashes and dots are allowed")
 	case own == "" && namespace == "":
 		return SecretRef{}, errors.New("the secret's namespace is missing; an object without a namespace has to name it")
 	case own != "" && namespace != "" && namespace != own:
@@ -375,7 +375,7 @@ func (m managed) secretRef(selector map[string]any) (SecretRef, error) {
 		namespace = own
 	}
 	if len(validation.IsDNS1123Label(namespace)) > 0 {
-		return SecretRef{}, errors.New("this cannot be the name of a namespace")
+		return SecretRef{}, errors.New("this cannot be the name of a namespace: lowercase letters, digits and dashes are allowed")
 	}
 	return SecretRef{Namespace: namespace, Name: name, Optional: true}, nil
 }

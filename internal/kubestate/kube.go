@@ -26,7 +26,7 @@ import (
 
 // ErrNoState means that the object exists, but its controller has not stored a
 // state in it yet. For a reader this is the same as a missing file.
-var ErrNoState = errors.New("its controller has not stored a state yet")
+var ErrNoState = errors.New("its controller has not stored a state yet; see its status")
 
 // Object says which Kubernetes object holds a state, and what its controller
 // knows about the type of the resource and does not write into the object.
@@ -118,9 +118,9 @@ func New(v attr.Values) (*Object, error) {
 	case !kindForm.MatchString(o.Kind):
 		return nil, v.Errorf("kind", "a kind is a word of letters and digits, such as VPC")
 	case len(validation.IsDNS1123Subdomain(o.Name)) > 0:
-		return nil, v.Errorf("name", "this cannot be the name of an object")
+		return nil, v.Errorf("name", "this cannot be the name of an object: lowercase letters, digits, dashes and dots are allowed")
 	case o.Namespace != "" && len(validation.IsDNS1123Label(o.Namespace)) > 0:
-		return nil, v.Errorf("namespace", "this cannot be the name of a namespace")
+		return nil, v.Errorf("namespace", "this cannot be the name of a namespace: lowercase letters, digits and dashes are allowed")
 	case o.Resource != "" && len(validation.IsDNS1123Label(o.Resource)) > 0:
 		return nil, v.Errorf("resource", "the plural name in lowercase is required, such as vpcs")
 	}

@@ -61,7 +61,7 @@ func parse(manifest []byte, cost *meter.Meter) ([]object, error) {
 	}
 }
 
-var errNeither = errors.New("it is neither JSON nor YAML, or it repeats a key")
+var errNeither = errors.New("it is neither JSON nor YAML, or it repeats a key; check which file is read")
 
 // parseDocument adds the objects of one document of a stream to all. It may
 // also be JSON, or several JSON objects.
@@ -130,7 +130,7 @@ func flatten(value any, apiVersion, kind string, all *[]object) error {
 	}
 	obj, ok := value.(map[string]any)
 	if !ok {
-		return errors.New("it holds something that is not an object")
+		return errors.New("it holds something that is not an object; check which file is read")
 	}
 	if obj["apiVersion"] == nil && obj["kind"] == nil && kind != "" {
 		obj["apiVersion"], obj["kind"] = apiVersion, kind
@@ -167,9 +167,10 @@ func (o *Object) pick(objects []object) (object, error) {
 	case found != nil:
 		return found, nil
 	case other != nil:
-		return nil, fmt.Errorf("the manifest does not hold %s, but one with apiVersion %s", o, outside.Quoted(other.text("apiVersion"), maxName))
+		return nil, fmt.Errorf("the manifest does not hold %s, but one with apiVersion %s; correct "+
+			"api_version", o, outside.Quoted(other.text("apiVersion"), maxName))
 	}
-	return nil, fmt.Errorf("the manifest holds %d objects, and %s is not among them", len(objects), o)
+	return nil, fmt.Errorf("the manifest holds %d objects, and %s is not among them; check kind and name", len(objects), o)
 }
 
 func (o *Object) hasNames(obj object) bool {
@@ -224,7 +225,7 @@ func (r SecretRef) read(text []byte, cost *meter.Meter) (map[string]string, erro
 	case text == nil && r.Optional:
 		return nil, nil
 	case text == nil:
-		return nil, fmt.Errorf("the secret %s does not exist", r)
+		return nil, fmt.Errorf("the secret %s does not exist; add it to the manifest, or read from the cluster", r)
 	}
 	obj, err := answer(text, r.means, cost)
 	if err != nil {

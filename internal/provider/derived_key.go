@@ -68,7 +68,7 @@ func derivedKeyFrom(block cty.Value, _ attr.LookupEnv) (request, []problem) {
 		case json.Valid(decoded):
 			a.fail(path.Root("wrapped_key"), "this is a JSON document in base64, as it is in the file; decode it with base64decode(…)")
 		default:
-			a.fail(path.Root("wrapped_key"), "this is not a JSON document")
+			a.fail(path.Root("wrapped_key"), "this is not a JSON document; give the metadata of a file as it stores it")
 		}
 	}
 	return out, a.problems

@@ -75,7 +75,7 @@ func (a *arguments) selection(r *remoteStateRequest) {
 	r.sensitiveDefaults = a.outputs("sensitive_defaults")
 	for name := range r.defaults {
 		if _, both := r.sensitiveDefaults[name]; both {
-			a.fail(path.Root("defaults"), "%s is in sensitive_defaults as well", outside.Quoted(name, maxName))
+			a.fail(path.Root("defaults"), "%s is in sensitive_defaults as well; leave it out of one of the two", outside.Quoted(name, maxName))
 		}
 	}
 	switch v, ok := given(a.block, "on_missing"); {

@@ -71,7 +71,7 @@ func (b bounded) Fetch(ctx context.Context) (*Snapshot, error) {
 	snapshot, err := b.Source.Fetch(limited)
 	switch {
 	case err != nil && limited.Err() != nil && ctx.Err() == nil:
-		return nil, fmt.Errorf("the state could not be read within %s, with all the requests that it takes", b.patience)
+		return nil, fmt.Errorf("the state could not be read within %s, with all the requests that it takes; try again later", b.patience)
 	case err == nil && int64(len(snapshot.Data)) > b.limit:
 		return nil, TooLarge(b.limit)
 	}

@@ -109,7 +109,7 @@ func ParseBase(raw string) (*url.URL, error) {
 	case u.Scheme == "" || u.Hostname() == "":
 		return nil, errors.New("a URL with scheme and host is required, such as " + aBase + asURL(raw))
 	case hasPassword:
-		return nil, errors.New("a password does not belong in this URL")
+		return nil, errors.New("a password does not belong in this URL; set it in a block of credentials")
 	case u.User != nil && u.Scheme != "ssh", u.RawQuery != "", u.Fragment != "":
 		return nil, errors.New("only scheme, host, port and path belong in this URL")
 	case !isASCII(u.Hostname()):

@@ -42,13 +42,14 @@ func (p *provider) explainAnswer(verb string, answer *azcore.ResponseError) erro
 	}
 	switch answer.StatusCode {
 	case http.StatusNotFound:
-		return fmt.Errorf("%w: the vault does not know %s, or the version that is needed", encryption.ErrNoKey, key)
+		return fmt.Errorf("%w: the vault does not know %s, or the version that is needed; check vault_uri and "+
+			"vault_key_name", encryption.ErrNoKey, key)
 	case http.StatusForbidden:
 		switch innerCode(answer) {
 		case "ForbiddenByFirewall", "ForbiddenByConnection":
-			return fmt.Errorf("no access: the network rules of %s do not let this machine in", p.vault)
+			return fmt.Errorf("no access: the network rules of %s do not let this machine in; allow its address, or run inside the network", p.vault)
 		case "KeyDisabled":
-			return fmt.Errorf("%w: %s, or the version that is needed, is disabled", encryption.ErrNoKey, key)
+			return fmt.Errorf("%w: %s, or the version that is needed, is disabled; enable it", encryption.ErrNoKey, key)
 		}
 		return fmt.Errorf("%w: the vault denies to %s with %s, or the key is disabled or has expired; grant the key "+
 			"permission %s (role Key Vault Crypto User)", encryption.ErrNoKey, verb, key, verb)

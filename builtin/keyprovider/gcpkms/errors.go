@@ -28,7 +28,7 @@ func (p *provider) explain(ctx context.Context, verb string, err error) error {
 	}
 	switch code := status.Code(err); code {
 	case codes.NotFound:
-		return fmt.Errorf("%w: Cloud KMS does not know the key %s", encryption.ErrNoKey, p.name)
+		return fmt.Errorf("%w: Cloud KMS does not know the key %s; check kms_encryption_key", encryption.ErrNoKey, p.name)
 	case codes.PermissionDenied:
 		return fmt.Errorf("%w: Cloud KMS denies to %s with the key %s, or the key does not exist; grant the "+
 			"permission cloudkms.cryptoKeyVersions.useTo%s on it", encryption.ErrNoKey, verb, p.name, strings.ToUpper(verb[:1])+verb[1:])
@@ -51,7 +51,7 @@ func (p *provider) explain(ctx context.Context, verb string, err error) error {
 		if reason := netfail.KnownReason(err, ""); reason != "" {
 			return errors.New("no answer from Cloud KMS: " + reason)
 		}
-		return errors.New("no answer from Cloud KMS: it could not be reached, or did not answer in time")
+		return errors.New("no answer from Cloud KMS: it could not be reached, or did not answer in time; check the network and proxies")
 	default:
 		if errors.Is(err, context.DeadlineExceeded) {
 			return errors.New("no answer from Cloud KMS: there was no complete answer in time")

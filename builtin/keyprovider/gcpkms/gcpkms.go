@@ -114,7 +114,7 @@ func build(v attr.Values, options []option.ClientOption) (encryption.KeyProvider
 	p.keyLength = int(length)
 	// The decoder's own error says where the text is wrong, which helps nobody.
 	if p.additionalData, err = base64.StdEncoding.DecodeString(v.String("additional_authenticated_data")); err != nil {
-		return nil, v.Errorf("additional_authenticated_data", "this is not standard base64")
+		return nil, v.Errorf("additional_authenticated_data", "this is not standard base64; base64encode(…) makes it of text")
 	}
 	if len(p.additionalData) > maxAdditionalData {
 		return nil, v.Errorf("additional_authenticated_data", "at most 64 KiB are allowed")

@@ -46,7 +46,7 @@ func (s *server) explain(ctx context.Context, err error, path, key string) error
 	answer, ok := errors.AsType[*api.ResponseError](err)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("%s does not answer within %v", what, s.timeout)
+		return fmt.Errorf("%s does not answer within %v; check its address, and that it runs", what, s.timeout)
 	case errors.Is(err, errRedirected), errors.Is(err, errNotTheAPI):
 		return fmt.Errorf("%s: %w; check address", what, err)
 	case !ok:
@@ -56,9 +56,9 @@ func (s *server) explain(ctx context.Context, err error, path, key string) error
 	case answer.RawError && code < 500 && code != http.StatusTooManyRequests: // a proxy's, say, which knows nothing of keys
 		return fmt.Errorf("%s: %w (status %d); check address and any proxy", what, errNotTheAPI, code)
 	case code == http.StatusTooManyRequests:
-		return fmt.Errorf("%s is asked too often (status 429)", what)
+		return fmt.Errorf("%s is asked too often (status 429); try again later", what)
 	case code >= 500:
-		return fmt.Errorf("%s cannot answer now (status %d): it may be sealed, starting or overloaded", what, code)
+		return fmt.Errorf("%s cannot answer now (status %d): it may be sealed, starting or overloaded; see its status", what, code)
 	case key == "":
 		return s.explainLogin(code, path)
 	case code == http.StatusForbidden, code == http.StatusUnauthorized, code == http.StatusBadRequest && said(answer, "missing client token"):

@@ -65,7 +65,7 @@ func newLogin(v attr.Values) (*login, error) {
 	case 1:
 		return found[0], nil
 	}
-	return nil, v.Errorf("", "at most one of auth_approle, auth_kubernetes and auth_jwt is possible")
+	return nil, v.Errorf("", "at most one of auth_approle, auth_kubernetes and auth_jwt is possible; leave out the others")
 }
 
 // run logs in: one request.
@@ -103,7 +103,7 @@ func readToken(name string) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("jwt_file: %w", err)
 	case token == "" || len(token) > maxJWT:
-		return "", fmt.Errorf("jwt_file: %s does not hold a token", name)
+		return "", fmt.Errorf("jwt_file: %s does not hold a token; check which file is named", name)
 	}
 	return token, nil
 }

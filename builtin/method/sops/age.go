@@ -210,11 +210,11 @@ func parseAge(content []byte) ([]age.Identity, error) {
 	text := strings.TrimSpace(string(content))
 	switch {
 	case strings.HasPrefix(text, "age-encryption.org/"), strings.HasPrefix(text, "-----BEGIN AGE"):
-		return nil, errors.New("is protected by a passphrase, which is not supported here")
+		return nil, errors.New("is protected by a passphrase, which is not supported here; decrypt it with age or ssh-keygen -p first")
 	case strings.HasPrefix(text, "-----BEGIN"):
 		id, err := agessh.ParseIdentity(content)
 		if _, protected := errors.AsType[*ssh.PassphraseMissingError](err); protected {
-			return nil, errors.New("is protected by a passphrase, which is not supported here")
+			return nil, errors.New("is protected by a passphrase, which is not supported here; decrypt it with age or ssh-keygen -p first")
 		}
 		if err != nil {
 			return nil, errors.New("is not an SSH private key that age can use: ed25519 or RSA")
@@ -228,17 +228,17 @@ func parseAge(content []byte) ([]age.Identity, error) {
 		}
 		for word := range strings.FieldsSeq(line) {
 			if strings.HasPrefix(word, "AGE-PLUGIN-") {
-				return out, errors.New("is for a plugin of age, which is not supported here")
+				return out, errors.New("is for a plugin of age, which is not supported here; sops -d reads such a file")
 			}
 			ids, err := age.ParseIdentities(strings.NewReader(word))
 			if err != nil {
-				return out, errors.New("is not an age identity, which begins with AGE-SECRET-KEY-")
+				return out, errors.New("is not an age identity, which begins with AGE-SECRET-KEY-; copy it whole")
 			}
 			out = append(out, ids...)
 		}
 	}
 	if len(out) == 0 {
-		return nil, errors.New("holds no age identity")
+		return nil, errors.New("holds no age identity; check which file is named")
 	}
 	return out, nil
 }

@@ -72,7 +72,7 @@ func unlock(armoured []string, passphrase []byte) (ring openpgp.EntityList, err 
 	for i, text := range armoured {
 		entities, err := openpgp.ReadArmoredKeyRing(strings.NewReader(text))
 		if err != nil {
-			return nil, fmt.Errorf("pgp_private_keys: element %d is not an armoured PGP key", i+1)
+			return nil, fmt.Errorf("pgp_private_keys: element %d is not an armoured PGP key: gpg --export-secret-keys --armor prints it", i+1)
 		}
 		for _, e := range entities {
 			if e.PrivateKey == nil {
@@ -101,7 +101,7 @@ func (p pgpKeys) openHere(sealed string) ([]byte, error) {
 	message, err := openpgp.ReadMessage(block.Body, ring, nil, &packet.Config{MaxDecompressedMessageSize: &limit})
 	// Without a key that opened it, anybody could have written it.
 	if err != nil || !message.IsEncrypted || message.DecryptedWith.PrivateKey == nil {
-		return nil, fmt.Errorf("%w: none of pgp_private_keys fits", encryption.ErrNoKey)
+		return nil, fmt.Errorf("%w: none of pgp_private_keys fits; add that of one of its recipients", encryption.ErrNoKey)
 	}
 	dataKey, err := io.ReadAll(io.LimitReader(message.UnverifiedBody, maxPart+1))
 	if err != nil || len(dataKey) > maxPart {
@@ -153,7 +153,7 @@ func (k pgpKeys) askGPG(ctx context.Context, runs *programs, sealed string) ([]b
 		}
 		return dataKey, nil
 	case strings.Contains(said, "[GNUPG:] NO_SECKEY"):
-		return nil, fmt.Errorf("%w: the user's gpg does not have the private key", encryption.ErrNoKey)
+		return nil, fmt.Errorf("%w: the user's gpg does not have the private key; import it, or set pgp_private_keys", encryption.ErrNoKey)
 	}
 	exit, ran := errors.AsType[*exec.ExitError](err)
 	switch {

@@ -143,7 +143,7 @@ const vaultKind = "openbao"
 func (s services) vault(k masterKey) (opener, error) {
 	address, ok := origin(k.VaultAddress)
 	if !ok {
-		return nil, errors.New("the file does not name the address of a Vault server")
+		return nil, errors.New("the file does not name the address of a Vault server; restore an intact copy")
 	}
 	if err := permit("allowed_vault_addresses", s.vaultAddresses, address); err != nil {
 		return nil, err

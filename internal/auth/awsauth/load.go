@@ -334,7 +334,7 @@ func (s Settings) checkAccount(ctx context.Context, cfg aws.Config) error {
 	case len(allowed) > 0 && !slices.Contains(allowed, account):
 		return fmt.Errorf("the AWS credentials are for the account %q, which allowed_account_ids does not list", account)
 	case slices.Contains(forbidden, account):
-		return fmt.Errorf("the AWS credentials are for the account %q, which forbidden_account_ids lists", account)
+		return fmt.Errorf("the AWS credentials are for the account %q, which forbidden_account_ids lists; use those of another one", account)
 	}
 	return nil
 }

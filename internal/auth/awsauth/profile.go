@@ -107,7 +107,7 @@ func (s Settings) profileCredentials(cfg aws.Config, p awsconfig.SharedConfig) (
 		return nil, fmt.Errorf("the profile %q takes its credentials from the environment (credential_source), which is switched off", p.Profile)
 	case p.WebIdentityTokenFile != "":
 		if p.RoleARN == "" {
-			return nil, fmt.Errorf("the profile %q has a web_identity_token_file and no role_arn", p.Profile)
+			return nil, fmt.Errorf("the profile %q has a web_identity_token_file and no role_arn; set role_arn", p.Profile)
 		}
 		web := &webIdentity{
 			role: &stscreds.AssumeRoleOptions{RoleARN: p.RoleARN, RoleSessionName: p.RoleSessionName}, tokenFile: p.WebIdentityTokenFile,
@@ -132,7 +132,8 @@ func (s Settings) profileCredentials(cfg aws.Config, p awsconfig.SharedConfig) (
 
 func (s Settings) profileRole(cfg aws.Config, p awsconfig.SharedConfig) (aws.CredentialsProvider, error) {
 	if p.MFASerial != "" {
-		return nil, fmt.Errorf("the role of the profile %q requires a code from a device (mfa_serial), which cannot be entered here", p.Profile)
+		return nil, fmt.Errorf("the role of the profile %q requires a code from a device (mfa_serial), which cannot be entered here; "+
+			"use credentials of a session", p.Profile)
 	}
 	cfg.Credentials = aws.NewCredentialsCache(cfg.Credentials)
 	return stscreds.NewAssumeRoleProvider(s.sts(cfg), p.RoleARN, func(o *stscreds.AssumeRoleOptions) {

@@ -208,7 +208,7 @@ func checkProxy(text string) error {
 		u, err = url.Parse("http://" + text)
 	}
 	if err != nil || u.Hostname() == "" {
-		return errors.New("not the URL of a proxy")
+		return errors.New("not the URL of a proxy, such as http://proxy.example.com:3128")
 	}
 	return nil
 }

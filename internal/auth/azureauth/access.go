@@ -117,7 +117,7 @@ func (a Access) principal() bool {
 func (a Access) withCertificate(tenant, id string) (azcore.TokenCredential, error) {
 	direct, err := base64.StdEncoding.DecodeString(a.values.String("client_certificate"))
 	if err != nil {
-		return nil, errors.New("client_certificate: this is not standard base64")
+		return nil, errors.New("client_certificate: this is not standard base64: filebase64(…) gives that of a file")
 	}
 	bundle, err := a.either("client_certificate", string(direct), "client_certificate_path")
 	if err != nil {
@@ -126,7 +126,7 @@ func (a Access) withCertificate(tenant, id string) (azcore.TokenCredential, erro
 	chain, key, err := azidentity.ParseCertificates([]byte(bundle), []byte(a.values.String("client_certificate_password")))
 	if err != nil {
 		return nil, errors.New("client_certificate: this is not a PKCS#12 bundle with a certificate and its " +
-			"private key, or client_certificate_password is not its password")
+			"private key, or client_certificate_password is not its password; check both")
 	}
 	return credential(azidentity.NewClientCertificateCredential(tenant, id, chain, key, &azidentity.ClientCertificateCredentialOptions{
 		ClientOptions: a.ClientOptions(), DisableInstanceDiscovery: a.hasOneOf("metadata_host"),
@@ -231,7 +231,7 @@ func (a Access) either(name, direct, file string) (string, error) {
 	case err != nil:
 		return "", a.values.Errorf(file, "%w", err)
 	case content == "":
-		return "", fmt.Errorf("the file for %s is empty", name)
+		return "", fmt.Errorf("the file for %s is empty; is it the right one?", name)
 	case direct != "" && direct != content:
 		return "", fmt.Errorf("%s and its file differ; set one of them", name)
 	}

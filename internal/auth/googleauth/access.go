@@ -169,7 +169,7 @@ func notCredentials(text string) error {
 		return fmt.Errorf("credentials: there is no file %q with the JSON of Google credentials; check its path, and in which folder "+
 			"this runs", text)
 	}
-	return errors.New("credentials: this is neither JSON nor the path of a file that holds JSON")
+	return errors.New("credentials: this is neither JSON nor the path of a file that holds JSON; write file(…) for the content of one")
 }
 
 // ReadPathOrContents returns the contents of the file whose path text is, or

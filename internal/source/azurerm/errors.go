@@ -86,7 +86,8 @@ func (l *location) refused(answer *azcore.ResponseError) error {
 		return fmt.Errorf("the storage account %s is asked too often or is overloaded (%s); "+
 			"try again later", l.account.name, web.Status(answer.StatusCode))
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return fmt.Errorf("the storage account %s refuses the credentials (%s)", l.account.name, web.Status(answer.StatusCode))
+		return fmt.Errorf("the storage account %s refuses the credentials (%s); check them, and whether they have "+
+			"expired", l.account.name, web.Status(answer.StatusCode))
 	}
 	return web.Unexpected("the storage account "+l.account.name, answer.StatusCode)
 }

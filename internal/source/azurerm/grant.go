@@ -40,7 +40,7 @@ func choose(credentials source.Credentials, name string) (grant, error) {
 		return grant{}, v.Errorf("sas_token", "%w", err)
 	}
 	if _, err := base64.StdEncoding.DecodeString(g.accessKey); err != nil {
-		return grant{}, v.Errorf("access_key", "this is not standard base64, as access keys are")
+		return grant{}, v.Errorf("access_key", "this is not standard base64, as access keys are; copy it whole")
 	}
 	if g.customerKey, err = customerKey(v.Values); err != nil {
 		return grant{}, err

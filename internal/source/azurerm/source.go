@@ -99,7 +99,8 @@ func (r *run) open(req source.Request) (source.Source, error) {
 		return nil, err
 	}
 	if e := l.grant.endpoint; e != nil && !serves(e, l.account.name) {
-		return nil, req.Errorf("storage_account_name", "the blob_endpoint of the credentials, %s, is not that of the storage account %s", e,
+		return nil, req.Errorf("storage_account_name", "the blob_endpoint of the credentials, %s, is not that of the storage account "+
+			"%s; correct one of the two", e,
 			l.account.name)
 	}
 	return l, l.checkLookup(req)

@@ -48,7 +48,7 @@ func (r *run) newClient(s settings) (*client, error) {
 		// As Consul's programs have it, an empty file is none.
 		token = cmp.Or(strings.TrimSpace(string(text)), token)
 		if !web.IsFieldValue(token) {
-			return nil, errors.New("the file that token_file names holds more than one line")
+			return nil, errors.New("the file that token_file names holds more than one line; a token is one")
 		}
 	}
 	if token != "" {

@@ -37,7 +37,7 @@ func readIndex(value []byte) (*index, error) {
 	var x index
 	if json.Unmarshal(members[hash], &x.hash) != nil || json.Unmarshal(members["chunks"], &x.chunks) != nil ||
 		!md5Pattern.MatchString(x.hash) {
-		return nil, errors.New("the value holds neither a state nor a list of its parts as the consul backend writes it")
+		return nil, errors.New("the value holds neither a state nor a list of its parts as the consul backend writes it; check path")
 	}
 	return &x, nil
 }

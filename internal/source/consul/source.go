@@ -118,7 +118,7 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 }
 
 // errTorn means that the parts of a large state do not belong together.
-var errTorn = errors.New("the parts of the state do not fit together")
+var errTorn = errors.New("the parts of the state do not fit together; if it was just written, try again")
 
 func torn(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", errTorn, fmt.Sprintf(format, args...))
@@ -204,7 +204,7 @@ func unpack(data []byte, limit int64, parts bool) ([]byte, error) {
 	if parts {
 		return nil, torn("gzip cannot open them")
 	}
-	return nil, errors.New("the state is damaged: gzip cannot open it")
+	return nil, errors.New("the state is damaged: gzip cannot open it; restore an intact copy")
 }
 
 func checksum(data []byte) string {

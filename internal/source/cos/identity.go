@@ -58,7 +58,8 @@ func newIdentity(g source.Grant) (i identity, err error) {
 		i.keys, err = object.KeysOf(g, "secret_id", g.String("security_token"))
 	case own == "profile":
 		if i.profile = g.String("profile"); strings.ContainsAny(i.profile, `/\`) {
-			err = g.Errorf("profile", "this cannot be the name of a profile")
+			err = g.Errorf("profile", "this cannot be the name of a profile, which has no slash; where its file is belongs in "+
+				"shared_credentials_dir")
 		}
 	case own == "cam_role_name":
 		i.camRole = g.String("cam_role_name")
@@ -136,7 +137,7 @@ func (i *identity) readProfile() error {
 	trim := strings.TrimSpace
 	i.keys = object.Keys(trim(p.SecretID), trim(p.SecretKey), trim(p.Token))
 	if i.keys.AccessKeyID == "" || i.keys.SecretAccessKey == "" {
-		return fmt.Errorf("%s has no secretId, or no secretKey", path)
+		return fmt.Errorf("%s has no secretId, or no secretKey; set both", path)
 	}
 	if i.role.arn == "" && p.RoleARN != "" && p.SessionName != "" {
 		i.role = role{arn: trim(p.RoleARN), session: trim(p.SessionName), seconds: usualSession}

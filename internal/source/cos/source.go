@@ -22,12 +22,13 @@ func locate(req source.Request, g source.Grant, n object.Network) (l object.Loca
 	}
 	switch {
 	case !object.IsLabel(l.Region):
-		return l, req.Errorf("region", "this cannot be the name of a region")
+		return l, req.Errorf("region", "this cannot be the name of a region, such as ap-guangzhou")
 	case len(l.Bucket) < 3 || !object.IsLabel(l.Bucket):
 		return l, req.Errorf("bucket", "this cannot be the name of a bucket: "+
 			"it has lowercase letters, digits and dashes, and the APPID at its end")
 	case req.Bool("accelerate") && g.String("endpoint") != "":
-		return l, req.Errorf("accelerate", "the credentials have an endpoint, which is another one than that for acceleration")
+		return l, req.Errorf("accelerate", "the credentials have an endpoint, which is another one than that for acceleration; set "+
+			"one of the two")
 	}
 	endpoint, err := object.Endpoint(g, "endpoint", host)
 	if err != nil {

@@ -46,7 +46,7 @@ func open(req source.Request) (source.Source, error) {
 	if w := req.OtherWorkspace(); w != "" {
 		// The caller has checked the name; here it must not lead elsewhere.
 		if w != filepath.Base(w) || !filepath.IsLocal(w) || w == "." {
-			return nil, errors.New("the name of the workspace cannot be the name of a directory")
+			return nil, errors.New("the name of the workspace cannot be the name of a directory; check it")
 		}
 		attr, rest = "workspace_dir", filepath.Join(w, "terraform.tfstate")
 	}
@@ -143,7 +143,7 @@ func regular(info fs.FileInfo) error {
 	case m&fs.ModeDevice != 0:
 		return errors.New("this is a device; only regular files are read")
 	}
-	return errors.New("this is not a regular file")
+	return errors.New("this is not a regular file; the path of one is required")
 }
 
 // explain makes an error for people.

@@ -192,7 +192,7 @@ func (a *access) check(where remote, allowPlainHTTP bool) error {
 	case words != nil:
 		return words
 	case strings.Contains(a.username, ":"):
-		return errors.New("a git username cannot hold a colon")
+		return errors.New("a git username cannot hold a colon; is it user:password? The second part belongs in password")
 	case where.protocol == "http" && !netfail.IsLoopback(where.url.Hostname()) && !allowPlainHTTP:
 		return fmt.Errorf("credentials are not sent to %s over plain http; "+
 			"use https, or set allow_plain_http in the credentials block", where.url.Host)
@@ -212,7 +212,7 @@ func secretFile(variable, path string) (string, error) {
 	}
 	secret := strings.TrimSpace(string(content))
 	if secret == "" {
-		return "", fmt.Errorf("the environment variable %s: the file is empty", variable)
+		return "", fmt.Errorf("the environment variable %s: the file is empty; is it the right one?", variable)
 	}
 	return secret, nil
 }

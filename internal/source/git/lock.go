@@ -107,7 +107,8 @@ func (t *tree) lock(name string, blobs map[string]blob) (*source.Lock, error) {
 		return nil, t.locksErr
 	}
 	if id == "" {
-		return &source.Lock{}, fmt.Errorf("the branch locks/%s holds no file %s.lock", shown(name), shown(name))
+		return &source.Lock{}, fmt.Errorf("the branch locks/%s holds no file %s.lock; delete that branch if nobody has the "+
+			"lock", shown(name), shown(name))
 	}
 	b, ok := blobs[id]
 	if !ok {

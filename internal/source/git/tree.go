@@ -124,7 +124,7 @@ func (t *tree) resolve(name string, credentialsSent bool) (entry, error) {
 	case modeSubmodule:
 		return entry{}, fmt.Errorf("the path %s is a submodule; read the file from the submodule's own repository", shown(name))
 	}
-	return entry{}, fmt.Errorf("the path %s is neither a file nor a directory (mode %s)", shown(name), e.mode)
+	return entry{}, fmt.Errorf("the path %s is neither a file nor a directory (mode %s); check path", shown(name), e.mode)
 }
 
 func (t *tree) missing(name string, credentialsSent bool) error {

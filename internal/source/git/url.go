@@ -61,7 +61,7 @@ func parseRepository(text string) (remote, error) {
 	case text == "":
 		return remote{}, errors.New("the address of a repository is required")
 	case strings.ContainsFunc(text, unicode.IsControl):
-		return remote{}, errors.New("the address holds control characters")
+		return remote{}, errors.New("the address holds control characters; type it again")
 	case strings.HasPrefix(text, "-"):
 		return remote{}, errors.New("an address must not start with a dash")
 	case strings.HasPrefix(text, "git::"):
@@ -111,7 +111,7 @@ func parseURL(text string) (remote, error) {
 		return remote{}, err
 	}
 	if strings.Trim(u.Path, "/") == "" {
-		return remote{}, errors.New("the address names a server, but no repository on it")
+		return remote{}, errors.New("the address names a server, but no repository on it; add its path")
 	}
 	// What git gets is written by the same parser that credentials are matched
 	// with, so that the two cannot disagree on which host it is.
@@ -123,7 +123,7 @@ func checkAuthority(u *url.URL, written string) error {
 		return err
 	}
 	if strings.HasSuffix(u.Host, ":") {
-		return errors.New("the port is missing")
+		return errors.New("the port is missing; write it after the colon, or leave out the colon")
 	}
 	if p := u.Port(); p != "" {
 		if n, err := strconv.Atoi(p); err != nil || n < 1 || n > 65535 {
@@ -165,7 +165,7 @@ var (
 func checkUser(name string) error {
 	switch {
 	case name == "" || !userName.MatchString(name):
-		return errors.New("the user in the address is not a plain name")
+		return errors.New("the user in the address is not a plain name, such as git")
 	case tokenPrefix.MatchString(name), len(name) > 39 && !strings.Contains(name, "@"), len(name) > 128:
 		return errSecretInURL
 	}

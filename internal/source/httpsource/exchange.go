@@ -160,7 +160,7 @@ func readBody(resp *http.Response, limit int64) ([]byte, error) {
 func checkMD5(header string, sent, unpacked []byte) error {
 	want, err := base64.StdEncoding.DecodeString(header)
 	if err != nil {
-		return web.Final("the server's Content-MD5 header is not base64")
+		return web.Final("the server's Content-MD5 header is not base64; see what sets it")
 	}
 	sum := md5.Sum(unpacked) //nolint:gosec // see above
 	if !bytes.Equal(want, sent) && !bytes.Equal(want, sum[:]) {

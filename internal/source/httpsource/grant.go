@@ -55,7 +55,7 @@ func ownHeaders(headers map[string]string) (http.Header, error) {
 		case !httpguts.ValidHeaderFieldName(name):
 			return nil, errors.New("headers: a name must consist of letters, digits and dashes")
 		case isReserved(name):
-			return nil, fmt.Errorf("headers: %s cannot be set", http.CanonicalHeaderKey(name))
+			return nil, fmt.Errorf("headers: %s cannot be set; leave it out", http.CanonicalHeaderKey(name))
 		case !httpguts.ValidHeaderFieldValue(value):
 			return nil, source.CheckWord("headers: the value of "+http.CanonicalHeaderKey(name), value)
 		case len(h.Values(name)) > 0:

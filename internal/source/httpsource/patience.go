@@ -28,7 +28,7 @@ func newPatience(req source.Request, g source.Grant) (web.Patience, error) {
 	waitMin := number("retry_wait_min", waitMinVar, 3600, 1)
 	waitMax := number("retry_wait_max", waitMaxVar, 3600, 30)
 	if err == nil && waitMin > waitMax {
-		err = req.Errorf("retry_wait_max", "this is less than retry_wait_min")
+		err = req.Errorf("retry_wait_max", "this is less than retry_wait_min; raise it")
 	}
 	return web.Patience{
 		Timeout: timeout,

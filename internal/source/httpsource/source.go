@@ -83,7 +83,8 @@ func parseAddress(req source.Request) (*url.URL, error) {
 	}
 	q, err := url.ParseQuery(u.RawQuery)
 	if err != nil { // what cannot be taken apart cannot be searched for secrets
-		return nil, req.Errorf("address", "the part after the ? is not made of name=value pairs with & between them")
+		return nil, req.Errorf("address", "the part after the ? is not made of name=value pairs with & between them; encode what else "+
+			"is in it with urlencode(…)")
 	}
 	if name := secretInQuery(q); name != "" {
 		return nil, req.Errorf("address", "%s does not belong in an address, which is stored in the state; set it as query in an http block "+

@@ -279,7 +279,7 @@ func TestConnectProxy(t *testing.T) {
 	}
 	for code, want := range map[string]string{
 		"407 " + canary: "the proxy refused the connection (407 Proxy Authentication Required); check its user name and password",
-		"502 " + canary: "the proxy refused the connection (502 Bad Gateway) (after 3 tries)",
+		"502 " + canary: "the proxy refused the connection (502 Bad Gateway); check the proxy settings (after 3 tries)",
 	} {
 		unwilling := serve(t, func(w http.ResponseWriter, _ *http.Request) { hijack(w, "HTTP/1.1 "+code+"\r\n\r\n") })
 		own["proxy"] = cty.StringVal(strings.Replace(unwilling.URL, "//", "//u:"+canary+"@", 1))

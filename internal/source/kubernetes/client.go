@@ -52,7 +52,7 @@ func newClient(conn *connection, patience time.Duration) (*client, error) {
 	over.CheckRedirect = func(*http.Request, []*http.Request) error { return errRedirect }
 	asks, err := rest.UnversionedRESTClientForConfigAndClient(c, over)
 	if err != nil {
-		return nil, errors.New("the host of the cluster is not a URL")
+		return nil, errors.New("the host of the cluster is not a URL, such as https://cluster.example.com:6443")
 	}
 	return &client{
 		rest: asks, patience: patience, expires: conn.expires, unverified: c.Insecure, plain: strings.HasPrefix(c.Host, "http:"),

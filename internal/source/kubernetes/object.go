@@ -86,5 +86,5 @@ func (l *location) find(ctx context.Context, c *client) (document, error) {
 		}
 		return what, nil
 	}
-	return document{}, fmt.Errorf("the server has no kind %s in %s", o.Kind, o.APIVersion())
+	return document{}, fmt.Errorf("the server has no kind %s in %s; check kind and api_version", o.Kind, o.APIVersion())
 }

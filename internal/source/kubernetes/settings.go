@@ -108,7 +108,7 @@ func (s *settings) check() error {
 	case s.has("token") && s.has("username", "password"):
 		return errors.New("token excludes username and password")
 	case s.Bool("in_cluster_config") && (s.host != "" || len(s.paths) > 0):
-		return errors.New("in_cluster_config excludes host, config_path and config_paths")
+		return errors.New("in_cluster_config excludes host, config_path and config_paths; leave out one side")
 	case len(s.paths) == 0 && !s.ambient && s.has("config_context", "config_context_auth_info", "config_context_cluster"):
 		return errors.New("config_context, config_context_auth_info and config_context_cluster need a config_path")
 	}

@@ -46,7 +46,7 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	suffix := req.String("secret_suffix")
 	if l.object != nil {
 		if suffix != "" {
-			return nil, req.Errorf("secret_suffix", "secret_suffix and an object block are mutually exclusive")
+			return nil, req.Errorf("secret_suffix", "secret_suffix and an object block are mutually exclusive; choose one of them")
 		}
 		if req.OtherWorkspace() != "" {
 			return nil, errors.New("an object has no workspaces; leave workspace out")
@@ -62,7 +62,7 @@ func (r *run) open(req source.Request) (source.Source, error) {
 		return nil, req.Errorf("secret_suffix", "together with the workspace it makes %q, which cannot be the name of a secret: "+
 			"lowercase letters, digits, dashes and dots are allowed", l.name)
 	case len(validation.IsDNS1123Label(l.namespace)) > 0:
-		return nil, req.Errorf("namespace", "this cannot be the name of a namespace")
+		return nil, req.Errorf("namespace", "this cannot be the name of a namespace: lowercase letters, digits and dashes are allowed")
 	}
 	return l, nil
 }

@@ -82,7 +82,7 @@ func CheckKeys(keys aws.Credentials) error {
 	for _, s := range []string{keys.AccessKeyID, keys.SessionToken} {
 		for _, r := range s {
 			if r > unicode.MaxASCII || !unicode.IsPrint(r) || r == ' ' || r == ',' || r == '/' && s == keys.AccessKeyID {
-				return errors.New("keys and tokens are made of letters, digits and a few signs, without spaces")
+				return errors.New("keys and tokens are made of letters, digits and a few signs, without spaces; copy it whole")
 			}
 		}
 	}

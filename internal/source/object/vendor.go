@@ -81,7 +81,7 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	}
 	l.Version = req.String("version_id")
 	if len(l.Version) > maxRevision {
-		return nil, req.Errorf("version_id", "this cannot be the ID of a version")
+		return nil, req.Errorf("version_id", "this cannot be the ID of a version; copy it whole")
 	}
 	return &state{run: r, Location: l, key: clientKey{name, l.Region, l.Host}, limit: req.MaxSize, blame: grant.Blame}, nil
 }
@@ -134,7 +134,7 @@ func (s *state) checkEncryption(client *s3.Client) ([]source.Warning, error) {
 	endpoint := client.Options().BaseEndpoint // nil for AWS's own
 	switch plain := endpoint != nil && strings.HasPrefix(strings.ToLower(*endpoint), "http:"); {
 	case plain && s.CustomerKey != nil:
-		return nil, fmt.Errorf("%s is sent over TLS only, and the endpoint begins with http", s.Words.CustomerKey)
+		return nil, fmt.Errorf("%s is sent over TLS only, and the endpoint begins with http; write https", s.Words.CustomerKey)
 	case plain:
 		return []source.Warning{source.Warning(
 			netfail.Unencrypted("The state was", "the endpoint begins with http", "read and replace it"))}, nil

@@ -23,7 +23,7 @@ func locate(req source.Request, g source.Grant, n object.Network) (l object.Loca
 	l.Region, l.Of = req.String("region"), fmt.Sprintf(" of the namespace %q", namespace)
 	switch {
 	case !object.IsLabel(l.Region):
-		return l, req.Errorf("region", "this cannot be the name of a region")
+		return l, req.Errorf("region", "this cannot be the name of a region, such as eu-frankfurt-1")
 	case !object.IsLabel(namespace):
 		return l, req.Errorf("namespace", "this cannot be a namespace: it has lowercase letters, digits and dashes")
 	}

@@ -107,14 +107,14 @@ func (i *identity) apply(p profile) error {
 		}
 	case "EcsRamRole":
 		if i.roleName = p.RoleName; i.roleName == "" {
-			return errors.New("it has no ram_role_name")
+			return errors.New("it has no ram_role_name; set it")
 		}
 		return nil
 	default:
-		return errors.New("its mode is not one of AK, StsToken, RamRoleArn and EcsRamRole")
+		return errors.New("its mode is not one of AK, StsToken, RamRoleArn and EcsRamRole; choose another profile")
 	}
 	if i.keys.AccessKeyID == "" || i.keys.SecretAccessKey == "" {
-		return errors.New("it has no access_key_id, or no access_key_secret")
+		return errors.New("it has no access_key_id, or no access_key_secret; set both")
 	}
 	return object.CheckKeys(i.keys)
 }
@@ -150,5 +150,5 @@ func readProfile(path, name string) (profile, error) {
 			return p, nil
 		}
 	}
-	return profile{}, fmt.Errorf("there is no such profile in %s", path)
+	return profile{}, fmt.Errorf("there is no such profile in %s; check profile", path)
 }

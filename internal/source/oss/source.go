@@ -30,7 +30,7 @@ func locate(req source.Request, g source.Grant, n object.Network) (l object.Loca
 	case l.Region == "" && who.profile == "": // otherwise it may say one
 		return l, req.Errorf("region", "the region of the bucket is required, such as eu-central-1; ALICLOUD_REGION can name it as well")
 	case l.Region != "" && !object.IsLabel(l.Region):
-		return l, req.Errorf("region", "this cannot be the name of a region")
+		return l, req.Errorf("region", "this cannot be the name of a region, such as cn-hangzhou")
 	case len(l.Bucket) < 3 || !object.IsLabel(l.Bucket):
 		return l, req.Errorf("bucket", "this cannot be the name of a bucket: it has 3 to 63 lowercase letters, digits and dashes")
 	}

@@ -122,7 +122,7 @@ func cutValue(text string) (value, rest string, err error) {
 		}
 	}
 	if quoted {
-		return "", "", fmt.Errorf("a value in quotes does not end")
+		return "", "", fmt.Errorf("a value in quotes does not end; close it with '")
 	}
 	return b.String(), "", nil
 }

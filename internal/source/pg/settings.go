@@ -154,7 +154,7 @@ func keywords() attr.Table {
 func (s settings) check() error {
 	for _, key := range []string{"sslinline", "sslcrl", "sslcrldir", "requirepeer", "ssl_min_protocol_version", "ssl_max_protocol_version"} {
 		if value, set := s[key]; set && value != "false" {
-			return fmt.Errorf("the connection setting %s is not supported", key)
+			return fmt.Errorf("the connection setting %s is not supported; leave it out", key)
 		}
 	}
 	for key, value := range s {

@@ -45,7 +45,7 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	}
 	for attr, name := range map[string]string{"schema_name": l.schema, "table_name": l.table} {
 		if name == "" || !isText(name) {
-			return nil, req.Errorf(attr, "this cannot be a name in PostgreSQL")
+			return nil, req.Errorf(attr, "this cannot be a name in PostgreSQL: it is empty, or no text; is a variable empty?")
 		}
 	}
 	if !isText(l.row) {

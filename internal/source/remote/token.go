@@ -175,7 +175,7 @@ func parseHCL(text []byte) (map[string]string, error) {
 	}
 	file, err := parser.ParseDontErrorOnDuplicateKeys(text) // as Terraform; OpenTofu refuses those
 	if err != nil {
-		return nil, errors.New("its syntax is wrong")
+		return nil, errors.New("its syntax is wrong; terraform login writes it anew")
 	}
 	tokens := map[string]string{}
 	if root, ok := file.Node.(*ast.ObjectList); ok {

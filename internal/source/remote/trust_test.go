@@ -257,7 +257,7 @@ func TestConnections(t *testing.T) {
 		"client_ca_certificate_pem in a remote block of credentials with this URL")
 
 	for code, want := range map[int]string{407: "the proxy refused the connection (407 Proxy Authentication Required); check its user " +
-		"name and password", 502: "the proxy refused the connection (502 Bad Gateway) (after 3 tries)"} {
+		"name and password", 502: "the proxy refused the connection (502 Bad Gateway); check the proxy settings (after 3 tries)"} {
 		proxy := httptest.NewServer(saying(code, "canary"))
 		t.Cleanup(proxy.Close)
 		for _, settings := range []source.Settings{

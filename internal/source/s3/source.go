@@ -54,7 +54,7 @@ func checkBucket(name, region string) error {
 	case err != nil || a.Service != "s3" || len(a.Resource) > 62 || !accessPoint.MatchString(a.Resource):
 		return errors.New("the name of a bucket or the ARN of an access point is required")
 	case a.Region != region:
-		return errors.New("the access point is in another region than the one that region says")
+		return errors.New("the access point is in another region than the one that region says; correct region")
 	}
 	return nil
 }

@@ -140,7 +140,7 @@ func (w Wire) checkRedirect(to *http.Request, via []*http.Request) error {
 		return http.ErrUseLastResponse
 	}
 	if len(via) > MaxRedirects {
-		return Final("the server redirected more than %d times", MaxRedirects)
+		return Final("the server redirected more than %d times; set the address to where it leads", MaxRedirects)
 	}
 	if err := source.MayLead(via[len(via)-1].URL, to.URL); err != nil {
 		return Final("the server redirected us: the answer is %w", err)

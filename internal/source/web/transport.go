@@ -83,9 +83,9 @@ func proxyAnswer(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Resp
 	case code == http.StatusProxyAuthRequired:
 		return Final("the proxy refused the connection (%s); check its user name and password", Status(code))
 	case isTransient(code):
-		return Again("the proxy refused the connection (%s)", Status(code))
+		return Again("the proxy refused the connection (%s); check the proxy settings", Status(code))
 	default:
-		return Final("the proxy refused the connection (%s)", Status(code))
+		return Final("the proxy refused the connection (%s); check the proxy settings", Status(code))
 	}
 }
 
