@@ -51,7 +51,7 @@ func stranger(file []byte) string {
 	case begins("<<<<<<< "), bytes.Contains(file, []byte("\n<<<<<<< ")):
 		return "git left conflict markers in it; restore one of the two versions as a whole"
 	case begins("PK\x03\x04"):
-		return "it is a zip archive, and no plan: it is cut off, or there is no plan in it"
+		return "it is a zip archive, and no plan: it is cut off, or there is no plan in it; plan again, or check which file is read"
 	case !utf8.Valid(file):
 		return `it is not text; if terraform-backend-git encrypted it with a passphrase, select a method "terraform_backend_git" for it`
 	case isWord(file):

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -612,7 +613,10 @@ func summary(diags hcl.Diagnostics, text []byte) error {
 		return &attr.Error{Pos: position(*diags[i].Subject), Err: errors.New(`a text begins on this line, and has no closing quotation mark (") there`)}
 	}
 	var pos attr.Pos
-	advice := correct(diags[0].Detail)
+	advice := cmp.Or(correct(diags[0].Detail), `; an argument is NAME = VALUE on a line of its own, and a block begins with TYPE "NAME" "NAME" {`)
+	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
+		advice = "; a checker of JSON such as jq says more"
+	}
 	if at := diags[0].Subject; at != nil {
 		pos = position(*at)
 		if diags[0].Summary == "Invalid character" && bytes.HasPrefix(text[min(at.Start.Byte, len(text)):], []byte("$")) {

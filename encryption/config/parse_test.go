@@ -138,6 +138,8 @@ func TestParseErrors(t *testing.T) {
 		`method "aes_gcm" "m" { password = "x" }`:                    `named "password" is not expected here. There are: keys, aad.`,
 		`{"method": {"aes_gcm": {"m": {"password": "x"}}}}`:          `is named "password". There are: keys, aad.`,
 		"key_provider \"pbkdf2\" \"k\" {\n passphrase = ${var.x}\n}": "text:2,15: invalid character: a dollar sign stands in quotation marks",
+		"state {};":    `text:1,9: invalid character; an argument is NAME = VALUE on a line of its own, and a block begins with`,
+		`{"state": x}`: "a checker of JSON such as jq says more",
 		`state "x" {}`: "No labels are expected for state blocks. Leave it out.",
 		`default {}`:   `"default" are not expected here. There are: key_provider, `,
 		`method "unencrypted" "m" { password = "x" }`:                        `named "password" is not expected here. Nothing is; leave it out.`,

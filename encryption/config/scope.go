@@ -90,7 +90,7 @@ func (s scope) check(t hcl.Traversal, expr hcl.Expression) error {
 	case root == "method":
 		return errors.New("a reference to a method must stand alone, in method and then; keys and chain have key_provider.TYPE.NAME")
 	case root == "key_provider":
-		return fmt.Errorf("a reference to a %s must stand alone", root)
+		return fmt.Errorf("a reference to a %s must stand alone, without brackets or anything else beside it", root)
 	case s.module != nil && (root == "local" || root == "path"):
 	case s.module != nil:
 		return errors.New("only var.<name>, local.<name>, path.module and path.root can be used here; " + asText(expr))

@@ -76,7 +76,8 @@ func (r *run) open(req source.Request) (source.Source, error) {
 		return nil, req.Errorf("organization", "this cannot be the name of an organization: it is the word before the workspace in "+
 			"its address, such as acme in app.terraform.io/app/acme")
 	case !isName(l.workspace):
-		return nil, req.Errorf("workspaces", "this does not make the name of a workspace: letters, digits, dashes, underscores and dots are allowed")
+		return nil, req.Errorf("workspaces", "this does not make the name of a workspace: letters, digits, dashes, underscores and "+
+			"dots are allowed")
 	case l.version != "" && !isID(l.version):
 		return nil, req.Errorf("state_version", "the ID of a state version is required, such as sv-g4rqST72reoHMM5a")
 	case l.version != "" && l.outputsOnly:
