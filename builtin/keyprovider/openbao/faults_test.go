@@ -54,7 +54,7 @@ func faultHarness(t *testing.T) kindtest.Faults {
 		Secrets:     []string{"canary", "vault:v1:"},
 		Sees: map[string]string{
 			"403":                         "its answer is not that of OpenBao or Vault (status 403); check address and any proxy",
-			"nobody listens":              "cannot be reached: dial tcp",
+			"nobody listens":              "that it runs: dial tcp",
 			"reset at once":               "connection reset by peer",
 			"reset in the body":           notTheAPI,
 			"reset in the body, once":     notTheAPI,
