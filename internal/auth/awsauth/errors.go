@@ -55,7 +55,7 @@ func CommonReason(code string) (string, bool) {
 func (s Settings) explainSettings(err error) error {
 	text := "the AWS settings in the environment or in the shared files are not valid"
 	if missing, ok := errors.AsType[awsconfig.SharedConfigProfileNotExistError](err); ok {
-		text = fmt.Sprintf("the shared AWS files have no profile %q", missing.Profile)
+		text = fmt.Sprintf("the shared AWS files have no profile %q; check profile, and what aws configure list-profiles prints", missing.Profile)
 	} else if broken, ok := errors.AsType[awsconfig.SharedConfigLoadError](err); ok {
 		text = fmt.Sprintf("the shared AWS file %s cannot be read", broken.Filename)
 	}

@@ -67,7 +67,7 @@ func parseSAS(text string) (string, error) {
 		return "", nil
 	}
 	q, err := url.ParseQuery(text)
-	if err != nil || q.Get("sig") == "" || strings.ContainsAny(text, " #\r\n\t") {
+	if err != nil || q.Get("sig") == "" || strings.ContainsAny(text, " #\r\n\t") || strings.Contains(text, "://") {
 		return "", errNoSAS
 	}
 	for _, name := range []string{"versionid", "snapshot", "comp", "restype"} {

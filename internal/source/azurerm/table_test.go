@@ -145,6 +145,7 @@ func TestWrongSettings(t *testing.T) {
 		"access key":            {p, attrs{}.with("access_key", canary+"!"), "access_key"},
 		"signature":             {p, attrs{}.with("sas_token", canary), "a shared access signature"},
 		"signature in a URL":    {p, attrs{}.with("sas_token", "https://a.test/?sig="+canary+" x"), "a shared access signature"},
+		"signature, whole URL":  {p, attrs{}.with("sas_token", "https://a.test/?sv=1&sig="+canary), "a shared access signature"},
 		"signature and more":    {p, attrs{}.with("sas_token", "sig="+canary+"&comp=metadata"), "a shared access signature"},
 		"customer's key":        {p, k.with("customer_provided_key", canary), "32 bytes"},
 		"endpoint, http":        {p, k.with("blob_endpoint", "http://"+azuretest.Account+".evil.test"), "https"},

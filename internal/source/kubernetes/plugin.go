@@ -118,7 +118,7 @@ func (p *plugin) run(ctx context.Context) (answer, error) {
 			err = fmt.Errorf("%w; it said: %s", err, outside.Quoted(text, maxSaid))
 		}
 	case err != nil:
-		err = errors.New("is not found, or cannot be run")
+		err = errors.New("is not found, or cannot be run; install it, or give its path")
 	default:
 		a, err = p.decode(printed)
 	}
