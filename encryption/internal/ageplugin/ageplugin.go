@@ -96,27 +96,27 @@ func (p *Plugin) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
 	case <-p.ctx.Done():
 		return nil, context.Cause(p.ctx)
 	}
-	key, gave := make([]byte, fileKeyLength), false
-	s := session{step: "decrypting a key", secrets: [][]byte{[]byte(p.text), key}}
+	s := session{step: "decrypting a key", secrets: [][]byte{[]byte(p.text)}}
 	s.tell(age.Stanza{Type: "add-identity", Args: []string{p.text}})
 	for _, stanza := range stanzas {
 		s.tell(age.Stanza{Type: "recipient-stanza", Args: slices.Concat([]string{"0", stanza.Type}, stanza.Args), Body: stanza.Body})
 	}
+	var key []byte
 	s.commands = map[string]func(age.Stanza) error{"file-key": func(stanza age.Stanza) error {
-		if len(stanza.Args) != 1 || stanza.Args[0] != "0" || len(stanza.Body) != fileKeyLength || gave {
+		if len(stanza.Args) != 1 || stanza.Args[0] != "0" || len(stanza.Body) != fileKeyLength || key != nil {
 			return fmt.Errorf("%w: it did not give one key of 16 bytes for this file", program.ErrProtocol)
 		}
-		gave = true
-		copy(key, stanza.Body)
+		key = stanza.Body
+		s.secrets = append(s.secrets, key)
 		return nil
 	}}
 	err := p.run(&s, "identity-v1")
 	switch {
 	case err != nil:
 		return nil, err
-	case !gave && s.refused != "":
+	case key == nil && s.refused != "":
 		return nil, &Error{fmt.Errorf("%s: %s gave no key%s", s.step, p.Name(), s.context())}
-	case !gave:
+	case key == nil:
 		return nil, age.ErrIncorrectIdentity
 	}
 	p.gave = true
@@ -173,7 +173,7 @@ func (p *Plugin) run(s *session, machine string) error {
 	s.plugin = p
 	command := p.program
 	command.Argv = append(slices.Clone(command.Argv), "--age-plugin="+machine)
-	err := command.Talk(p.ctx, s, s.secrets...)
+	err := command.Talk(p.ctx, s)
 	switch {
 	case p.ctx.Err() != nil:
 		return context.Cause(p.ctx)
@@ -186,7 +186,7 @@ func (p *Plugin) run(s *session, machine string) error {
 // session is a dialog with a plugin.
 type session struct {
 	step     string   // what is done
-	secrets  [][]byte // cut out of what the plugin says; the key is zero until it is known
+	secrets  [][]byte // which no error and no message shows
 	plugin   *Plugin
 	asked    bytes.Buffer // what the plugin is told at first
 	commands map[string]func(age.Stanza) error
@@ -227,9 +227,11 @@ func (s *session) End() error {
 	return nil
 }
 
+func (s *session) Clean(said []byte) []byte { return program.Without(said, s.secrets...) }
+
 // answer is "unsupported" for what is not in the protocol, as it demands.
 func (s *session) answer(stanza age.Stanza) (string, error) {
-	text := func() string { return outside.Quoted(string(program.Without(stanza.Body, s.secrets...)), maxShown) }
+	text := func() string { return outside.Quoted(string(s.Clean(stanza.Body)), maxShown) }
 	switch command := s.commands[stanza.Type]; {
 	case command != nil:
 		return "ok", command(stanza)

@@ -162,21 +162,22 @@ var faults = map[string]fault{
 	"error": {does: func(w wire) {
 		w.says("error identity 0", "the \x1b[31mkey "+identity("error")+" is not plugged in"+strings.Repeat("!", 1000))
 	}, want: `it says "the \u001b[31mkey (secret) is not plugged in!!!`},
-	"says-key": {does: func(w wire) {
-		w.wants("file-key 0", fileKey, "ok")
-		w.says("error internal", "no room for "+fileKey)
-	}, want: `it says "no room for (secret)"`},
-	"prints-key": {does: func(w wire) {
-		w.wants("file-key 0", fileKey, "ok")
-		fmt.Fprintln(os.Stderr, "no room for "+fileKey)
-		os.Exit(1)
-	}, want: "it said: no room for (secret)"},
 	"secret": {does: func(w wire) { w.wants("request-secret", "Enter the PIN", "fail"); fmt.Print(done) },
 		want: `gave no key; it asked "Enter the PIN", and nobody can be asked here: use a key that requires no answer`},
 	"public":  {does: func(w wire) { w.wants("request-public", "Who?", "fail"); fmt.Print(done) }, want: `it asked "Who?"`},
 	"confirm": {does: func(w wire) { w.wants("confirm WWVz Tm8", "Plug it in", "fail"); fmt.Print(done) }, want: `it asked "Plug it in"`},
 	"message": {does: func(w wire) { w.wants("msg", "Touch\x07 it", "ok"); os.Exit(1) },
 		want: `exit status 1; its message was "Touch\u0007 it"`},
+	"key-and-fails": {does: func(w wire) {
+		w.wants("file-key 0", fileKey, "ok")
+		w.wants("msg", "gave "+fileKey, "ok")
+		fmt.Fprintf(os.Stderr, "%s %x\n", fileKey, fileKey)
+		os.Exit(1)
+	}, want: `it said: (secret) (secret); its message was "gave (secret)"`},
+	"key-and-error": {does: func(w wire) {
+		w.wants("file-key 0", fileKey, "ok")
+		w.says("error internal", "after "+fileKey)
+	}, want: `it says "after (secret)"`},
 	"prints-it": {does: func(wire) { fmt.Fprintln(os.Stderr, identity("prints-it")); os.Exit(1) }, want: `it said: (secret)`},
 
 	// These are asked to encrypt.
@@ -196,8 +197,12 @@ var faults = map[string]fault{
 	"wrap-error":  {does: func(w wire) { w.says("error recipient 0", "no") }, want: `it says "no"`},
 	"wrap-key":    {does: func(w wire) { w.wants("file-key 0", fileKey, "unsupported"); fmt.Print(done) }, want: "encrypted nothing"},
 	"wrap-leaks":  {does: func(wire) { fmt.Fprintln(os.Stderr, fileKey); os.Exit(1) }, want: "it said: (secret)"},
-	"wrap-says":   {does: func(w wire) { w.says("error recipient 0", "no room for "+fileKey) }, want: `it says "no room for (secret)"`},
-	"wrap-fails":  {does: func(wire) { os.Exit(2) }, want: "encrypting a key: \"age-plugin-wrap-fails\": the program failed: exit status 2"},
+	"wrap-tells": {does: func(w wire) {
+		w.wants("msg", "have "+fileKey, "ok")
+		w.wants("request-secret", "PIN for "+base64.RawStdEncoding.EncodeToString([]byte(fileKey)), "fail")
+		w.says("error recipient 0", fmt.Sprintf("no %s, %x", fileKey, fileKey))
+	}, want: `it says "no (secret), (secret)"; its message was "have (secret)"; it asked "PIN for (secret)"`},
+	"wrap-fails": {does: func(wire) { os.Exit(2) }, want: "encrypting a key: \"age-plugin-wrap-fails\": the program failed: exit status 2"},
 }
 
 // serve is the program of the plugin called name.
@@ -257,7 +262,8 @@ func checkError(t *testing.T, err error, want string) {
 		t.Errorf("got %v, want %q", err, want)
 	}
 	if err != nil && (len(err.Error()) > 3000 || strings.ContainsAny(err.Error(), "\x1b\x07") ||
-		strings.Contains(err.Error(), identity("x")[len("AGE-PLUGIN-X-1"):][:40]) || strings.Contains(err.Error(), fileKey)) {
+		strings.Contains(err.Error(), identity("x")[len("AGE-PLUGIN-X-1"):][:40]) || strings.Contains(err.Error(), fileKey) ||
+		strings.Contains(err.Error(), fmt.Sprintf("%x", fileKey))) {
 		t.Errorf("the error says %q", err)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
@@ -67,10 +68,10 @@ func (c Command) Check() error {
 }
 
 // Run gives input to the program and decodes what it answers into output. An
-// answer longer than limit is an error. Secrets are cut out of what the
-// program said on stderr, which is part of errors.
+// answer longer than limit is an error. Secrets, and long words of the answer, are cut
+// out of what the program said on stderr, which is part of errors.
 func (c Command) Run(ctx context.Context, input []byte, limit int, output any, secrets ...[]byte) error {
-	return c.Talk(ctx, &question{input: input, answer: answer{magic: c.Magic, limit: limit}, output: output}, secrets...)
+	return c.Talk(ctx, &question{input: input, answer: answer{magic: c.Magic, limit: limit}, output: output, secrets: secrets})
 }
 
 // Dialog is our side of a conversation with a program.
@@ -82,14 +83,16 @@ type Dialog interface {
 	Hear(stdin io.WriteCloser, printed []byte) error
 	// End is called if the program ended well, or the dialog is over.
 	End() error
+	// Clean returns what the program said on stderr, which is part of errors, without
+	// secrets. It is called when the program has ended: it may have given some of them.
+	Clean(said []byte) []byte
 }
 
 // ErrDone means that the dialog is over: the program has a moment to end, however it does.
 var ErrDone = errors.New("the dialog is over")
 
-// Talk runs the program for a dialog. Secrets are cut out of what the program said on
-// stderr, which is part of errors.
-func (c Command) Talk(ctx context.Context, d Dialog, secrets ...[]byte) error {
+// Talk runs the program for a dialog.
+func (c Command) Talk(ctx context.Context, d Dialog) error {
 	if _, err := world.Find(c.Argv[0]); err != nil {
 		return c.notFound(err)
 	}
@@ -138,7 +141,7 @@ func (c Command) Talk(ctx context.Context, d Dialog, secrets ...[]byte) error {
 		err = d.End()
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w%s", c.name(), err, stderr.excerpt(secrets))
+		return fmt.Errorf("%s: %w%s", c.name(), err, stderr.excerpt(d))
 	}
 	return nil
 }
@@ -176,8 +179,9 @@ func (e *ear) Write(p []byte) (int, error) {
 type question struct {
 	answer
 
-	input  []byte
-	output any
+	input   []byte
+	output  any
+	secrets [][]byte
 }
 
 func (q *question) Begin(stdin io.WriteCloser) {
@@ -188,6 +192,8 @@ func (q *question) Begin(stdin io.WriteCloser) {
 func (q *question) Hear(_ io.WriteCloser, printed []byte) error { return q.hear(printed) }
 
 func (q *question) End() error { return q.decode(q.output) }
+
+func (q *question) Clean(said []byte) []byte { return q.without(Without(said, q.secrets...)) }
 
 func (c Command) notFound(err error) error {
 	switch {
@@ -225,9 +231,6 @@ func (a *answer) hear(p []byte) (err error) {
 	}
 	if err == nil && a.header && len(a.body) > a.limit {
 		err = fmt.Errorf("%w: at most %d bytes are read", errTooLong, a.limit)
-	}
-	if err != nil {
-		a.body = nil
 	}
 	return err
 }
@@ -267,6 +270,21 @@ func (a *answer) decode(output any) error {
 	return nil
 }
 
+// without returns what the program said without the long words of its answer: one that is
+// debugged, such as a shell script with "set -x", prints the key twice.
+func (a *answer) without(said []byte) []byte {
+	const long = 16
+	outOfWords := func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("+/_-", r)
+	}
+	for _, word := range bytes.FieldsFunc(said, outOfWords) {
+		if len(word) >= long && bytes.Contains(a.body, word) {
+			said = bytes.ReplaceAll(said, word, []byte("(secret)"))
+		}
+	}
+	return said
+}
+
 // tail keeps the end of what is written: there a program says why it stopped.
 type tail struct{ kept []byte }
 
@@ -280,19 +298,24 @@ func (t *tail) Write(p []byte) (int, error) {
 
 // excerpt is the end of an error: the last of what the program said, without
 // secrets, escaped.
-func (t *tail) excerpt(secrets [][]byte) string {
-	if said := outside.End(string(Without(t.kept, secrets...)), maxShown); said != "" {
+func (t *tail) excerpt(d Dialog) string {
+	if said := outside.End(string(d.Clean(t.kept)), maxShown); said != "" {
 		return "; it said: " + said
 	}
 	return ""
 }
 
-// Without returns text without secrets.
+// Without returns text without secrets, whether they are in it as they are, or in base64
+// or hexadecimal digits, as programs that are debugged print them.
 func Without(text []byte, secrets ...[]byte) []byte {
 	for _, s := range secrets {
-		if len(s) > 0 {
-			text = bytes.ReplaceAll(text, s, []byte("(secret)"))
-			text = bytes.ReplaceAll(text, []byte(strings.TrimRight(base64.StdEncoding.EncodeToString(s), "=")), []byte("(secret)"))
+		if len(s) == 0 {
+			continue
+		}
+		for _, spelling := range []string{
+			string(s), base64.RawStdEncoding.EncodeToString(s), base64.RawURLEncoding.EncodeToString(s), fmt.Sprintf("%x", s), fmt.Sprintf("%X", s),
+		} {
+			text = bytes.ReplaceAll(text, []byte(spelling), []byte("(secret)"))
 		}
 	}
 	return text

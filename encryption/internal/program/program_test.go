@@ -57,8 +57,12 @@ func TestRun(t *testing.T) {
 		"no answer":       {script: header, err: ErrProtocol},
 		"endless":         {script: header + `printf '{"a":"'; yes | tr -d '\n'`, err: errTooLong},
 		"escaped":         {script: header + `printf 'a\033[2Jb\nc\xff' >&2; exit 1`, err: ErrFailed, text: `a\u001b[2Jb\nc\xff`},
-		"secrets": {script: header + `echo "canary-secret and $(printf canary-secret | base64)" >&2; exit 1`, err: ErrFailed,
-			text: "(secret) and (secret)"},
+		"secrets": {script: header + `echo "canary-secret, $(printf canary-secret | base64) and $(printf canary-secret | od -An -tx1 | tr -d ' \n')" >&2
+			exit 1`, err: ErrFailed, text: "it said: (secret), (secret)== and (secret)"},
+		"its own key": {script: `set -x; KEY=Y2FuYXJ5LWtleS1vZi1tYW55LWJ5dGVz; ` + header + `printf '{"a":"%s"}' $KEY; exit 1`, err: ErrFailed,
+			text: `KEY=(secret)\n`},
+		"its own key, and an error of the protocol": {script: header + `echo "canary-key-of-many-bytes,"; printf '{"a":1}'
+			echo canary-key-of-many-bytes >&2`, err: ErrProtocol, text: "it said: (secret)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out reply
@@ -67,7 +71,8 @@ func TestRun(t *testing.T) {
 			if !errors.Is(err, c.err) || string(out.A) != c.want && c.err == nil {
 				t.Errorf("got %s, %v; want %s, %v", out.A, err, c.want, c.err)
 			}
-			if err != nil && (!strings.Contains(err.Error(), c.text) || strings.Contains(err.Error(), "canary")) {
+			if err != nil && (!strings.Contains(err.Error(), c.text) || strings.Contains(err.Error(), "canary") ||
+				strings.Contains(err.Error(), "Y2FuYXJ5")) {
 				t.Errorf("the error says %q", err)
 			}
 			if took := time.Since(begin); took > time.Minute {
