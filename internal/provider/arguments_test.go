@@ -136,13 +136,15 @@ func argumentsThatSucceed(t *testing.T) (config string, want map[string]cty.Valu
 }
 
 // A default whose name is written in another way than that of an output would be given
-// beside it.
+// beside it, and one for an output that is elsewhere would not be given at all.
 func TestDefaultOfAnotherName(t *testing.T) {
 	t.Parallel()
 	from := fromFile(filepath.Join(argumentsFiles(t), "sealed"))
 	for defaults, want := range map[string]string{
 		`{ Open = 1 }`:  `There is a default for "Open", which the state does not have; it has "open". Give the default that name.`,
 		`{ op_en = 1 }`: `default for "op_en"`, `{ hid-den = 1 }`: `it has "hidden"`, `{ opened = 1 }`: "", `{ open = 1 }`: "",
+		`{ hidden = 1 }`: `There is a default for "hidden", which the state marks as sensitive, so neither it nor the default is given; ` +
+			"read it with the ephemeral resource statecrypt_remote_state",
 	} {
 		e := evaluate(t, textProvider(staticText), reads("s", from, "defaults = "+defaults)).succeeds()
 		if text := shownText(e.warnings); strings.Contains(text, "There is a default") != (want != "") || !strings.Contains(text, want) {
@@ -151,6 +153,10 @@ func TestDefaultOfAnotherName(t *testing.T) {
 	}
 	evaluate(t, textProvider(staticText), reads("s", from, "sensitive_defaults = { Open = 1 }", "store_sensitive = true")).
 		wantWarning(`default for "Open"`)
+	evaluate(t, textProvider(staticText), reads("s", from, "defaults = { hidden = 1 }", "store_sensitive = true")).
+		wantWarning("so it is in sensitive_outputs; give its default in sensitive_defaults")
+	evaluate(t, textProvider(staticText), reads("s", from, "sensitive_defaults = { open = 1 }", "store_sensitive = true")).
+		wantWarning("does not mark as sensitive, so it is in outputs; give its default in defaults")
 	evaluate(t, textProvider(staticText), reads("s", from, "defaults = { Open = 1, op_en = 1 }")).
 		wantWarning(`default for "Open"`, `default for "op_en"`)
 }

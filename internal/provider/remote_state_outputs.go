@@ -79,9 +79,15 @@ func (r remoteStateRequest) values(state *tfstate.State, wanted []string) (plain
 	return plain, sensitive, err
 }
 
-// warnOfDefaults notices a default that is given beside the output that it was
-// meant for. Most states have all outputs, and then none of their names is looked at.
+// warnOfDefaults notices a default that takes the place of nothing: the output is
+// elsewhere, because it is sensitive, or has nearly that name. Most states have all
+// outputs, and then none of their names is looked at.
 func (r remoteStateRequest) warnOfDefaults(got *result, stored map[string]tfstate.Output, wanted []string) {
+	for _, name := range wanted {
+		if place := r.elsewhere(stored, name); place != "" {
+			got.warn("Default of an output that is elsewhere", "There is a default for %s, %s.", outside.Quoted(name, maxName), place)
+		}
+	}
 	missing := slices.DeleteFunc(slices.Clone(wanted), func(name string) bool { _, ok := stored[name]; return ok })
 	if len(missing) == 0 {
 		return
@@ -101,6 +107,23 @@ func (r remoteStateRequest) warnOfDefaults(got *result, stored map[string]tfstat
 				outside.Quoted(name, maxName), outside.Quoted(other, maxName))
 		}
 	}
+}
+
+// elsewhere says where an output of the state is, if it is not where its default would be.
+func (r remoteStateRequest) elsewhere(stored map[string]tfstate.Output, name string) string {
+	output, ok := stored[name]
+	_, plain := r.defaults[name]
+	_, sensitive := r.sensitiveDefaults[name]
+	switch {
+	case ok && plain && output.Sensitive && r.keepSensitive:
+		return "which the state marks as sensitive, so it is in sensitive_outputs; give its default in sensitive_defaults"
+	case ok && plain && output.Sensitive:
+		return "which the state marks as sensitive, so neither it nor the default is given; read it with the ephemeral resource " +
+			"statecrypt_remote_state, which stores nothing, or set store_sensitive = true and give the default in sensitive_defaults"
+	case ok && sensitive && !output.Sensitive:
+		return "which the state does not mark as sensitive, so it is in outputs; give its default in defaults"
+	}
+	return ""
 }
 
 // given are the outputs of the state whose values are given: not the sensitive

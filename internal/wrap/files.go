@@ -128,31 +128,37 @@ func (h *handover) targets(kind encryption.FileKind) (targets []encryption.Targe
 	return targets
 }
 
-// intercept has the child write its plan where nobody else looks, to be sealed.
+// intercept has the child write its plan where nobody else looks, to be sealed. Without
+// a plan block, the child writes it itself, over nothing but a plan.
 func (h *handover) intercept(ctx context.Context) error {
-	switch {
-	case h.call.name != "plan" || !h.call.has("out"):
+	if h.call.name != "plan" || !h.call.has("out") {
 		return nil
-	case len(h.o.Plan.Methods()) == 0:
+	}
+	sealing := len(h.o.Plan.Methods()) > 0
+	if !sealing {
 		say(h.o.Stderr, "warning: the plan will not be encrypted, because the settings have no plan block")
-		return nil
 	}
 	for i, f := range h.call.flags {
 		if f.name != "out" || f.value == "" { // without a name, none is saved
 			continue
 		}
 		path, err := h.destination(f.value)
+		if err != nil && !sealing {
+			continue // the child may know what to do with it
+		}
 		if err == nil {
 			err = h.checkPlace(ctx, path)
 		}
-		if err == nil {
+		if err == nil && sealing {
 			err = h.open()
 		}
-		if err != nil {
+		switch {
+		case err != nil:
 			return fmt.Errorf("the plan %s cannot be saved: %w", outside.Quoted(f.value, 300), keyfile.Explain(join(h.call.dir, f.value), err))
+		case sealing:
+			h.plan, h.made = path, filepath.Join(h.dir, "made-"+filepath.Base(path)) // of several, the last one counts
+			h.call.flags[i].value = h.made
 		}
-		h.plan, h.made = path, filepath.Join(h.dir, "made-"+filepath.Base(path)) // of several, the last one counts
-		h.call.flags[i].value = h.made
 	}
 	return nil
 }

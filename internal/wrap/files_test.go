@@ -84,6 +84,33 @@ func TestSavedPlan(t *testing.T) {
 	}
 }
 
+// Without a plan block, the child writes the plan itself, over nothing but a plan either;
+// what is no file is its own affair.
+func TestPlaintextPlan(t *testing.T) {
+	t.Parallel()
+	for out, want := range map[string]string{
+		"new": "", "sealed": "", "folder": "", "nowhere/new": "", "keys.hcl": "to replace it, delete it first", "state": "it is a state",
+	} {
+		t.Run(out, func(t *testing.T) {
+			t.Parallel()
+			o, dir, said := scripted(t, newStore(t), "GET", "plan", "-out="+out)
+			write(t, filepath.Join(dir, "folder", "file"), "old")
+			write(t, filepath.Join(dir, "keys.hcl"), wrap.Keys)
+			write(t, filepath.Join(dir, "state"), state)
+			write(t, filepath.Join(dir, "sealed"), archive(t, "old"))
+			code, err := wrap.Run(t.Context(), o)
+			switch {
+			case !strings.Contains(said.String(), "the plan will not be encrypted"):
+				t.Errorf("no warning: %s", said)
+			case want == "" && (code != 0 || err != nil):
+				t.Errorf("%d, %v\n%s", code, err, said)
+			case want != "" && (code != 1 || err == nil || !strings.Contains(err.Error(), want)):
+				t.Errorf("got %d, %v; want %s\n%s", code, err, want, said)
+			}
+		})
+	}
+}
+
 func expectSealed(t *testing.T, path string) {
 	t.Helper()
 	content, err := os.ReadFile(path)

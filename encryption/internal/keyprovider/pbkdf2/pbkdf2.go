@@ -192,8 +192,8 @@ func parse(document json.RawMessage) (metadata, error) {
 		return m, err
 	}
 	if len(m.Salt) == 0 || m.Iterations == 0 || m.HashFunction == "" || m.KeyLength == 0 {
-		return m, fmt.Errorf("%w: the metadata in the file lacks a salt, iterations, hash_function or key_length; restore an intact "+
-			"copy", encryption.ErrNoKey)
+		return m, fmt.Errorf("%w: the metadata in the file lacks a salt, iterations, hash_function or key_length; "+
+			"check which kind of key provider wrote it, or restore an intact copy", encryption.ErrNoKey)
 	}
 	if hashFunctions[m.HashFunction] == nil {
 		return m, fmt.Errorf("the metadata in the file: %w", errHashFunction)
