@@ -169,8 +169,17 @@ func identify(file []byte) (FileKind, *envelope, error) {
 		return KindPlan, nil, nil
 	}
 	var encoded, backend, modules json.RawMessage
+	isState, isOther := false, false // other programs have a version as well
 	small, err := jsonwalk.Pick(file, func(name string, value []byte) bool {
-		switch strings.ToLower(name) { // encoding/json does not care either
+		name = strings.ToLower(name) // encoding/json does not care either
+		switch name {
+		case "version":
+		case "terraform_version", "serial", "lineage", "outputs", "resources", "modules", "backend", "state_store":
+			isState = true
+		default:
+			isOther = true
+		}
+		switch name {
 		case "encrypted_data":
 			encoded = value
 		case "backend", "state_store":
@@ -205,7 +214,7 @@ func identify(file []byte) (FileKind, *envelope, error) {
 			"statecrypt, or damaged; install a newer release", quoted(header.Version), envelopeVersion)
 	case string(header.StateVersion) == "3" && isRecord(backend, modules):
 		return KindBackendRecord, nil, nil
-	case isNumber(header.StateVersion):
+	case isNumber(header.StateVersion) && (isState || !isOther):
 		return KindState, nil, nil
 	}
 	return KindUnknown, nil, nil
@@ -226,10 +235,6 @@ func isBroken(file []byte) bool {
 // unreadable is the error for a file that no method recognizes, and that is of no
 // other kind.
 func unreadable(file []byte) error {
-	if beginsAsArchive(file) {
-		return because(ErrDamaged, "the file begins as a zip archive, but it is not a plan: it is cut off, or there is no plan in it; "+
-			"fetch it again, or check which file is read")
-	}
 	return because(ErrDamaged, "%s: %s", neither, describeOther(file))
 }
 

@@ -40,9 +40,12 @@ func (t Target) withHints(err error, c candidate, env *envelope) error {
 	nothing := errors.Is(err, errNothingStored)
 	switch empty := len(env.Meta) == 0; {
 	case empty && nothing:
-		return fmt.Errorf("%w, nor of any other: it was encrypted with a key as it is, as static has it, or it is damaged", err)
+		return fmt.Errorf("%w, nor of any other: it was encrypted with a key as it is, as static has it, or it "+
+			"is damaged; then restore an intact copy", err)
 	case !empty && !e.belongs(env):
 		return e.notOurs(err, env)
+	case !empty && nothing && e.other(env) != "":
+		return fmt.Errorf("%w; the file was encrypted with %s, which is configured: select a method with keys = %[2]s", err, e.other(env))
 	case !empty && nothing:
 		return fmt.Errorf("%w; if it was encrypted under another name, set encrypted_metadata_alias%s", err, env.describeKeys())
 	}
@@ -55,6 +58,16 @@ func (e *Encryption) notOurs(err error, env *envelope) error {
 		add = "it is one of age: add a key provider of the kind age, with the file of your identity"
 	}
 	return fmt.Errorf("%w; the settings lack the key provider that the file was encrypted with%s; %s", err, env.describeKeys(), add)
+}
+
+// other is a configured key provider that stored something in the file, "" if there is none.
+func (e *Encryption) other(env *envelope) string {
+	for _, address := range slices.Sorted(maps.Keys(e.config.KeyProviders)) {
+		if env.stores(metadataKey(e.config.KeyProviders[address], e.keyKinds)) > 0 {
+			return address
+		}
+	}
+	return ""
 }
 
 // belongs reports whether a configured key provider may have stored something in the

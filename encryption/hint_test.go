@@ -181,8 +181,6 @@ func TestHintOfAChain(t *testing.T) {
 	}
 }
 
-// TestHintsPassOverNothing: blocks of a provider say of each argument that is absent that
-// it is null.
 // The alias is advised if it may help, and no sooner.
 func TestHintOfTheAlias(t *testing.T) {
 	t.Parallel()
@@ -193,13 +191,15 @@ func TestHintOfTheAlias(t *testing.T) {
 	const b = "key_provider \"pbkdf2\" \"b\" { passphrase = \"another horse battery\" }\n"
 	file := seal(t, settings(a, "pbkdf2.a"), `{"version":4,"serial":1,"lineage":"l"}`)
 	bare := regexp.MustCompile(`"meta":\{[^}]*\}`).ReplaceAll(file, []byte(`"meta":{}`))
-	const alias, none = `set encrypted_metadata_alias (its metadata names "key_provider.pbkdf2.a")`, "nor of any other: it was encrypted with a key as it is"
+	two := regexp.MustCompile(`"meta":\{"[^"]*":("[^"]*")\}`).ReplaceAll(file, []byte(`"meta":{"x":$1,"y":$1}`))
+	const alias, none = `set encrypted_metadata_alias (its metadata names "x", "y")`, "nor of any other: it was encrypted with a key as it is"
 	for name, c := range map[string]struct {
 		settings string
 		file     []byte
 		want     string
 	}{
-		"the name of another": {settings(a+b, "pbkdf2.b"), file, alias},
+		"the name of another": {settings(a+b, "pbkdf2.b"), file, "select a method with keys = key_provider.pbkdf2.a"},
+		"two names":           {settings(b, "pbkdf2.b"), two, alias},
 		"no metadata":         {settings(a, "pbkdf2.a"), bare, none},
 	} {
 		enc, err := encryption.Load(lighttest.Registry(), encryption.Code(c.settings, "test.hcl"))
@@ -212,6 +212,8 @@ func TestHintOfTheAlias(t *testing.T) {
 	}
 }
 
+// TestHintsPassOverNothing: blocks of a provider say of each argument that is absent that
+// it is null.
 func TestHintsPassOverNothing(t *testing.T) {
 	t.Parallel()
 	const text = `key_provider "static" "k" { key = "` + "%s" + `" }

@@ -29,10 +29,8 @@ func (c *call) advised(err error) string {
 		}
 		text += "."
 	}
-	failed, ok := errors.AsType[*encryption.Error](err)
-	if errors.Is(err, encryption.ErrNoKey) && ok && failed.Step == encryption.StepDecrypt && c.name != "encrypt" {
-		text += "\nCheck the key, and whether this is the right file. If the key was changed after the file was written, " +
-			"add the old one as a fallback."
+	if c.name != "encrypt" {
+		text += wrap.AdviseKey(err)
 	}
 	return text
 }

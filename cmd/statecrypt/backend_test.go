@@ -88,9 +88,10 @@ func TestRotateBackend(t *testing.T) {
 		code                int
 		stdout, stderr      string
 	}{
-		"rotated":     {stored: old, stdout: name + "rotated, method.aes_gcm.new\n"},
-		"in JSON":     {stored: old, flags: "-json", stdout: inJSON + "\n"},
-		"done":        {stored: again, stdout: name + "has the new key already, method.aes_gcm.new; -again encrypts it again\n"},
+		"rotated": {stored: old, stdout: name + "rotated, method.aes_gcm.new\n"},
+		"in JSON": {stored: old, flags: "-json", stdout: inJSON + "\n"},
+		"done": {stored: again, stdout: name + "has the new key already, method.aes_gcm.new; -again encrypts it again\n",
+			stderr: "note: nothing was changed: what -to says opens it already"},
 		"another key": {stored: must(t, otherKey, plain, "encrypt"), code: 1, stdout: name + "not rotated\n", stderr: neither},
 		"plaintext":   {stored: plain, code: 1, stdout: name + "not rotated\n", stderr: name + "it is not encrypted"},
 		"from plaintext": {stored: plain, from: plainText + "state { method = method.unencrypted.p }",

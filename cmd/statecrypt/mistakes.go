@@ -59,6 +59,12 @@ func (c *call) meant(name string, flags []string) string {
 	case cmp.Or(alias, name) == "config":
 		return "it requires no settings; leave that out"
 	}
+	for _, f := range foreign() {
+		isMeant := f.with == "" || f.with == c.name || slices.Contains(flags, f.with)
+		if len(flags) > 0 && isMeant && slices.Contains(strings.Fields(f.flags), name) {
+			return f.meant
+		}
+	}
 	if len(name) == 1 { // any is one of key-provider
 		return ""
 	}
@@ -66,6 +72,27 @@ func (c *call) meant(name string, flags []string) string {
 		return "it is a flag of " + strings.Join(others, ", ")
 	}
 	return ""
+}
+
+// foreignFlags are flags of other programs, of one command or of those with a flag.
+type foreignFlags struct{ flags, with, meant string }
+
+func foreign() []foreignFlags {
+	return []foreignFlags{
+		{"recipients", "key-provider", "did you mean -r, or -R for a file of them"},
+		{"raw", "outputs", "it prints a state in JSON: statecrypt outputs FILE | jq -r .outputs.NAME.value"},
+		{"dry-run check", "rotate", "statecrypt verify -config FILE tells what the settings of -from or -to open, and writes nothing"},
+		{"passphrase password key pass", "config", "the settings of -config say where the key is, such as var.passphrase, which " +
+			"-var 'passphrase=…' or TF_VAR_passphrase sets"},
+		{"passphrase password key pass", "rotate", "the settings of -from and -to say where the keys are"},
+		{"in input f file state", "", "the names of files follow the flags, without one"},
+		{"r R recursive all", "", "it reads no folders; the shell or find gives the names, as in -exec statecrypt … {} +"},
+		{"in-place i", "o", "with -o, it writes to a file, which may be the one that is read"},
+		{"in-place i", "rotate", "it replaces the files anyway"},
+		{"method", "config", "the settings of -config say which method: state { method = method.aes_gcm.main }"},
+		{"q quiet s silent", "", "a shell leaves out what is said by 2> /dev/null"},
+		{"v verbose debug", "", "there is no more to say; each error names the file and the setting"},
+	}
 }
 
 // commandsWith are the names of the commands that have a flag.
@@ -92,7 +119,9 @@ func (c *call) checkValue(flag, value string) {
 func (c *call) miscounted() error {
 	text := fmt.Sprintf("%s requires %s; arguments given: %d", c.name, c.wants, len(c.args))
 	switch tooMany := len(c.args) > c.max; {
-	case tooMany && c.name == "outputs" && len(c.only) > 0:
+	case tooMany && c.name == "outputs" && len(c.only) == 0:
+		text += "; names of outputs are given with -only"
+	case tooMany && c.name == "outputs":
 		text += "; several names in -only are one argument, with commas between them"
 	case c.name == "wrap":
 		text += ", such as statecrypt wrap -config FILE -- terraform plan"
@@ -113,11 +142,17 @@ func (c *call) miscounted() error {
 // noCommand is about a word in the place of a command.
 func noCommand(name string, names []string) string {
 	const see = "; see statecrypt -h"
+	near := syntax.Suggest(name, names)
 	switch {
 	case strings.HasPrefix(name, "-"):
 		return fmt.Sprintf("there is no flag %s before the command: flags follow it%s", strings.SplitN(name, "=", 2)[0], see)
+	case name == "terraform" || name == "tofu" || wrap.IsCommand(name) && near == "":
+		return fmt.Sprintf("there is no command %q; Terraform and OpenTofu run under wrap: statecrypt wrap -config FILE -- terraform plan", name)
 	case keyfile.Exists(name):
 		return fmt.Sprintf("%s is a file; a command comes first, such as statecrypt inspect FILE%s", shown(name), see)
+	}
+	if near != "" {
+		return fmt.Sprintf("there is no command %q%s", name, near)
 	}
 	return fmt.Sprintf("there is no command %q%s%s", name, syntax.Configured(name, names), see)
 }

@@ -67,7 +67,7 @@ func (c *call) reduce(state []byte) ([]byte, error) {
 		err = fmt.Errorf("a plaintext state is required, and this one is encrypted (%s): statecrypt decrypt FILE | statecrypt outputs",
 			info.Format)
 	case info.Kind == "plan":
-		err = errors.New("a plaintext state is required, and this is a plan")
+		err = errors.New("a plaintext state is required, and this is a plan; terraform show -json shows what is in it")
 	case info.Kind != "state":
 		err = notState(state)
 	}

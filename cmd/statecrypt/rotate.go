@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
@@ -37,12 +38,14 @@ func (c *call) rotate(ctx context.Context) error {
 	if c.inBackend {
 		c.args, change = []string{stateInBackend}, c.changeState
 	}
-	return c.all(ctx, func(ctx context.Context, name string) (finding, error) {
+	var rotated atomic.Bool
+	err = c.all(ctx, func(ctx context.Context, name string) (finding, error) {
 		f := finding{Result: resultSkipped}
 		err := change(ctx, name, func(file []byte) ([]byte, error) {
 			sealed, err := r.seal(ctx, &f, file)
 			if sealed != nil {
 				f.Result = resultRotated
+				rotated.Store(true)
 			}
 			return sealed, err
 		})
@@ -51,6 +54,11 @@ func (c *call) rotate(ctx context.Context) error {
 		}
 		return f, err
 	})
+	if err == nil && !rotated.Load() {
+		c.say(yellow, "note:", "nothing was changed: what -to says opens it already; the old settings are given with -from, and the "+
+			"new ones with -to")
+	}
+	return err
 }
 
 // rotation reads the settings.
@@ -87,6 +95,10 @@ func (c *call) checkRotation() error {
 		return usageError("a backend has no plans; -plan is for files")
 	case c.to == "" || c.from == "" && !c.again:
 		return usageError("both -from and -to are required, or -again and -to; see statecrypt rotate -h")
+	case c.from == syntax.Unencrypted:
+		return usageError("-from requires a file of settings; statecrypt encrypt encrypts what is not encrypted")
+	case c.to == syntax.Unencrypted:
+		return usageError("-to requires a file of settings; statecrypt decrypt decrypts what is encrypted")
 	case c.hasEnvironment():
 		return usageError("TF_ENCRYPTION is set, and would change what -from says as well as what -to says; unset it")
 	case slices.Contains(c.args, stdinName):

@@ -151,7 +151,7 @@ func (v Values) set(a Attr, s Setting, g groups) (err error) {
 	switch {
 	case !s.Value.IsNull():
 		if v.attrs[a.Name], err = convert.Convert(s.Value, a.Type); err != nil {
-			text := "a " + friendly(a.Type) + " is required"
+			text := friendly(a.Type) + " is required"
 			if a.Type.IsListType() && s.Value.Type() == cty.String {
 				text += ", in square brackets"
 			}
@@ -300,10 +300,12 @@ func orEnv(env []string) string {
 func friendly(t cty.Type) string {
 	switch {
 	case t.IsListType():
-		return "list of " + friendly(t.ElementType()) + "s"
+		return "a list of " + t.ElementType().FriendlyName() + "s"
 	case t.IsMapType():
-		return "map of " + friendly(t.ElementType()) + "s"
+		return "a map of " + t.ElementType().FriendlyName() + "s"
+	case t == cty.Bool:
+		return "true or false"
 	default:
-		return t.FriendlyName()
+		return "a " + t.FriendlyName()
 	}
 }

@@ -86,13 +86,13 @@ func (m *module) readFile(path string) (hcl.Blocks, error) {
 	if err != nil {
 		return nil, err
 	}
-	body, err := parseBody(text, path, strings.HasSuffix(path, ".json"))
+	body, err := parseBody(text, path, strings.HasSuffix(path, ".json"), formOfSettings)
 	if err != nil {
 		return nil, err
 	}
 	content, _, diags := body.PartialContent(&moduleSchema)
 	if diags.HasErrors() {
-		return nil, summary(diags, text)
+		return nil, summary(diags, text, formOfSettings)
 	}
 	var found hcl.Blocks
 	for _, b := range content.Blocks {

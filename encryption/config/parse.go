@@ -91,7 +91,7 @@ func parse(text, filename string, p parser) (*Config, error) {
 	if what := isState(trimmed); what != "" {
 		return nil, mistakeAtStart(filename, "this is "+what+", and the encryption settings are required here")
 	}
-	body, err := parseBody([]byte(text), filename, trimmed[0] == '{')
+	body, err := parseBody([]byte(text), filename, trimmed[0] == '{', formOfSettings)
 	if err != nil {
 		if what := p.inPlaceOfSettings(trimmed); what != "" {
 			err = mistakeAtStart(filename, what)
@@ -202,7 +202,7 @@ func isBase64(text string) bool {
 	return err == nil && utf8.Valid(decoded) && bytes.ContainsAny(decoded, "{=")
 }
 
-func parseBody(text []byte, filename string, isJSON bool) (hcl.Body, error) {
+func parseBody(text []byte, filename string, isJSON bool, form string) (hcl.Body, error) {
 	read := hcljson.Parse
 	if !isJSON {
 		read = func(text []byte, filename string) (*hcl.File, hcl.Diagnostics) {
@@ -213,7 +213,7 @@ func parseBody(text []byte, filename string, isJSON bool) (hcl.Body, error) {
 	if diags.HasErrors() {
 		// The details of syntax errors repeat pieces of the text, which may be
 		// a secret that somebody forgot to quote.
-		return nil, summary(diags, text)
+		return nil, summary(diags, text, form)
 	}
 	return file.Body, nil
 }
@@ -484,7 +484,7 @@ func targetSchema(enforceable bool) *hcl.BodySchema {
 func (p *parser) bool(address string, written *hcl.Attribute) bool {
 	v, err := p.scope.value(written.Expr)
 	if err == nil && (v.IsNull() || !v.IsKnown() || v.Type() != cty.Bool) {
-		err = errors.New("a bool is required")
+		err = errors.New("true or false is required")
 	}
 	if err != nil {
 		p.fail(address, written.Name, position(written.Range), err)
@@ -517,7 +517,7 @@ func renamed(detail string, schema *hcl.BodySchema) string {
 	case strings.Contains(detail, `of type "terraform"`), strings.Contains(detail, `of type "encryption"`):
 		return " Only what is inside the encryption block is required here."
 	case strings.Contains(detail, `of type "backend"`):
-		return " Leave it out here: it belongs into the file of statecrypt wrap."
+		return " It is for statecrypt wrap, in the file of its -config, outside of all other blocks; elsewhere, leave it out."
 	case strings.Contains(detail, `of type "variable"`):
 		return " Variables need no declaration here: they are used as var.NAME."
 	case strings.Contains(detail, `of type "provider"`):
@@ -526,6 +526,9 @@ func renamed(detail string, schema *hcl.BodySchema) string {
 	}
 	if strings.Contains(detail, "must have 2 labels") {
 		return ` They are in quotes, as in key_provider "pbkdf2" "main" or method "aes_gcm" "main".`
+	}
+	if strings.Contains(detail, "must have 1 labels") {
+		return ` It is in quotes, as in backend "http".`
 	}
 	if strings.HasPrefix(detail, "No labels are expected") {
 		return " Leave it out."
@@ -560,6 +563,12 @@ func thereAre(schema *hcl.BodySchema) string {
 	}
 	return " There are: " + strings.Join(names, ", ") + "."
 }
+
+// What texts look like, for who has written another one.
+const (
+	formOfSettings = `an argument is NAME = VALUE on a line of its own, and a block begins with TYPE "NAME" "NAME" {`
+	formOfValues   = `a file of values has nothing but lines such as name = "value"`
+)
 
 func (p *parser) setting(address string, written *hcl.Attribute, read func(hcl.Expression) (cty.Value, error)) attr.Setting {
 	pos := position(written.Range)
@@ -607,13 +616,13 @@ func correct(detail string) string {
 // summary keeps of the first mistake what cannot hold a piece of the text. The others may
 // only follow from it: a quotation mark that is missing makes an error of each line after
 // it.
-func summary(diags hcl.Diagnostics, text []byte) error {
+func summary(diags hcl.Diagnostics, text []byte, form string) error {
 	isOpen := func(d *hcl.Diagnostic) bool { return d.Summary == "Invalid multi-line string" && d.Subject != nil }
 	if i := slices.IndexFunc(diags, isOpen); i >= 0 {
 		return &attr.Error{Pos: position(*diags[i].Subject), Err: errors.New(`a text begins on this line, and has no closing quotation mark (") there`)}
 	}
 	var pos attr.Pos
-	advice := cmp.Or(correct(diags[0].Detail), `; an argument is NAME = VALUE on a line of its own, and a block begins with TYPE "NAME" "NAME" {`)
+	advice := cmp.Or(correct(diags[0].Detail), "; "+form)
 	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
 		advice = "; a checker of JSON such as jq says more"
 	}

@@ -87,15 +87,18 @@ func (s scope) local(name string) (cty.Value, error) {
 func (s scope) check(t hcl.Traversal, expr hcl.Expression) error {
 	switch root := t.RootName(); {
 	case root == "var":
+	case (root == "method" || root == "key_provider") && len(t) != 3:
+		return fmt.Errorf("a %s is named by its kind and its name, such as %s", root, map[string]string{
+			"method": "method.aes_gcm.main", "key_provider": "key_provider.pbkdf2.main"}[root])
 	case root == "method":
 		return errors.New("a reference to a method must stand alone, in method and then; keys and chain have key_provider.TYPE.NAME")
 	case root == "key_provider":
 		return fmt.Errorf("a reference to a %s must stand alone, without brackets or anything else beside it", root)
 	case s.module != nil && (root == "local" || root == "path"):
 	case s.module != nil:
-		return errors.New("only var.<name>, local.<name>, path.module and path.root can be used here; " + asText(expr))
+		return errors.New("only var.<name>, local.<name>, path.module and path.root can be used here; " + instead(t, expr))
 	default:
-		return &missing.Variable{Text: "only var.<name> can be used here; " + asText(expr)}
+		return &missing.Variable{Text: "only var.<name> can be used here; " + instead(t, expr)}
 	}
 	name, ok := memberOf(t, "var")
 	if t.RootName() == "var" && s.uses != nil {
@@ -124,13 +127,18 @@ func (s scope) near(name string) string {
 	return ""
 }
 
-// asText says what to write if what looks like a name is meant to be text.
-func asText(expr hcl.Expression) string {
+// instead says what to write in place of a name that means nothing here. One of several
+// parts, such as local.x or data.x.y, stands for a value, and another may be meant as text.
+func instead(t hcl.Traversal, expr hcl.Expression) string {
+	also := ""
+	if len(t) > 1 {
+		also = "give the value in a variable, or, "
+	}
 	switch expr.(type) {
 	case *hclsyntax.TemplateExpr, *hclsyntax.TemplateWrapExpr:
 	default:
 		if !json.IsJSONExpression(expr) {
-			return "if this is meant to be text, put it in quotes"
+			return also + "if this is meant to be text, put it in quotes"
 		}
 	}
 	return "variables of the shell are not filled in; if the dollar sign is meant, double it"

@@ -177,7 +177,7 @@ func (all values) readFile(path string) error {
 	if !asJSON && !strings.HasSuffix(path, ".tfvars") { // such as a pipe
 		asJSON = strings.HasPrefix(strings.TrimSpace(string(text)), "{")
 	}
-	body, err := parseBody(text, path, asJSON)
+	body, err := parseBody(text, path, asJSON, formOfValues)
 	if err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (all values) readFile(path string) error {
 		if diags[0].Subject != nil {
 			pos = position(*diags[0].Subject)
 		}
-		return &attr.Error{Pos: pos, Err: errors.New("a file of values has nothing but lines such as name = \"value\"")}
+		return &attr.Error{Pos: pos, Err: errors.New(formOfValues)}
 	}
 	for name, a := range attrs {
 		all[name] = evaluate(a.Expr, path)

@@ -80,7 +80,7 @@ func (b *budget) text(length int) error { return b.Charge(int64(length)/16, "its
 // with others and to send it, the rest of it is copied at each level.
 func (b *budget) typ(length, depth int) error {
 	if depth > maxNesting {
-		return fmt.Errorf("it is nested more than %d deep", maxNesting)
+		return fmt.Errorf("it %w", errNesting)
 	}
 	return b.Charge(1+int64(length)/16+int64(length)*int64(depth)/50, "its types")
 }

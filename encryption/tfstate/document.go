@@ -51,7 +51,16 @@ func parseDocument(data []byte) (*document, error) {
 }
 
 func errForm(key string) error {
-	return fmt.Errorf("the state's %q are not in the form of its format version", key)
+	return edited(fmt.Errorf("the state's %q are not in the form of its format version", key))
+}
+
+// edited says what to do about a state that Terraform and OpenTofu do not write. One that
+// is beyond a limit of ours may well be theirs.
+func edited(err error) error {
+	if errors.Is(err, ErrCost) || errors.Is(err, ErrDigits) || errors.Is(err, errNesting) {
+		return err
+	}
+	return fmt.Errorf("%w; Terraform and OpenTofu write no such state: it was edited or damaged; restore an intact copy", err)
 }
 
 // checkVersion tells a file that is no state from a state that is too new. The
@@ -89,14 +98,14 @@ func syntaxError(data []byte, err error) error {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok && syntax.Offset < int64(len(data)) {
 		return fmt.Errorf(no+"it is not JSON at byte %d", syntax.Offset)
 	}
-	return errors.New(no + "its JSON ends too early")
+	return errors.New(no + "its JSON ends too early; fetch it again, or restore an intact copy")
 }
 
 // typeError names the key of a value that has the wrong type. Keys are ours;
 // encoding/json would quote numbers from the file.
 func typeError(err error) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
-		return fmt.Errorf("%q can't be a JSON %s", wrong.Field, kind(wrong.Value))
+		return edited(fmt.Errorf("%q can't be a JSON %s", wrong.Field, kind(wrong.Value)))
 	}
 	return errors.New("it is not a JSON object; check which file is read")
 }

@@ -34,6 +34,8 @@ const (
 	maxShort = 17
 )
 
+var errNesting = fmt.Errorf("is nested more than %d deep", maxNesting)
+
 var errNumber = errors.New("a number is required")
 
 // ErrDigits means that a number has more than 1,024 digits when it is written

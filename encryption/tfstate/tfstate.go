@@ -76,7 +76,7 @@ func Parse(data []byte) (*State, error) {
 		return nil, typeError(err)
 	}
 	if doc.Serial < 0 {
-		return nil, errors.New("the state's serial is negative")
+		return nil, edited(errors.New("the state's serial is negative"))
 	}
 	s := &State{Version: *doc.Version, TerraformVersion: doc.TerraformVersion, Serial: doc.Serial, Lineage: doc.Lineage}
 	s.list = doc.Resources
@@ -139,7 +139,7 @@ func (o Output) Value() (cty.Value, error) {
 func (o Output) valueWithin(b *budget) (cty.Value, error) {
 	v, err := o.decode(b)
 	if err != nil {
-		return cty.NilVal, fmt.Errorf("output %s: %w", quote(o.name), err)
+		return cty.NilVal, fmt.Errorf("output %s: %w", quote(o.name), edited(err))
 	}
 	return v, nil
 }
@@ -149,7 +149,7 @@ func (o Output) decode(b *budget) (cty.Value, error) {
 		return cty.NilVal, errors.New("it has no value")
 	}
 	if nesting(o.value) > maxNesting {
-		return cty.NilVal, fmt.Errorf("its value is nested more than %d deep", maxNesting)
+		return cty.NilVal, fmt.Errorf("its value %w", errNesting)
 	}
 	typeOf := o.declaredType
 	if o.implied {

@@ -91,7 +91,7 @@ func TestValueIsDecodedLazily(t *testing.T) {
 		t.Errorf("got %#v, %v", v, err)
 	}
 	for name, want := range map[string]string{"bad": `output "bad": it has no type`, "worse": `output "worse": it has no value`} {
-		if _, err := s.Outputs[name].Value(); err == nil || err.Error() != want {
+		if _, err := s.Outputs[name].Value(); err == nil || err.Error() != want+restore {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}

@@ -86,7 +86,7 @@ func TestSensitiveKeys(t *testing.T) {
 		{`"dynamic"`, `{"key":"x"}`, `unsupported attribute "key"`, `an attribute is not in its type`},
 	} {
 		for sensitive, want := range map[bool]string{false: tt.open, true: tt.sensitive} {
-			if _, err := value(sensitive, tt.typ, tt.value); err == nil || err.Error() != `output "o": `+want {
+			if _, err := value(sensitive, tt.typ, tt.value); err == nil || err.Error() != `output "o": `+want+restore {
 				t.Errorf("got %v, want %q", err, want)
 			}
 		}
@@ -96,7 +96,7 @@ func TestSensitiveKeys(t *testing.T) {
 func TestLongWayToAnError(t *testing.T) {
 	_, err := value(false, strings.Repeat(`["list",`, 300)+`"bool"`+strings.Repeat("]", 300), strings.Repeat("[", 300)+"7"+
 		strings.Repeat("]", 300))
-	if want := `output "o": at [0][0][0][0][0][0][0][0][0][0]…: a bool is required`; err == nil || err.Error() != want {
+	if want := `output "o": at [0][0][0][0][0][0][0][0][0][0]…: a bool is required`; err == nil || err.Error() != want+restore {
 		t.Errorf("got %v", err)
 	}
 }

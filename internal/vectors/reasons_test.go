@@ -30,7 +30,7 @@ var reasons = map[string]string{
 	"err_meta_incomplete":           "lacks a salt, iterations",
 	"err_meta_missing":              "stores nothing of this key provider",
 	"err_meta_not_json":             "the metadata in it is not that of a pbkdf2",
-	"err_more_after_it":             "it is not JSON from byte 1339",
+	"err_more_after_it":             "something follows its JSON, which ends at byte 1337",
 	"err_no_config":                 "no method for encrypted data is configured",
 	"err_no_passphrase":             "one of passphrase and chain is required",
 	"err_not_a_state":               "it is JSON of something else",

@@ -89,6 +89,11 @@ func (c command) flag(name string) (takes, known bool) {
 	return takes, takes || slices.Contains(flags, name)
 }
 
+// IsCommand reports whether Terraform or OpenTofu has a command of this name.
+func IsCommand(name string) bool {
+	return slices.ContainsFunc(commands(), func(c command) bool { return strings.Fields(c.name)[0] == name })
+}
+
 // IsFlag reports whether one of the commands has a flag.
 func IsFlag(name string) bool {
 	return slices.ContainsFunc(commands(), func(c command) bool {

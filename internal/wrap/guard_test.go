@@ -217,7 +217,7 @@ func TestRefused(t *testing.T) {
 			err: "the record of the backend cannot be written",
 		},
 		"not a plan":     {args: []string{"apply", "x"}, files: map[string]string{"x": "no"}, err: "it is not a plan"},
-		"an empty zip":   {args: []string{"apply", "x"}, files: map[string]string{"x": archive(t)}, err: "it is not a plan"},
+		"an empty zip":   {args: []string{"apply", "x"}, files: map[string]string{"x": archive(t)}, err: "it is a zip archive, and no plan"},
 		"a cloud plan":   {args: []string{"apply", "x"}, files: map[string]string{"x": `{"remote_plan_format":1,"run_id":"x","hostname":"y"}`}, err: "it is not a plan"},
 		"a state":        {args: []string{"apply", "x"}, files: map[string]string{"x": state}, err: "it is not a plan"},
 		"a folder":       {args: []string{"apply", "."}, err: "it is not a regular file"},

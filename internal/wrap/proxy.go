@@ -86,7 +86,7 @@ func (p *proxy) get(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := p.accept(r.Context(), a); err != nil {
-		p.fail(w, ours, "the state in the backend: "+err.Error()+AdviseVariable(err))
+		p.fail(w, ours, "the state in the backend: "+err.Error()+AdviseVariable(err)+AdviseKey(err))
 		return
 	}
 	p.pass(w, a, a.isAbsent())
@@ -208,6 +208,16 @@ func AdviseVariable(err error) string {
 		return ""
 	}
 	return fmt.Sprintf("\nSet it with the environment variable TF_VAR_%s, or -var or -var-file of statecrypt.", variable.Name)
+}
+
+// AdviseKey says what to do about a file that no method has the key for.
+func AdviseKey(err error) string {
+	failed, ok := errors.AsType[*encryption.Error](err)
+	if !ok || failed.Step != encryption.StepDecrypt || !errors.Is(err, encryption.ErrNoKey) {
+		return ""
+	}
+	return "\nCheck the key, and whether this is the right file. If the key was changed after the file was written, " +
+		"add the old one as a fallback."
 }
 
 // Seal encrypts a file, and opens it again, by the same method: what is stored can be

@@ -23,6 +23,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/ageplugin"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -54,8 +55,8 @@ func Attrs(recipients string) []attr.Attr {
 func Recipients(v attr.Values) ([]age.Recipient, error) {
 	var all []age.Recipient
 	for i, text := range v.Strings("recipients") {
-		if text = strings.TrimSpace(text); strings.HasPrefix(text, "#") {
-			continue
+		if text = strings.TrimSpace(text); strings.HasPrefix(text, "#") && !strings.Contains(text, "\n") {
+			continue // a comment
 		}
 		recipient, err := parseRecipient(text, v)
 		if err != nil {
@@ -72,6 +73,8 @@ func parseRecipient(text string, v attr.Values) (age.Recipient, error) {
 	var recipient age.Recipient
 	var err error
 	switch {
+	case syntax.HoldsPrivateKey([]byte(text)) && !ageplugin.IsIdentity(text):
+		return nil, errors.New("this is an identity, which is secret, and a recipient is required: age-keygen -y FILE prints that of an identity")
 	case hasSeveral(text): // of which package agessh would read the first
 		return nil, errors.New("these are several recipients; write each as an element of its own, such as by split(\"\\n\", file(…))")
 	case strings.HasPrefix(text, "age1pq1"):
@@ -84,8 +87,6 @@ func parseRecipient(text string, v attr.Values) (age.Recipient, error) {
 		recipient, err = age.ParseX25519Recipient(text)
 	case strings.HasPrefix(text, "ssh-"):
 		recipient, err = agessh.ParseRecipient(text)
-	case strings.HasPrefix(text, "AGE-SECRET-KEY-"):
-		return nil, errors.New("this is an identity, which is secret, and a recipient is required: age-keygen -y FILE prints that of an identity")
 	case text == "":
 		return nil, errors.New("it is empty, as split makes one of the last line break: compact(split(…)) leaves it out")
 	case keyfile.IsPath(text) || keyfile.Exists(text):

@@ -106,6 +106,9 @@ func sought(name string) string {
 	if folder != filepath.Dir(path) {
 		text = fmt.Sprintf("of the folders in its path, only %q exists", folder)
 	}
+	if odd, _ := syntax.Oddity(name); odd != "" {
+		text += "; the path " + odd
+	}
 	if near != "" {
 		text += fmt.Sprintf(". Did you mean %q?", near)
 	}

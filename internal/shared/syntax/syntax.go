@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 
 	"github.com/agext/levenshtein"
@@ -59,7 +60,10 @@ func Suggest(name string, candidates []string) string {
 func Configured(address string, addresses []string) string {
 	const most = 10
 	shown := addresses[:min(len(addresses), most)]
+	other := swapped(address)
 	switch suggestion := Suggest(address, addresses); {
+	case slices.Contains(addresses, other):
+		return fmt.Sprintf(", but %s is: the kind comes before the name", other)
 	case suggestion != "":
 		return suggestion
 	case len(addresses) == 0:
@@ -68,6 +72,16 @@ func Configured(address string, addresses []string) string {
 		return "; there are: " + strings.Join(shown, ", ") + " and others"
 	}
 	return "; there are: " + strings.Join(shown, ", ")
+}
+
+// swapped returns an address with its kind in the place of its name and the other way
+// round, "" if it has not both.
+func swapped(address string) string {
+	parts := strings.Split(address, ".")
+	if len(parts) != 3 {
+		return ""
+	}
+	return strings.Join([]string{parts[0], parts[2], parts[1]}, ".")
 }
 
 // Nearest returns the candidate that name is probably a misspelling of, "" if none is
