@@ -45,7 +45,7 @@ func (t Target) withHints(err error, c candidate, env *envelope) error {
 	case !empty && !e.belongs(env):
 		return e.notOurs(err, env)
 	case !empty && nothing && e.other(env) != "":
-		return fmt.Errorf("%w; the file was encrypted with %s, which is configured: select a method with keys = %[2]s", err, e.other(env))
+		return fmt.Errorf("%w; the file was encrypted with %s, which is configured: select a method that has its key", err, e.other(env))
 	case !empty && nothing:
 		return fmt.Errorf("%w; if it was encrypted under another name, set encrypted_metadata_alias%s", err, env.describeKeys())
 	}

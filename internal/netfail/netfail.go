@@ -50,6 +50,10 @@ func KnownReason(err error, trust string) string {
 		return strings.TrimSpace("the host "+shown(lookup.Name)) + notFound + ": " + shown(lookup.Err)
 	case IsTimeout(err):
 		return notInTime
+	case isOp && network.Op == "proxyconnect":
+		return "the proxy cannot be reached; check the argument proxy, or HTTPS_PROXY and HTTP_PROXY: " + shown(network.Error())
+	case isOp && errors.Is(err, syscall.ECONNRESET):
+		return ended + shown(network.Error())
 	case isOp:
 		return notReached + shown(network.Error())
 	case isErrno:
@@ -101,6 +105,7 @@ func reasonOfTLS(err error, trust string) string {
 const (
 	notInTime        = "there was no complete answer in time"
 	notReached       = "the server cannot be reached; check the address, proxies, and that it runs: "
+	ended            = "the server ended the connection; check the address, the port, whether TLS is expected there, and proxies: "
 	notFound         = " cannot be found; check its name, and proxies"
 	notTLS           = "the server does not speak TLS; check the port and the scheme"
 	speaksTLS        = "the server speaks TLS at this port; use https://"

@@ -163,8 +163,10 @@ func TestReason(t *testing.T) {
 		{err: &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}, want: "there was no complete answer in time"},
 		{err: &net.DNSError{Err: "no such host", Name: "a\x1b[2J.example"}, want: `the host a\u001b[2J.example cannot be found; check its name, and proxies: no such host`},
 		{err: &net.DNSError{Err: "no such host"}, want: `the host cannot be found; check its name, and proxies: no such host`},
-		{err: reset, want: "the server cannot be reached; check the address, proxies, and that it runs: read tcp: read: connection " +
-			"reset by peer"},
+		{err: reset, want: "the server ended the connection; check the address, the port, whether TLS is expected there, and proxies: " +
+			"read tcp: read: connection reset by peer"},
+		{err: &net.OpError{Op: "proxyconnect", Net: "tcp", Err: syscall.ECONNREFUSED}, want: "the proxy cannot be reached; check the argument " +
+			"proxy, or HTTPS_PROXY and HTTP_PROXY: proxyconnect tcp: connection refused"},
 		{err: syscall.ECONNRESET, want: "the connection failed: connection reset by peer"},
 		{err: io.ErrUnexpectedEOF, want: "the connection broke off before the answer was complete"},
 

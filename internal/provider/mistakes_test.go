@@ -241,7 +241,11 @@ func newMistakenPlace(t *testing.T) *mistakenPlace {
 		"kubeconfig": []byte(kubeconfigWithoutFiles),
 		"team": []byte(`{"meta":{"key_provider.external.team":"eyJleHRlcm5hbF9kYXRhIjp7InN0YXRlY3J5cHRfYWdlX2tleSI6IllXZGwifX0="},` +
 			`"encrypted_data":"YWdl","encryption_version":"v0"}`),
-		"array": []byte("[]"), "hcl": []byte("terraform {\n}\n"), "tfvars": []byte("region = \"eu-west-1\"\n"),
+		"zip": []byte("PK\x03\x04\x14\x00"), "pulumi": []byte(`{"version":3,"deployment":{}}`), "git-crypt": []byte("\x00GITCRYPT\x00\x8f"),
+		"twice": []byte(argumentsState + argumentsState), "log": []byte("Acquiring state lock.\n" + argumentsState),
+		"secret": []byte(`{"apiVersion":"v1","kind":"Secret","data":{"tfstate":"H4s"}}`),
+		"edited": []byte(`{"version":4,"serial":"1","lineage":"l","outputs":{}}`),
+		"array":  []byte("[]"), "hcl": []byte("terraform {\n}\n"), "tfvars": []byte("region = \"eu-west-1\"\n"),
 		"lock": []byte(`{"ID":"1","Operation":"OperationTypeApply","Info":"","Who":"a@b","Version":"1.11.4","Created":"","Path":"s"}`),
 		"resources": []byte(`{"version":4,"serial":1,"lineage":"l","outputs":{},"resources":[{"mode":"data","type":"aws_caller_identity",` +
 			`"name":"me","provider":"p","instances":[{"schema_version":0,"attributes":{"id":"1"}}]}]}`),
@@ -284,9 +288,11 @@ func (p *mistakenPlace) answer(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusForbidden)
 	case "/broken":
 		w.WriteHeader(http.StatusInternalServerError)
+	case "/bad":
+		w.WriteHeader(http.StatusBadRequest)
 	case "/redirect":
 		http.Redirect(w, r, "/login", http.StatusFound)
-	case "/login":
+	case "/login", "/acme/infra/blob/main/s":
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = w.Write([]byte("<!DOCTYPE html><title>Sign in</title>"))
 	default:

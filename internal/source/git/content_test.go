@@ -36,21 +36,25 @@ func TestRefs(t *testing.T) {
 		ref, want, commit string
 		err               []string
 	}{
-		"branch":                 {ref: "main", want: "tip", commit: tip},
-		"full branch":            {ref: "refs/heads/main", want: "tip", commit: tip},
-		"annotated tag":          {ref: "annotated", want: "tagged", commit: tagged},
-		"lightweight tag":        {ref: "light", want: "tagged", commit: tagged},
-		"tag of a tree":          {ref: "a-tree", err: []string{"a-tree is not a commit"}},
-		"tag of a blob":          {ref: "a-blob", err: []string{"a-blob is not a commit"}},
-		"annotated tag of tree":  {ref: "annotated-tree", err: []string{"is not a commit"}},
-		"pull request":           {ref: "refs/pull/7/head", want: "pull", commit: pull},
-		"HEAD":                   {ref: "HEAD", want: "head", commit: head},
-		"absent":                 {ref: "", want: "head", commit: head},
-		"full non-tip id":        {ref: old, want: "old", commit: old},
-		"uppercase id":           {ref: strings.ToUpper(old), want: "old", commit: old},
-		"missing":                {ref: "none", err: []string{"there is no branch, tag or ref none", "there are: ", "couldn't find remote ref"}},
-		"misspelt":               {ref: "mian", err: []string{`there is no branch, tag or ref mian in the repository. Did you mean "main"? git said: `}},
-		"missing full":           {ref: "refs/heads/none", err: []string{"there is no branch, tag or ref refs/heads/none"}},
+		"branch":                {ref: "main", want: "tip", commit: tip},
+		"full branch":           {ref: "refs/heads/main", want: "tip", commit: tip},
+		"annotated tag":         {ref: "annotated", want: "tagged", commit: tagged},
+		"lightweight tag":       {ref: "light", want: "tagged", commit: tagged},
+		"tag of a tree":         {ref: "a-tree", err: []string{"a-tree is not a commit"}},
+		"tag of a blob":         {ref: "a-blob", err: []string{"a-blob is not a commit"}},
+		"annotated tag of tree": {ref: "annotated-tree", err: []string{"is not a commit"}},
+		"pull request":          {ref: "refs/pull/7/head", want: "pull", commit: pull},
+		"HEAD":                  {ref: "HEAD", want: "head", commit: head},
+		"absent":                {ref: "", want: "head", commit: head},
+		"full non-tip id":       {ref: old, want: "old", commit: old},
+		"uppercase id":          {ref: strings.ToUpper(old), want: "old", commit: old},
+		"missing":               {ref: "none", err: []string{"there is no branch, tag or ref none", "there are: ", "couldn't find remote ref"}},
+		"misspelt":              {ref: "mian", err: []string{`there is no branch, tag or ref mian in the repository. Did you mean "main"? git said: `}},
+		"missing full":          {ref: "refs/heads/none", err: []string{"there is no branch, tag or ref refs/heads/none", "there are: "}},
+		"misspelt full":         {ref: "refs/heads/mian", err: []string{`Did you mean "main"?`}},
+		"missing, of no branch": {ref: "refs/pull/8/head", err: []string{"there is no branch, tag or ref refs/pull/8/head in the " +
+			"repository. git said"}},
+		"number of a request":    {ref: "#7", err: []string{"that of a pull request is refs/pull/NUMBER/head"}},
 		"missing id":             {ref: strings.Repeat("ab", 20), err: []string{"the server has no commit abab"}},
 		"abbreviated id":         {ref: old[:10], err: []string{"there is no branch, tag or ref"}},
 		"64 digits against SHA1": {ref: strings.Repeat("ab", 32), err: []string{"another length"}},
@@ -81,7 +85,7 @@ func TestRefs(t *testing.T) {
 		_, err := read(t, newTestRun(t, nil), place{repository: empty.FileURL(), path: "s"})
 		mustFail(t, err, "the repository has no HEAD")
 		_, err = read(t, newTestRun(t, nil), place{repository: empty.FileURL(), ref: "main", path: "s"})
-		mustFail(t, err, "there is no branch, tag or ref main")
+		mustFail(t, err, "the repository has neither branches nor tags: it is empty")
 		mustNotBeMissing(t, err)
 	})
 }

@@ -80,6 +80,8 @@ var advice = []struct {
 	{words(`repository '.*' not found`, `[Rr]epository not found`, `does not appear to be a git repository`, `could not be found`,
 		`invalid gitfile format`,
 		`returned error: 404`), notFoundAdvice},
+	{words(`(?i)unexpected TLS packet|wrong version number|record overflow|packet length`),
+		say("the server does not speak TLS at this port; check the port and the scheme")},
 	{words(`(?i)certificate|SSL`),
 		say("the server's certificate was not accepted; for a private authority, set ca_file in the provider's credentials block")},
 	{words(`(?i)could not resolve host`, `failed to connect`, `couldn't connect`, `connection refused`, `connection timed out`,
@@ -99,6 +101,8 @@ func say(sentence string) func(*repository, ref) string {
 	return func(*repository, ref) string { return sentence }
 }
 
+var pullRequest = lazyregexp.New(`^[#!][0-9]+$`)
+
 var shortID = lazyregexp.New(`^[0-9A-Fa-f]{4,63}$`)
 
 func refAdvice(d *repository, at ref) string {
@@ -109,9 +113,15 @@ func refAdvice(d *repository, at ref) string {
 	if at.name == "HEAD" {
 		return "the repository has no HEAD: it is empty, or its default branch does not exist; set ref to a branch, tag or commit" + page
 	}
-	short := ""
+	if d.others != nil && len(d.others) == 0 {
+		return "the repository has neither branches nor tags: it is empty" + page + d.remote.ofPage()
+	}
+	short := d.remote.ofPage()
 	if len(d.others) > 0 {
-		short, page = syntax.Configured(at.name, d.others), ""
+		short, page = syntax.Configured(shortName(at.name), d.others), ""
+	}
+	if pullRequest.MatchString(at.name) {
+		short = "; that of a pull request is refs/pull/NUMBER/head, and of a merge request refs/merge-requests/NUMBER/head"
 	}
 	if shortID.MatchString(at.name) {
 		short = "; if this is a commit id, the whole of it is required (40 or 64 digits)"
@@ -152,6 +162,9 @@ func notFoundAdvice(d *repository, _ ref) string {
 	}
 	if d.access.sent() {
 		return "there is no such repository, or these credentials have no access to it"
+	}
+	if page := d.remote.ofPage(); page != "" {
+		return "there is no such repository" + page
 	}
 	hidden := "there is no such repository, or it is not public: many servers answer so if credentials are missing"
 	if missed := d.uncovered(); missed != "" {

@@ -495,6 +495,10 @@ func TestAdvice(t *testing.T) {
 		"fatal: mismatched algorithms: client sha1; server sha256":                                                "another length",
 		"error: Server does not allow request for unadvertised object 00":                                         "branches and tags only",
 		"fatal: remote error: upload-pack: not our ref 00":                                                        "try again",
+		"fatal: unable to access 'https://x/': gnutls_handshake() failed: An unexpected TLS packet was received.": "does not speak " +
+			"TLS at this port",
+		"fatal: unable to access 'https://x/': error:0A00010B:SSL routines::wrong version number": "does not speak " +
+			"TLS at this port",
 		"fatal: something new": "git failed. git said: fatal: something new",
 	} {
 		d := &repository{run: &run{}, remote: where, access: &access{}}

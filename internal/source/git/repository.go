@@ -54,7 +54,7 @@ type repository struct {
 	here          map[string]bool // ids of folders that need not be fetched, if not all are here
 
 	tooLarge map[string]bool // ids of files that were wanted, and are not here for that reason
-	others   []string        // names of branches and tags, if that of ref is not among them
+	others   []string        // names of branches and tags, if that of ref is not among them; nil if they are not known
 }
 
 // prepare finds out, once per visit, what git needs to be told.
@@ -367,9 +367,10 @@ func (d *repository) fetch(ctx context.Context, ids []byte, most limits, args ..
 }
 
 // names returns what a ref that the server does not have may have been meant to be,
-// as far as the server says so: the short names of branches and tags, in order.
+// as far as the server says so: the short names of branches and tags, in order; nil if it
+// does not say.
 func (d *repository) names(ctx context.Context, at ref) []string {
-	if strings.HasPrefix(at.name, "refs/") {
+	if strings.HasPrefix(at.name, "refs/") && shortName(at.name) == at.name {
 		return nil
 	}
 	var out []byte
@@ -380,15 +381,20 @@ func (d *repository) names(ctx context.Context, at ref) []string {
 	if err != nil {
 		return nil
 	}
-	var names []string
+	names := []string{}
 	for line := range strings.Lines(string(out)) {
 		_, full, _ := strings.Cut(strings.TrimSpace(line), "\t")
-		name := strings.TrimPrefix(strings.TrimPrefix(full, "refs/heads/"), "refs/tags/")
+		name := shortName(full)
 		if name != full && !strings.HasPrefix(full, remoteLocks) {
 			names = append(names, shown(name))
 		}
 	}
 	return names
+}
+
+// shortName is the name of a branch or a tag, and else full.
+func shortName(full string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(full, "refs/heads/"), "refs/tags/")
 }
 
 // talk runs a command that talks to the server.

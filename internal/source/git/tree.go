@@ -156,6 +156,9 @@ func (t *tree) missing(name string, credentialsSent bool) error {
 		}
 		return true
 	})
+	if strings.ContainsAny(name, "*?") {
+		detail += "; path is the name of one file, and not a pattern"
+	}
 	if near := t.near(sought, sought != name); near != "" && !strings.Contains(detail, ";") {
 		detail += fmt.Sprintf(" (did you mean %s?)", shown(near))
 	}
@@ -163,14 +166,17 @@ func (t *tree) missing(name string, credentialsSent bool) error {
 }
 
 // near returns the file that was probably meant: one with a path that differs in
-// a letter or two, or the only one with the same name in another folder; or such a
-// folder.
+// a letter or two, or without the first folders, or the only one with the same name in
+// another folder; or such a folder.
 func (t *tree) near(name string, isFolder bool) string {
 	const limit = 200 // bytes; the distance takes the product of both lengths
-	nearest, best, moved, others := "", 3, "", 0
+	nearest, best, moved, others, inner := "", 3, "", 0, ""
 	t.each(func(record, n []byte) bool {
 		if bytes.HasPrefix(record, []byte(modeDirectory)) != isFolder || len(n) > limit || len(name) > limit {
 			return true
+		}
+		if strings.HasSuffix(name, "/"+string(n)) && len(n) > len(inner) {
+			inner = string(n) // as if a folder outside the repository was in the path
 		}
 		if path.Base(string(n)) == path.Base(name) {
 			moved, others = string(n), others+1
@@ -182,8 +188,13 @@ func (t *tree) near(name string, isFolder bool) string {
 		}
 		return true
 	})
-	if nearest == "" && others == 1 {
+	switch {
+	case nearest != "":
+		return nearest
+	case inner != "":
+		return inner
+	case others == 1:
 		return moved
 	}
-	return nearest
+	return ""
 }

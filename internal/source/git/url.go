@@ -2,6 +2,7 @@ package git
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"net/url"
 	"path/filepath"
@@ -36,6 +37,19 @@ func (r remote) is(u *url.URL) bool {
 	return r.url != nil && (r.url.String() == u.String() || source.Covers(r.url, u) && source.Covers(u, r.url))
 }
 
+// ofPage says so if the address is that of a page, as a browser shows a folder or a file of
+// a repository.
+func (r remote) ofPage() string {
+	part := pageOfRepository.FindStringSubmatch(r.address)
+	if part == nil {
+		return ""
+	}
+	return fmt.Sprintf("; this looks like the address of a page in a browser: that of the repository ends before %s, and what "+
+		"follows belongs in ref and path", part[0])
+}
+
+var pageOfRepository = lazyregexp.New(`/(-/)?(tree|blob|raw|src/branch|src/commit)/`)
+
 // user is the name in the address, "" if there is none.
 func (r remote) user() string {
 	if r.url == nil {
@@ -64,6 +78,8 @@ func parseRepository(text string) (remote, error) {
 		return remote{}, errors.New("the address holds control characters; type it again")
 	case strings.HasPrefix(text, "-"):
 		return remote{}, errors.New("an address must not start with a dash")
+	case strings.ContainsAny(text, "<>"):
+		return remote{}, errors.New("the address holds < or >, as around a placeholder; put the value in its place")
 	case strings.HasPrefix(text, "git::"):
 		return remote{}, errors.New("git:: belongs to the source of a module, not to the address of a repository; leave it out")
 	case remoteHelper.MatchString(text):
@@ -88,6 +104,10 @@ func localPath(path string) remote {
 }
 
 func parseURL(text string) (remote, error) {
+	if scpWithScheme.MatchString(text) {
+		return remote{}, errors.New("in an address with ssh://, a slash follows the host, as in " +
+			"ssh://git@git.example.com/acme/infra.git; without ssh://, it is a colon")
+	}
 	u, err := url.Parse(text)
 	if err != nil {
 		return remote{}, errNotAnURL // url.Error would repeat the text
@@ -96,7 +116,7 @@ func parseURL(text string) (remote, error) {
 		return remote{}, errSecretInURL
 	}
 	if u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.Contains(text, "#") || u.Opaque != "" {
-		return remote{}, errors.New(`an address has no "?" or "#" part`)
+		return remote{}, errors.New(`an address has no "?" or "#" part; a branch, a tag or a commit belongs in ref`)
 	}
 	if u.Scheme == "file" {
 		if u.Host != "" || u.User != nil || u.Path == "" {
@@ -110,6 +130,9 @@ func parseURL(text string) (remote, error) {
 	if err := checkAuthority(u, text); err != nil {
 		return remote{}, err
 	}
+	if strings.Contains(u.Path, "//") {
+		return remote{}, errors.New("the part after // belongs to the source of a module; a folder of the repository belongs in path")
+	}
 	if strings.Trim(u.Path, "/") == "" {
 		return remote{}, errors.New("the address names a server, but no repository on it; add its path")
 	}
@@ -117,6 +140,8 @@ func parseURL(text string) (remote, error) {
 	// with, so that the two cannot disagree on which host it is.
 	return remote{protocol: u.Scheme, address: u.String(), url: u}, nil
 }
+
+var scpWithScheme = lazyregexp.New(`^ssh://[^/]*:[^/0-9]`)
 
 func checkAuthority(u *url.URL, written string) error {
 	if err := checkHost(u.Hostname()); err != nil {

@@ -110,6 +110,33 @@ func TestRepositoryAddresses(t *testing.T) {
 	}
 }
 
+// What is wrong with an address is said.
+func TestAdviceOnAddresses(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"https://git.example.com/a.git//network":    "a folder of the repository belongs in path",
+		"https://git.example.com/<GROUP>/a.git":     "as around a placeholder",
+		"https://git.example.com/a.git?ref=main":    "a branch, a tag or a commit belongs in ref",
+		"ssh://git@git.example.com:acme/infra.git":  "a slash follows the host, as in ssh://git@git.example.com/acme/infra.git",
+		"git::https://git.example.com/a.git":        "leave it out",
+		"https://git.example.com:443//acme/infra/x": "belongs in path",
+	} {
+		if _, err := parseRepository(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", text, err, want)
+		}
+	}
+	for address, want := range map[string]string{
+		"https://github.com/acme/infra/tree/main/network":     "ends before /tree/",
+		"https://gitlab.com/acme/infra/-/blob/main/s.tfstate": "ends before /-/blob/",
+		"https://gitea.example.com/a/b/src/branch/main/s":     "ends before /src/branch/",
+		"https://git.example.com/acme/treehouse.git":          "",
+	} {
+		if got := (remote{address: address}).ofPage(); !strings.Contains(got, want) || (got == "") != (want == "") {
+			t.Errorf("%s: got %q, want %s", address, got, want)
+		}
+	}
+}
+
 // TestNoProgramIsRun gives git every chance to run a program of the address,
 // with a configuration that allows all transports.
 func TestNoProgramIsRun(t *testing.T) {

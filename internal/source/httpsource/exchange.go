@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -72,12 +73,18 @@ func (x *exchange) receive(resp *http.Response) error {
 		return err
 	}
 	if isPage(resp.Header.Get("Content-Type"), data) {
+		if part := pageOfFile.FindStringSubmatch(x.asked.Path); part != nil {
+			return web.Final("the server answered with a web page (text/html) and not with a file: %s in the address is that of a page in a "+
+				"browser; use the address of the raw file, or the source git", part[0])
+		}
 		return web.Final("the server answered with a web page (text/html) and not with a file: probably a page to sign in; " +
 			"check the address, and whether credentials are missing or have expired")
 	}
 	x.snapshot = &source.Snapshot{Data: data, Revision: revision(resp.Header.Get("ETag")), Warnings: x.warnings}
 	return nil
 }
+
+var pageOfFile = lazyregexp.New(`/(-/)?(blob|tree|src/branch)/`)
 
 // isPage reports whether an answer is a web page. Both its type and its beginning
 // must say so: there are servers that call any file text/html.
@@ -110,7 +117,7 @@ func (x *exchange) refusal(resp *http.Response) error {
 	missed, block := x.credentials.Uncovered(x.asked), syntax.Remedy("credentials.http", lines...)
 	switch {
 	case code == http.StatusBadRequest && x.asked.Scheme == "http":
-		return web.Final("the server answered %s; if it speaks TLS at this port, use https://", web.Status(code))
+		return web.Final("the server answered %s; check the address, and use https:// if it speaks TLS at this port", web.Status(code))
 	case code != http.StatusUnauthorized && code != http.StatusForbidden:
 		return web.Unexpected("the server", code)
 	case x.access.sends():

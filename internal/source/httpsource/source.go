@@ -67,6 +67,8 @@ func parseAddress(req source.Request) (*url.URL, error) {
 	switch {
 	case text != strings.TrimSpace(text):
 		return nil, req.Errorf("address", "it begins or ends with a space or a line break: trimspace(…) removes it")
+	case strings.ContainsAny(text, "<>"):
+		return nil, req.Errorf("address", "it holds < or >, as around a placeholder; put the value in its place")
 	case isGetter(text):
 		return nil, req.Errorf("address", "git::, s3:: and the like are for the sources of modules: there is a source of its own for each; "+
 			"here, a URL with http or https is required")

@@ -72,7 +72,7 @@ func TestUnderWrap(t *testing.T) {
 // What is missing is an s.
 func TestHTTPToTLS(t *testing.T) {
 	s := serveTLS(t, ok)
-	at(strings.Replace(s.URL, "https:", "http:", 1)).wantError(t, "the server answered 400", "if it speaks TLS at this port, use https://")
+	at(strings.Replace(s.URL, "https:", "http:", 1)).wantError(t, "the server answered 400", "use https:// if it speaks TLS at this port")
 	s.wantRequests(t, 0)
 }
 

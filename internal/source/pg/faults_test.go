@@ -29,6 +29,7 @@ import (
 func TestFaults(t *testing.T) {
 	const (
 		lost      = "the connection broke off before the answer was complete"
+		ended     = "the server ended the connection; check the address, the port, whether TLS is expected there"
 		late      = "the server did not answer in time"
 		notOurs   = "the server does not answer as PostgreSQL does"
 		tooMuch   = "the server sends more than was asked for"
@@ -113,12 +114,12 @@ func TestFaults(t *testing.T) {
 
 	tests := map[string]func(*testing.T){}
 	for name, c := range map[string]faultCase{
-		"reset at once":                     {fault: (*session).reset, sees: "the server cannot be reached | " + lost},
-		"closed at once":                    {fault: func(*session) {}, sees: lost + " | the server cannot be reached"},
+		"reset at once":                     {fault: (*session).reset, sees: ended + " | " + lost},
+		"closed at once":                    {fault: func(*session) {}, sees: lost + " | " + ended},
 		"closed without an answer":          {fault: func(s *session) { s.start() }, sees: lost},
-		"closed after the login":            {fault: func(s *session) { s.login() }, sees: lost + " | the server cannot be reached"},
+		"closed after the login":            {fault: func(s *session) { s.login() }, sees: lost + " | " + ended},
 		"closed in the value":               {fault: halfValue(func(*session) {}), sees: lost},
-		"reset in the value":                {fault: halfValue((*session).reset), sees: "the server cannot be reached | " + lost},
+		"reset in the value":                {fault: halfValue((*session).reset), sees: ended + " | " + lost},
 		"stall":                             {fault: (*session).stall, sees: late, late: true},
 		"stall after the login":             {fault: func(s *session) { s.login(); s.stall() }, sees: late, late: true},
 		"stall in the value":                {fault: halfValue((*session).stall), sees: late, late: true},
@@ -179,7 +180,7 @@ func TestFaults(t *testing.T) {
 		"TLS refused with an error": {fault: write("E" + echo), sees: "the server does not offer TLS"},
 		"not TLS": {fault: write("SHTTP/1.1 400 Bad Request\r\n\r\n"),
 			sees: "the server does not speak TLS; check the port and the scheme"},
-		"handshake breaks off": {fault: write("S"), sees: lost + " | the server cannot be reached"},
+		"handshake breaks off": {fault: write("S"), sees: lost + " | " + ended},
 		"TLS 1.0": {fault: withCertificate(trusted, nil, tls.VersionTLS10),
 			sees: "the TLS handshake failed: remote error: tls: protocol version not supported | tls: protocol version not supported"},
 		"certificate expired": {fault: withCertificate(trusted, nettest.Expired, 0), sees: untrusted + "certificate has expired"},
