@@ -548,7 +548,7 @@ func TestFaults(t *testing.T) {
 		Check: func(*testing.T, error, bool) {},
 		Sees: map[string]string{
 			"nobody listens":           "the server cannot be reached; check the address, proxies, and that it runs: dial tcp",
-			"reset at once":            "the server cannot be reached; check the address, proxies, and that it runs: ",
+			"reset at once":            "the server ended the connection; check the address, the port, ",
 			"reset in the body":        "connection reset by peer",
 			"reset in the body, once":  faults.Works,
 			"closed without an answer": brokeOff,

@@ -114,7 +114,7 @@ func refAdvice(d *repository, at ref) string {
 		return "the repository has no HEAD: it is empty, or its default branch does not exist; set ref to a branch, tag or commit" + page
 	}
 	if d.others != nil && len(d.others) == 0 {
-		return "the repository has neither branches nor tags: it is empty" + page + d.remote.ofPage()
+		return "the repository has neither branches nor tags: it is empty, or the address is that of something else" + page + d.remote.ofPage()
 	}
 	short := d.remote.ofPage()
 	if len(d.others) > 0 {

@@ -54,7 +54,7 @@ func TestFaultsOfRefs(t *testing.T) {
 		"nested a million deep":       "bad line length character",
 		"301 that names another host": "the server redirects, and credentials are not sent along",
 		"gzip bomb":                   noAccess,
-		"another service":             "there is no branch, tag or ref main in the repository", // what git's protocol without a service comes to
+		"another service":             "has neither branches nor tags: it is empty, or", // what git's protocol without a service comes to
 		"redirect loop":               "redirects followed",
 		"redirect to another origin":  rejected,
 		"redirect to plain http":      "the address leads to another kind of transport",

@@ -54,7 +54,7 @@ func faultHarness(t *testing.T) sourcetest.FaultHarness {
 		},
 		Sees: map[string]string{
 			"nobody listens":              "connect: connection refused",
-			"reset at once":               "the server cannot be reached; check the address, proxies, and that it runs: ",
+			"reset at once":               "the server ended the connection; check the address, the port, ",
 			"reset in the body":           "read: connection reset by peer",
 			"reset in the body, once":     "read: connection reset by peer",
 			"closed without an answer":    lost,
