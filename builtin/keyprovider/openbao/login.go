@@ -1,6 +1,7 @@
 package openbao
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -112,7 +113,7 @@ func readToken(name string) (string, error) {
 // file.
 func fileError(err error) string {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return e.Error()
+		return fmt.Sprintf("%s cannot be read: %v", cmp.Or(keyfile.Shown(e.Path), "a file that one of them names"), keyfile.Explain(e.Path, e))
 	}
 	return "they are not PEM, or do not belong together"
 }

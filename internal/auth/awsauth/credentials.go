@@ -3,8 +3,7 @@ package awsauth
 import (
 	"cmp"
 	"context"
-	"errors"
-	"io/fs"
+	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -78,15 +77,17 @@ func (w *webIdentity) GetIdentityToken() ([]byte, error) {
 		return []byte(w.token), nil
 	}
 	token, err := keyfile.Read(w.tokenFile)
-	reason := cmp.Or(errors.Unwrap(err), err)
 	if len(token) > maxToken {
-		reason = errors.New("it is too large for a token")
+		err = fmt.Errorf("%s is too large for a token; check which file is named", keyfile.Shown(w.tokenFile))
 	}
-	if reason != nil {
-		return nil, &fs.PathError{Op: "read", Path: w.tokenFile, Err: reason} // which explainSTS may show
+	if err != nil {
+		return nil, &tokenFileError{err}
 	}
 	return token, nil
 }
+
+// tokenFileError is about a web_identity_token_file, and may be shown.
+type tokenFileError struct{ error }
 
 func optional(text string) *string {
 	if text == "" {

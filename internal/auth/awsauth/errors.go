@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
+	"strings"
 
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
@@ -57,7 +58,8 @@ func (s Settings) explainSettings(err error) error {
 	if missing, ok := errors.AsType[awsconfig.SharedConfigProfileNotExistError](err); ok {
 		text = fmt.Sprintf("the shared AWS files have no profile %q; check profile, and what aws configure list-profiles prints", missing.Profile)
 	} else if broken, ok := errors.AsType[awsconfig.SharedConfigLoadError](err); ok {
-		text = fmt.Sprintf("the shared AWS file %s cannot be read", broken.Filename)
+		text = strings.TrimSpace("a shared AWS file cannot be read; check shared_config_files and shared_credentials_files " +
+			keyfile.Shown(broken.Filename))
 	}
 	return Failure(text, err)
 }
@@ -69,7 +71,7 @@ func (s Settings) explainSTS(what string, err error) error {
 		what += fmt.Sprintf(": %s %s", Code(op.ServiceID), Code(op.OperationName))
 	}
 	api, isAPI := errors.AsType[smithy.APIError](err)
-	path, isFile := errors.AsType[*fs.PathError](err)
+	file, isFile := errors.AsType[*tokenFileError](err)
 	stopped := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 	switch {
 	case isAPI && !stopped:
@@ -79,7 +81,7 @@ func (s Settings) explainSTS(what string, err error) error {
 		}
 		what += fmt.Sprintf(": %s (%s)", text, Code(api.ErrorCode()))
 	case isFile && !stopped:
-		what += ": " + path.Error()
+		what += ": web_identity_token_file: " + file.Error()
 	default:
 		what += ": " + NoAnswer(err)
 	}

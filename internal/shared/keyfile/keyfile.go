@@ -24,12 +24,22 @@ const limit = 1 << 20
 // Read returns the content of a file of at most 1 MiB. A leading ~ is the home
 // directory. Only regular files are opened, because a pipe would wait for a
 // writer. From an error, [fs.ErrNotExist] can be told; it holds nothing of the content,
-// and the name only if [IsPath] says so.
+// and the name only as [Shown] has it.
 func Read(name string) ([]byte, error) {
-	if IsPath(name) {
-		return readAs(name, fmt.Sprintf("%.200q", name))
+	shown := Shown(name)
+	if shown == "" {
+		shown = "the file of that name"
 	}
-	return readAs(name, "the file of that name")
+	return readAs(name, shown)
+}
+
+// Shown is the name of a file for an error, in quotes, and "" if it may be a secret in the
+// place of one: it is of no file, and not what [IsPath] calls surely a path.
+func Shown(name string) string {
+	if IsPath(name) || Exists(name) {
+		return fmt.Sprintf("%.200q", name)
+	}
+	return ""
 }
 
 // ReadArgument is [Read] for a name that is surely none of a secret, because an argument

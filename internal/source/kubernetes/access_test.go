@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"bytes"
 	"crypto/tls"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -316,6 +317,47 @@ func TestPluginExpires(t *testing.T) {
 			t.Errorf("it was run %d times", n)
 		}
 	})
+}
+
+// What is in the place of the path of a kubeconfig may be one itself, with its token, as in
+// a variable of a pipeline that is no file.
+func TestKubeconfigInPlaceOfItsPath(t *testing.T) {
+	t.Parallel()
+	const canary = "c4n4ry-t0ken"
+	content := "apiVersion: v1\nkind: Config\nclusters:\n- cluster:\n    server: https://127.0.0.1:1\n  name: c\nusers:\n" +
+		"- name: u\n  user:\n    token: " + canary + "\n"
+	inJSON := `{"apiVersion":"v1","kind":"Config","users":[{"name":"u","user":{"token":"` + canary + `"}}]}`
+	encoded := base64.StdEncoding.EncodeToString([]byte(content))
+	ambient := func(name, value string) source.Settings {
+		return source.Settings{LookupEnv: environment{name: value}.lookup}
+	}
+	for name, settings := range map[string]source.Settings{
+		"config_path":           settingsOf(attrs{"config_path": text(content)}),
+		"config_paths":          settingsOf(attrs{"config_paths": list1(content)}),
+		"config_path, JSON":     settingsOf(attrs{"config_path": text(inJSON)}),
+		"config_path, base64":   settingsOf(attrs{"config_path": text(encoded)}),
+		"KUBECONFIG":            ambient("KUBECONFIG", content),
+		"KUBECONFIG, JSON":      ambient("KUBECONFIG", inJSON),
+		"KUBECONFIG, base64":    ambient("KUBECONFIG", encoded),
+		"KUBE_CONFIG_PATH":      ambient("KUBE_CONFIG_PATH", content),
+		"KUBE_CONFIG_PATHS":     ambient("KUBE_CONFIG_PATHS", content),
+		"KUBECONFIG, the token": ambient("KUBECONFIG", canary),
+	} {
+		want := "holds a kubeconfig, and the path of one is required: write it to a file, and name that"
+		if name == "KUBECONFIG, the token" {
+			want = "names no cluster"
+		}
+		src, err := Kind().Start(settings)(request(t, attrs{"secret_suffix": text("prod")}, settings.LookupEnv))
+		if err == nil {
+			_, err = src.Fetch(t.Context())
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", name, err, want)
+		}
+		if err != nil && (strings.Contains(err.Error(), canary) || strings.Contains(err.Error(), encoded[len(encoded)-30:])) {
+			t.Errorf("%s: the error shows it: %v", name, err)
+		}
+	}
 }
 
 func TestPluginFails(t *testing.T) {

@@ -76,6 +76,8 @@ func (r *run) place(s settings) (*rest.Config, error) {
 	switch {
 	case s.Bool("in_cluster_config"):
 		return r.inCluster(s)
+	case slices.ContainsFunc(s.paths, isKubeconfig), s.ambient && s.lookup != nil && len(s.paths) == 0 && isKubeconfig(s.String(kubectlVar)):
+		return nil, errors.New("what should name a kubeconfig holds a kubeconfig, and the path of one is required: write it to a file, and name that")
 	case len(s.paths) > 0:
 		return s.kubeconfig(s.paths, true)
 	case s.host != "":
@@ -114,7 +116,7 @@ func (s settings) kubeconfig(paths []string, all bool) (*rest.Config, error) {
 			return nil, err
 		}
 		if _, err := os.Stat(path); err != nil && (all || !errors.Is(err, fs.ErrNotExist)) {
-			return nil, fmt.Errorf("the kubeconfig %q: %w", path, keyfile.Explain(path, err))
+			return nil, fmt.Errorf("%s: %w", quoted([]string{p}), keyfile.Explain(path, err))
 		}
 		rules.Precedence = append(rules.Precedence, path)
 	}
@@ -151,12 +153,21 @@ func (s settings) kubeconfig(paths []string, all bool) (*rest.Config, error) {
 		quoted(rules.Precedence))
 }
 
+// quoted names kubeconfigs, as far as the names are not what should be in them.
 func quoted(paths []string) string {
-	out := make([]string, len(paths))
-	for i, p := range paths {
-		out[i] = fmt.Sprintf("%q", p)
+	var shown []string
+	for _, p := range paths {
+		if name := keyfile.Shown(p); name != "" {
+			shown = append(shown, name)
+		}
 	}
-	return "the kubeconfig " + strings.Join(out, " with ")
+	return strings.TrimSpace("the kubeconfig " + strings.Join(shown, " with "))
+}
+
+// isKubeconfig reports whether text is what belongs in the file whose path it should be.
+func isKubeconfig(text string) bool {
+	const encoded = "YXBpVmVyc2lvbj" // apiVersion, in base64
+	return strings.Contains(text, "apiVersion") || strings.HasPrefix(text, encoded) || strings.Contains(text, "\n")
 }
 
 func (r *run) inCluster(s settings) (*rest.Config, error) {
@@ -228,8 +239,8 @@ func (s settings) setProxy(c *rest.Config) {
 // pathOf is the path that an error of a file is about, if it is surely one: somebody may
 // have written a key in its place.
 func pathOf(err error) string {
-	if failed, ok := errors.AsType[*fs.PathError](err); ok && keyfile.IsPath(failed.Path) {
-		return fmt.Sprintf(" (%q)", failed.Path)
+	if failed, ok := errors.AsType[*fs.PathError](err); ok && keyfile.Shown(failed.Path) != "" {
+		return " (" + keyfile.Shown(failed.Path) + ")"
 	}
 	return ""
 }

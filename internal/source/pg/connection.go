@@ -190,8 +190,8 @@ func (c *capped) Read(p []byte) (int, error) {
 
 // shownPath is a path that is surely one, in quotation marks.
 func shownPath(path string) string {
-	if keyfile.IsPath(path) {
-		return fmt.Sprintf(" %q", path)
+	if shown := keyfile.Shown(path); shown != "" {
+		return " " + shown
 	}
 	return ""
 }

@@ -142,7 +142,7 @@ func TestNoCredentials(t *testing.T) {
 			objecttest.Strings().With("s3", url).With("sts", roles)), "which allowed_account_ids does not list"},
 		"no token file": {asks(), nobody.With("assume_role_with_web_identity",
 			objecttest.Strings().With("role_arn", "arn:aws:iam::1:role/r").With("web_identity_token_file", "/nonexistent/token")),
-			"/nonexistent/token"},
+			"web_identity_token_file: the file of that name cannot be read"},
 		"no STS": {asks(), block(url).With("assume_role",
 			objecttest.Strings().With("role_arn", "arn:aws:iam::1:role/r")).With("endpoints",
 			objecttest.Strings().With("s3", url).With("sts", "http://127.0.0.1:1")).With("max_retries", 1), "connection refused"},
