@@ -16,8 +16,9 @@ import (
 
 // needed are the settings that each kind requires beside the one that is tried.
 var needed = map[string]string{
-	"openbao":     "key_name = \"k\"\nmax_retries = 0\naddress = \"https://127.0.0.1:1\"\n",
-	"aws_kms":     "kms_key_id = \"k\"\nkey_spec = \"AES_256\"\nregion = \"eu-west-1\"\nmax_retries = 1\nendpoints {\nkms = \"https://127.0.0.1:1\"\n}\n",
+	"openbao": "key_name = \"k\"\nmax_retries = 0\naddress = \"https://127.0.0.1:1\"\n",
+	"aws_kms": "kms_key_id = \"k\"\nkey_spec = \"AES_256\"\nregion = \"eu-west-1\"\nmax_retries = 1\nendpoints {\nkms = " +
+		"\"https://127.0.0.1:1\"\n}\n",
 	"gcp_kms":     "kms_encryption_key = \"projects/p/locations/global/keyRings/r/cryptoKeys/k\"\nkey_length = 32\n",
 	"azure_vault": "vault_key_name = \"k\"\nvault_uri = \"https://127.0.0.1:1\"\n",
 	"pbkdf2":      "passphrase = \"correct horse battery staple\"\n",

@@ -77,7 +77,8 @@ func (r *run) place(s settings) (*rest.Config, error) {
 	case s.Bool("in_cluster_config"):
 		return r.inCluster(s)
 	case slices.ContainsFunc(s.paths, isKubeconfig), s.ambient && s.lookup != nil && len(s.paths) == 0 && isKubeconfig(s.String(kubectlVar)):
-		return nil, errors.New("what should name a kubeconfig holds a kubeconfig, and the path of one is required: write it to a file, and name that")
+		return nil, errors.New("what should name a kubeconfig holds a kubeconfig, and the path of one is required: write it to a " +
+			"file, and name that")
 	case len(s.paths) > 0:
 		return s.kubeconfig(s.paths, true)
 	case s.host != "":
