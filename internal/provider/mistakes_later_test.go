@@ -117,6 +117,18 @@ func (p *mistakenPlace) later() []mistake {
 		{name: "git, path is an address", provider: good, body: reads("s", fromGit(p.repo.FileURL(), "main", "https://git.example.com/s"))},
 		{name: "kubernetes, no such context", body: reads("s", "kubernetes {\nsecret_suffix = \"network\"\n}"),
 			provider: credentials("kubernetes", "config_path = \""+p.dir+"/kubeconfig\"\nconfig_context = \"prod\"")},
+		{name: "kubernetes, a kubeconfig in the place of its path", env: "KUBECONFIG=apiVersion: v1\nkind: Config\n",
+			body: reads("s", "kubernetes {\nsecret_suffix = \"network\"\n}")},
+		{name: "kubernetes, authority in base64", body: reads("s", "kubernetes {\nsecret_suffix = \"network\"\n}"),
+			provider: credentials("kubernetes", "host = \"https://127.0.0.1:1\"\ncluster_ca_certificate = "+
+				"\"LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t\"")},
+		{name: "s3, key is a URL", env: "AWS_CA_BUNDLE=", body: strings.Replace(s3, "key = \"s\"", "key = \"s3://acme-states/s\"", 1)},
+		{name: "s3, name of a role", env: "AWS_CA_BUNDLE=", body: s3, provider: credentials("s3", "assume_role {\nrole_arn = \"reader\"\n}")},
+		{name: "oss, region with oss-", body: reads("s", "oss {\nbucket = \"acme-states\"\nregion = \"oss-eu-central-1\"\n}"),
+			provider: credentials("oss", "access_key = \"a\"\nsecret_key = \"s\"")},
+		{name: "pg, misspelt setting", body: reads("s", "pg {}"), provider: credentials("pg", `conn_str = "host=127.0.0.1 user=u pasword=p"`)},
+		{name: "azurerm, connection string", body: reads("s", "azurerm {\nstorage_account_name = \"acmestates\"\ncontainer_name = \"states\"\n"+
+			"key = \"s\"\n}"), provider: credentials("azurerm", `access_key = "AccountName=acmestates;AccountKey=AA=="`)},
 		// Arguments.
 		{name: "path is null", cli: true, provider: good, body: reads("s", "file {\npath = null\n}")},
 		{name: "url of credentials is null", provider: credentials("git", "url = null"), body: read},

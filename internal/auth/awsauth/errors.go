@@ -43,7 +43,7 @@ func CommonReason(code string) (string, bool) {
 		"MissingAuthenticationToken", "MissingAuthenticationTokenException", "IncompleteSignature", "AuthFailure", "NotAuthorized":
 		return "the credentials are not valid; check them, the region and the clock", true
 	case "ExpiredTokenException", "ExpiredToken", "RequestExpired":
-		return "the credentials have expired", true
+		return "the credentials have expired; log in again, or set new ones", true
 	case "AccessDenied", "AccessDeniedException":
 		return "access is denied", true
 	case "RegionDisabledException", "OptInRequired":

@@ -127,8 +127,8 @@ func parseRole(v attr.Values) (*stscreds.AssumeRoleOptions, error) {
 	r := &stscreds.AssumeRoleOptions{
 		RoleARN: v.String("role_arn"), RoleSessionName: v.String("session_name"), Policy: optional(v.String("policy")),
 	}
-	if r.RoleARN == "" {
-		return nil, v.Errorf("role_arn", "the ARN of a role is required")
+	if !strings.HasPrefix(r.RoleARN, "arn:") {
+		return nil, v.Errorf("role_arn", "the ARN of a role is required, such as arn:aws:iam::123456789012:role/reader")
 	}
 	if text := v.String("duration"); text != "" {
 		var err error

@@ -170,6 +170,19 @@ func IsPath(text string) bool {
 	return pathPattern.MatchString(text) || strings.HasPrefix(text, "~/") || isFolder(begin(text))
 }
 
+// NoPEM says what is in the place of a certificate or a key in PEM, and what to do about
+// it: a path, or base64. It is "" for anything else.
+func NoPEM(text string) string {
+	const encoded = "LS0tLS1CRUdJTi" // -----BEGIN
+	switch {
+	case IsPath(text) || Exists(text):
+		return "; of the path of a file, write file(…)"
+	case strings.HasPrefix(text, encoded):
+		return "; of what is in base64, write base64decode(…)"
+	}
+	return ""
+}
+
 // Exists reports whether text is the path of a file that there is.
 func Exists(text string) bool {
 	path, err := ExpandHome(text)

@@ -43,3 +43,19 @@ func TestExplain(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+// What is in the place of the name of a file may be what is in the file.
+func TestShown(t *testing.T) {
+	t.Parallel()
+	there := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(there, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, shown := range map[string]bool{
+		there: true, "keys/ca.pem": true, "~/x": true, "c4n4ry": false, "apiVersion: v1\n": false, `{"token":"a/b"}`: false,
+	} {
+		if got := Shown(name); (got != "") != shown {
+			t.Errorf("%q: got %q", name, got)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
@@ -75,8 +76,11 @@ func (l *location) refused(answer *azcore.ResponseError) error {
 		if l.version != "" {
 			return fmt.Errorf("there is no version %s of the blob %q (404 BlobNotFound); it may have been deleted", l.version, l.blob)
 		}
-		return &source.MissingError{Detail: fmt.Sprintf("the container %s holds no blob %q (404 "+
-			"BlobNotFound)", l.container, l.blob), CredentialsSent: true}
+		detail := fmt.Sprintf("the container %s holds no blob %q (404 BlobNotFound)", l.container, l.blob)
+		if strings.HasPrefix(l.blob, "/") {
+			detail += "; the slash at its beginning is a part of the name"
+		}
+		return &source.MissingError{Detail: detail, CredentialsSent: true}
 	}
 	if advice := l.advice(code); advice != "" {
 		return fmt.Errorf("the storage account %s refuses the read (%d %s): %s", l.account.name, answer.StatusCode, code, advice)

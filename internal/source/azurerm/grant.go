@@ -39,6 +39,9 @@ func choose(credentials source.Credentials, name string) (grant, error) {
 	if g.sas, err = parseSAS(g.sas); err != nil {
 		return grant{}, v.Errorf("sas_token", "%w", err)
 	}
+	if strings.Contains(g.accessKey, "AccountKey=") {
+		return grant{}, v.Errorf("access_key", "this is a connection string; what follows AccountKey= in it is required")
+	}
 	if _, err := base64.StdEncoding.DecodeString(g.accessKey); err != nil {
 		return grant{}, v.Errorf("access_key", "this is not standard base64, as access keys are; copy it whole")
 	}

@@ -81,6 +81,8 @@ func TestMissing(t *testing.T) {
 	if m, _ := source.IsMissing(err); !m.CredentialsSent {
 		t.Error("credentials were sent")
 	}
+	_, err = read(t, newAccount().Client(t), settings(withKey()), place().with("key", "/other"))
+	checkRefusal(t, err, true, "the slash at its beginning is a part of the name")
 }
 
 // The one other request, which looks up the access key, is refused.

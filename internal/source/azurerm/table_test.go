@@ -142,6 +142,7 @@ func TestWrongSettings(t *testing.T) {
 		"subscription":          {p.with("resource_group_name", "a", "subscription_id", "a/b"), withSecret(), "letters, digits and hyphens"},
 		"timeout":               {p.with("timeout_seconds", 0), k, "timeout_seconds"},
 		"no such block":         {p.with("credentials_name", "other"), k, `has the name "other"`},
+		"connection string":     {p, attrs{}.with("access_key", "DefaultEndpointsProtocol=https;AccountKey="+canary), "what follows AccountKey="},
 		"access key":            {p, attrs{}.with("access_key", canary+"!"), "access_key"},
 		"signature":             {p, attrs{}.with("sas_token", canary), "a shared access signature"},
 		"signature in a URL":    {p, attrs{}.with("sas_token", "https://a.test/?sig="+canary+" x"), "a shared access signature"},

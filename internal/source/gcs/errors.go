@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"path"
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -67,7 +68,11 @@ func (x *exchange) notFound(resp *http.Response) error {
 	case c.isNoObject(x.bucket, x.object) && x.generation != "":
 		return web.Final("there is no such generation of the object, or no object at all (404 Not Found); check generation")
 	case c.isNoObject(x.bucket, x.object):
-		return &source.MissingError{Detail: "Cloud Storage has no such object (404 Not Found)", CredentialsSent: true}
+		detail := "Cloud Storage has no such object (404 Not Found)"
+		if strings.HasSuffix(path.Dir(x.object), ".tfstate") {
+			detail += "; prefix is the folder, without the name of the object in it"
+		}
+		return &source.MissingError{Detail: detail, CredentialsSent: true}
 	case strings.TrimSuffix(c.message, ".") == "The specified bucket does not exist":
 		return web.Final("the bucket does not exist (404 Not Found); check bucket")
 	}
@@ -86,7 +91,8 @@ func (x *exchange) refusal(resp *http.Response) error {
 	}
 	switch code := resp.StatusCode; {
 	case code == http.StatusUnauthorized:
-		return web.Final("Cloud Storage does not accept the access token (%s); it may have expired, or the credentials are for something else",
+		return web.Final("Cloud Storage does not accept the access token (%s); it may have expired, or the credentials are for something else; "+
+			"log in again, or create new ones",
 			web.Status(code))
 	case code == http.StatusForbidden:
 		return web.Final("Cloud Storage does not allow to read the object (%s); grant storage.objects.get on the bucket, or on the object, "+

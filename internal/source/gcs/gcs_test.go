@@ -340,6 +340,20 @@ func TestGenerations(t *testing.T) {
 	}
 }
 
+// A prefix that is the whole name of an object leads to nothing, and that is said.
+func TestWholeNameAsPrefix(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprint(w, "No such object: states/net/default.tfstate/default.tfstate")
+	}))
+	defer server.Close()
+	_, err := open(t, settingsOf(block(server.URL)), place("prefix", "net/default.tfstate")).Fetch(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "prefix is the folder, without the name of the object in it") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // What is there, what is not, what is forbidden and what is broken are told
 // apart. The answers are those of Cloud Storage: see readComplaint.
 func TestAnswers(t *testing.T) {

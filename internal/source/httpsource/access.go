@@ -1,6 +1,7 @@
 package httpsource
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
@@ -86,7 +88,8 @@ func (a *access) identify(g source.Grant, c *tls.Config) error {
 	}
 	pair, err := tls.X509KeyPair([]byte(certificate), []byte(key))
 	if err != nil {
-		return errors.New("client_certificate_pem and client_private_key_pem must be a certificate and its unencrypted key in PEM format")
+		return errors.New("client_certificate_pem and client_private_key_pem must be a certificate and its unencrypted key in PEM format" +
+			cmp.Or(keyfile.NoPEM(certificate), keyfile.NoPEM(key)))
 	}
 	c.GetClientCertificate = func(asked *tls.CertificateRequestInfo) (*tls.Certificate, error) {
 		if asked.SupportsCertificate(&pair) != nil {

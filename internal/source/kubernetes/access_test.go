@@ -142,9 +142,22 @@ func TestClientCertificate(t *testing.T) {
 	}
 	a := access(s)
 	fails(t, open(t, settingsOf(a)), "401")
-	a = attrs{"host": text(s.URL), "client_certificate": text(certificate), "client_key": text("not a key")}
-	if err := fails(t, open(t, settingsOf(a)), "not in PEM format"); strings.Contains(err.Error(), "not a key") {
-		t.Errorf("the error holds the key: %v", err)
+	for key, want := range map[string]string{
+		"not a key": "client_key: it is not in PEM format",
+		base64.StdEncoding.EncodeToString([]byte("-----BEGIN PRIVATE KEY-----")): "client_key: it is not in PEM format; of what is in " +
+			"base64, write " +
+			"base64decode(…)",
+		"keys/client.pem": "client_key: it is not in PEM format; of the path of a file, write file(…)",
+		"-----BEGIN":      "are not in PEM format, do not belong together",
+	} {
+		set := settingsOf(attrs{"host": text(s.URL), "client_certificate": text(certificate), "client_key": text(key)})
+		src, err := Kind().Start(set)(request(t, attrs{"secret_suffix": text("prod")}, set.LookupEnv))
+		if err == nil {
+			_, err = src.Fetch(t.Context())
+		}
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), key) {
+			t.Errorf("%q: got %v, want %s", key, err, want)
+		}
 	}
 }
 

@@ -117,7 +117,7 @@ func (s settings) kubeconfig(paths []string, all bool) (*rest.Config, error) {
 			return nil, err
 		}
 		if _, err := os.Stat(path); err != nil && (all || !errors.Is(err, fs.ErrNotExist)) {
-			return nil, fmt.Errorf("%s: %w", quoted([]string{p}), keyfile.Explain(path, err))
+			return nil, fmt.Errorf("%s: %w; check config_path, or KUBECONFIG", quoted([]string{p}), keyfile.Explain(path, err))
 		}
 		rules.Precedence = append(rules.Precedence, path)
 	}

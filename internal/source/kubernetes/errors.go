@@ -47,7 +47,7 @@ func (c *client) refusal(what document, status metav1.Status) error {
 		return fmt.Errorf("%w: there are none; set token, exec or another one in the kubernetes block of "+
 			"credentials, in the provider block", errUnauthorized)
 	case code == http.StatusUnauthorized:
-		return fmt.Errorf("%w; they may be wrong or expired", errUnauthorized)
+		return fmt.Errorf("%w; they may be wrong or expired: check the kubernetes block of credentials, or the kubeconfig", errUnauthorized)
 	case code == http.StatusForbidden && what.name == "":
 		return fmt.Errorf("the server does not allow reading %s (403 Forbidden); set resource to the plural name of "+
 			"the kind, and it does not have to", what)

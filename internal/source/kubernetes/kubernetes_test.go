@@ -194,6 +194,12 @@ func TestSecretWithoutState(t *testing.T) {
 	if m, ok := source.IsMissing(fails(t, open(t, settingsOf(access(s))))); !ok || !m.CredentialsSent {
 		t.Error("want a MissingError that says that credentials were sent")
 	}
+	set := settingsOf(access(s))
+	src, err := Kind().Start(set)(request(t, attrs{"secret_suffix": text("tfstate-default-prod")}, set.LookupEnv))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fails(t, src, "secret_suffix is what follows tfstate- and the workspace in its name")
 }
 
 // Terraform puts a large state into several secrets.

@@ -154,7 +154,7 @@ func (p *plugin) decode(printed []byte) (answer, error) {
 	var c clientauthv1.ExecCredential
 	switch err := json.Unmarshal(printed, &c); {
 	case err != nil || c.Kind != "ExecCredential":
-		return answer{}, errors.New("did not print an ExecCredential")
+		return answer{}, errors.New("did not print an ExecCredential; run it in a shell to see what it prints")
 	case c.APIVersion != p.APIVersion:
 		return answer{}, fmt.Errorf("was asked for api_version %s and answered with another", p.APIVersion)
 	case c.Status == nil || c.Status.Token == "" && c.Status.ClientCertificateData == "":

@@ -12,6 +12,7 @@ import (
 	api "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
@@ -111,6 +112,11 @@ func (s *settings) check() error {
 		return errors.New("in_cluster_config excludes host, config_path and config_paths; leave out one side")
 	case len(s.paths) == 0 && !s.ambient && s.has("config_context", "config_context_auth_info", "config_context_cluster"):
 		return errors.New("config_context, config_context_auth_info and config_context_cluster need a config_path")
+	}
+	for _, name := range []string{"client_certificate", "client_key", "cluster_ca_certificate"} {
+		if text := s.String(name); text != "" && !strings.Contains(text, "-----BEGIN") {
+			return fmt.Errorf("%s: it is not in PEM format%s", name, keyfile.NoPEM(text))
+		}
 	}
 	if s.host != "" {
 		u, err := parseHost(s.host)

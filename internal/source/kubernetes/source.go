@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -155,7 +156,11 @@ func (l *location) fetchSecret(ctx context.Context, c *client) (*source.Snapshot
 		missing := errors.Is(err, errNotThere)
 		switch {
 		case missing && part == 0:
-			return nil, &source.MissingError{Detail: fmt.Sprintf("%s does not exist, or has no tfstate in it", what), CredentialsSent: c.sends}
+			detail := fmt.Sprintf("%s does not exist, or has no tfstate in it", what)
+			if strings.Count(l.name, "tfstate-") > 1 {
+				detail += "; secret_suffix is what follows tfstate- and the workspace in its name"
+			}
+			return nil, &source.MissingError{Detail: detail, CredentialsSent: c.sends}
 		case err != nil && !missing:
 			return nil, err
 		}

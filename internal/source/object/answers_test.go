@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -64,7 +66,7 @@ func TestAnswers(t *testing.T) {
 		{status: 403, code: "InvalidAccessKeyId", want: "S3: " + invalid + " (403 InvalidAccessKeyId)"},
 		{status: 403, code: "SignatureDoesNotMatch", want: invalid},
 		{status: 400, code: "InvalidToken", want: invalid},
-		{status: 400, code: "ExpiredToken", want: "S3: the credentials have expired (400 ExpiredToken)"},
+		{status: 400, code: "ExpiredToken", want: "S3: the credentials have expired; log in again, or set new ones (400 ExpiredToken)"},
 		{status: 403, code: "InvalidObjectState", want: "S3: the object is archived, and must be restored before it can be read (403 " +
 			"InvalidObjectState)"},
 		{status: 400, code: "InvalidRequest", want: "if the object is encrypted with a key of yours (SSE-C), set sse_customer_key in the s3 " +
@@ -88,7 +90,8 @@ func TestAnswers(t *testing.T) {
 		{status: 500, code: "InternalError", tries: 2, want: "S3: the service is out of order; try again later (500 InternalError)"},
 		{status: 503, code: "ServiceUnavailable", tries: 2, want: "S3: the service is out of order"},
 		{status: 429, code: "TooManyRequests", tries: 2, want: "S3: too many requests"},
-		{status: 403, code: "RequestTimeTooSkewed", want: "S3: the clock of this machine is wrong: it differs too much from the store's (403 " +
+		{status: 403, code: "RequestTimeTooSkewed", want: "S3: the clock of this machine is wrong: it differs too much from the " +
+			"store's; set it (403 " +
 			"RequestTimeTooSkewed)"},
 		{status: 418, code: "What<is>\u202ethis", want: "S3: the request failed, with the HTTP status 418"},
 	} {
@@ -255,6 +258,33 @@ func TestLateAnswers(t *testing.T) {
 		snap, err := object.Store{Client: client, Words: words}.Read(ctx, object.Object{Bucket: "states", Key: "k"}, 1000)
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%d: got %+v, %v", status, snap, err)
+		}
+	}
+}
+
+// noHost finds no host.
+type noHost struct{}
+
+func (noHost) Do(*http.Request) (*http.Response, error) {
+	return nil, &url.Error{Op: "Get", URL: "http://canary", Err: &net.DNSError{Err: "no such " +
+		"host", Name: "states.minio.example", IsNotFound: true}}
+}
+
+// A bucket before the name of an endpoint that has none, such as MinIO's, is no host.
+func TestNoHostOfABucket(t *testing.T) {
+	t.Parallel()
+	for want, options := range map[string]s3.Options{
+		"set use_path_style = true if the bucket belongs behind it, as with MinIO": {BaseEndpoint: aws.String("http://minio.example")},
+		"its name comes from region, or from an endpoint":                          {},
+
+		"from region, or from an endpoint": {BaseEndpoint: aws.String("http://minio.example"), UsePathStyle: true},
+	} {
+		options.HTTPClient, options.Region, options.Credentials, options.RetryMaxAttempts = noHost{}, "eu-west-1", aws.AnonymousCredentials{}, 1
+		mine := words
+		mine.PathStyle = "use_path_style"
+		_, err := object.Store{Client: s3.New(options), Words: mine}.Read(t.Context(), object.Object{Bucket: "states", Key: "k"}, 1000)
+		if err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
 		}
 	}
 }

@@ -26,6 +26,7 @@ type Words struct {
 	Decrypt           string // the permission on the key that a store encrypts with: "kms:Decrypt"
 
 	CustomerKey string // the attribute with the key of SSE-C
+	PathStyle   string // the attribute that puts the bucket behind the host, "" if there is none
 	Trust       string // what to do about an unknown authority: "set custom_ca_bundle in " and the block
 
 	// Reasons are further codes of errors, and what they mean. They go before
@@ -122,7 +123,7 @@ func (s Store) known(o Object, code, message, region string) (string, bool) {
 
 const (
 	closed     = "the account or the bucket is closed"
-	expired    = "the credentials have expired"
+	expired    = "the credentials have expired; log in again, or set new ones"
 	tooMany    = "too many requests, even after retries; try again later"
 	outOfOrder = "the service is out of order; try again later"
 )
@@ -133,7 +134,7 @@ var reasons = map[string]string{
 	"NoSuchVersion":        "the object has no such version",
 	"MethodNotAllowed":     "the object cannot be read",
 	"InvalidObjectState":   "the object is archived, and must be restored before it can be read",
-	"RequestTimeTooSkewed": "the clock of this machine is wrong: it differs too much from the store's",
+	"RequestTimeTooSkewed": "the clock of this machine is wrong: it differs too much from the store's; set it",
 
 	"AllAccessDisabled": closed, "AccountProblem": closed, "NotSignedUp": closed, "InvalidPayer": closed,
 	"ExpiredToken": expired, "RequestExpired": expired,
@@ -207,6 +208,9 @@ func (s Store) noAnswer(err error) string {
 	text := web.Reason(err, s.Words.Trust)
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
 		text += "; its name comes from region, or from an endpoint"
+		if o := s.Client.Options(); s.Words.PathStyle != "" && o.BaseEndpoint != nil && !o.UsePathStyle {
+			text += ", with the bucket before it: set " + s.Words.PathStyle + " = true if the bucket belongs behind it, as with MinIO"
+		}
 	}
 	return text
 }

@@ -45,6 +45,8 @@ func CheckKey(key string) error {
 		return errors.New("the key of an object is required")
 	case len(key) > maxKey:
 		return errors.New("with the workspace it has more than 1024 bytes, which no key has")
+	case strings.Contains(key, "://"):
+		return errors.New("this is a URL, and the path of the object in its bucket is required")
 	case strings.HasPrefix(key, "/") || strings.HasSuffix(key, "/"):
 		return errors.New("it must not begin or end with a slash")
 	case slices.ContainsFunc(strings.Split(key, "/"), func(part string) bool { return part == "." || part == ".." }):

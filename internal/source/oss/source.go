@@ -29,6 +29,8 @@ func locate(req source.Request, g source.Grant, n object.Network) (l object.Loca
 	switch {
 	case l.Region == "" && who.profile == "": // otherwise it may say one
 		return l, req.Errorf("region", "the region of the bucket is required, such as eu-central-1; ALICLOUD_REGION can name it as well")
+	case strings.HasPrefix(l.Region, "oss-"):
+		return l, req.Errorf("region", "the name of a region has no oss- before it, as in eu-central-1")
 	case l.Region != "" && !object.IsLabel(l.Region):
 		return l, req.Errorf("region", "this cannot be the name of a region, such as cn-hangzhou")
 	case len(l.Bucket) < 3 || !object.IsLabel(l.Bucket):

@@ -18,6 +18,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -150,8 +151,15 @@ func keywords() attr.Table {
 	return t
 }
 
-// check refuses what would make the connection less safe than it reads.
+// check refuses what would make the connection less safe than it reads, and a misspelt
+// name: whatever is unknown goes to the server, which may be a password.
 func (s settings) check() error {
+	known := clientKeywords()
+	for _, key := range slices.Sorted(maps.Keys(s)) {
+		if meant := syntax.Nearest(key, known); meant != "" && !slices.Contains(known, key) {
+			return fmt.Errorf("the name of a connection setting is misspelt; did you mean %s?", meant)
+		}
+	}
 	for _, key := range []string{"sslinline", "sslcrl", "sslcrldir", "requirepeer", "ssl_min_protocol_version", "ssl_max_protocol_version"} {
 		if value, set := s[key]; set && value != "false" {
 			return fmt.Errorf("the connection setting %s is not supported; leave it out", key)
@@ -302,20 +310,31 @@ func driverKeywords() settings {
 	}
 }
 
+// clientKeywords are those of a connection string that libpq, the backend's driver or ours
+// know. All others are for the server.
+func clientKeywords() []string {
+	names := slices.Collect(maps.Keys(driverKeywords()))
+	for _, a := range keywords().Attrs {
+		names = append(names, a.Name)
+	}
+	return append(append(names, forServers()...), "fallback_application_name", "load_balance_hosts", "binary_parameters",
+		"disable_prepared_binary_result", "sslinline", "ssl_min_protocol_version", "ssl_max_protocol_version")
+}
+
+// forServers are settings that libpq knows and hands on.
+func forServers() []string {
+	return []string{"application_name", "timezone", "options", "client_encoding"}
+}
+
 // runtimeParams are the settings that are for the server.
 func (s settings) runtimeParams() map[string]string {
 	params := map[string]string{"application_name": "terraform-provider-statecrypt"}
 	if name := s["fallback_application_name"]; name != "" {
 		params["application_name"] = name
 	}
-	known := driverKeywords()
-	// Those of the backend's driver, and of libpq, that are for the client.
-	others := []string{
-		"hostaddr", "service", "servicefile", "fallback_application_name", "load_balance_hosts",
-		"binary_parameters", "disable_prepared_binary_result", "sslinline",
-	}
+	known := clientKeywords()
 	for key, value := range s {
-		if _, isKnown := known[key]; !isKnown && !slices.Contains(others, key) {
+		if !slices.Contains(known, key) || slices.Contains(forServers(), key) {
 			params[key] = value
 		}
 	}

@@ -89,8 +89,12 @@ func (l *location) checkToken(service *url.URL) error {
 		if missed := l.credentials.Uncovered(l.target(service)); missed != "" {
 			add = "; " + missed
 		}
-		return fmt.Errorf("there is no token for %s; set the variable %s, or run terraform login or tofu login%s%s%s", l.host,
-			variable(l.host), l.tokens.trouble(), add, addToken(origin))
+		set := "set the variable " + variable(l.host) + ", or run"
+		if strings.Contains(l.host, ":") { // which no shell allows in the name of a variable
+			set = "run"
+		}
+		return fmt.Errorf("there is no token for %s; %s terraform login or tofu "+
+			"login%s%s%s", l.host, set, l.tokens.trouble(), add, addToken(origin))
 	}
 	return fmt.Errorf("%s says that its service is at %s, and the token of one is not sent to the other; if this is right, "+
 		"add its token to the provider block%s", l.host, origin, addToken(origin))

@@ -74,7 +74,7 @@ func TestAnotherHostGetsNoToken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := ask{attrs: network(other.host), settings: settings}.fetch(t)
-			fails(t, err, "there is no token for "+other.host+"; set the variable TF_TOKEN_",
+			fails(t, err, "there is no token for "+other.host+"; run terraform login or tofu login",
 				"the remote block of credentials that covers this address holds none that could be sent there; complete it"+
 					syntax.Remedy("credentials.remote", `url = "https://`+other.host+`/"`, "token = var.state_token"))
 			if other.got() || len(other.paths) != 1 {

@@ -27,7 +27,8 @@ func Vendor() object.Vendor {
 		Table: table(), Credentials: credentials(), Locate: locate,
 		Words: object.Words{
 			Store: "S3", Short: "S3", Block: block, CustomerKey: customerKeyAttr, Trust: "set custom_ca_bundle in " + block,
-			Read: "s3:GetObject", ReadVersion: "s3:GetObjectVersion", List: "s3:ListBucket", Decrypt: "kms:Decrypt",
+			PathStyle: "use_path_style",
+			Read:      "s3:GetObject", ReadVersion: "s3:GetObjectVersion", List: "s3:ListBucket", Decrypt: "kms:Decrypt",
 		},
 	}
 }

@@ -57,7 +57,11 @@ func TestArguments(t *testing.T) {
 			"the ARN of an access point is required"},
 		"ARN elsewhere": {asks().With("bucket", "arn:aws:s3:us-east-1:111122223333:accesspoint/tfstate"), good, "",
 			"the access point is in another region"},
-		"not an ARN":       {asks().With("bucket", "arn:canary"), good, "", "the ARN of an access point is required"},
+		"not an ARN": {asks().With("bucket", "arn:canary"), good, "", "the ARN of an access point is required"},
+		"a URL as key": {asks().With("key", "s3://tfstate/k"), good, "", "key: this is a URL, and the path of the object in its " +
+			"bucket is required"},
+		"name of a role": {asks(), good.With("assume_role", attrs{}.With("role_arn", "reader")), "",
+			"role_arn: the ARN of a role is required, such as arn:aws:iam::"},
 		"slash before":     {asks().With("key", "/k"), good, "", "key: it must not begin or end with a slash"},
 		"slash after":      {asks().With("key", "k/"), good, "", "key: it must not begin or end with a slash"},
 		"another folder":   {asks().With("key", "a/../../k"), good, "", "key: it must not hold . or .. as a part"},
