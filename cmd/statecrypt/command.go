@@ -276,7 +276,7 @@ func (c *call) version(context.Context) error {
 
 func (c *call) completion(context.Context) error {
 	if c.print(c.stdout, "completion."+c.args[0]) != nil {
-		return usageError(fmt.Sprintf("there is no completion for %q; %s requires %s", c.args[0], c.name, c.wants))
+		return usageError(fmt.Sprintf("there is no completion for %s; %s requires %s", shown(c.args[0]), c.name, c.wants))
 	}
 	return nil
 }

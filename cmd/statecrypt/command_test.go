@@ -331,7 +331,7 @@ func TestRefusals(t *testing.T) {
 		"two files": {args: "decrypt a b", code: 2,
 			want: "decrypt requires one file, or none for standard input; arguments given: 2; settings are given with -config; see"},
 		"no file":                {args: "verify", code: 2, want: "verify requires one file or more; arguments given: 0; see"},
-		"no such shell":          {args: "completion tcsh", code: 2, want: `"tcsh"`},
+		"no such shell":          {args: "completion tcsh", code: 2, want: "no completion for tcsh;"},
 		"no settings":            {args: "decrypt", stdin: sealed, code: 1, want: "TF_ENCRYPTION or -config must say"},
 		"no settings, plaintext": {args: "decrypt", stdin: plain, code: 1, want: "TF_ENCRYPTION or -config must say"},
 		"no settings, encrypt":   {args: "encrypt", stdin: plain, code: 1, want: "TF_ENCRYPTION or -config must say"},
@@ -404,6 +404,8 @@ func TestRefusals(t *testing.T) {
 			want: `must have 1 labels (type). It is in quotes, as in backend "http".`},
 		"a file of the environment as values": {args: "decrypt -config " + write(t, "old.hcl", onlyOld) + " -var-file " +
 			write(t, "env", "export TF_VAR_x=y\n"), stdin: sealed, code: 1, want: `a file of values has nothing but lines such as name = "value"`},
+		"a value as a file of values": {args: "decrypt -var-file x=" + canaryKey + " -config " + write(t, "values.hcl", onlyOld), stdin: sealed,
+			code: 1, want: "-var-file requires the name of a file; a value is given with -var NAME=VALUE"},
 		"UTF-16": {args: "decrypt", settings: "\xff\xfes\x00", stdin: sealed, code: 1, want: "TF_ENCRYPTION:1,1: this is UTF-16"},
 		"variable": {args: "decrypt", settings: strings.Replace(onlyNew, "method.aes_gcm.new", "method.aes_gcm.v", 1) +
 			"key_provider \"static\" \"v\" { key = var.x }\nmethod \"aes_gcm\" \"v\" { keys = key_provider.static.v }\n", stdin: sealed, code: 1,

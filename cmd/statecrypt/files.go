@@ -44,7 +44,7 @@ func (c *call) read(name string) ([]byte, error) {
 // reason is why a file that an argument names cannot be read.
 func reason(name string, err error) error {
 	short := keyfile.Reason(err)
-	switch absent := errors.Is(err, fs.ErrNotExist); {
+	switch absent := errors.Is(err, fs.ErrNotExist) && !keyfile.IsContent(name); {
 	case errors.Is(err, syscall.EISDIR):
 		return fmt.Errorf("%w; the names of files are required, such as %s", short, shown(filepath.Join(name, "*.tfstate")))
 	case absent && strings.Contains(name, "://"):

@@ -38,7 +38,7 @@ const maxStored = 1 << 20 // bytes of what a file may store of a key provider
 // key from each call, also if it only reads.
 func (c *call) keyProvider(ctx context.Context) error {
 	if c.args[0] != "age" {
-		return usageError(fmt.Sprintf("there is no key provider %q here; there is: age", c.args[0]))
+		return usageError(fmt.Sprintf("there is no key provider %s here; there is: age", shown(c.args[0])))
 	}
 	if err := c.refuseTerminal(); err != nil {
 		return err

@@ -81,7 +81,7 @@ func TestKeyProvider(t *testing.T) {
 		"empty file":                 {"null", []string{"key-provider", "age", "-R", write(t, team+"2", "#\n")}, exitUsage, "is required"},
 		"no such file":               {"null", []string{"key-provider", "age", "-R", team + "3"}, exitFailure, "no such file"},
 		"no identity":                {string(made.Meta), append(seal, "-i", team+"3"), exitFailure, "identity_files"},
-		"another kind":               {"null", []string{"key-provider", "pgp", "-R", team}, exitUsage, `"pgp" here; there is: age`},
+		"another kind":               {"null", []string{"key-provider", "pgp", "-R", team}, exitUsage, "pgp here; there is: age"},
 	} {
 		got := statecrypt(t, "", c.stdin, c.args...)
 		if got.code != c.code || !strings.Contains(got.stderr, c.want) || got.stdout != "" || strings.Contains(got.stderr, "AGE-SECRET-KEY-1") {

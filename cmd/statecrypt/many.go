@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
@@ -60,7 +61,10 @@ func (c *call) all(ctx context.Context, examine func(ctx context.Context, name s
 	var worst error
 	for f := range c.inOrder(func(name string) finding {
 		f, err := examine(ctx, name)
-		if f.File = name; err != nil {
+		if f.File = name; keyfile.IsContent(name) {
+			f.File = shown(name)
+		}
+		if err != nil {
 			f.Error, f.err = err.Error(), err
 		}
 		return f

@@ -23,7 +23,10 @@ func (c *call) named(err error) error {
 		return fmt.Errorf("%s requires a value, and none follows", name)
 	}
 	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
-	if !unknown {
+	switch {
+	case strings.HasPrefix(err.Error(), "bad flag syntax"), unknown && keyfile.IsContent(name): // such as -----BEGIN PRIVATE KEY-----
+		return errors.New("an argument begins with a dash, and is no flag; the names of files are required")
+	case !unknown:
 		return err
 	}
 	flags := strings.Fields(c.flags)
@@ -144,6 +147,8 @@ func noCommand(name string, names []string) string {
 	const see = "; see statecrypt -h"
 	near := syntax.Suggest(name, names)
 	switch {
+	case keyfile.IsContent(name):
+		return "there is no such command" + see
 	case strings.HasPrefix(name, "-"):
 		return fmt.Sprintf("there is no flag %s before the command: flags follow it%s", strings.SplitN(name, "=", 2)[0], see)
 	case name == "terraform" || name == "tofu" || wrap.IsCommand(name) && near == "":

@@ -131,7 +131,11 @@ func (c *call) code(from string) (encryption.Layer, error) {
 	if info, err := os.Stat(from); err != nil || !info.IsDir() {
 		var text []byte
 		if from != "" {
-			if text, err = keyfile.ReadArgument(from); err != nil {
+			text, err = keyfile.ReadArgument(from)
+			if err != nil && from == c.config && keyfile.IsContent(from) {
+				return nil, fmt.Errorf("-config: %w, or set TF_ENCRYPTION to it", err)
+			}
+			if err != nil {
 				return nil, err
 			}
 		}

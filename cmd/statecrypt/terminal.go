@@ -7,6 +7,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
@@ -69,8 +70,11 @@ func (c *call) refuseTerminal() error {
 
 // shown is the name of a file for people.
 func shown(name string) string {
-	if name == stdinName {
+	switch {
+	case name == stdinName:
 		return "standard input"
+	case keyfile.IsContent(name):
+		return "what is given"
 	}
 	return outside.Line(name, maxName)
 }

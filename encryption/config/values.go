@@ -170,7 +170,10 @@ func (o Options) given(m *module) (values, error) {
 // readFile reads the values of a file, in either syntax.
 func (all values) readFile(path string) error {
 	text, err := os.ReadFile(path) //nolint:gosec // the caller's own
-	if err != nil {
+	switch {
+	case err != nil && (keyfile.IsContent(path) || strings.Contains(path, "=")): // which may be a secret
+		return errors.New("-var-file requires the name of a file; a value is given with -var NAME=VALUE")
+	case err != nil:
 		return fmt.Errorf("%.200q cannot be read: %w", path, keyfile.Explain(path, err))
 	}
 	asJSON := strings.HasSuffix(path, ".json")

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
@@ -42,9 +43,25 @@ func Shown(name string) string {
 	return ""
 }
 
-// ReadArgument is [Read] for a name that is surely none of a secret, because an argument
-// of a command gave it as that of a file of settings.
-func ReadArgument(name string) ([]byte, error) { return readAs(name, fmt.Sprintf("%.200q", name)) }
+// ReadArgument is [Read] for a name that an argument of a command gives, which is shown
+// unless it [IsContent].
+func ReadArgument(name string) ([]byte, error) {
+	if IsContent(name) {
+		return nil, errContent
+	}
+	return readAs(name, fmt.Sprintf("%.200q", name))
+}
+
+var errContent = errors.New("the name of a file is required, and this is what belongs in one; write it to a file, and name that")
+
+// IsContent reports whether text in the place of the name of a file is what belongs in
+// one, such as "$(cat FILE)" makes it: it has lines, quotation marks, braces or a private
+// key, or is longer than any name, and there is no such file. It may be secret.
+func IsContent(text string) bool {
+	tooLong := slices.ContainsFunc(strings.Split(filepath.ToSlash(text), "/"), func(part string) bool { return len(part) > maxName })
+	return (tooLong || strings.ContainsFunc(text, unicode.IsControl) || strings.ContainsAny(text, `"{}`) ||
+		syntax.HoldsPrivateKey([]byte(text))) && !Exists(text) && !isFolder(text)
+}
 
 func readAs(name, shown string) ([]byte, error) {
 	path, err := ExpandHome(name)
@@ -93,6 +110,8 @@ func Reason(err error) error {
 func Explain(name string, err error) error {
 	err = Reason(err)
 	switch {
+	case IsContent(name):
+		return errContent
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%w; %s", err, sought(name))
 	case errors.Is(err, fs.ErrPermission):
