@@ -73,7 +73,7 @@ func TestPasswords(t *testing.T) {
 		"file does not exist":  {env: vars{"GIT_PASSWORD_FILE": dir + "/none-secret"}, err: "GIT_PASSWORD_FILE: no such file"},
 		"file is empty":        {env: vars{"GIT_PASSWORD_FILE": file("c", " \n")}, err: "GIT_PASSWORD_FILE: the file is empty"},
 		"file is a directory":  {env: vars{"GITHUB_TOKEN_FILE": dir}, err: "GITHUB_TOKEN_FILE: it is not a regular file"},
-		"file is not readable": {env: vars{"GITHUB_TOKEN_FILE": "\x00"}, err: "GITHUB_TOKEN_FILE: invalid argument"},
+		"file is not readable": {env: vars{"GITHUB_TOKEN_FILE": "\x00"}, err: "GITHUB_TOKEN_FILE: the name of a file is required"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
