@@ -20,7 +20,6 @@ func strangers() []struct{ begins, what string } {
 	const encoded = "it is JSON in base64; decode it"
 	const utf16 = "it is UTF-16, as Windows PowerShell writes it with >; save it as UTF-8 without a byte order mark"
 	const openssl = "it is encrypted by openssl enc, which is not supported; decrypt it with openssl"
-	const yaml = "it is YAML, and a state is JSON; give the file that Terraform or OpenTofu wrote"
 	const compressed = "; decompress it"
 	return []struct{ begins, what string }{
 		{"version https://git-lfs.github.com/spec/", "it is a pointer of Git LFS, which is not supported; run git lfs pull, and read " +
@@ -65,6 +64,7 @@ func strangers() []struct{ begins, what string } {
 }
 
 const (
+	yaml             = "it is YAML, and a state is JSON; give the file that Terraform or OpenTofu wrote"
 	conflict         = "git left conflict markers in it; restore one of the two versions as a whole"
 	publicKey        = "it is a public key; check which file is read"
 	kubernetesObject = "it is an object of Kubernetes; read the state in it with the source kubernetes, or decode and decompress data.tfstate"
@@ -90,6 +90,8 @@ func stranger(file []byte) string {
 		return "it is configuration in HCL, and a state is JSON, such as terraform.tfstate"
 	case assignment.Match(file[:min(len(file), 100)]):
 		return "it is configuration in HCL, such as values of variables, and a state is JSON, such as terraform.tfstate"
+	case member.Match(start):
+		return yaml
 	case bytes.Contains(file, []byte("\n<<<<<<< ")):
 		return conflict
 	case !utf8.Valid(file):
@@ -126,6 +128,7 @@ func besides(file []byte) string {
 var (
 	settingsBlock = lazyregexp.New(`(?m)^(key_provider|method|backend|terraform|encryption|provider|resource|data|variable|module|output|locals)\b` +
 		`[^"\n]*("[^\n]*)?\{`)
+	member     = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_-]*:[ \t]*\r?\n[ \t]*[-A-Za-z]`)
 	assignment = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_-]* *= `)
 )
 

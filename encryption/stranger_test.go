@@ -32,6 +32,7 @@ func TestStrangers(t *testing.T) {
 		"eyJ":                                                      "JSON in base64",
 		"ewogICJ2ZXJzaW9uIjogNAp9":                                 "JSON in base64",
 		"version: 4\nserial: 1\n":                                  "it is YAML",
+		"creation_rules:\n  - age: age1x\n":                        "it is YAML",
 		"---\nversion: 4\n":                                        "it is YAML",
 		"# created: 2026\nAGE-SECRET-KEY-1C4N4RY\n":                "it is a private key",
 		"# serial 1\nAGE-PLUGIN-YUBIKEY-1C4N4RY\n":                 "it is a private key",

@@ -130,6 +130,14 @@ func (p *mistakenPlace) later() []mistake {
 		{name: "azurerm, connection string", body: reads("s", "azurerm {\nstorage_account_name = \"acmestates\"\ncontainer_name = \"states\"\n"+
 			"key = \"s\"\n}"), provider: credentials("azurerm", `access_key = "AccountName=acmestates;AccountKey=AA=="`)},
 		// Arguments.
+		{name: "path is what is in the file", cli: true, provider: good,
+			body: reads("s", "file {\npath = "+quote(`{"version":4,"outputs":{"p":{"value":"c4n4ry"}}}`)+"\n}")},
+		{name: "openbao, address of the API", body: read, provider: settings(keyBlock(
+			"openbao {\nkey_name = \"k\"\ntoken = \"t\"\naddress = \"https://127.0.0.1:1/v1\"\n}"))},
+		{name: "openbao, path of the key", body: read, provider: settings(keyBlock(
+			"openbao {\nkey_name = \"transit/keys/k\"\ntoken = \"t\"\naddress = \"https://127.0.0.1:1\"\n}"))},
+		{name: "s3, content of the shared file", env: "AWS_CA_BUNDLE=", body: s3,
+			provider: credentials("s3", "shared_credentials_files = [\"[default]\\naws_access_key_id = A\\n\"]")},
 		{name: "path is null", cli: true, provider: good, body: reads("s", "file {\npath = null\n}")},
 		{name: "url of credentials is null", provider: credentials("git", "url = null"), body: read},
 		{name: "lineage is set", cli: true, provider: good, body: in("sealed", `lineage = "l-1"`)},

@@ -34,7 +34,7 @@ func (p *provider) reason(operation, code string) (text string, noKey bool) {
 	switch code {
 	case "AccessDeniedException":
 		return fmt.Sprintf("access is denied; the credentials need kms:%s on this key, and its policy, with any "+
-			"encryption context that this asks for, must allow it", operation), true
+			"encryption context that this asks for, must allow it", operation) + p.otherRegion(), true
 	case "NotFoundException":
 		return "there is no such key; check kms_key_id, region and the account of the credentials" + p.otherRegion(), true
 	case "DisabledException":

@@ -23,7 +23,7 @@ var (
 // openbao/sdk/helper/keysutil/policy.go and openbao/builtin/logical/transit/path_decrypt.go.
 var refusals = []struct{ said, means string }{
 	{"message authentication failed", "the key is another one, or the metadata in the file was changed"},
-	{"encryption key not found", "there is no such key"},
+	{"encryption key not found", "there is no such key; check key_name and transit_engine_path"},
 	{"disallowed by policy", "its version of the key is disabled (min_decryption_version)"},
 	{"version is too new", "its version of the key is not there"},
 	{"invalid key version", "its version of the key is not there"},

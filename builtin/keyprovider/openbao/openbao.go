@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"net/url"
 	"path"
+	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
@@ -93,6 +94,9 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 	}
 	if p.keyName == "" || p.keyName == "." || p.keyName == ".." {
 		return nil, v.Errorf("key_name", "the name of a key is required")
+	}
+	if strings.Contains(p.keyName, "/") {
+		return nil, v.Errorf("key_name", "the name of a key has no slash; what is before it belongs in transit_engine_path")
 	}
 	if path.Join("/", p.transit) == "/" {
 		return nil, v.Errorf("transit_engine_path", "the path of a transit engine is required, such as /transit")

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"path"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -62,6 +63,8 @@ func newServer(v attr.Values) (*server, error) {
 		return nil, v.Errorf("address", "a URL is required, such as https://bao.example.com:8200")
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return nil, v.Errorf("address", "a URL without user, query and fragment is required")
+	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/v1"):
+		return nil, v.Errorf("address", "the address ends before /v1; leave that out")
 	}
 	if v.Has("proxy_address") {
 		if s.proxy, err = url.Parse(v.String("proxy_address")); err != nil || s.proxy.Host == "" {

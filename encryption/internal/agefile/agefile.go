@@ -171,6 +171,9 @@ func Open(ctx context.Context, file []byte, identities []age.Identity) ([]byte, 
 		if failed := failures(none.Errors); failed != nil {
 			return nil, failed
 		}
+		if slices.Equal(none.StanzaTypes, []string{"scrypt"}) {
+			return nil, fmt.Errorf("%w: it is encrypted with a passphrase, which is not the one that is set, or none is", encryption.ErrNoKey)
+		}
 		return nil, fmt.Errorf("%w: no identity and no passphrase here opens it; %s; that of one of its recipients is required",
 			encryption.ErrNoKey, describe(none.StanzaTypes))
 	}

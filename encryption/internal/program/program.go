@@ -19,6 +19,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 	"unicode"
 
@@ -135,6 +136,11 @@ func (c Command) Talk(ctx context.Context, d Dialog) error {
 		err = stdout.err
 	case exited:
 		err = fmt.Errorf("%w: %v", ErrFailed, exit.ProcessState)
+	case errors.Is(err, syscall.ENOEXEC):
+		return fmt.Errorf("%s could not be run: it is no program of this system; a script begins with a line such as #!/bin/sh", c.name())
+	case errors.Is(err, fs.ErrNotExist): // of the script, or of its program
+		return fmt.Errorf("%s could not be run: what its first line names is not there; it must not end with a carriage return, as lines of "+
+			"Windows do", c.name())
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay): // that is an agent that it started, which holds the pipe
 		return fmt.Errorf("%s could not be run: %w", c.name(), err)
 	default:
@@ -264,8 +270,8 @@ func (a *answer) decode(output any) error {
 	d := json.NewDecoder(bytes.NewReader(a.body))
 	d.DisallowUnknownFields()
 	if err := d.Decode(output); err != nil {
-		return fmt.Errorf("%w: what follows its header is not the JSON document that is asked for, or has fields "+
-			"that do not belong there", ErrProtocol)
+		return fmt.Errorf("%w: what follows its header is not the JSON document that is asked for, with keys and data "+
+			"in base64, or has fields that do not belong there", ErrProtocol)
 	}
 	return nil
 }

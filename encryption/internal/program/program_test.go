@@ -100,6 +100,24 @@ func TestLargeInput(t *testing.T) {
 	}
 }
 
+// A script that the system does not run says what is probably wrong in it.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"echo hello\n":                "a script begins with a line such as #!/bin/sh",
+		"#!/bin/sh\r\necho hello\r\n": "it must not end with a carriage return",
+	} {
+		path := filepath.Join(t.TempDir(), "script")
+		if err := os.WriteFile(path, []byte(text), 0o700); err != nil { //nolint:gosec // it is to be run
+			t.Fatal(err)
+		}
+		err := Command{Argv: []string{path}, Magic: "M"}.Run(t.Context(), nil, 1000, &reply{})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v", text, err)
+		}
+	}
+}
+
 func TestNotFound(t *testing.T) {
 	t.Parallel()
 	plain := filepath.Join(t.TempDir(), "plain")

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts/types"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -76,6 +78,11 @@ func Parse(v attr.Values, region string) (Settings, error) {
 		values:       v, profile: v.String("profile"),
 		configFiles: v.Strings("shared_config_files"), credentialsFiles: v.Strings("shared_credentials_files"),
 		httpProxy: v.String("http_proxy"), httpsProxy: v.String("https_proxy"), noProxy: v.String("no_proxy"),
+	}
+	for _, name := range []string{"shared_config_files", "shared_credentials_files"} {
+		if slices.ContainsFunc(v.Strings(name), keyfile.IsContent) { // which the SDK takes for a file that is not there
+			return s, v.Errorf(name, "the path of a file is required, and this is what belongs in one")
+		}
 	}
 	s.keepFiles(v)
 	if endpoints, ok := v.Block("endpoints"); ok {

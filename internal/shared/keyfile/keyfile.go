@@ -56,8 +56,10 @@ var errContent = errors.New("the name of a file is required, and this is what be
 
 // IsContent reports whether text in the place of the name of a file is what belongs in
 // one, such as "$(cat FILE)" makes it: it has lines, quotation marks, braces or a private
-// key, or is longer than any name, and there is no such file. It may be secret.
+// key, or is longer than any name, and there is no such file. It may be secret. A name with
+// quotation marks around it, or a line break at its end, is one.
 func IsContent(text string) bool {
+	text = strings.Trim(strings.TrimRight(text, "\r\n"), "\"'")
 	tooLong := slices.ContainsFunc(strings.Split(filepath.ToSlash(text), "/"), func(part string) bool { return len(part) > maxName })
 	return (tooLong || strings.ContainsFunc(text, unicode.IsControl) || strings.ContainsAny(text, `"{}`) ||
 		syntax.HoldsPrivateKey([]byte(text))) && !Exists(text) && !isFolder(text)
