@@ -432,7 +432,8 @@ func TestRefusals(t *testing.T) {
 		"a folder to read": {args: "inspect " + t.TempDir(), code: 1, want: "is a directory; the names of files are required"},
 		"plaintext plan": {args: "decrypt -plan", settings: strings.Replace(onlyNew, "state {", "plan {", 1), stdin: emptyPlan(t), code: 1,
 			want: "To encrypt it, use statecrypt encrypt -plan."},
-		"a file twice": {args: "rotate -from a -to b x x", code: 2, want: "a file is named twice"},
+		"a file twice":        {args: "rotate -from a -to b x x", code: 2, want: "a file is named twice"},
+		"a file by two names": {args: "rotate -from a -to b x ./x", code: 2, want: "a file is named twice"},
 		"a secret command": {args: "decrypt -config " + write(t, "external.hcl", "key_provider \"external\" \"k\" { command = "+
 			"[\"no-such --token="+canaryKey+"\"] }\nmethod \"aes_gcm\" \"m\" { keys = key_provider.external.k }\n"+
 			"state { method = method.aes_gcm.m }\n"),

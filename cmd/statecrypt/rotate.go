@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -89,7 +91,7 @@ func (c *call) checkRotation() error {
 	switch {
 	case c.inBackend != (len(c.args) == 0):
 		return usageError(c.miscounted().Error())
-	case len(slices.Compact(slices.Sorted(slices.Values(c.args)))) < len(c.args):
+	case len(slices.Compact(slices.Sorted(cleaned(c.args)))) < len(c.args):
 		return usageError("a file is named twice; name each file once")
 	case c.inBackend && c.plan:
 		return usageError("a backend has no plans; -plan is for files")
@@ -105,6 +107,17 @@ func (c *call) checkRotation() error {
 		return usageError("standard input cannot be replaced; rotate requires the names of files")
 	}
 	return nil
+}
+
+// cleaned are the names without what has no effect, such as ./ before them.
+func cleaned(names []string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, name := range names {
+			if !yield(filepath.Clean(name)) {
+				return
+			}
+		}
+	}
 }
 
 // changeFile replaces a file by what change makes of it, unless that is nil.
