@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -112,12 +113,25 @@ type Kind struct {
 func (k Kind) Start(s Settings) Open {
 	open := k.Begin(s.For(k))
 	return func(req Request) (Source, error) {
+		if err := k.checkNames(req); err != nil {
+			return nil, err
+		}
 		src, err := open(req)
 		if err != nil {
 			return nil, err
 		}
 		return bounded{src, k.Patience, req.MaxSize}, nil
 	}
+}
+
+// checkNames refuses documents in the place of names and addresses, which are shown.
+func (k Kind) checkNames(req Request) error {
+	for _, a := range k.Table.Attrs {
+		if a.Type == cty.String && keyfile.IsDocument(req.String(a.Name)) {
+			return req.Errorf(a.Name, "a name or an address is required, and this is what belongs in a file")
+		}
+	}
+	return nil
 }
 
 // NameAttr is the first attribute of a block of credentials that says itself

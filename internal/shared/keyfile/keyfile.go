@@ -99,6 +99,15 @@ func read(path string) ([]byte, error) {
 	return content, err
 }
 
+// IsDocument reports whether text in the place of a name or an address, of which some may
+// have braces and quotation marks, is a document: it has several lines or a private key,
+// or begins as a JSON object does.
+func IsDocument(text string) bool {
+	const several = 3
+	return strings.Count(strings.TrimRight(text, "\r\n"), "\n") >= several-1 || syntax.HoldsPrivateKey([]byte(text)) ||
+		strings.HasPrefix(strings.TrimSpace(text), `{"`)
+}
+
 // Reason is what happened, without the name of the call and of the file.
 func Reason(err error) error {
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {

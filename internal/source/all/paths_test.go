@@ -9,6 +9,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
 // TestSecretsInPlaceOfPaths: no error shows what is in the place of a path, of a block or
@@ -37,6 +38,37 @@ func TestSecretsInPlaceOfPaths(t *testing.T) {
 	}
 	if found < 20 {
 		t.Errorf("only %d attributes are about files", found)
+	}
+}
+
+// TestDocumentsInPlaceOfNames: no source shows a document that is in the place of a name or
+// an address.
+func TestDocumentsInPlaceOfNames(t *testing.T) {
+	t.Parallel()
+	rows := backends()
+	for _, k := range Kinds() {
+		place := rows[k.Name].place
+		for _, a := range k.Table.Attrs {
+			if a.Type != cty.String {
+				continue
+			}
+			for what, document := range testkit.InPlaceOfPaths() {
+				if what == "a token" {
+					continue // which may be a name
+				}
+				values, err := attr.NewEntry("data.x", k.Table, with(place, a.Name, document)).Decode(k.Table, nil)
+				said := fmt.Sprint(err)
+				if err == nil {
+					src, err := k.Start(source.Settings{})(source.Request{Values: values, Workspace: "default", MaxSize: 1 << 20})
+					if said = fmt.Sprint(src, err); err == nil {
+						t.Errorf("%s.%s: %s is accepted", k.Name, a.Name, what)
+					}
+				}
+				if strings.Contains(said, testkit.CanaryOfPaths) {
+					t.Errorf("%s.%s: %s: %s", k.Name, a.Name, what, said)
+				}
+			}
+		}
 	}
 }
 

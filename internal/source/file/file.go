@@ -53,9 +53,6 @@ func open(req source.Request) (source.Source, error) {
 	if req.String(attr) == "" {
 		return nil, req.Errorf(attr, "a path is required; is a variable empty?")
 	}
-	if keyfile.IsContent(req.String(attr)) { // which no error shows
-		return nil, req.Errorf(attr, "a path is required, and this is what belongs in a file, such as file(…) reads; name the file itself")
-	}
 	path, err := expandHome(req.String(attr))
 	if err != nil {
 		return nil, req.Errorf(attr, "%w", err)
