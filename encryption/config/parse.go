@@ -165,14 +165,14 @@ func (p *parser) inPlaceOfSettings(text string) string {
 		return "the text has quotation marks around it, which are part of it; remove them"
 	case text[0] != '{' && strings.Contains(text, `\n`) && !strings.Contains(text, "\n"):
 		return `the line breaks are written out, as \n; they must be line breaks, as a shell keeps them in "$(cat FILE)", with the quotes`
+	case yamlStart.MatchString(text) && (text[0] == '"' || !strings.Contains(text, "{")):
+		return `this looks like YAML; HCL or JSON is required, which begins with key_provider "pbkdf2" "main"`
 	case strings.Contains(text, "{"), text[0] == '"':
 		return ""
 	case syntax.HoldsPrivateKey([]byte(text)):
 		return "this is a private key, and the encryption settings are required here"
 	case recipientStart.MatchString(text):
 		return `these are recipients of age, and the encryption settings are required here; recipients belong in a block key_provider "age"`
-	case yamlStart.MatchString(text):
-		return `this looks like YAML; HCL or JSON is required, which begins with key_provider "pbkdf2" "main"`
 	}
 	return `there is no block in this text, and the encryption settings are required here, which begin with key_provider "pbkdf2" "main"`
 }
@@ -180,7 +180,7 @@ func (p *parser) inPlaceOfSettings(text string) string {
 // What begins a line of files that are given in place of settings.
 var (
 	recipientStart = lazyregexp.New(`^(#.*\n\s*)*(age1[a-z0-9]+|ssh-(rsa|ed25519) )`)
-	yamlStart      = lazyregexp.New(`^(#.*\n\s*)*(---|[\w.-]+:)(\s|$)`)
+	yamlStart      = lazyregexp.New(`^(#.*\n\s*)*(---|[\w.-]+:|"[\w.-]+":[ \t]*\r?\n)(\s|$)`)
 )
 
 func mistakeAtStart(filename, text string) error {

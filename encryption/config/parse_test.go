@@ -162,6 +162,7 @@ func TestParseErrors(t *testing.T) {
 		"# team\nage1abc\nage1def":                                          "text:1,1: these are recipients of age, and",
 		"ssh-ed25519 AAAA me@here":                                          "text:1,1: these are recipients of age, and",
 		"key_provider:\n  pbkdf2:\n    main: x":                             "text:1,1: this looks like YAML; HCL or JSON is required",
+		"\"key_provider\":\n  \"pbkdf2\":\n    \"main\": x":                 "text:1,1: this looks like YAML; HCL or JSON is required",
 		"correct horse battery staple":                                      "text:1,1: there is no block in this text, and the",
 		"method \"external\" \"m\" {\n x = <<E\nAGE-SECRET-KEY-1\nE\n y\n}": "text:5,2: argument or block definition required",
 	} {

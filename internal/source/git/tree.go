@@ -165,15 +165,19 @@ func (t *tree) missing(name string, credentialsSent bool) error {
 	return &source.MissingError{Detail: detail, CredentialsSent: credentialsSent, Listed: true}
 }
 
-// near returns the file that was probably meant: one with a path that differs in
-// a letter or two, or without the first folders, or the only one with the same name in
-// another folder; or such a folder.
+// near returns the file that was probably meant: one with a path that differs in a letter
+// or two, or in an ending such as .enc, or without the first folders, or the only one with
+// the same name in another folder; or such a folder.
 func (t *tree) near(name string, isFolder bool) string {
 	const limit = 200 // bytes; the distance takes the product of both lengths
 	nearest, best, moved, others, inner := "", 3, "", 0, ""
 	t.each(func(record, n []byte) bool {
 		if bytes.HasPrefix(record, []byte(modeDirectory)) != isFolder || len(n) > limit || len(name) > limit {
 			return true
+		}
+		if strings.HasPrefix(name, string(n)+".") || strings.HasPrefix(string(n), name+".") {
+			nearest, best = string(n), 1 // but for the end of its name, such as .enc
+			return false
 		}
 		if strings.HasSuffix(name, "/"+string(n)) && len(n) > len(inner) {
 			inner = string(n) // as if a folder outside the repository was in the path

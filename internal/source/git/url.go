@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -197,6 +198,29 @@ func checkUser(name string) error {
 	return nil
 }
 
+var (
+	hostAndPath  = lazyregexp.New(`^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+/`)
+	ownerAndName = lazyregexp.New(`^[A-Za-z0-9_-]+/[A-Za-z0-9._-]+$`)
+)
+
+// notAnAddress says what is missing in what is often written.
+func notAnAddress(text string) error {
+	odd, _ := syntax.Oddity(text)
+	switch {
+	case odd != "":
+		return fmt.Errorf("the address %s", odd)
+	case strings.HasPrefix(text, "~"):
+		return errors.New("the home directory is not put in the place of ~ here; write the absolute path, such as pathexpand(…) returns it")
+	case strings.HasPrefix(text, "."):
+		return errors.New("a relative path depends on where this runs; write the absolute one, such as abspath(…) returns it")
+	case hostAndPath.MatchString(text):
+		return errors.New("https:// is missing before the host")
+	case ownerAndName.MatchString(text):
+		return errors.New("the server is missing, such as https://github.com/ before it")
+	}
+	return errNotAnURL
+}
+
 var schemeName = lazyregexp.New(`(?i)^(https?|ssh|file|git|ftps?)$`)
 
 // scpAddress is user@host:path, without a slash before the colon. An IPv6
@@ -213,7 +237,7 @@ func parseSCP(text string) (remote, error) {
 	}
 	m := scpAddress.FindStringSubmatch(text)
 	if m == nil {
-		return remote{}, errNotAnURL
+		return remote{}, notAnAddress(text)
 	}
 	user, host, path := m[1], m[2], m[3]
 	if schemeName.MatchString(host) {

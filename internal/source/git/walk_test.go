@@ -217,7 +217,10 @@ func TestNearInALargeRepository(t *testing.T) {
 		gittest.File{Path: "envs/link", Data: "prod", Mode: "120000"})...)
 	r := newWalkingRun(t)
 	for path, want := range map[string]string{
-		"envs/prod/teraform.tfstate":  "holds no file envs/prod/teraform.tfstate (did you mean envs/prod/terraform.tfstate?)",
+		"envs/prod/teraform.tfstate":      "holds no file envs/prod/teraform.tfstate (did you mean envs/prod/terraform.tfstate?)",
+		"envs/prod/terraform.tfstate.enc": "(did you mean envs/prod/terraform.tfstate?)",
+		"envs/prod/terraform":             "(did you mean envs/prod/terraform.tfstate?)",
+
 		"envs/prod/Terraform.tfstate": "holds no file envs/prod/Terraform.tfstate; there is envs/prod/terraform.tfstate, and git tells upper",
 		"envs/prd/terraform.tfstate":  "holds no file envs/prd/terraform.tfstate: there is no folder envs/prd (did you mean envs/prod?)",
 		"Envs/prod/terraform.tfstate": "holds no file Envs/prod/terraform.tfstate: there is no folder Envs; there is envs, and git tells upper",
