@@ -112,7 +112,7 @@ func (c *call) wrap(ctx context.Context) error {
 		err = checkMethods(enc.Plan())
 	}
 	if err != nil {
-		return c.misplaced(err)
+		return c.misplaced(withoutSettings(err, c.config))
 	}
 	c.noteUnused()
 	code, err := wrap.Run(ctx, wrap.Options{

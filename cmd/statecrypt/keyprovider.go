@@ -156,7 +156,7 @@ func readRecipients(path string) (recipients []string, err error) {
 		}
 	}
 	if len(recipients) == 0 {
-		return nil, nil
+		return nil, fmt.Errorf("%s: there is no recipient in it; one is on a line of its own, such as age1…", shown(path))
 	}
 	if _, err := buildAge(map[string]cty.Value{"recipients": list(recipients)}, nil); err != nil {
 		return nil, fmt.Errorf("%s: %w", shown(path), err)

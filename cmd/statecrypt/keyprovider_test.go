@@ -78,10 +78,11 @@ func TestKeyProvider(t *testing.T) {
 		"a file as a recipient":      {"null", []string{"key-provider", "age", "-r", team}, exitUsage, "-R reads recipients from one"},
 		"no such identity":           {"null", append(seal, "-i", team+"4"), exitFailure, "cannot be read: no such file"},
 		"a recipient as an identity": {"null", append(seal, "-i", team), exitFailure, "this is a public key"},
-		"empty file":                 {"null", []string{"key-provider", "age", "-R", write(t, team+"2", "#\n")}, exitUsage, "is required"},
-		"no such file":               {"null", []string{"key-provider", "age", "-R", team + "3"}, exitFailure, "no such file"},
-		"no identity":                {string(made.Meta), append(seal, "-i", team+"3"), exitFailure, "identity_files"},
-		"another kind":               {"null", []string{"key-provider", "pgp", "-R", team}, exitUsage, "pgp here; there is: age"},
+		"empty file": {"null", []string{"key-provider", "age", "-R", write(t, team+"2", "#\n")}, exitFailure, "there " +
+			"is no recipient in it"},
+		"no such file": {"null", []string{"key-provider", "age", "-R", team + "3"}, exitFailure, "no such file"},
+		"no identity":  {string(made.Meta), append(seal, "-i", team+"3"), exitFailure, "identity_files"},
+		"another kind": {"null", []string{"key-provider", "pgp", "-R", team}, exitUsage, "pgp here; there is: age"},
 	} {
 		got := statecrypt(t, "", c.stdin, c.args...)
 		if got.code != c.code || !strings.Contains(got.stderr, c.want) || got.stdout != "" || strings.Contains(got.stderr, "AGE-SECRET-KEY-1") {

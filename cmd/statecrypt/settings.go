@@ -59,11 +59,16 @@ func (c *call) target(from string) (encryption.Target, error) {
 	} else {
 		err = c.check(target, enc.Plan(), "state", "plan")
 	}
-	if errors.Is(err, errNoSettings) && from != "" {
-		err = fmt.Errorf("there are no encryption settings in %s; for a module, they are in the encryption block of its terraform block",
-			shown(from))
+	return target, c.misplaced(withoutSettings(err, from))
+}
+
+// withoutSettings names the file or the folder that has none.
+func withoutSettings(err error, from string) error {
+	if !errors.Is(err, errNoSettings) || from == "" {
+		return err
 	}
-	return target, c.misplaced(err)
+	return fmt.Errorf("there are no encryption settings in %s; for a module, they are in the encryption block of its terraform "+
+		"block", shown(from))
 }
 
 // misplaced finds settings among the arguments if there are none elsewhere.

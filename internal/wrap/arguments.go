@@ -169,6 +169,9 @@ func (i *invocation) subcommand(words []string) (rest []string, err error) {
 	}
 	written := strings.Join(words[:min(2, len(words))], " ")
 	near := syntax.Suggest(written, names)
+	if more := subcommands(written); len(more) > 0 {
+		return nil, fmt.Errorf("%s requires a subcommand: %s", written, strings.Join(more, ", "))
+	}
 	switch {
 	case slices.Contains([]string{"test", "env", "cloud"}, words[0]): // there is one, whatever it resembles
 		near = ""
@@ -234,8 +237,15 @@ func (i *invocation) checkArguments() error {
 	}
 	if len(i.args) > i.command.args {
 		text := fmt.Sprintf("%s has %s, and wrap knows of %d; flags come before all arguments", i.name, counted(len(i.args)), i.command.args)
-		if i.name == "plan" {
+		switch near := subcommands(i.name); {
+		case i.name == "plan":
 			text += "; to save the plan, use -out=FILE"
+		case i.name == "destroy":
+			text += "; apply applies a saved plan"
+		case len(near) > 0:
+			text += "; there are: " + strings.Join(near, ", ")
+		case i.command.args == 0:
+			text += "; leave it out"
 		}
 		return errors.New(text)
 	}
@@ -257,7 +267,11 @@ func (i *invocation) refuse(flag, why string) error {
 		if name := strings.TrimLeft(flag, "-"); len(name) > 3 { // any short one is near another
 			near = syntax.Suggest(name, strings.Fields(strings.ReplaceAll(everyone+i.command.flags, "=", "")))
 		}
-		why = "wrap does not know what it does" + cmp.Or(near, "; leave it out")
+		elsewhere := ""
+		if others := commandsWith(strings.TrimLeft(flag, "-")); len(others) > 0 {
+			elsewhere = "; it is a flag of " + strings.Join(others, " and ")
+		}
+		why = "wrap does not know what it does" + cmp.Or(near, elsewhere, "; leave it out")
 	}
 	return fmt.Errorf("the flag %s of %s is refused: %s", outside.Quoted(flag, 100), i.name, why)
 }

@@ -89,6 +89,30 @@ func (c command) flag(name string) (takes, known bool) {
 	return takes, takes || slices.Contains(flags, name)
 }
 
+// subcommands are those of two words that begin with name.
+func subcommands(name string) (names []string) {
+	for _, c := range commands() {
+		if strings.HasPrefix(c.name, name+" ") {
+			names = append(names, c.name)
+		}
+	}
+	return names
+}
+
+// commandsWith are those with a flag that few have.
+func commandsWith(flag string) (names []string) {
+	const few = 2
+	for _, c := range commands() {
+		if _, known := c.flag(flag); known {
+			names = append(names, c.name)
+		}
+	}
+	if len(names) > few {
+		return nil
+	}
+	return names
+}
+
 // IsCommand reports whether Terraform or OpenTofu has a command of this name.
 func IsCommand(name string) bool {
 	return slices.ContainsFunc(commands(), func(c command) bool { return strings.Fields(c.name)[0] == name })

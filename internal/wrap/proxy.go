@@ -86,7 +86,7 @@ func (p *proxy) get(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := p.accept(r.Context(), a); err != nil {
-		p.fail(w, ours, "the state in the backend: "+err.Error()+AdviseVariable(err)+AdviseKey(err))
+		p.fail(w, ours, "the state in the backend: "+err.Error()+AdviseVariable(err)+AdviseKey(err)+adviseKind(err))
 		return
 	}
 	p.pass(w, a, a.isAbsent())
@@ -218,6 +218,14 @@ func AdviseKey(err error) string {
 	}
 	return "\nCheck the key, and whether this is the right file. If the key was changed after the file was written, " +
 		"add the old one as a fallback."
+}
+
+// adviseKind is about a plan in the place of the state.
+func adviseKind(err error) string {
+	if errors.Is(err, encryption.ErrOtherKind) {
+		return "; check the address"
+	}
+	return ""
 }
 
 // Seal encrypts a file, and opens it again, by the same method: what is stored can be
