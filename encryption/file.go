@@ -174,7 +174,7 @@ func identify(file []byte) (FileKind, *envelope, error) {
 		name = strings.ToLower(name) // encoding/json does not care either
 		switch name {
 		case "version":
-		case "terraform_version", "serial", "lineage", "outputs", "resources", "modules", "backend", "state_store":
+		case "terraform_version", "serial", "lineage", "outputs", "resources", "check_results", "modules", "backend", "state_store":
 			isState = true
 		default:
 			isOther = true
