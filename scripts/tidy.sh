@@ -27,11 +27,12 @@ tidy() { # tidy folder module...: the other modules that it needs
   done
 }
 
-for folder in internal/shared encryption .; do
+for folder in internal/shared encryption . tools/bench; do
   case $folder in
   internal/shared) tidy $folder ;;
   encryption) tidy $folder internal/shared ;;
   .) tidy $folder encryption internal/shared ;;
+  *) tidy $folder ;; # whose go.mod says itself where the others are
   esac
   for file in go.mod go.sum; do
     if [ "${1:-}" = -check ]; then

@@ -17,6 +17,11 @@ require (
 )
 
 require (
+	filippo.io/nistec v0.0.4 // indirect
+	golang.org/x/term v0.47.0 // indirect
+)
+
+require (
 	dario.cat/mergo v1.0.2 // indirect
 	filippo.io/edwards25519 v1.2.0 // indirect
 	filippo.io/hpke v0.4.0 // indirect
@@ -31,7 +36,6 @@ require (
 	github.com/fatih/color v1.19.0 // indirect
 	github.com/getsops/sops/v3 v3.13.3 // indirect
 	github.com/go-git/gcfg v1.5.1-0.20230307220236-3a3c6141e376 // indirect
-	github.com/go-test/deep v1.1.1 // indirect
 	github.com/golang/groupcache v0.0.0-20241129210726-2c02b8208cf8 // indirect
 	github.com/golang/protobuf v1.5.4 // indirect
 	github.com/hashicorp/go-hclog v1.6.3 // indirect
@@ -53,7 +57,7 @@ require (
 	github.com/sergi/go-diff v1.3.2-0.20230802210424-5b0b94c5c0d3 // indirect
 	github.com/skeema/knownhosts v1.3.1 // indirect
 	github.com/statecrypt/terraform-provider-statecrypt/encryption v0.1.0
-	github.com/statecrypt/terraform-provider-statecrypt/internal/shared v0.1.0
+	github.com/statecrypt/terraform-provider-statecrypt/internal/shared v0.1.0 // indirect
 	github.com/stretchr/testify v1.12.1 // indirect
 	github.com/vmihailenco/msgpack/v5 v5.4.1 // indirect
 	github.com/vmihailenco/tagparser/v2 v2.0.0 // indirect
