@@ -20,6 +20,7 @@ type Cost struct {
 // measure says what it costs to read size bytes. Nothing else may run meanwhile.
 func measure(size int, read func() string) Cost {
 	var before, after runtime.MemStats
+	runtime.GC()
 	runtime.ReadMemStats(&before)
 	began := cpuTime()
 	c := Cost{size: size, err: read()}
@@ -138,14 +139,18 @@ func text(err error) string {
 	return err.Error()
 }
 
-// alone readies the process for measuring. Garbage is collected when that suits
-// the collector, which says nothing of a file; the race detector has costs of its
-// own.
+// alone readies the process for measuring. Garbage is collected between two reads, and
+// during one only if there is more than any should make: when it would suit the collector
+// says nothing of a file. The race detector has costs of its own.
 func alone(tb testing.TB) {
 	tb.Helper()
 	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
 		tb.Skip("the race detector has costs of its own")
 	}
-	percent := debug.SetGCPercent(1600)
-	tb.Cleanup(func() { debug.SetGCPercent(percent) })
+	const most = 1 << 30
+	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(most)
+	tb.Cleanup(func() {
+		debug.SetGCPercent(percent)
+		debug.SetMemoryLimit(limit)
+	})
 }
