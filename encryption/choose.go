@@ -101,14 +101,16 @@ func (e *Encryption) recognizing(file []byte) string {
 	return ""
 }
 
+const isRecordOfBackend = "it is the record of a backend that Terraform and OpenTofu keep in .terraform, and the state is where " +
+	"that backend keeps it"
+
 // refuse explains why none of the methods is for this kind of file.
 func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 	switch kind {
 	case KindEmpty:
 		return because(ErrDamaged, "the file is empty; "+isEmpty+"; if a server sent it, check the address")
 	case KindBackendRecord:
-		return because(ErrBackendRecord, "the file is not a state: it is the record of a backend that Terraform and OpenTofu keep in "+
-			".terraform, and the state is where that backend keeps it")
+		return because(ErrBackendRecord, "the file is not a state: %s", isRecordOfBackend)
 	}
 	selected := ""
 	if len(t.methods) > 0 {

@@ -139,8 +139,8 @@ func TestFallback(t *testing.T) {
 		"unencrypted is passed over": {[]string{"unencrypted", "method.unencrypted.u", "method.aes_gcm.b"}, "method.aes_gcm.b", true},
 		"wrong key":                  {[]string{"method.aes_gcm.a"}, "method.aes_gcm.a: no key for this file", false},
 		"every attempt is named": {[]string{"method.aes_gcm.a", "method.aes_gcm.also_a"},
-			"a: no key for this file: authentication failed: the key, or the argument aad, is another one, or the file was changed" +
-				"\n  - method.aes_gcm.also_a",
+			"a: no key for this file: authentication failed: the key or the argument aad differs from that of the file, or the file was changed" +
+				"; key_provider.static.b is configured as well, and no selected method uses it\n  - method.aes_gcm.also_a",
 			false},
 		"the same twice": {[]string{"method.aes_gcm.a", "method.aes_gcm.a"}, "or the file was changed; it is listed more than once", false},
 		"undeclared fallback": {[]string{"method.aes_gcm.b", "method.aes_gcm.c"},

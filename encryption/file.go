@@ -207,6 +207,9 @@ func identify(file []byte) (FileKind, *envelope, error) {
 	switch {
 	case header.Version == envelopeVersion && err != nil:
 		return KindEncrypted, nil, damaged(err)
+	case header.Version == envelopeVersion && len(encoded) == 0:
+		return KindEncrypted, nil, because(ErrDamaged, "the file has metadata and no encrypted_data, so it was edited or cut off; restore an "+
+			"intact copy")
 	case header.Version == envelopeVersion:
 		return KindEncrypted, &header.envelope, nil
 	case header.Version != "":
@@ -254,7 +257,7 @@ func describeOther(file []byte) string {
 }
 
 // isEmpty is what to think of an empty file.
-const isEmpty = "Terraform and OpenTofu leave no empty file behind, so something cut it off, such as a shell that writes with > to the " +
+const isEmpty = "Terraform and OpenTofu never write an empty file, so something cut it off, such as a shell that writes with > to the " +
 	"file that is read; fetch it again, or restore a copy"
 
 const neither = "the file is neither an encrypted state nor a plaintext one"

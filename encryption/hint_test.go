@@ -28,8 +28,8 @@ func TestHints(t *testing.T) {
 	file := seal(t, settings("pbkdf2", "main", right+short), `{"version":4,"serial":1,"lineage":"l"}`)
 	const ends, sealedWith = "passphrase of key_provider.pbkdf2.", `encrypted with (its metadata names "key_provider.pbkdf2.main")`
 	const path = "looks like the path of a file"
-	const address, masked = "looks like the address of a secret", "is nothing but asterisks"
-	const encoded, mark = "is text in base64", "byte order mark"
+	const address, masked = "looks like a reference to a secret", "is what logs show in place of a secret"
+	const encoded, mark, lines = "is text in base64", "byte order mark", "has several lines"
 	for name, c := range map[string]struct {
 		settings string
 		want     []string // and no other of these
@@ -38,7 +38,7 @@ func TestHints(t *testing.T) {
 		"alias of itself": {settings("pbkdf2", "main", `passphrase = "another horse battery\n"
 			encrypted_metadata_alias = "key_provider.pbkdf2.main"`), []string{ends}},
 		"wrong":               {settings("pbkdf2", "main", `passphrase = "another horse battery"`), nil},
-		"two lines":           {settings("pbkdf2", "main", `passphrase = "another horse\nbattery\n"`), nil},
+		"two lines":           {settings("pbkdf2", "main", `passphrase = "another horse\nbattery\n"`), []string{ends, lines}},
 		"of another name":     {settings("pbkdf2", "x", `passphrase = "another horse battery\n"`), []string{ends}},
 		"another kind":        {settings("static", "k", `key = "`+strings.Repeat("00", 32)+`"`), []string{sealedWith}},
 		"a path":              {settings("pbkdf2", "main", `passphrase = "/run/secrets/passphrase"`), []string{ends, path}},
@@ -62,7 +62,7 @@ func TestHints(t *testing.T) {
 			t.Errorf("%s: got %v", name, err)
 			continue
 		}
-		for _, hint := range []string{ends, sealedWith, path, address, masked, encoded, mark} {
+		for _, hint := range []string{ends, sealedWith, path, address, masked, encoded, mark, lines} {
 			wanted := false
 			for _, w := range c.want {
 				wanted = wanted || w == hint
@@ -75,7 +75,7 @@ func TestHints(t *testing.T) {
 }
 
 // TestDoubts: what is surely a mistake is said before something is sealed with it, and no
-// secret that is only unusual.
+// secret that is only unusual. With what is no secret, nothing is sealed.
 func TestDoubts(t *testing.T) {
 	t.Parallel()
 	file := filepath.ToSlash(filepath.Join(t.TempDir(), "passphrase"))
@@ -83,21 +83,37 @@ func TestDoubts(t *testing.T) {
 		t.Fatal(err)
 	}
 	const method = "\nmethod \"aes_gcm\" \"m\" { keys = key_provider.pbkdf2.main }\nstate { method = method.aes_gcm.m }\n"
-	for _, c := range []struct{ passphrase, env, want string }{
+	for _, c := range []struct{ passphrase, env, want, refused string }{
 		{passphrase: "correct horse battery"},
-		{passphrase: "correct horse battery\n", want: "ends with a line break, as files do: trimspace(…) removes it"},
+		{passphrase: "your horse is a battery"},
+		{passphrase: "your secret is safe with me", want: "is a placeholder"},
+		{passphrase: "error is my middle name"},
+		{passphrase: "correct horse battery\n", want: "ends with a line break, as text files do: trimspace(…) removes it"},
 		{passphrase: "correct horse\nbattery\n"},
 		{passphrase: "correct horse battery ", want: "begins or ends with a space"},
 		{passphrase: "'correct horse battery'", want: "has quotation marks around it"},
-		{passphrase: "$STATE_PASSPHRASE", want: "begins with the name of a variable"},
-		{passphrase: "$${statePassphrase}", want: "begins with the name of a variable"},
-		{passphrase: "${{ secrets.PASSPHRASE }}", want: "is an expression"},
-		{passphrase: "$(cat passphrase.txt)", want: "is an expression"},
+		{passphrase: "$STATE_PASSPHRASE", refused: "begins with a variable of the shell"},
+		{passphrase: "$${statePassphrase}", refused: "begins with a variable of the shell"},
+		{passphrase: "${{ secrets.PASSPHRASE }}", refused: "is an expression"},
+		{passphrase: "$(cat passphrase.txt)", refused: "is an expression"},
+		{passphrase: "op://infra/tofu/password", refused: "looks like a reference to a secret of another system"},
+		{passphrase: "vault:secret/data/tofu#passphrase", refused: "looks like a reference to a secret of another system"},
+		{passphrase: "****************", refused: "is what logs show in place of a secret"},
+		{passphrase: `{\"passphrase\":\"correct horse\"}`, want: "is JSON, as stores of secrets keep it"},
+		{passphrase: `passphrase = \"correct horse battery\"`, want: "is a line NAME = VALUE"},
+		{passphrase: "An error occurred (AccessDenied)", refused: "is what a program printed when it failed"},
+		{passphrase: "<your passphrase here>", refused: "is a placeholder"},
+		{passphrase: "CHANGEME-CHANGEME-CHANGEME", refused: "is a placeholder"},
+		{passphrase: "correct horse battery\r", want: "ends with a carriage return"},
+		{passphrase: "%STATE_PASSPHRASE%", refused: "begins with a variable of the shell"},
+		{passphrase: "$env:STATE_PASSPHRASE", refused: "begins with a variable of the shell"},
+		{passphrase: "{correct horse battery}"},
+		{passphrase: "error-prone horse battery"},
 		{passphrase: "$Kq9 of random characters"},
 		{passphrase: "$KQ9of-random-characters"},
-		{passphrase: file, want: "is the path of a file"},
-		{passphrase: "@" + file, want: "is the path of a file"},
-		{passphrase: "var.state_passphrase", want: "is the name of a variable in quotation marks"},
+		{passphrase: file, refused: "is the path of a file"},
+		{passphrase: "@" + file, refused: "is the path of a file"},
+		{passphrase: "var.state_passphrase", refused: "is the name of a variable in quotation marks"},
 		{passphrase: "var.random/characters"},
 		{passphrase: file + ".old"},
 		{passphrase: "/8JqX5+random/base64"},
@@ -105,7 +121,7 @@ func TestDoubts(t *testing.T) {
 		{passphrase: "correct horse battery", env: "correct horse battery"},
 	} {
 		block := func(passphrase string) string {
-			passphrase = strings.NewReplacer("\n", `\n`, "${{", "$${{").Replace(passphrase)
+			passphrase = strings.NewReplacer("\n", `\n`, "\r", `\r`, "${{", "$${{").Replace(passphrase)
 			return `key_provider "pbkdf2" "main" {` + "\nencrypted_metadata_alias = \"a \"\npassphrase = \"" + passphrase + "\"\n}"
 		}
 		layers := []encryption.Layer{encryption.Code(block(c.passphrase)+method, "test.hcl")}
@@ -119,6 +135,11 @@ func TestDoubts(t *testing.T) {
 		got := strings.Join(enc.State().Doubts(), "\n")
 		if (got == "") != (c.want == "") || got != "" && !strings.HasPrefix(got, "passphrase of key_provider.pbkdf2.main "+c.want) {
 			t.Errorf("%s: got %q", c.passphrase, got)
+		}
+		_, err = enc.State().Encrypt(t.Context(), []byte(`{"version":4,"serial":1,"lineage":"l"}`))
+		refused := "passphrase of key_provider.pbkdf2.main " + c.refused
+		if (err == nil) != (c.refused == "") || err != nil && !strings.Contains(err.Error(), refused) {
+			t.Errorf("%s: sealing: %v", c.passphrase, err)
 		}
 	}
 }

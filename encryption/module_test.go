@@ -88,8 +88,10 @@ var modules = map[string]struct {
 		"locals { a = join(\" \", [local.b, \"battery staple\"]) }\nvariable \"p\" { default = \"correct horse\" }\n"}},
 	"local of an override": {files: map[string]string{"main.tf": inTerraform("local.p") + "locals { p = " + wrong + " }\n",
 		"override.tf": "locals { p = " + right + " }\n"}},
-	"a file":          {files: map[string]string{"main.tf": inTerraform("file(\"p.txt\")"), "p.txt": strings.Trim(right, `"`)}},
-	"a file, by path": {files: map[string]string{"main.tf": inTerraform("file(\"${path.module}/p.txt\")"), "p.txt": strings.Trim(right, `"`)}},
+	"a file":               {files: map[string]string{"main.tf": inTerraform("file(\"p.txt\")"), "p.txt": strings.Trim(right, `"`)}},
+	"a file, by path":      {files: map[string]string{"main.tf": inTerraform("file(\"${path.module}/p.txt\")"), "p.txt": strings.Trim(right, `"`)}},
+	"a file, by path.root": {files: map[string]string{"main.tf": inTerraform("file(\"${path.root}/p.txt\")"), "p.txt": strings.Trim(right, `"`)}},
+	"a file, by path.cwd":  {files: map[string]string{"main.tf": inTerraform("file(\"${path.cwd}/p.txt\")"), "p.txt": strings.Trim(right, `"`)}},
 
 	"two files": {files: map[string]string{"a.tf": inTerraform(right), "b.tf": inTerraform(right)},
 		err: "b.tf:2,1: there is more than one encryption block"},
@@ -182,6 +184,25 @@ func sealIn(t *testing.T, dir, tofu string, variables map[string]string, accepte
 		t.Fatal(err)
 	}
 	return file
+}
+
+// Each part of path names a file, wherever the program runs.
+func TestPathOfModule(t *testing.T) {
+	t.Chdir(t.TempDir())
+	sealed := seal(t, block(right), state)
+	for _, part := range []string{"module", "root", "cwd"} {
+		if err := os.MkdirAll(part, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range map[string]string{"main.tf": inTerraform(`file("${path.` + part + `}/p.txt")`), "p.txt": strings.Trim(right, `"`)} {
+			if err := os.WriteFile(filepath.Join(part, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := openModule(t, part, nil, sealed); err != nil {
+			t.Errorf("path.%s: %v", part, err)
+		}
+	}
 }
 
 func TestModuleIsThere(t *testing.T) {

@@ -239,7 +239,7 @@ func TestPluginFails(t *testing.T) {
 			want  []string
 			noKey bool
 		}{
-			"none":               {want: []string{`it is encrypted for "X25519"`}, noKey: true},
+			"none":               {want: []string{`none is of its recipients`}, noKey: true},
 			"fails":              {want: []string{`decrypting a key: "age-plugin-fails": the program failed: exit status 1; it said: the reason`}},
 			"missing":            {want: []string{`decrypting a key: "age-plugin-missing" is not in PATH; install this plugin of age`}},
 			"wrong":              {want: []string{`the key that "age-plugin-wrong" gave is that of another file, or the header of`}},

@@ -80,7 +80,7 @@ func (e *Encryption) seal(ctx context.Context, address string, dst, plain []byte
 	keys := &newKeys{encryption: e, made: map[string][]byte{}, meta: map[string][]byte{}}
 	sealed, err := appendSealed(ctx, encrypter, keys, env, dst, plain)
 	if err != nil {
-		return nil, failure(ctx, []Attempt{{address, err}}, "the data could not be encrypted:")
+		return nil, failure(ctx, []Attempt{{address, e.withOddities(err, e.candidate(address, nil, nil))}}, "the data could not be encrypted:")
 	}
 	return sealed, nil
 }
@@ -90,6 +90,9 @@ func (e *Encryption) encrypter(address string) (method, Encrypter, error) {
 	encrypter, ok := m.Method.(Encrypter)
 	if err == nil && !ok {
 		err = &attr.Error{Address: address, Err: errors.New("this method can open files, but not encrypt them; choose another to encrypt")}
+	}
+	if err == nil {
+		err = e.protects(e.candidate(address, nil, nil))
 	}
 	return m, encrypter, err
 }

@@ -67,7 +67,8 @@ const (
 	yaml             = "it is YAML, and a state is JSON; give the file that Terraform or OpenTofu wrote"
 	conflict         = "git left conflict markers in it; restore one of the two versions as a whole"
 	publicKey        = "it is a public key; check which file is read"
-	kubernetesObject = "it is an object of Kubernetes; read the state in it with the source kubernetes, or decode and decompress data.tfstate"
+	kubernetesObject = "it is an object of Kubernetes; for one of Kubeform or Crossplane, add an object block with its api_version, kind " +
+		"and name to the data source; read a secret with the source kubernetes, or decode and decompress its data.tfstate"
 )
 
 // stranger says what a file is that people often have in place of a state, and what to
@@ -84,12 +85,16 @@ func stranger(file []byte) string {
 	}
 	const tar = 257 // where its header says so
 	switch {
+	case string(bytes.TrimSpace(start)) == "null":
+		return "it is null, as OpenTofu sends it to the program of a key provider for a new file: the command for that is statecrypt " +
+			"key-provider age"
 	case len(start) > tar && bytes.HasPrefix(start[tar:], []byte("ustar")):
 		return "it is a tar archive; extract what is in it"
 	case settingsBlock.Match(start):
 		return "it is configuration in HCL, and a state is JSON, such as terraform.tfstate"
 	case assignment.Match(file[:min(len(file), 100)]):
-		return "it is configuration in HCL, such as values of variables, and a state is JSON, such as terraform.tfstate"
+		return "it is HCL, such as values of variables or what terraform output and terraform show print, and a state is JSON; give the state " +
+			"itself (terraform state pull)"
 	case member.Match(start):
 		return yaml
 	case bytes.Contains(file, []byte("\n<<<<<<< ")):
@@ -101,7 +106,11 @@ func stranger(file []byte) string {
 		return `it is one long word; if it is the status.state of an object of Kubeform, select a method "kubeform" for it; if it is ` +
 			"encrypted_data, the whole document that it was in is required"
 	}
-	return cmp.Or(besides(file), printed(file))
+	said := ""
+	if message.Match(start) {
+		said = "it is what a program printed, such as an error; did the program that was to write it fail?"
+	}
+	return cmp.Or(besides(file), printed(file), said)
 }
 
 // besides is about a JSON object with something before it or behind it, or inside a JSON
@@ -129,6 +138,7 @@ var (
 	settingsBlock = lazyregexp.New(`(?m)^(key_provider|method|backend|terraform|encryption|provider|resource|data|variable|module|output|locals)\b` +
 		`[^"\n]*("[^\n]*)?\{`)
 	member     = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_-]*:[ \t]*\r?\n[ \t]*[-A-Za-z]`)
+	message    = lazyregexp.New(`^(\x1b\[|(?i)(error|fatal|traceback|panic|warning)\b)`)
 	assignment = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_-]* *= `)
 )
 
@@ -147,6 +157,13 @@ func printed(file []byte) string {
 	if json.Unmarshal(file, &document) != nil || len(document) == 0 {
 		return ""
 	}
+	var version string
+	switch {
+	case document["sops"] == nil && bytes.Contains(file, []byte("ENC[AES256_GCM,")):
+		return "its values are encrypted by sops, and its member \"sops\" is missing, so it was edited or cut off; restore an intact copy"
+	case json.Unmarshal(document["version"], &version) == nil && document["lineage"] != nil:
+		return "its \"version\" is a text, and a number is required, so a program wrote it anew; restore an intact copy"
+	}
 	for _, s := range []struct{ members, what string }{
 		{"format_version values", terraformShow},
 		{"format_version planned_values", terraformShow},
@@ -161,7 +178,7 @@ func printed(file []byte) string {
 			"download it from the address in hosted-state-download-url"},
 		{"errors", serverError},
 		{"error", serverError},
-		{"message documentation_url", serverError},
+		{"message", serverError},
 	} {
 		missing := func(name string) bool { return document[name] == nil }
 		if !slices.ContainsFunc(strings.Fields(s.members), missing) {

@@ -142,6 +142,8 @@ func (t Target) checkPlain(plain []byte) error {
 		err = errors.New("there is nothing to encrypt: " + isEmpty)
 	case kind == KindEncrypted, t.encryption.format(plain) != "", t.encryption.recognizing(plain) != "":
 		err = errors.New("this is encrypted already")
+	case kind == KindBackendRecord:
+		err = errors.New("this is not a state: " + isRecordOfBackend)
 	case kind != KindState && kind != KindPlan:
 		err = fmt.Errorf("this is not a state and not a plan: %s", describeOther(plain))
 	}

@@ -84,7 +84,7 @@ var orders = map[string]struct {
 	"-var, not declared": {arguments: []string{"-var=passphrase=x"}, err: `-var: the module declares no variable "passphrase"`},
 	"no such -var-file":  {arguments: []string{"-var-file=gone.tfvars"}, err: `gone.tfvars" cannot be read: no such file`},
 	"not HCL":            {files: map[string]string{"terraform.tfvars": "p = \n"}, err: "terraform.tfvars:1,"},
-	"not JSON":           {files: map[string]string{"a.auto.tfvars.json": sets}, err: "a.auto.tfvars.json:1,"},
+	"not JSON":           {files: map[string]string{"a.auto.tfvars.json": sets}, err: "a name that ends in .tfvars"},
 	"a block":            {files: map[string]string{"terraform.tfvars": "horse \"p\" {}\n"}, err: "nothing but lines such as"},
 	"a reference":        {files: map[string]string{"terraform.tfvars": "p = horse\n"}, err: "terraform.tfvars: "},
 	"no expression": {passphrase: `join("", var.l)`, variable: `variable "l" { type = list(string) }`,

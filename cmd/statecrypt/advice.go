@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/missing"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
@@ -19,6 +20,12 @@ func (c *call) advised(err error) string {
 		return text + c.adviseKind(text)
 	}
 	text += wrap.AdviseVariable(err)
+	if _, ok := errors.AsType[*missing.Variable](err); ok && c.name == "wrap" && slices.ContainsFunc(c.args, isVar) {
+		text += "\nA -var behind the program is Terraform's; the settings have those before it: statecrypt wrap -var 'NAME=…' -- terraform plan"
+	}
+	if errors.Is(err, attr.ErrCommand) {
+		text += "\nSettings in a file of -config may run it."
+	}
 	if e, ok := errors.AsType[*missing.Method](err); ok {
 		text = strings.Replace(text, e.Error(), e.Error()+"; "+adviseMethod(e), 1)
 	}
@@ -33,6 +40,10 @@ func (c *call) advised(err error) string {
 		text += wrap.AdviseKey(err)
 	}
 	return text
+}
+
+func isVar(arg string) bool {
+	return strings.HasPrefix(strings.TrimLeft(arg, "-"), "var") && strings.HasPrefix(arg, "-")
 }
 
 // adviseKind is about a plan in the place of a state, or the other way round. An error of

@@ -101,7 +101,7 @@ func TestRotateBackend(t *testing.T) {
 		"locked": {stored: old, lock: "4711", code: 1, stdout: name + "not rotated\n", stderr: `"ci@host" has the lock "4711"`},
 		"no backend": {stored: old, to: onlyNew, code: 1, stdout: name + "not rotated\n",
 			stderr: "note: the block backend \"http\" of -from is not used; -to has none\nerror: " + name + "backend.http.address: this argument"},
-		"with files": {stored: old, flags: "x", code: 2, stderr: "one file or more, or -backend and none; arguments given: 1"},
+		"with files": {stored: old, flags: "x", code: 2, stderr: "at least one file, or -backend and no file, and one was given"},
 		"of plans":   {stored: old, flags: "-plan", code: 2, stderr: "a backend has no plans"},
 	} {
 		t.Run(row, func(t *testing.T) {

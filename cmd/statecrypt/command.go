@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
@@ -48,7 +49,7 @@ func commands() []command {
 		{name: "encrypt", wants: oneFile, max: 1, flags: "config var var-file plan o", run: (*call).encrypt},
 		{name: "verify", wants: "one file or more", min: 1, max: many, run: (*call).verify,
 			flags: "config var var-file lineage minimum-serial plan json"},
-		{name: "rotate", wants: "one file or more, or -backend and none", max: many, run: (*call).rotate,
+		{name: "rotate", wants: "at least one file, or -backend and no file", max: many, run: (*call).rotate,
 			flags: "from to again backend var var-file plan json"},
 		{name: "outputs", wants: oneFile, max: 1, flags: "only sensitive o force", run: (*call).outputs},
 		{name: "wrap", wants: "a program and its arguments", min: 1, max: many, program: true, run: (*call).wrap,
@@ -136,7 +137,7 @@ func (c *call) add(name, text string) {
 	case "only":
 		for name := range strings.SplitSeq(text, ",") {
 			if name = strings.TrimSpace(name); name == "" {
-				c.mistake = errors.Join(c.mistake, errors.New("a name in -only is empty; is a variable empty?"))
+				c.mistake = errors.Join(c.mistake, errors.New("a name in -only is empty; is a variable empty, or does a space follow a comma?"))
 			}
 			c.only = append(c.only, name)
 		}
@@ -149,8 +150,12 @@ func (c *call) add(name, text string) {
 	case "lineage", "minimum-serial":
 		c.mistake = errors.Join(c.mistake, c.pin(name, text))
 	case "o":
-		if c.output = text; text == "" {
+		switch c.output = text; {
+		case text == "":
 			c.mistake = errors.Join(c.mistake, errors.New("-o requires the name of a file; is a variable empty?"))
+		case strings.Contains(text, "://"), keyfile.IsOfWindows(text):
+			c.mistake = errors.Join(c.mistake, fmt.Errorf("-o requires the path of a file, and %s is an address, or a path of another system",
+				shown(text)))
 		}
 	}
 }
@@ -228,7 +233,7 @@ func (c *call) dispatch(ctx context.Context, args []string) error {
 	case errors.Is(err, flag.ErrHelp):
 		return c.print(c.stdout, c.name+".txt")
 	case err != nil:
-		return usageError(fmt.Sprintf("%v; see statecrypt %s -h", err, c.name))
+		return usageError(strings.ReplaceAll(fmt.Sprintf("%v; see statecrypt %s -h", err, c.name), "?; see", "? See"))
 	}
 	return c.run(c, notice.With(ctx, func(text string) { c.say(yellow, "note:", text) }))
 }
@@ -240,6 +245,10 @@ func (c *call) understand(args []string) error {
 	switch {
 	case err != nil:
 		return err
+	case n > c.max && slices.ContainsFunc(c.given, func(v given) bool { return !v.isFile && !strings.Contains(v.text, "=") }):
+		return errors.New("-var requires NAME=VALUE in one word, without spaces beside the =, such as -var 'passphrase=…'")
+	case c.mistake == nil && c.from != "" && c.from == c.to:
+		return errors.New("-from and -to name the same settings; the new key is in others")
 	case c.mistake == nil && (n < c.min || n > c.max):
 		return c.miscounted()
 	case c.mistake == nil && c.plan && c.pins != (wrap.Pins{}):

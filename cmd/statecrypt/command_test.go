@@ -244,7 +244,7 @@ func TestValues(t *testing.T) {
 		"a -var that nothing uses": {args: []string{"-config", text, "-var", canaryKey + "=x", "-var-file", rightFile},
 			want: "note: the settings do not use the variable of a -var; they use var.pass\n"},
 		"no name":      {args: []string{"-config", dir, "-var", canaryKey}, code: 2, want: "-var requires NAME=VALUE, such as"},
-		"not declared": {args: []string{"-config", dir, "-var", "pas=" + canaryKey}, code: 1, want: `declares no variable "pas"`},
+		"not declared": {args: []string{"-config", dir, "-var", "pas=" + canaryKey}, code: 1, want: `declares no variable "pas"; check the name. Did you mean "pass"?`},
 		"no such file": {args: []string{"-config", dir, "-var-file", dir + "/x.tfvars"}, code: 1, want: `x.tfvars" cannot be read: no such file or directory; it is looked for in`},
 		"nothing":      {args: []string{"-config", text}, code: 1, want: "var.pass has no value"},
 	} {
@@ -273,7 +273,8 @@ func TestRefusals(t *testing.T) {
 	flipped := []byte(sealed)
 	same := write(t, "same.hcl", onlyOld)
 	flipped[bytes.Index(flipped, []byte(`"encrypted_data":"`))+200] ^= 1
-	dir := t.TempDir()
+	dir, states := t.TempDir(), t.TempDir()
+	write(t, filepath.Join(states, "a.tfstate"), sealed)
 	for name, c := range map[string]struct {
 		args     string
 		settings string
@@ -283,6 +284,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		"no command":      {args: "", code: 2, want: "statecrypt decrypt [FILE]"},
 		"unknown command": {args: "decrpt", code: 2, want: `Did you mean "decrypt"`},
+		"a secret flag":   {args: "decrypt -phunter2", code: 2, want: "decrypt has no flag that begins with -p; it has -config"},
 		"unknown flag":    {args: "decrypt -x", code: 2, want: "decrypt has no flag -x; it has -config, -var, "},
 		"misspelt flag": {args: "verify -cofnig k.hcl", code: 2,
 			want: "verify has no flag -cofnig; did you mean -config; see statecrypt verify -h"},
@@ -292,15 +294,17 @@ func TestRefusals(t *testing.T) {
 		"flag of nothing":       {args: "encrypt -dry-run", code: 2, want: "encrypt has no flag -dry-run; it has -config, -var, "},
 		"inspect with settings": {args: "inspect -config k a", code: 2, want: "no flag -config; it requires no settings; leave that out; see"},
 		"outputs with settings": {args: "outputs -config k a", code: 2, want: "it reads plaintext: statecrypt decrypt -config FILE STATE | "},
-		"a switch with a value": {args: "decrypt -force=c4n4ry a", code: 2, want: "error: -force has no value: give it, or leave it out; see"},
+		"a switch with a value": {args: "decrypt -force=c4n4ry a", code: 2, want: "error: -force has no value: write -force alone; see"},
 		"no value":              {args: "decrypt a -o", code: 2, want: "error: -o requires a value, and none follows; see statecrypt decrypt -h"},
 		"-only with spaces":     {args: "outputs -only a b c", code: 2, want: "several names in -only are one argument, with commas"},
-		"wrap of nothing":       {args: "wrap", code: 2, want: "arguments given: 0, such as statecrypt wrap -config FILE -- terraform plan; see"},
+		"wrap of nothing":       {args: "wrap", code: 2, want: "and none was given, such as statecrypt wrap -config FILE -- terraform plan; see"},
 		"-config of a program":  {args: "wrap terraform plan -config x", code: 2, want: "-config belongs before the program: statecrypt wrap"},
 		"settings as a file": {args: "decrypt keys.hcl", code: 2, want: "settings are given with -config: statecrypt decrypt " +
 			"-config keys.hcl …"},
 		"settings as a program": {args: "wrap keys.hcl -- terraform plan", code: 2, want: "with -config: statecrypt wrap -config keys.hcl …"},
-		"no such command":       {args: "seal x", code: 2, want: `no command "seal"; there are: inspect, decrypt, encrypt, verify, rotate, outputs,`},
+		"a synonym":             {args: "rekey x", code: 2, want: `no command "rekey". Did you mean "rotate"?`},
+		"a value of a switch":   {args: "decrypt -plan true a", code: 2, want: "a flag such as -plan has no value: leave out true"},
+		"no such command":       {args: "sael x", code: 2, want: `no command "sael"; there are: inspect, decrypt, encrypt, verify, rotate, outputs,`},
 		"command of Terraform":  {args: "apply", code: 2, want: "run under wrap: statecrypt wrap -config FILE -- terraform plan"},
 		"program before":        {args: "terraform plan", code: 2, want: "run under wrap: statecrypt wrap -config FILE -- terraform plan"},
 		"almost outputs":        {args: "output x", code: 2, want: "Did you mean \"outputs\"?\n"},
@@ -316,25 +320,43 @@ func TestRefusals(t *testing.T) {
 		"-method":             {args: "decrypt -method aes_gcm", code: 2, want: "state { method = method.aes_gcm.main }"},
 		"-verbose":            {args: "decrypt -verbose x", code: 2, want: "there is no more to say"},
 		"-recipients":         {args: "key-provider age -recipients x", code: 2, want: "did you mean -r, or -R for a file of them"},
-		"outputs and a name":  {args: "outputs x vpc_id", code: 2, want: "arguments given: 2; names of outputs are given with -only"},
+		"outputs and a name":  {args: "outputs x vpc_id", code: 2, want: "and 2 were given; names of outputs are given with -only"},
 		"-from unencrypted":   {args: "rotate -from unencrypted -to x y", code: 2, want: "statecrypt encrypt encrypts what is not encrypted"},
 		"-to unencrypted":     {args: "rotate -from x -to unencrypted y", code: 2, want: "statecrypt decrypt decrypts what is encrypted"},
 		"-out":                {args: "decrypt -out x", code: 2, want: "no flag -out; did you mean -o; see"},
-		"rotate of both":      {args: "rotate -backend a", code: 2, want: "arguments given: 1; leave out -backend, or the files"},
-		"rotate of nothing":   {args: "rotate -from a -to b", code: 2, want: "arguments given: 0; name the files, which are replaced"},
+		"a long dash":         {args: "decrypt –config k a", code: 2, want: "one begins with a long dash, as word processors write it"},
+		"a slash":             {args: "decrypt /config k a", code: 2, want: "flags begin with - and not with /: -config; see"},
+		"-no-color":           {args: "verify -no-color a", code: 2, want: "what it prints has no colors; leave it out"},
+		"-input":              {args: "decrypt -input=false a", code: 2, want: "it asks nothing; leave it out"},
+		"-chdir":              {args: "decrypt -chdir=x a", code: 2, want: "(cd FOLDER && statecrypt …)"},
+		"settings at a URL":   {args: "decrypt -config https://example.com/k a", code: 1, want: "this is an address, and a path is required"},
+		"settings in git":     {args: "decrypt -config git@example.com:k a", code: 1, want: "this is an address, and a path is required"},
+		"rotate of both":      {args: "rotate -backend a", code: 2, want: "and one was given; leave out -backend, or the files"},
+		"rotate of nothing":   {args: "rotate -from a -to b", code: 2, want: "and none was given; name the files, which are replaced"},
 		"misspelt settings": {args: "decrypt -config " + strings.Replace(same, "same", "sam", 1), code: 1,
 			want: `sam.hcl" cannot be read: no such file or directory; it is looked for in "` + filepath.Dir(same) + `". Did you mean "same.hcl"?`},
 		"no such folder": {args: "decrypt " + dir + "/a/b/x", settings: onlyOld, code: 1,
-			want: `no such file or directory; of the folders in its path, only "` + dir + `" exists`},
-		"a folder is named": {args: "decrypt " + dir, settings: onlyOld, code: 1, want: "the names of files are required, such " +
-			"as " + dir + "/*.tfstate"},
+			want: `no such file or directory; the last folder of its path that exists is "` + dir + `"`},
+		"a folder is named": {args: "decrypt " + dir, settings: onlyOld, code: 1, want: "is a directory; the name of a file is required"},
+		"settings and state, exchanged": {args: "decrypt -config " + filepath.Join(states, "a.tfstate") + " " + same, code: 1,
+			want: "is " + same + " the one with the settings?"},
+		"over the settings": {args: "decrypt -config " + same + " -o " + same, stdin: sealed, code: 1,
+			want: "the settings are in it; name another"},
+		"a file for a key provider": {args: "key-provider age " + filepath.Join(states, "a.tfstate"), code: 2,
+			want: "it encrypts no files, which statecrypt encrypt does"},
+		"a folder with states": {args: "decrypt " + states, settings: onlyOld, code: 1,
+			want: "the name of a file is required, such as " + filepath.Join(states, "a.tfstate")},
+		"a pattern in quotation marks": {args: "decrypt " + states + "/*.tfstate", settings: onlyOld, code: 1,
+			want: "this is a pattern in quotation marks; remove them"},
+		"a pattern beside states": {args: "decrypt " + states + "/*.json", settings: onlyOld, code: 1,
+			want: "no file matches it; there is " + filepath.Join(states, "a.tfstate")},
 		"two files": {args: "decrypt a b", code: 2,
-			want: "decrypt requires one file, or none for standard input; arguments given: 2; settings are given with -config; see"},
-		"no file":                {args: "verify", code: 2, want: "verify requires one file or more; arguments given: 0; see"},
+			want: "decrypt requires one file, or none for standard input, and 2 were given; settings are given with -config; see"},
+		"no file":                {args: "verify", code: 2, want: "verify requires one file or more, and none was given; see"},
 		"no such shell":          {args: "completion tcsh", code: 2, want: "no completion for tcsh;"},
-		"no settings":            {args: "decrypt", stdin: sealed, code: 1, want: "TF_ENCRYPTION or -config must say"},
-		"no settings, plaintext": {args: "decrypt", stdin: plain, code: 1, want: "TF_ENCRYPTION or -config must say"},
-		"no settings, encrypt":   {args: "encrypt", stdin: plain, code: 1, want: "TF_ENCRYPTION or -config must say"},
+		"no settings":            {args: "decrypt", stdin: sealed, code: 1, want: "-config, or TF_ENCRYPTION if it is exported, must say"},
+		"no settings, plaintext": {args: "decrypt", stdin: plain, code: 1, want: "-config, or TF_ENCRYPTION if it is exported, must say"},
+		"no settings, encrypt":   {args: "encrypt", stdin: plain, code: 1, want: "-config, or TF_ENCRYPTION if it is exported, must say"},
 		"settings for states only": {args: "decrypt -plan", settings: onlyNew, stdin: sealed, code: 1,
 			want: "the settings have a state block and no plan block: for a state, leave out -plan; to use the same method for both, " +
 				"add plan { method = method.aes_gcm.new }"},
@@ -351,7 +373,7 @@ func TestRefusals(t *testing.T) {
 		"a file of recipients":  {args: "key-provider age team.txt", code: 2, want: "recipients are given with -r, and files with -R or -i; see"},
 		"a flag as a value":     {args: "encrypt -config -o a b", code: 2, want: "-config requires a value, and the flag -o follows; see"},
 		"settings from a pipe":  {args: "encrypt -config - a", code: 2, want: "-config requires the name of a file; standard input is for"},
-		"two files, -config":    {args: "decrypt -config k a b", code: 2, want: "arguments given: 2; verify and rotate work on several; see"},
+		"two files, -config":    {args: "decrypt -config k a b", code: 2, want: "and 2 were given; verify and rotate work on several; see"},
 		"a flag first":          {args: "-config=c4n4ry decrypt a", code: 2, want: "no flag -config before the command: flags follow it;"},
 		"a file first":          {args: same, code: 2, want: "is a file; a command comes first, such as statecrypt inspect FILE; see"},
 		"a home in quotes":      {args: "decrypt ~/none", settings: onlyNew, code: 1, want: "in place of ~ only if it is not quoted"},
@@ -359,11 +381,12 @@ func TestRefusals(t *testing.T) {
 		"a state as settings": {args: "decrypt", settings: plain, stdin: sealed, code: 1, want: "TF_ENCRYPTION:1,1: this is a state, and the " +
 			"encryption settings are required here"},
 		"an encrypted state as settings": {args: "decrypt", settings: sealed, stdin: sealed, code: 1, want: "this is an encrypted state, and"},
-		"a plan as settings":             {args: "decrypt", settings: "PK\x03\x04", stdin: sealed, code: 1, want: "this is a plan, and"},
+		"a plan as settings": {args: "decrypt", settings: "PK\x03\x04", stdin: sealed, code: 1,
+			want: "this is a plan or another zip"},
 		"single quotes": {args: "decrypt", settings: "method 'aes_gcm' \"m\" {}", stdin: sealed, code: 1,
-			want: `invalid character: single quotes; use double quotes (")`},
+			want: `single quotes are not used here; use double quotes (")`},
 		"curly quotes": {args: "decrypt", settings: "method “aes_gcm” \"m\" {}", stdin: sealed, code: 1,
-			want: `invalid character: curly quotes; use straight double quotes (")`},
+			want: `curly quotes, as word processors write them; use straight double quotes (")`},
 		"no method": {args: "decrypt", settings: oldText, stdin: sealed, code: 1, want: "add state { method = method.aes_gcm.old }"},
 		"no method for plans": {args: "encrypt -plan", settings: oldText, stdin: sealed, code: 1,
 			want: "add plan { method = method.aes_gcm.old }"},
@@ -388,14 +411,14 @@ func TestRefusals(t *testing.T) {
 		"plaintext again": {args: "decrypt", settings: onlyNew, stdin: plain, code: 1,
 			want: "To encrypt it, use statecrypt encrypt."},
 		"a pattern": {args: "decrypt " + dir + "/*.gone", settings: onlyNew, code: 1,
-			want: "no such file or directory: the shell puts names in place of a pattern only if"},
+			want: "no such file or directory: this is a pattern, and no file matches it"},
 		"a brace too many": {args: "decrypt", settings: onlyOld, stdin: sealed + "}", code: 1, want: "something follows its JSON, " +
 			"which ends at byte"},
 		"a URL":          {args: "decrypt https://example.com/s", settings: onlyOld, code: 1, want: "this is a URL; fetch the file first"},
 		"an empty -only": {args: "outputs -only=,n", stdin: plain, code: 2, want: "a name in -only is empty"},
 		"a zip": {args: "encrypt -plan", settings: onlyOld, stdin: "PK\x03\x04\xff", code: 1,
 			want: "it is a zip archive, and no plan"},
-		"-o is -config": {args: "encrypt -config " + same + " -o " + same, stdin: plain, code: 1, want: "neither a state nor a plan"},
+		"-o is -config": {args: "encrypt -config " + same + " -o " + same, stdin: plain, code: 1, want: "the settings are in it"},
 		"no settings in a file": {args: "decrypt -config " + write(t, "empty.hcl", "\n"), stdin: sealed, code: 1,
 			want: "there are no encryption settings in "},
 		"swapped labels": {args: "decrypt", settings: strings.Replace(onlyNew, `method "aes_gcm" "new"`, `method "new" "aes_gcm"`, 1), stdin: sealed,
@@ -403,7 +426,7 @@ func TestRefusals(t *testing.T) {
 		"backend without a kind": {args: "decrypt -config " + write(t, "backend.hcl", "backend {}\n"), stdin: sealed, code: 1,
 			want: `must have 1 labels (type). It is in quotes, as in backend "http".`},
 		"a file of the environment as values": {args: "decrypt -config " + write(t, "old.hcl", onlyOld) + " -var-file " +
-			write(t, "env", "export TF_VAR_x=y\n"), stdin: sealed, code: 1, want: `a file of values has nothing but lines such as name = "value"`},
+			write(t, "env", "export TF_VAR_x=y\n"), stdin: sealed, code: 1, want: "sets variables of a shell"},
 		"a value as a file of values": {args: "decrypt -var-file x=" + canaryKey + " -config " + write(t, "values.hcl", onlyOld), stdin: sealed,
 			code: 1, want: "-var-file requires the name of a file; a value is given with -var NAME=VALUE"},
 		"UTF-16": {args: "decrypt", settings: "\xff\xfes\x00", stdin: sealed, code: 1, want: "TF_ENCRYPTION:1,1: this is UTF-16"},
@@ -412,7 +435,7 @@ func TestRefusals(t *testing.T) {
 			want: "In TF_ENCRYPTION, write the value itself; var.NAME is for the file of -config."},
 		"a method as a key": {args: "decrypt",
 			settings: strings.Replace(onlyNew, "keys = key_provider.static.new", "keys = method.aes_gcm.new", 1),
-			stdin:    sealed, code: 1, want: "keys and chain have key_provider.TYPE.NAME"},
+			stdin:    sealed, code: 1, want: "keys and chain reference key_provider.TYPE.NAME"},
 		"-config is empty":       {args: "decrypt -config=", stdin: sealed, code: 2, want: "-config is empty; is a variable empty?"},
 		"-config is there twice": {args: "decrypt -config a -config b", stdin: sealed, code: 2, want: "-config is given twice"},
 		"JSON in single quotes": {args: "decrypt", settings: "{'state': {}}", stdin: sealed, code: 1,
@@ -429,18 +452,18 @@ func TestRefusals(t *testing.T) {
 		"a backend block": {args: "decrypt", settings: "backend \"http\" {\n}", stdin: sealed, code: 1, want: "It is for statecrypt " +
 			"wrap, in the file of its -config"},
 		"a variable block": {args: "decrypt", settings: "variable \"x\" {\n}", stdin: sealed, code: 1, want: "they are used as var.NAME"},
-		"a folder to read": {args: "inspect " + t.TempDir(), code: 1, want: "is a directory; the names of files are required"},
+		"a folder to read": {args: "inspect " + t.TempDir(), code: 1, want: "is a directory; the name of a file is required"},
 		"plaintext plan": {args: "decrypt -plan", settings: strings.Replace(onlyNew, "state {", "plan {", 1), stdin: emptyPlan(t), code: 1,
 			want: "To encrypt it, use statecrypt encrypt -plan."},
-		"a file twice":        {args: "rotate -from a -to b x x", code: 2, want: "a file is named twice"},
-		"a file by two names": {args: "rotate -from a -to b x ./x", code: 2, want: "a file is named twice"},
+		"a file twice":        {args: "rotate -from a -to b x x", code: 2, want: "is named twice"},
+		"a file by two names": {args: "rotate -from a -to b x ./x", code: 2, want: "is named twice"},
 		"a secret command": {args: "decrypt -config " + write(t, "external.hcl", "key_provider \"external\" \"k\" { command = "+
 			"[\"no-such --token="+canaryKey+"\"] }\nmethod \"aes_gcm\" \"m\" { keys = key_provider.external.k }\n"+
 			"state { method = method.aes_gcm.m }\n"),
 			stdin: strings.ReplaceAll(sealed, "key_provider.static.old", "key_provider.external.k"), code: 1,
 			want: "write each word of the command"},
 		"-var that nothing uses": {args: "decrypt -var " + canaryKey + "=x " + dir + "/x", settings: onlyNew, code: 1,
-			want: "note: the settings do not use the variable of a -var; they use no variables"},
+			want: "note: a -var is for the settings of -config, and TF_ENCRYPTION uses no variables"},
 		"no state": {args: "encrypt", settings: onlyOld, stdin: "c4n4ry", code: 1, want: "not a state"},
 		"nothing to encrypt": {args: "encrypt " + write(t, "empty", ""), settings: onlyOld, code: 1,
 			want: "a shell that writes with > to the file that is read"},
@@ -453,9 +476,9 @@ func TestRefusals(t *testing.T) {
 				state { method = method.aes_gcm.m }`},
 		"outputs of nothing": {args: "outputs", code: 1, want: "standard input: it is empty"},
 		"outputs, encrypted": {args: "outputs", stdin: sealed, code: 1,
-			want: "encrypted (opentofu): statecrypt decrypt FILE | statecrypt outputs"},
+			want: "encrypted (opentofu): statecrypt decrypt -config FILE STATE | statecrypt outputs"},
 		"outputs, sops": {args: "outputs", stdin: `{"version":4,"outputs":{},"sops":{"mac":"x"}}`, code: 1,
-			want: "encrypted (sops): statecrypt decrypt FILE | statecrypt outputs"},
+			want: "encrypted (sops): statecrypt decrypt -config FILE STATE | statecrypt outputs"},
 		"outputs, unknown":    {args: "outputs -only x", stdin: plain, code: 1, want: `there is no output "x"; there are: n, s`},
 		"outputs, sensitive":  {args: "outputs -only n,s", stdin: plain, code: 1, want: `"s" is sensitive`},
 		"outputs, version":    {args: "outputs", stdin: `{"version":5,"outputs":{}}`, code: 1, want: "format version 5"},
@@ -463,18 +486,26 @@ func TestRefusals(t *testing.T) {
 		"outputs, no modules": {args: "outputs", stdin: `{"version":3}`, code: 1, want: "not a list"},
 		"inspect, damaged": {args: "inspect", stdin: strings.Replace(sealed, `"encrypted_data":"`, `"encrypted_data":"!`, 1), code: 1,
 			want: "damaged"},
-		"workflow command": {args: "decrypt ##[x]", settings: onlyOld, code: 1, want: `#\u0023[x]`},
+		"a token in an address": {args: "decrypt https://ci:c4n4ry@git.example.com/x?private_token=c4n4ry", settings: onlyOld, code: 1,
+			want: "error: https://git.example.com/x: "},
+		"a token in -config": {args: "decrypt -config https://ci:c4n4ry@git.example.com/keys.hcl", code: 1,
+			want: `error: "https://git.example.com/keys.hcl" cannot be read`},
+		"a token in -o": {args: "decrypt -o https://ci:c4n4ry@git.example.com/x", settings: onlyOld, stdin: sealed, code: 2,
+			want: "-o requires the path of a file, and https://git.example.com/x is an address"},
+		"-o, a path of Windows": {args: `decrypt -o C:\temp\x`, settings: onlyOld, stdin: sealed, code: 2, want: "or a path of another system"},
+		"a secret as settings":  {args: "decrypt -config pass:c4n4ry", code: 1, want: "and pass:… is how other programs name a secret"},
+		"workflow command":      {args: "decrypt ##[x]", settings: onlyOld, code: 1, want: `#\u0023[x]`},
 		"a file cannot replace": {args: "decrypt -o " + dir, settings: onlyOld, stdin: sealed, code: 1,
 			want: "it is a directory; the name of a file is required"},
 		"no folder": {args: "decrypt -o " + dir + "/none/x", settings: onlyOld, stdin: sealed, code: 1,
-			want: "cannot be written: no file can be made in its folder: no such file or directory"},
+			want: "cannot be written: its folder must be made first: no such file or directory"},
 		"no folder to write to": {args: "decrypt -o " + dir + "/no/file", settings: onlyOld, stdin: sealed, code: 1,
 			want: "cannot be written"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := statecrypt(t, c.settings, c.stdin, strings.Fields(c.args)...)
-			if got.code != c.code || got.stdout != "" || !strings.Contains(got.stderr, c.want) {
+			if got.code != c.code || got.stdout != "" || !strings.Contains(got.stderr, c.want) || strings.Contains(got.stderr, canary) {
 				t.Errorf("got %d, %q, %q", got.code, got.stdout, got.stderr)
 			}
 		})
@@ -822,6 +853,23 @@ func TestWrapWithholds(t *testing.T) {
 				t.Errorf("%d\n%s", code, text)
 			}
 		})
+	}
+}
+
+// Terraform has flags of the same names: one before the program is not its own.
+func TestWrapVariables(t *testing.T) {
+	t.Parallel()
+	dir, program := printsEnvironment(t)
+	keys, values := write(t, "keys.hcl", onlyOld), write(t, "prod.tfvars", "region = \"eu\"\n")
+	for _, flag := range []string{"-var-file=" + values, "-var=region=eu"} {
+		var out bytes.Buffer
+		arguments := []string{"wrap", "-config", keys, flag, "--", program, "-chdir=" + dir, "plan"}
+		code := run(t.Context(), arguments, strings.NewReader(""), &out, &out,
+			[]string{"STATECRYPT_HTTP_ADDRESS=http://127.0.0.1:1/", "PATH=" + os.Getenv("PATH")})
+		name, _, _ := strings.Cut(flag, "=")
+		if want := "as in statecrypt wrap -- terraform plan " + name + " …"; code != 0 || !strings.Contains(out.String(), want) {
+			t.Errorf("%d\n%s", code, out.String())
+		}
 	}
 }
 

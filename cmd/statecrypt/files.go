@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -46,15 +47,38 @@ func reason(name string, err error) error {
 	short := keyfile.Reason(err)
 	switch absent := errors.Is(err, fs.ErrNotExist) && !keyfile.IsContent(name); {
 	case errors.Is(err, syscall.EISDIR):
-		return fmt.Errorf("%w; the names of files are required, such as %s", short, shown(filepath.Join(name, "*.tfstate")))
+		return fmt.Errorf("%w; the name of a file is required%s", short, filesIn(", such as ", name))
+	case absent && strings.HasPrefix(name, "file://"):
+		return fmt.Errorf("%w: the name of a file is required, and this is a URL; leave out file://", short)
 	case absent && strings.Contains(name, "://"):
 		return fmt.Errorf("%w: the name of a file is required, and this is a URL; fetch the file first", short)
 	case absent && strings.ContainsAny(name, "*?["):
-		return fmt.Errorf("%w: the shell puts names in place of a pattern only if it is not quoted and a file matches", short)
+		if matches, _ := filepath.Glob(name); len(matches) > 0 {
+			return fmt.Errorf("%w: this is a pattern in quotation marks; remove them, so that the shell puts the names in its place", short)
+		}
+		return fmt.Errorf("%w: this is a pattern, and no file matches it%s", short, filesIn("; there is ", filepath.Dir(name)))
 	case absent && strings.HasPrefix(name, "~"):
 		return fmt.Errorf("%w: the shell puts the home directory in place of ~ only if it is not quoted", short)
 	}
 	return keyfile.Explain(name, err)
+}
+
+// filesIn names files of a folder that may be meant, with what introduces them, for the
+// end of an error.
+func filesIn(introduction, dir string) string {
+	const most = 3
+	var names []string
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		isState := slices.Contains([]string{".tfstate", ".json", ".tfplan", ".enc"}, filepath.Ext(e.Name()))
+		if e.Type().IsRegular() && isState && len(names) < most {
+			names = append(names, shown(filepath.Join(dir, e.Name())))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return introduction + strings.Join(names, " or ")
 }
 
 // sizeOf is what is left to read of a regular file, which standard input may be, and
@@ -90,18 +114,25 @@ func sameFile(a, b string) bool {
 	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }
 
+// result is what is written: a plaintext, encrypted or not. What is there already may be
+// opened by the target, if there is one.
+type result struct {
+	data, plain []byte
+	target      *encryption.Target
+}
+
 // write writes to the file of -o, else to standard output.
-func (c *call) write(ctx context.Context, data []byte) error {
+func (c *call) write(ctx context.Context, r result) error {
 	if c.toStdout() {
-		_, err := c.stdout.Write(data)
+		_, err := c.stdout.Write(r.data)
 		return keyfile.Reason(err)
 	}
 	place, err := replace.Place(c.output)
 	if err == nil {
-		err = c.checkReplaced(place, data)
+		err = c.checkReplaced(ctx, place, r)
 	}
 	if err == nil {
-		err = replace.File(ctx, place, data, nil)
+		err = replace.File(ctx, place, r.data, nil)
 	}
 	if err != nil {
 		return fmt.Errorf("%s cannot be written: %w", shown(c.output), reason(c.output, err))
@@ -109,12 +140,21 @@ func (c *call) write(ctx context.Context, data []byte) error {
 	return nil
 }
 
-// checkReplaced refuses to put data in the place of anything but an older version of it, as
-// far as their formats say what that is.
-func (c *call) checkReplaced(place string, data []byte) error {
+// checkReplaced refuses to put a result in the place of anything but an older version of
+// it, as far as their formats say what that is.
+func (c *call) checkReplaced(ctx context.Context, place string, r result) error {
 	isPlace := func(name string) bool { return sameFile(name, place) }
-	if slices.ContainsFunc(c.args, isPlace) {
+	if c.name != "outputs" && slices.ContainsFunc(c.args, isPlace) {
 		return nil
+	}
+	settings := []string{c.config, c.from, c.to}
+	for _, v := range c.given {
+		if v.isFile {
+			settings = append(settings, v.text)
+		}
+	}
+	if slices.ContainsFunc(settings, isPlace) {
+		return errors.New("the settings are in it; name another file")
 	}
 	there, err := c.read(place)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(there) == 0 {
@@ -124,12 +164,58 @@ func (c *call) checkReplaced(place string, data []byte) error {
 		return err
 	}
 	before, _ := inspectFile("", there)
-	after, _ := inspectFile("", data)
-	bothHave := func(m encryption.Block[encryption.Method]) bool {
-		return m.Recognizes != nil && (!m.Vague || after.Kind == "unknown") && m.Recognizes(there) && m.Recognizes(data)
+	after, _ := inspectFile("", r.data)
+	if c.losesResources(ctx, there, before.info, after.info, r) {
+		return errors.New("it is this state with its resources, which would be lost; name another file, or delete it first")
 	}
-	if slices.ContainsFunc(builtin.Registry().Methods, bothHave) {
+	bothHave := func(m encryption.Block[encryption.Method]) bool {
+		return m.Recognizes != nil && (!m.Vague || after.Kind == "unknown") && m.Recognizes(there) && m.Recognizes(r.data)
+	}
+	switch {
+	case slices.ContainsFunc(builtin.Registry().Methods, bothHave):
 		return nil
+	case before.Kind == "encrypted" && before.Format != "opentofu":
+		return fmt.Errorf("it is encrypted (%s), and does not tell which state it holds, if any; name another file, or delete it "+
+			"first", before.Format)
 	}
 	return wrap.CheckReplaced(before.info, after.info)
+}
+
+// losesResources reports whether a state without resources, such as one of outputs alone,
+// would take the place of the same state with them. An encrypted one may have them if
+// nothing opens it, unless the same key providers encrypt the new one: whoever encrypts
+// for others may have no key of theirs.
+func (c *call) losesResources(ctx context.Context, there []byte, before, after encryption.Info, r result) bool {
+	serial, lineage, err := wrap.Label(r.plain)
+	if err != nil || lineage == "" || hasResources(r.plain) {
+		return false
+	}
+	if before.Kind == encryption.KindEncrypted && r.target != nil {
+		if opened, err := r.target.Decrypt(ctx, there); err == nil {
+			there = opened.Data
+			before, _ = wrap.Describe(there)
+		} else if slices.Equal(before.KeyProviders, after.KeyProviders) {
+			return false
+		}
+	}
+	isSame := before.Lineage == lineage && (c.name == "outputs" || before.Serial != nil && serial != nil && *before.Serial == *serial)
+	return isSame && (before.Kind == encryption.KindEncrypted || hasResources(there))
+}
+
+// hasResources reports whether a plaintext state has any. A file that is no state has what
+// must not be lost as well.
+func hasResources(state []byte) bool {
+	var found struct {
+		Resources []json.RawMessage
+		Modules   []struct{ Resources map[string]json.RawMessage } // in formats 1 to 3
+	}
+	if json.Unmarshal(state, &found) != nil || len(found.Resources) > 0 {
+		return true
+	}
+	for _, module := range found.Modules {
+		if len(module.Resources) > 0 {
+			return true
+		}
+	}
+	return false
 }

@@ -79,6 +79,23 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
+// TestNoteOwnState: Terraform cannot go on with its own state once it is encrypted.
+func TestNoteOwnState(t *testing.T) {
+	t.Parallel()
+	for name, noted := range map[string]bool{"terraform.tfstate": true, "network.tfstate": false} {
+		state := write(t, filepath.Join(t.TempDir(), name), plain)
+		got := statecrypt(t, onlyOld, "", "encrypt", "-o", state, state)
+		if got.code != 0 || strings.Contains(got.stderr, "Terraform itself cannot read") != noted {
+			t.Errorf("%s: %+v", name, got)
+		}
+		another := write(t, filepath.Join(t.TempDir(), name), strings.Replace(plain, "l-1", "l-2", 1))
+		got = statecrypt(t, onlyOld, plain, "encrypt", "-o", another)
+		if got.code == 0 || strings.Contains(got.stderr, "Terraform itself cannot read") {
+			t.Errorf("%s, not written: %+v", name, got)
+		}
+	}
+}
+
 // TestReplaced: -o puts what it writes in the place of older versions of it alone, not of
 // settings, keys and other states.
 func TestReplaced(t *testing.T) {
@@ -92,7 +109,7 @@ state { method = method.kubeform.k }`
 	for name, c := range map[string]struct {
 		settings, args, there, want string
 	}{
-		"a key":                {onlyOld, "encrypt", read(t, key), "neither a state nor a plan; to replace it, delete it first"},
+		"a key":                {onlyOld, "encrypt", read(t, key), "neither a state nor a plan; name another file; to replace it, delete"},
 		"settings":             {onlyOld, "encrypt", onlyOld, "neither a state nor a plan"},
 		"what is cut off":      {onlyOld, "encrypt", sealed[:200], "neither a state nor a plan"},
 		"another state":        {onlyOld, "encrypt", must(t, onlyNew, another, "encrypt"), `another state, of the lineage "another-`},
@@ -103,16 +120,19 @@ state { method = method.kubeform.k }`
 		"an older one":         {onlyOld, "encrypt", strings.Replace(plain, `"serial":7`, `"serial":6`, 1), ""},
 		"a plan":               {onlyOld, "encrypt", emptyPlan(t), "it is a plan, and this would be a state"},
 		"a sealed plan":        {onlyOld, "encrypt", must(t, onlyOld, emptyPlan(t), "encrypt", "-plan"), "it is a plan, and this"},
-		"a sealed identity":    {onlyOld, "encrypt", "age-encryption.org/v1\n-> scrypt", "neither a state nor a plan"},
+		"a sealed identity":    {onlyOld, "encrypt", "age-encryption.org/v1\n-> scrypt", "does not tell which state it holds, if any"},
 		"its own":              {onlyOld, "encrypt", sealed, ""},
 		"its plaintext":        {onlyOld, "encrypt", plain, ""},
-		"outputs":              {"", "outputs", plain, ""},
+		"outputs":              {"", "outputs -sensitive", must(t, "", strings.ReplaceAll(plain, "true", "false"), "outputs"), ""},
+		"resources":            {"", "outputs", plain, "it is this state with its resources, which would be lost"},
+		"resources, older":     {"", "outputs", strings.Replace(plain, `"serial":7`, `"serial":6`, 1), "which would be lost"},
+		"resources, sealed":    {"", "outputs", sealed, "which would be lost; name another file"},
 		"nothing":              {onlyOld, "encrypt", "", ""},
 		"of a vague format":    {kubeform, "encrypt", must(t, kubeform, plain, "encrypt"), ""},
 		"a key, by that one":   {kubeform, "encrypt", read(t, key), "neither a state nor a plan"},
 	} {
 		output := write(t, filepath.Join(t.TempDir(), "there"), c.there)
-		got := statecrypt(t, c.settings, plain, c.args, "-o", output)
+		got := statecrypt(t, c.settings, plain, append(strings.Fields(c.args), "-o", output)...)
 		left := read(t, output) == c.there
 		if refused := c.want != ""; (got.code != 0) != refused || left != refused || !strings.Contains(got.stderr, c.want) {
 			t.Errorf("%s: %d, %s", name, got.code, got.stderr)
@@ -124,7 +144,29 @@ state { method = method.kubeform.k }`
 		t.Errorf("%+v", got)
 	}
 	got = statecrypt(t, "", "", "outputs", "-o", state, state)
-	if got.code == 0 || !strings.Contains(got.stderr, "resources would be lost") || read(t, state) != plain {
+	if got.code == 0 || !strings.Contains(got.stderr, "resources, which would be lost") || read(t, state) != plain {
 		t.Errorf("%+v", got)
+	}
+	// What readers get does not take the place of the state itself, under any key.
+	const stranger = `key_provider "static" "other" { key = "000102030405060708090a0b0c0d0e0f" }
+method "aes_gcm" "m" { keys = key_provider.static.other }
+state { method = method.aes_gcm.m }`
+	outputs := must(t, "", strings.ReplaceAll(plain, "true", "false"), "outputs")
+	for name, c := range map[string]struct {
+		settings, there, input string
+		refused                bool
+	}{
+		"the state, another key":     {onlyNew, sealed, outputs, true},
+		"the state, the same key":    {onlyOld, sealed, outputs, true},
+		"the state, in plaintext":    {onlyNew, plain, outputs, true},
+		"outputs, the same key":      {onlyNew, must(t, onlyNew, outputs, "encrypt"), outputs, false},
+		"outputs, another key":       {stranger, must(t, onlyNew, outputs, "encrypt"), outputs, true},
+		"outputs, a key of others":   {strings.Replace(onlyOld, "0011", "1111", 1), must(t, onlyOld, outputs, "encrypt"), outputs, false},
+		"all was destroyed meantime": {onlyNew, sealed, strings.Replace(outputs, `"serial":7`, `"serial":8`, 1), false},
+	} {
+		place := write(t, filepath.Join(t.TempDir(), "there"), c.there)
+		if got := statecrypt(t, c.settings, c.input, "encrypt", "-o", place); c.refused != (got.code != 0) {
+			t.Errorf("%s: %+v", name, got)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
@@ -29,7 +30,7 @@ func (c *call) decrypt(ctx context.Context) error {
 		if err := c.pins.Accept(serial, lineage); err != nil {
 			return err
 		}
-		return c.write(ctx, opened.Data)
+		return c.write(ctx, result{data: opened.Data, plain: opened.Data, target: &target})
 	})
 }
 
@@ -45,13 +46,24 @@ func (c *call) encrypt(ctx context.Context) error {
 	return c.each(ctx, func(ctx context.Context, name string, file []byte) error {
 		sealed, err := target.Encrypt(ctx, file)
 		if err == nil {
-			return c.write(ctx, sealed)
+			if err = c.write(ctx, result{data: sealed, plain: file, target: &target}); err == nil {
+				c.noteOwnState()
+			}
+			return err
 		}
 		if found, _ := inspectFile(name, file); found.Kind == "encrypted" {
 			err = fmt.Errorf("%w; to change its key or method, use statecrypt rotate", err)
 		}
 		return err
 	})
+}
+
+// noteOwnState is about the file in which Terraform has its state without a backend.
+func (c *call) noteOwnState() {
+	if !c.plan && filepath.Base(c.output) == "terraform.tfstate" {
+		c.say(yellow, "note:", "Terraform itself cannot read "+shown(c.output)+" any more, and OpenTofu only with these settings; statecrypt "+
+			"decrypt undoes it, and under statecrypt wrap Terraform keeps its state encrypted")
+	}
 }
 
 // each reads the files and calls work for each, even if others fail. It returns the

@@ -15,6 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
@@ -40,7 +41,11 @@ func (c *call) keyProvider(ctx context.Context) error {
 	if c.args[0] != "age" {
 		return usageError(fmt.Sprintf("there is no key provider %s here; there is: age", shown(c.args[0])))
 	}
-	if err := c.refuseTerminal(); err != nil {
+	if c.toStdout() && isTerminal(c.stdout) {
+		return usageError("standard output is a terminal, and a key would be printed there: OpenTofu runs this program, as the command of " +
+			"key_provider \"external\"; to try it, write echo null | statecrypt key-provider age … > /dev/null")
+	}
+	if err := c.checkIdentities(); err != nil {
 		return err
 	}
 	provider, err := c.ageKeyProvider(c.identities)
@@ -90,6 +95,9 @@ func (c *call) openedKey(ctx context.Context, provider encryption.KeyProvider, s
 		return nil, errors.New("standard input holds no metadata of a file: OpenTofu runs this program, as the command of its key " +
 			"provider external; for a new file, metadata is null")
 	}
+	if len(meta.ExternalData) == 0 && string(bytes.TrimSpace(stored)) != "null" {
+		return nil, errors.New("standard input is neither null, as for a new file, nor metadata with external_data in it")
+	}
 	if len(meta.ExternalData) == 0 || string(meta.ExternalData) == "null" {
 		return nil, nil
 	}
@@ -101,10 +109,30 @@ func (c *call) openedKey(ctx context.Context, provider encryption.KeyProvider, s
 	return key, err
 }
 
+// checkIdentities is about what belongs elsewhere than in -i.
+func (c *call) checkIdentities() error {
+	for _, path := range c.identities {
+		if syntax.HoldsPrivateKey([]byte(path)) {
+			return usageError("-i requires the name of a file, and this is an identity itself, which the shell may have stored in its history; " +
+				"write it to a file")
+		}
+		content, err := keyfile.ReadText(path)
+		if err == nil && (bytes.HasPrefix(content, []byte("age-encryption.org/")) || bytes.HasPrefix(content, []byte("-----BEGIN AGE "))) {
+			return fmt.Errorf("%s is protected by a passphrase, and nobody can be asked here; decrypt it first: age -d FILE > key.txt", shown(path))
+		}
+	}
+	return nil
+}
+
 func (c *call) ageKeyProvider(identities []string) (encryption.KeyProvider, error) {
 	for _, recipient := range c.recipients {
 		if keyfile.IsPath(recipient) || keyfile.Exists(recipient) {
 			return nil, usageError("-r requires a recipient, and this is the path of a file; -R reads recipients from one")
+		}
+	}
+	for _, recipient := range c.recipients {
+		if _, err := buildAge(map[string]cty.Value{"recipients": list([]string{recipient})}, nil); err != nil {
+			return nil, fmt.Errorf("-r: %s", strings.TrimPrefix(err.Error(), "recipients: element 1: "))
 		}
 	}
 	all := slices.Clone(c.recipients)
@@ -146,7 +174,10 @@ func list(texts []string) cty.Value {
 // readRecipients reads a file of recipients, as "age -R" does: one in each line, beside
 // comments.
 func readRecipients(path string) (recipients []string, err error) {
-	text, err := keyfile.Read(path)
+	if strings.HasPrefix(path, "age1") || strings.HasPrefix(path, "ssh-") {
+		return nil, usageError("-R requires the name of a file, and this is a recipient itself, which -r requires")
+	}
+	text, err := keyfile.ReadText(path)
 	if err != nil {
 		return nil, err
 	}

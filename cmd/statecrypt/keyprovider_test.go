@@ -55,6 +55,10 @@ func TestKeyProvider(t *testing.T) {
 			t.Errorf("%s: got another key, or the same again", path)
 		}
 	}
+	got := statecrypt(t, "", `{"external_data":{"key":"main"}}`, append(seal, "-i", ours)...)
+	if got.code != 0 || answered(t, got.stdout).Keys.DecryptionKey != nil || !strings.Contains(got.stderr, "another program of key_provider") {
+		t.Errorf("of another program: %+v", got)
+	}
 	for name, args := range map[string][]string{"of a stranger": {"-i", stranger}, "none": nil} {
 		got := statecrypt(t, "", string(made.Meta), append(seal, args...)...)
 		if a := answered(t, got.stdout); got.code != 0 || a.Keys.DecryptionKey != nil ||
@@ -68,10 +72,15 @@ func TestKeyProvider(t *testing.T) {
 		code  int
 		want  string
 	}{
-		"nothing":       {"", seal, exitFailure, "OpenTofu runs this program"},
-		"no metadata":   {"hello", seal, exitFailure, "OpenTofu runs this program"},
-		"of another":    {`{"external_data":{"key":"main"}}`, append(seal, "-i", ours), exitFailure, "not that of an age key provider"},
-		"no recipients": {"null", []string{"key-provider", "age", "-i", ours}, exitUsage, "-r RECIPIENT or -R FILE is required"},
+		"nothing":           {"", seal, exitFailure, "OpenTofu runs this program"},
+		"no metadata":       {"hello", seal, exitFailure, "OpenTofu runs this program"},
+		"of another":        {`{"external_data":{"statecrypt_age_key":1}}`, append(seal, "-i", ours), exitFailure, "not that of an age key provider"},
+		"other metadata":    {`{"foo":1}`, append(seal, "-i", ours), exitFailure, "neither null, as for a new file, nor metadata"},
+		"an identity as -i": {"null", append(seal, "-i", strings.TrimSpace(read(t, ours))), exitUsage, "-i requires the name of a file"},
+		"a sealed identity": {"null", append(seal, "-i", write(t, team+"9", "age-encryption.org/v1\n-> scrypt x "+
+			"18\n")), exitFailure, "decrypt it first"},
+		"a recipient as -R": {"null", []string{"key-provider", "age", "-R", recipient}, exitUsage, "which -r requires"},
+		"no recipients":     {"null", []string{"key-provider", "age", "-i", ours}, exitUsage, "-r RECIPIENT or -R FILE is required"},
 		"identity": {"null", []string{"key-provider", "age", "-R", ours}, exitFailure,
 			ours + ": recipients: element 1: this is an identity, which is secret, and a recipient is required"},
 		"two files, one wrong":       {"null", append(seal, "-R", ours), exitFailure, ours + ": recipients: element 1: "},
@@ -185,7 +194,7 @@ func TestKeyProviderOfOpenTofu(t *testing.T) {
 	// The third leaves: the next write is for the others.
 	c.run(t, team("team", second, firstRecipient, secondRecipient)+state, "apply", "-auto-approve", "-replace=terraform_data.x")
 	if got := statecrypt(t, native(third), "", "decrypt", path); got.code != exitFailure ||
-		!strings.Contains(got.stderr, "no identity and no passphrase here opens it") {
+		!strings.Contains(got.stderr, "no identity here opens it") {
 		t.Errorf("%d, %s", got.code, got.stderr)
 	}
 

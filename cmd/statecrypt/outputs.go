@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
@@ -22,14 +24,12 @@ func (c *call) outputs(ctx context.Context) error {
 		}
 	}
 	return c.each(ctx, func(ctx context.Context, name string, file []byte) error {
-		if sameFile(c.output, name) {
-			return usageError("-o names the state itself, whose resources would be lost; name another file")
-		}
 		reduced, err := c.reduce(file)
 		if err != nil {
 			return err
 		}
-		return c.write(ctx, append(reduced, '\n'))
+		reduced = append(reduced, '\n')
+		return c.write(ctx, result{data: reduced, plain: reduced})
 	})
 }
 
@@ -64,7 +64,8 @@ func (c *call) reduce(state []byte) ([]byte, error) {
 	switch {
 	case err != nil:
 	case info.Kind == "encrypted":
-		err = fmt.Errorf("a plaintext state is required, and this one is encrypted (%s): statecrypt decrypt FILE | statecrypt outputs",
+		err = fmt.Errorf("a plaintext state is required, and this one is encrypted (%s): statecrypt decrypt -config FILE STATE | "+
+			"statecrypt outputs",
 			info.Format)
 	case info.Kind == "plan":
 		err = errors.New("a plaintext state is required, and this is a plan; terraform show -json shows what is in it")
@@ -87,7 +88,8 @@ func (c *call) reduce(state []byte) ([]byte, error) {
 		delete(kept, "outputs")
 		kept["modules"], err = c.rootModule(kept["modules"])
 	default:
-		err = fmt.Errorf("format version %s is not supported, only 1 to 4; check which file is read", outside.Line(version, maxName))
+		err = fmt.Errorf("format version %s is not supported, only 1 to 4; check which file is read, or install a newer release",
+			outside.Line(version, maxName))
 	}
 	if err != nil {
 		return nil, err
@@ -151,7 +153,7 @@ func (c *call) selectOutputs(in object) error {
 		output, ok := all[name]
 		switch {
 		case !ok:
-			return fmt.Errorf("there is no output %s%s", outside.Quoted(name, maxName), syntax.Configured(name, names))
+			return fmt.Errorf("there is no output %s%s", outside.Quoted(name, maxName), cmp.Or(notName(name), syntax.Configured(name, names)))
 		case c.sensitive || !isSensitive(output):
 			selected[name] = output
 		case len(c.only) > 0:
@@ -163,6 +165,22 @@ func (c *call) selectOutputs(in object) error {
 	var err error
 	in["outputs"], err = json.Marshal(selected)
 	return err
+}
+
+// notName is about what is often written in place of the name of an output.
+func notName(text string) string {
+	bare := strings.TrimPrefix(strings.TrimPrefix(text, "outputs."), "output.")
+	switch {
+	case text == "*" || text == "all":
+		return "; without -only, all are kept"
+	case bare != text:
+		return fmt.Sprintf("; its name is %s alone", outside.Quoted(bare, maxName))
+	case strings.ContainsAny(text, " ;"):
+		return "; commas separate the names in -only"
+	case strings.ContainsAny(text, ".["):
+		return "; an output is kept as a whole: name it without what follows the name"
+	}
+	return ""
 }
 
 // isSensitive reports whether an output is marked. In format 1 it is a string, which

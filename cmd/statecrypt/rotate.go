@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -57,8 +56,8 @@ func (c *call) rotate(ctx context.Context) error {
 		return f, err
 	})
 	if err == nil && !rotated.Load() {
-		c.say(yellow, "note:", "nothing was changed: what -to says opens it already; the old settings are given with -from, and the "+
-			"new ones with -to")
+		c.say(yellow, "note:", "nothing was changed: what -to says opens it already, so it has the new key, or the key in -to is the "+
+			"old one; -from is for the old settings")
 	}
 	return err
 }
@@ -91,8 +90,8 @@ func (c *call) checkRotation() error {
 	switch {
 	case c.inBackend != (len(c.args) == 0):
 		return usageError(c.miscounted().Error())
-	case len(slices.Compact(slices.Sorted(cleaned(c.args)))) < len(c.args):
-		return usageError("a file is named twice; name each file once")
+	case twice(c.args) != "":
+		return usageError("the file " + shown(twice(c.args)) + " is named twice; name each file once")
 	case c.inBackend && c.plan:
 		return usageError("a backend has no plans; -plan is for files")
 	case c.to == "" || c.from == "" && !c.again:
@@ -109,15 +108,16 @@ func (c *call) checkRotation() error {
 	return nil
 }
 
-// cleaned are the names without what has no effect, such as ./ before them.
-func cleaned(names []string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, name := range names {
-			if !yield(filepath.Clean(name)) {
-				return
-			}
+// twice is a name that names a file again, "" if there is none.
+func twice(names []string) string {
+	seen := map[string]bool{}
+	for _, name := range names {
+		if seen[filepath.Clean(name)] {
+			return name
 		}
+		seen[filepath.Clean(name)] = true
 	}
+	return ""
 }
 
 // changeFile replaces a file by what change makes of it, unless that is nil.

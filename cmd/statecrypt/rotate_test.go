@@ -133,7 +133,7 @@ func TestRotateRefuses(t *testing.T) {
 		"no -to":   {args: []string{"-from", r.from, file}, code: 2, want: "both -from and -to are required"},
 		"no -from": {args: []string{"-to", r.to, file}, code: 2, want: "both -from and -to are required"},
 		"no file": {args: []string{"-from", r.from, "-to", r.to}, code: 2,
-			want: "rotate requires one file or more, or -backend and none; arguments given: 0"},
+			want: "rotate requires at least one file, or -backend and no file, and none was given"},
 		"TF_ENCRYPTION": {args: []string{"-from", r.from, "-to", r.to, file}, settings: onlyNew, code: 2, want: "TF_ENCRYPTION is set"},
 		"a stream":      {args: []string{"-from", r.from, "-to", r.to, "-"}, code: 2, want: "standard input cannot be replaced"},
 		"to plaintext": {code: 1, args: []string{"-from", r.from, "-to", toPlaintext, file},

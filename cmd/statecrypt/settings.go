@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -13,11 +14,12 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/missing"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
-var errNoSettings = errors.New("there are no settings: TF_ENCRYPTION or -config must say how the file is encrypted, such as" + `
+var errNoSettings = errors.New("there are no settings: -config, or TF_ENCRYPTION if it is exported, must say how the file is encrypted, such as" + `
 
   key_provider "pbkdf2" "main" {
     passphrase = var.passphrase
@@ -50,6 +52,13 @@ func (c *call) hasEnvironment() bool {
 // target returns the methods for states or, with -plan, for plans.
 func (c *call) target(from string) (encryption.Target, error) {
 	enc, err := c.settings(from)
+	if err != nil && len(c.args) == 0 && strings.Contains(err.Error(), "and the encryption settings are required here") {
+		err = fmt.Errorf("%w; -config took the name that follows it: is a variable between them empty?", err)
+	}
+	if at := slices.IndexFunc(c.args, isSettings); err != nil && at >= 0 && c.name != "wrap" { // whose arguments are Terraform's
+		err = fmt.Errorf("%w; -config is for the settings, and a file without it is a state or a plan: is %s the one with the settings?", err,
+			shown(c.args[at]))
+	}
 	if err != nil {
 		return encryption.Target{}, err
 	}
@@ -73,7 +82,6 @@ func withoutSettings(err error, from string) error {
 
 // misplaced finds settings among the arguments if there are none elsewhere.
 func (c *call) misplaced(err error) error {
-	isSettings := func(arg string) bool { return strings.HasSuffix(arg, ".hcl") }
 	switch at := slices.IndexFunc(c.args, isSettings); {
 	case !errors.Is(err, errNoSettings):
 	case slices.Contains(c.args, "-config"):
@@ -83,6 +91,8 @@ func (c *call) misplaced(err error) error {
 	}
 	return err
 }
+
+func isSettings(arg string) bool { return strings.HasSuffix(arg, ".hcl") }
 
 // check is about the target of a kind of file, beside the target of the other kind.
 // Without any settings, the library lets plaintext pass, as OpenTofu does. Whoever
@@ -101,6 +111,9 @@ func (c *call) check(target, beside encryption.Target, kind, other string) error
 		}
 		return fmt.Errorf("the settings have a %s block and no %s block: %sto use the same method for both, add %s { method = %s }",
 			other, kind, instead, kind, methods[0])
+	}
+	if text, set := world.Lookup(c.environ)("TF_ENCRYPTION"); set && c.config == "" && strings.TrimSpace(text) == "" {
+		return fmt.Errorf("TF_ENCRYPTION is set and empty; is a secret of the pipeline missing? %w", errNoSettings)
 	}
 	_, err := target.Encrypt(context.Background(), nil) // which nothing is encrypted with, and says what there is
 	if e, ok := errors.AsType[*missing.Method](err); ok && len(e.Methods)+len(e.KeyProviders) > 0 {
@@ -137,8 +150,15 @@ func (c *call) code(from string) (encryption.Layer, error) {
 		var text []byte
 		if from != "" {
 			text, err = keyfile.ReadArgument(from)
+			if err != nil && syntax.HoldsPrivateKey([]byte(from)) {
+				return nil, errors.New("-config requires the name of a file with settings, and this is a private key; the settings name the " +
+					"file that it is in")
+			}
 			if err != nil && from == c.config && keyfile.IsContent(from) {
 				return nil, fmt.Errorf("-config: %w, or set TF_ENCRYPTION to it", err)
+			}
+			if err != nil && errors.Is(err, fs.ErrNotExist) && strings.Contains(from, ",") {
+				err = fmt.Errorf("%w; one file is given, without commas: cat joins several", err)
 			}
 			if err != nil {
 				return nil, err
@@ -183,15 +203,31 @@ func (c *call) noteDoubts(target encryption.Target) {
 func (c *call) noteUnused() {
 	for _, v := range c.given {
 		name, _, _ := strings.Cut(v.text, "=")
+		isOfFile := func(note string) bool { return strings.HasSuffix(note, " is set in "+v.text) }
+		if c.name == "wrap" && v.isFile && !slices.ContainsFunc(c.noted, isOfFile) { // Terraform has such a flag, too
+			c.say(yellow, "note:", "the settings use nothing that a -var-file sets"+c.behind("-var-file"))
+		}
 		if v.isFile || slices.Contains(c.used, "TF_VAR_"+name) {
 			continue
+		}
+		if c.config == "" && c.hasEnvironment() {
+			c.say(yellow, "note:", "a -var is for the settings of -config, and TF_ENCRYPTION uses no variables")
+			return
 		}
 		uses := "no variables"
 		if len(c.used) > 0 {
 			uses = strings.ReplaceAll(strings.Join(slices.Compact(slices.Sorted(slices.Values(c.used))), ", "), "TF_VAR_", "var.")
 		}
-		c.say(yellow, "note:", "the settings do not use the variable of a -var; they use "+uses)
+		c.say(yellow, "note:", "the settings do not use the variable of a -var; they use "+uses+c.behind("-var"))
 	}
+}
+
+// behind says where a flag belongs that wrap has as well as Terraform.
+func (c *call) behind(flag string) string {
+	if c.name != "wrap" {
+		return ""
+	}
+	return "; one for Terraform belongs behind its subcommand, as in statecrypt wrap -- terraform plan " + flag + " …"
 }
 
 // variables reads -var and -var-file. An error repeats nothing of a value.

@@ -76,7 +76,7 @@ func shown(name string) string {
 	case keyfile.IsContent(name):
 		return "what is given"
 	}
-	return outside.Line(name, maxName)
+	return outside.Line(keyfile.Argument(name), maxName)
 }
 
 // say prints a line about the run. It is the only exit for text that may come from

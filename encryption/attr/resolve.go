@@ -158,6 +158,9 @@ func (v Values) set(a Attr, s Setting, g groups) (err error) {
 			return v.Errorf(a.Name, "%s", text)
 		}
 		if problem := a.word(v.attrs[a.Name]); problem != "" {
+			if v.variables[a.Name] != "" {
+				problem = syntax.OfVariable(problem)
+			}
 			return v.Errorf(a.Name, "it %s", problem)
 		}
 		if a.Pin && isEmpty(v.attrs[a.Name]) {
@@ -192,7 +195,7 @@ func (v Values) checkCompany(attrs []Attr, settings map[string]Setting) (errs er
 			}
 		}
 		if a.RequiredWith != "" && isEmpty(v.get(a.RequiredWith)) {
-			errs = append(errs, v.Errorf(a.RequiredWith, "%s requires it", a.Name))
+			errs = append(errs, v.Errorf(a.RequiredWith, "it is required together with %s", a.Name))
 		}
 	}
 	return errs

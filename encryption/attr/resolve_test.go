@@ -8,6 +8,8 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/errlist"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
 )
@@ -335,7 +337,7 @@ func TestCompany(t *testing.T) {
 		"one":                 {map[string]Setting{"id": value, "profile": {Value: cty.StringVal("")}}, "", ""},
 		"one of the code":     {map[string]Setting{"profile": value}, "ID", ""},
 		"none of the code":    {nil, "ID PROFILE", ""},
-		"without":             {map[string]Setting{"key": value}, "", "e.id: key requires it"},
+		"without":             {map[string]Setting{"key": value}, "", "e.id: it is required together with key"},
 		"with it":             {map[string]Setting{"key": value, "id": value}, "", ""},
 		"with a variable's":   {map[string]Setting{"key": value}, "ID", ""},
 		"a variable, without": {nil, "KEY", ""},
@@ -446,7 +448,7 @@ func TestSecretsAreWords(t *testing.T) {
 		{Name: "note", Type: cty.String},
 		{Name: "inner", Attrs: []Attr{{Name: "token", Type: cty.String, Sensitive: true}}},
 	}}
-	const ends, holds = "ends with a line break, as files do: trimspace(…) removes it", "holds a line break or another control character"
+	const ends, holds = "ends with a line break, as text files do: trimspace(…) removes it", "holds a line break or another control character"
 	for name, c := range map[string]struct {
 		attrs map[string]cty.Value
 		env   string
@@ -457,7 +459,7 @@ func TestSecretsAreWords(t *testing.T) {
 		"the end of DOS": {attrs: map[string]cty.Value{"token": cty.StringVal("c4n4ry\r\n")}, want: "token: it " + ends},
 		"two lines":      {attrs: map[string]cty.Value{"token": cty.StringVal("c4n4ry\nX-Evil: 1")}, want: "token: it " + holds},
 		"a zero":         {attrs: map[string]cty.Value{"token": cty.StringVal("c4n4ry\x00")}, want: "token: it " + holds},
-		"a variable":     {env: "c4n4ry\n", want: "token: the environment variable TOKEN: it " + ends},
+		"a variable":     {env: "c4n4ry\n", want: "token: the environment variable TOKEN: it " + syntax.OfVariable(ends)},
 		"inside a block": {want: "it " + ends,
 			attrs: map[string]cty.Value{"inner": cty.ObjectVal(map[string]cty.Value{"token": cty.StringVal("c4n4ry\n")})}},
 		"lines":            {attrs: map[string]cty.Value{"pem": cty.StringVal("-----BEGIN\nc4n4ry\n")}},

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
@@ -17,6 +18,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
 // functions are those that configuration text may call. They behave as
@@ -137,7 +139,7 @@ func identityFunction() function.Function {
 func decodeBase64(s string) (string, error) {
 	b, err := base64.StdEncoding.DecodeString(s)
 	if err != nil || !utf8.Valid(b) {
-		return "", &callError{"its argument is not the base64 of UTF-8 text"}
+		return "", &callError{"its argument is not the base64 of UTF-8 text" + orItself}
 	}
 	return string(b), nil
 }
@@ -158,7 +160,14 @@ func readText(dir, path string) (string, error) {
 	}
 	b, err := keyfile.Read(path)
 	if err != nil {
-		return "", &callError{fmt.Sprintf("%s cannot be read: %v", named, errors.Unwrap(err))}
+		begins := ""
+		if dir == "" && !filepath.IsAbs(path) && errors.Is(err, fs.ErrNotExist) {
+			begins = "; a relative path begins in the working directory, not beside the settings"
+		}
+		return "", &callError{fmt.Sprintf("%s cannot be read: %v%s", named, errors.Unwrap(err), begins)}
+	}
+	if syntax.IsUTF16(b) {
+		return "", &callError{named + " is UTF-16, as PowerShell writes it with >; save it as UTF-8"}
 	}
 	if !utf8.Valid(b) {
 		return "", &callError{named + " does not hold UTF-8 text"}

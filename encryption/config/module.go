@@ -16,7 +16,8 @@ import (
 // ParseModule reads the encryption block of the module in a folder, as OpenTofu
 // does: from its .tf, .tofu, .tf.json and .tofu.json files, x.tofu in the place
 // of x.tf, and override files merged over the others. It may use variables,
-// locals, path.module and path.root; relative paths of file() begin in the folder.
+// locals, and path.module, path.root and path.cwd, which are all the folder; relative paths
+// of file() begin there.
 // A variable has the value that opts or a file of values in the folder gives it, in
 // OpenTofu's order, and else its default. A module without the block gives a nil
 // Config; a folder without a module is an error.
@@ -92,7 +93,7 @@ func (m *module) readFile(path string) (hcl.Blocks, error) {
 	}
 	content, _, diags := body.PartialContent(&moduleSchema)
 	if diags.HasErrors() {
-		return nil, summary(diags, text, formOfSettings)
+		return nil, mistake(diags, text, formOfSettings)
 	}
 	var found hcl.Blocks
 	for _, b := range content.Blocks {

@@ -2,7 +2,6 @@ package config
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -85,15 +84,17 @@ func parse(text, filename string, p parser) (*Config, error) {
 	if trimmed == "" {
 		return nil, nil
 	}
-	if strings.HasPrefix(text, "\xff\xfe") || strings.HasPrefix(text, "\xfe\xff") || strings.ContainsRune(text, 0) {
-		return nil, mistakeAtStart(filename, "this is UTF-16, as PowerShell writes it with >; UTF-8 is required: Set-Content -Encoding utf8")
-	}
 	if what := isState(trimmed); what != "" {
 		return nil, mistakeAtStart(filename, "this is "+what+", and the encryption settings are required here")
 	}
-	body, err := parseBody([]byte(text), filename, trimmed[0] == '{', formOfSettings)
+	if p.fromEnvironment && !strings.Contains(text, `"`) && unquoted.MatchString(text) {
+		return nil, mistakeAtStart(filename, "there is no quotation mark in this text, as if a shell removed them: write it between "+
+			"single quotes, or "+
+			`as "$(cat FILE)"`)
+	}
+	body, err := parseBody([]byte(text), filename, trimmed[0] == '{' || strings.HasSuffix(filename, ".json"), formOfSettings)
 	if err != nil {
-		if what := p.inPlaceOfSettings(trimmed); what != "" {
+		if what := p.inPlaceOfSettings(trimmed); what != "" && syntax.NotText([]byte(text)) == "" {
 			err = mistakeAtStart(filename, what)
 		}
 		return nil, err
@@ -112,6 +113,9 @@ func parse(text, filename string, p parser) (*Config, error) {
 	}
 	p.root(body)
 	if err := p.errs.Err(); err != nil {
+		if strings.HasSuffix(filename, ".tfvars") {
+			err = mistakeAtStart(filename, "this file has the values of variables, which -var-file reads; -config is for the settings")
+		}
 		return nil, err
 	}
 	return p.config, nil
@@ -119,14 +123,11 @@ func parse(text, filename string, p parser) (*Config, error) {
 
 // isState says what text is that is no settings but what they are for; "" for nothing.
 func isState(text string) string {
-	if strings.HasPrefix(text, "PK\x03\x04") {
-		return "a plan"
-	}
 	var state struct {
 		Lineage       *json.RawMessage `json:"lineage"`
 		EncryptedData *json.RawMessage `json:"encrypted_data"`
 	}
-	if text[0] != '{' || json.Unmarshal([]byte(text), &state) != nil {
+	if !strings.HasPrefix(text, "{") || json.Unmarshal([]byte(text), &state) != nil {
 		return ""
 	}
 	switch {
@@ -141,6 +142,7 @@ func isState(text string) string {
 // isFileName reports whether text looks like the name of a file.
 func isFileName(text string) bool {
 	name, at := strings.CutPrefix(text, "@")
+	at = at || pathStart.MatchString(text)
 	return !strings.ContainsAny(name, "\n {}=\"") && (at || slices.Contains([]string{".hcl", ".tf", ".tofu", ".json"}, path.Ext(name)))
 }
 
@@ -157,16 +159,28 @@ func (p *parser) inPlaceOfSettings(text string) string {
 		return `this is JSON with single quotes; JSON requires double quotes (")`
 	case text[0] == '{' && jsonwalk.IsCutOff(json.Unmarshal([]byte(text), &struct{}{})):
 		return "this is JSON that ends in the middle, so something cut it off; write it again"
+	case text[0] == '{' && strings.HasPrefix(strings.TrimSpace(text[1:]), `\`):
+		return `there is a backslash before each quotation mark, as in JSON inside of JSON; remove them`
+	case syntax.IsMasked(text):
+		return "this is what logs show in place of a secret, and not the settings themselves; set the variable to the secret anew"
+	case strings.HasPrefix(text, "@'"), strings.HasPrefix(text, `@"`):
+		return "the marks of a here-string of PowerShell (@' and '@) are part of the text; remove them"
+	case strings.HasPrefix(text, "$(cat "):
+		return "this is an expression of the shell, which does not look into single quotes; use double quotes"
+	case strings.HasPrefix(text, "<<"):
+		return "the marks of a here document (<<EOT and EOT) are part of the text; remove them"
+	case assignment.MatchString(text):
+		return "the text begins with the name of its own variable; the value alone is required, without the name and the ="
 	case text[0] == '[':
 		return `this is a JSON array, and an object ({) is required`
 	case isBase64(text):
 		return "this is base64, and the settings themselves are required: decode it first"
 	case isQuoted(text):
-		return "the text has quotation marks around it, which are part of it; remove them"
+		return "the text has quotation marks around it, which count as part of it; remove them"
 	case text[0] != '{' && strings.Contains(text, `\n`) && !strings.Contains(text, "\n"):
 		return `the line breaks are written out, as \n; they must be line breaks, as a shell keeps them in "$(cat FILE)", with the quotes`
 	case yamlStart.MatchString(text) && (text[0] == '"' || !strings.Contains(text, "{")):
-		return `this looks like YAML; HCL or JSON is required, which begins with key_provider "pbkdf2" "main"`
+		return `this looks like YAML; HCL or JSON is required (jsonencode(…) makes JSON), which begins with key_provider "pbkdf2" "main"`
 	case strings.Contains(text, "{"), text[0] == '"':
 		return ""
 	case syntax.HoldsPrivateKey([]byte(text)):
@@ -179,7 +193,10 @@ func (p *parser) inPlaceOfSettings(text string) string {
 
 // What begins a line of files that are given in place of settings.
 var (
+	unquoted       = lazyregexp.New(`(^|\s)key_provider\s+\w+\s+\w+\s*\{`)
 	recipientStart = lazyregexp.New(`^(#.*\n\s*)*(age1[a-z0-9]+|ssh-(rsa|ed25519) )`)
+	assignment     = lazyregexp.New(`^(export |set |\$env:)?\s*TF_ENCRYPTION\s*=`)
+	pathStart      = lazyregexp.New(`^(/|~/|\.{1,2}/|[A-Za-z]:\\)`)
 	yamlStart      = lazyregexp.New(`^(#.*\n\s*)*(---|[\w.-]+:|"[\w.-]+":[ \t]*\r?\n)(\s|$)`)
 )
 
@@ -203,6 +220,9 @@ func isBase64(text string) bool {
 }
 
 func parseBody(text []byte, filename string, isJSON bool, form string) (hcl.Body, error) {
+	if what := syntax.NotText(text); what != "" {
+		return nil, mistakeAtStart(filename, what)
+	}
 	read := hcljson.Parse
 	if !isJSON {
 		read = func(text []byte, filename string) (*hcl.File, hcl.Diagnostics) {
@@ -213,7 +233,7 @@ func parseBody(text []byte, filename string, isJSON bool, form string) (hcl.Body
 	if diags.HasErrors() {
 		// The details of syntax errors repeat pieces of the text, which may be
 		// a secret that somebody forgot to quote.
-		return nil, summary(diags, text, form)
+		return nil, mistake(diags, text, form)
 	}
 	return file.Body, nil
 }
@@ -502,10 +522,16 @@ func (p *parser) content(body hcl.Body, schema *hcl.BodySchema) *hcl.BodyContent
 }
 
 func (p *parser) diagnostics(diags hcl.Diagnostics, schema *hcl.BodySchema) {
+	said := map[string]bool{}
 	for _, d := range diags {
-		if d.Severity == hcl.DiagError {
-			// These details hold names of arguments and blocks, never values.
-			p.fail("", "", position(*d.Subject), fmt.Errorf("%s: %s%s", d.Summary, d.Detail, renamed(d.Detail, schema)))
+		// These details hold names of arguments and blocks, never values.
+		text, found := wordFor(d)
+		if !found {
+			text = fmt.Sprintf("%s: %s%s", d.Summary, d.Detail, renamed(d.Detail, schema))
+		}
+		if d.Severity == hcl.DiagError && !said[text] {
+			p.fail("", "", position(*d.Subject), errors.New(text))
+			said[text] = found // several follow from one
 		}
 	}
 }
@@ -533,16 +559,42 @@ func renamed(detail string, schema *hcl.BodySchema) string {
 	if strings.HasPrefix(detail, "No labels are expected") {
 		return " Leave it out."
 	}
-	if strings.HasPrefix(detail, "Either a JSON object or a JSON array is required") {
-		return " A kind and a name come before the arguments, as in key_provider.pbkdf2.main."
-	}
 	isKeys := func(a hcl.AttributeSchema) bool { return a.Name == "keys" }
 	if strings.Contains(detail, `named "key_provider"`) && slices.ContainsFunc(schema.Attributes, isKeys) {
 		return ` Did you mean "keys"?`
 	}
+	if (strings.Contains(detail, `of type "fallback"`) || strings.Contains(detail, `named "enforced"`)) && len(schema.Attributes) == 0 {
+		return ` It belongs in a state or plan block, or in another for which a method is selected.`
+	}
+	if _, rest, ok := strings.Cut(detail, `named "`); ok && !strings.Contains(detail, "Did you mean") {
+		name, _, _ := strings.Cut(rest, `"`)
+		if meant := meantArgument(name, schema); meant != "" {
+			return " " + meant
+		}
+	}
 	isUnknown := strings.HasSuffix(detail, " expected here.") || strings.HasPrefix(detail, "No argument or block type is named")
 	if isUnknown && !strings.Contains(detail, "Did you mean") {
 		return thereAre(schema)
+	}
+	return ""
+}
+
+// meantArgument says what an argument of other programs, or of an older version, is here.
+func meantArgument(name string, schema *hcl.BodySchema) string {
+	has := func(name string) bool {
+		return slices.ContainsFunc(schema.Attributes, func(a hcl.AttributeSchema) bool { return a.Name == name })
+	}
+	stem, isFile := strings.CutSuffix(name, "_file")
+	switch alias := map[string]string{"password": "passphrase", "secret": "passphrase", "addr": "address", "url": "address",
+		"identity": "identities", "recipient": "recipients", "hash": "hash_function"}[name]; {
+	case isFile && has(stem) && strings.HasSuffix(stem, "s"):
+		return fmt.Sprintf(`Write %s = compact(split("\n", file("PATH"))).`, stem)
+	case isFile && has(stem):
+		return fmt.Sprintf(`Write %s = trimspace(file("PATH")).`, stem)
+	case has(alias):
+		return fmt.Sprintf("Did you mean %q?", alias)
+	case (name == "passphrase" || name == "password") && has("recipients"):
+		return `For a passphrase, use key_provider "pbkdf2".`
 	}
 	return ""
 }
@@ -559,16 +611,10 @@ func thereAre(schema *hcl.BodySchema) string {
 		}
 	}
 	if len(names) == 0 {
-		return " Nothing is; leave it out."
+		return " Nothing belongs in this block; leave it out."
 	}
 	return " There are: " + strings.Join(names, ", ") + "."
 }
-
-// What texts look like, for who has written another one.
-const (
-	formOfSettings = `an argument is NAME = VALUE on a line of its own, and a block begins with TYPE "NAME" "NAME" {`
-	formOfValues   = `a file of values has nothing but lines such as name = "value"`
-)
 
 func (p *parser) setting(address string, written *hcl.Attribute, read func(hcl.Expression) (cty.Value, error)) attr.Setting {
 	pos := position(written.Range)
@@ -586,51 +632,4 @@ func (p *parser) fail(address, name string, pos attr.Pos, err error) {
 
 func position(r hcl.Range) attr.Pos {
 	return attr.Pos{File: r.Filename, Line: r.Start.Line, Column: r.Start.Column}
-}
-
-// correct says what to write in place of what is often written. The details are those of
-// package hclsyntax (token.go, parser.go), and hold nothing of the text.
-func correct(detail string) string {
-	for begin, advice := range map[string]string{
-		"An argument or block definition is required here. To set an argument,": `: to set an argument, write NAME = "value"`,
-		"A single-line block definition can contain only a single argument":     ": a block with blocks in it has them on lines of their own",
-
-		"There is no closing brace for this block before the end of the file": "; add the } that ends it",
-
-		"Argument definitions must be separated by newlines, not commas": ": each argument is on a line of its own, without a comma",
-		"A block definition must end with a newline":                     `: the next one is on a line of its own; a shell keeps line breaks in "$(cat FILE)", with the quotes`,
-		"An argument definition must end with a newline":                 `: the next one is on a line of its own, and text is between double quotes (")`,
-		"Single quotes are not valid":                                    `: single quotes; use double quotes (")`,
-		"Argument names must not be quoted":                              ": names have no quotation marks, and JSON begins with {",
-		"This character is not used within the language": ": it may be a dash, a space or a quotation mark as word " +
-			"processors write it",
-		"\"Curly quotes\" are not valid here": `: curly quotes; use straight double quotes (")`,
-	} {
-		if strings.HasPrefix(detail, begin) {
-			return advice
-		}
-	}
-	return ""
-}
-
-// summary keeps of the first mistake what cannot hold a piece of the text. The others may
-// only follow from it: a quotation mark that is missing makes an error of each line after
-// it.
-func summary(diags hcl.Diagnostics, text []byte, form string) error {
-	isOpen := func(d *hcl.Diagnostic) bool { return d.Summary == "Invalid multi-line string" && d.Subject != nil }
-	if i := slices.IndexFunc(diags, isOpen); i >= 0 {
-		return &attr.Error{Pos: position(*diags[i].Subject), Err: errors.New(`a text begins on this line, and has no closing quotation mark (") there`)}
-	}
-	var pos attr.Pos
-	advice := cmp.Or(correct(diags[0].Detail), "; "+form)
-	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
-		advice = "; a checker of JSON such as jq says more"
-	}
-	if at := diags[0].Subject; at != nil {
-		pos = position(*at)
-		if diags[0].Summary == "Invalid character" && bytes.HasPrefix(text[min(at.Start.Byte, len(text)):], []byte("$")) {
-			advice = ": a dollar sign stands in quotation marks alone; the value of a variable is var.NAME, without one"
-		}
-	}
-	return &attr.Error{Pos: pos, Err: errors.New(syntax.LowerFirst(diags[0].Summary) + advice)}
 }

@@ -1,12 +1,12 @@
 package config
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -34,10 +34,19 @@ func newScope(variables cty.Value, m *module, uses func(variable, file string)) 
 	values, dir := map[string]cty.Value{"var": variables}, ""
 	if m != nil {
 		dir = m.dir
-		path := cty.StringVal(filepath.ToSlash(dir))
-		values["path"] = cty.ObjectVal(map[string]cty.Value{"module": path, "root": path})
+		path := cty.StringVal(absolute(dir))
+		values["path"] = cty.ObjectVal(map[string]cty.Value{"module": path, "root": path, "cwd": path})
 	}
 	return scope{variables: variables, module: m, uses: uses, context: &hcl.EvalContext{Variables: values, Functions: functions(dir)}}
+}
+
+// absolute is what path.* has of the folder of a module: file() looks for relative paths in
+// that folder, and everything else looks for them where the program runs.
+func absolute(dir string) string {
+	if path, err := filepath.Abs(dir); err == nil {
+		dir = path
+	}
+	return filepath.ToSlash(dir)
 }
 
 // value evaluates an expression. Its errors hold no value and no piece of the
@@ -57,7 +66,7 @@ func (s scope) value(expr hcl.Expression) (cty.Value, error) {
 	context.Variables = map[string]cty.Value{"local": cty.ObjectVal(locals)}
 	v, diags := expr.Value(context)
 	if diags.HasErrors() {
-		return cty.NilVal, safeError(diags)
+		return cty.NilVal, failed(diags)
 	}
 	return v, nil
 }
@@ -91,12 +100,12 @@ func (s scope) check(t hcl.Traversal, expr hcl.Expression) error {
 		return fmt.Errorf("a %s is named by its kind and its name, such as %s", root, map[string]string{
 			"method": "method.aes_gcm.main", "key_provider": "key_provider.pbkdf2.main"}[root])
 	case root == "method":
-		return errors.New("a reference to a method must stand alone, in method and then; keys and chain have key_provider.TYPE.NAME")
+		return errors.New("only the argument method references a method, with nothing beside it; keys and chain reference key_provider.TYPE.NAME")
 	case root == "key_provider":
 		return fmt.Errorf("a reference to a %s must stand alone, without brackets or anything else beside it", root)
 	case s.module != nil && (root == "local" || root == "path"):
 	case s.module != nil:
-		return errors.New("only var.<name>, local.<name>, path.module and path.root can be used here; " + instead(t, expr))
+		return errors.New("only var.<name>, local.<name> and path.module can be used here; " + instead(t, expr))
 	default:
 		return &missing.Variable{Text: "only var.<name> can be used here; " + instead(t, expr)}
 	}
@@ -110,7 +119,7 @@ func (s scope) check(t hcl.Traversal, expr hcl.Expression) error {
 	case !ok || !s.variables.IsKnown() || s.has(name):
 		return nil
 	case s.module != nil:
-		return fmt.Errorf("var.%s has no value and no default", name)
+		return &missing.Variable{Name: name, Text: fmt.Sprintf("var.%s has no value and no default", name)}
 	}
 	return &missing.Variable{Name: name, Text: fmt.Sprintf("var.%s has no value%s", name, s.near(name))}
 }
@@ -124,6 +133,19 @@ func (s scope) near(name string) string {
 	if nearest := syntax.Nearest(name, names); nearest != "" {
 		return fmt.Sprintf(", but %q has one", nearest)
 	}
+	const few = 5
+	var inFiles []string
+	for _, other := range slices.Sorted(maps.Keys(s.given)) {
+		switch file := s.given[other].file; {
+		case file != "" && other == "TF_VAR_"+name:
+			return fmt.Sprintf("; %.200q has %s, and without TF_VAR_ it is the name of the variable", file, other)
+		case file != "":
+			inFiles = append(inFiles, "var."+other)
+		}
+	}
+	if 0 < len(inFiles) && len(inFiles) <= few {
+		return "; the files of values have only " + strings.Join(inFiles, ", ")
+	}
 	return ""
 }
 
@@ -131,6 +153,9 @@ func (s scope) near(name string) string {
 // parts, such as local.x or data.x.y, stands for a value, and another may be meant as text.
 func instead(t hcl.Traversal, expr hcl.Expression) string {
 	also := ""
+	if name, ok := strings.CutPrefix(t.RootName(), "TF_VAR_"); ok && hclsyntax.ValidIdentifier(name) {
+		return "TF_VAR_… sets var.…: write var and the rest of the name, with a dot between them"
+	}
 	if len(t) > 1 {
 		also = "give the value in a variable, or, "
 	}
@@ -158,26 +183,4 @@ func (s scope) has(name string) bool {
 		return t.IsObjectType() && t.HasAttribute(name)
 	}
 	return s.variables.HasIndex(cty.StringVal(name)).True()
-}
-
-// safeError says what is wrong with an expression. What HCL says of it holds values.
-func safeError(diags hcl.Diagnostics) error {
-	what := syntax.LowerFirst(diags[0].Summary)
-	if unknown, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallUnknownDiagExtra](diags[0]); ok {
-		near := syntax.Suggest(unknown.CalledFunctionName(), slices.Sorted(maps.Keys(functions(""))))
-		return errors.New("there is no such function here" + cmp.Or(near, "; give the value in a variable, as var.NAME"))
-	}
-	if call, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallDiagExtra](diags[0]); ok {
-		if reason, ok := errors.AsType[*callError](call.FunctionCallError()); ok {
-			what = reason.Error()
-		}
-		return fmt.Errorf("%s: %s", call.CalledFunctionName(), what)
-	}
-	switch what {
-	case "invalid operand":
-		what += `: numbers are required; texts are joined between quotation marks, as in "${var.a}-${var.b}"`
-	case "unsupported attribute":
-		what += ": the variable has no such part; var.NAME is its whole value"
-	}
-	return errors.New(what)
 }

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -16,7 +18,9 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
 const maxName = 100 // bytes of a name that are shown
@@ -99,7 +103,7 @@ func evaluate(expr hcl.Expression, file string) value {
 	case len(expr.Variables()) > 0:
 		return value{err: errors.New(`it is a name, and a value is required; text is between double quotes (")`), file: file}
 	case diags.HasErrors():
-		return value{err: safeError(diags), file: file}
+		return value{err: failed(diags), file: file}
 	}
 	return value{Value: v, file: file}
 }
@@ -154,7 +158,8 @@ func (o Options) given(m *module) (values, error) {
 		case !ok || name == "":
 			err = errors.Join(err, errors.New("-var requires NAME=VALUE"))
 		case m != nil && m.declared(name) == nil:
-			err = errors.Join(err, fmt.Errorf("-var: the module declares no variable %s; check the name", outside.Quoted(name, maxName)))
+			err = errors.Join(err, fmt.Errorf("-var: the module declares no variable %s; check the name%s", outside.Quoted(name, maxName),
+				syntax.Suggest(name, slices.Sorted(maps.Keys(m.variables)))))
 		default:
 			all[name] = m.declared(name).text(text)
 		}
@@ -180,7 +185,21 @@ func (all values) readFile(path string) error {
 	if !asJSON && !strings.HasSuffix(path, ".tfvars") { // such as a pipe
 		asJSON = strings.HasPrefix(strings.TrimSpace(string(text)), "{")
 	}
+	if what := isState(strings.TrimSpace(string(text))); what != "" {
+		return fmt.Errorf("%.200q is %s, and a file with the values of variables is required", path, what)
+	}
 	body, err := parseBody(text, path, asJSON, formOfValues)
+	if isObject := strings.HasPrefix(strings.TrimSpace(string(text)), "{"); err != nil && isObject != asJSON {
+		form, name := "HCL", ".tfvars"
+		if isObject {
+			form, name = "JSON", ".json"
+		}
+		return fmt.Errorf("%.200q holds %s; a file with that has a name that ends in %s", path, form, name)
+	}
+	if err != nil && ofShell.Match(text) {
+		return fmt.Errorf("%.200q sets variables of a shell, which reads it with \"set -a; . FILE\"; a file of values has lines such as "+
+			"passphrase = \"…\"", path)
+	}
 	if err != nil {
 		return err
 	}
@@ -197,6 +216,8 @@ func (all values) readFile(path string) error {
 	}
 	return nil
 }
+
+var ofShell = lazyregexp.New(`(?m)^(export |set |\$env:)\s*[A-Za-z_]\w*\s*=`)
 
 // valueFiles are the files of values that OpenTofu reads of its own accord, in order.
 func (m *module) valueFiles() (paths []string, err error) {

@@ -296,7 +296,7 @@ func TestNewErrors(t *testing.T) {
 		"namespace":       {managedVPC, map[string]cty.Value{"namespace": text("a%2Fb")}, "name of a namespace"},
 		"resource":        {managedVPC, map[string]cty.Value{"resource": text("vpcs/status")}, "plural name"},
 		"no type":         {managedVPC, map[string]cty.Value{"resource_type": cty.NullVal(cty.String)}, "resource type is required"},
-		"type":            {managedVPC, map[string]cty.Value{"resource_type": text(`a"b`)}, "cannot be a resource type"},
+		"type":            {managedVPC, map[string]cty.Value{"resource_type": text(`a"b`)}, "a resource type is one word"},
 		"source":          {managedVPC, map[string]cty.Value{"provider_source": text("aws")}, "a namespace and a name"},
 		"version":         {managedVPC, map[string]cty.Value{"terraform_version": text("new")}, "a version is required"},
 		"negative schema": {managedVPC, map[string]cty.Value{"schema_version": cty.NumberIntVal(-1)}, "a number from 0"},

@@ -11,6 +11,7 @@
 package kubestate
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -150,7 +151,7 @@ func (o *Object) check(v attr.Values) error {
 	case !o.isKubeform() && o.resourceType == "":
 		return v.Errorf("resource_type", "the Terraform resource type is required, such as aws_vpc: it cannot be derived from the object")
 	case o.resourceType != "" && !nameForm.MatchString(o.resourceType):
-		return v.Errorf("resource_type", "this cannot be a resource type")
+		return v.Errorf("resource_type", "a resource type is one word, such as aws_db_instance")
 	case o.providerSource != "" && !sourceForm.MatchString(o.providerSource):
 		return v.Errorf("provider_source", "a namespace and a name are required, such as hashicorp/aws")
 	case o.terraformVersion != "" && !versionForm.MatchString(o.terraformVersion):
@@ -297,6 +298,9 @@ func (o *Object) needs(obj object, cost *meter.Meter) ([]SecretRef, error) {
 // object has none.
 func (o *Object) File(manifest []byte, cost *meter.Meter) ([]byte, error) {
 	objects, err := parse(manifest, cost)
+	if errors.Is(err, errNeither) && bytes.Contains(manifest, []byte("{{")) {
+		return nil, errors.New("the manifest is a template, such as one of Helm: what is between {{ and }} is filled in by helm template")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("the manifest: %w", err)
 	}

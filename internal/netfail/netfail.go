@@ -12,6 +12,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"syscall"
 
@@ -46,6 +47,9 @@ func KnownReason(err error, trust string) string {
 		return "the request was cancelled"
 	case IsTLS(err):
 		return reasonOfTLS(err, trust)
+	case isDNS && isOfProxy(err, lookup.Name):
+		return strings.TrimSpace("the host "+shown(lookup.Name)) + ", which is that of a proxy, cannot be found; check the argument proxy, or " +
+			"HTTPS_PROXY and HTTP_PROXY: " + shown(lookup.Err)
 	case isDNS:
 		return strings.TrimSpace("the host "+shown(lookup.Name)) + notFound + ": " + shown(lookup.Err)
 	case IsTimeout(err):
@@ -62,6 +66,17 @@ func KnownReason(err error, trust string) string {
 		return "the connection broke off before the answer was complete"
 	}
 	return reasonInText(err.Error(), trust)
+}
+
+// isOfProxy reports whether a host that was looked up is not the one of the request.
+func isOfProxy(err error, host string) bool {
+	request, ok := errors.AsType[*url.Error](err)
+	if !ok {
+		return false
+	}
+	u, err := url.Parse(request.URL)
+	name := func(s string) string { return strings.ToLower(strings.TrimSuffix(s, ".")) }
+	return err == nil && u.Hostname() != "" && host != "" && name(u.Hostname()) != name(host)
 }
 
 // refusal is what we say of a connection that we did not make.

@@ -78,6 +78,7 @@ func TestReasonOfHTTP(t *testing.T) {
 		proxy := &url.URL{Scheme: "http", Host: peer(t, says)}
 		return &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(proxy)}}
 	}
+	nowhere := &url.URL{Scheme: "http", Host: "proxy.invalid:3128"}
 	for name, c := range map[string]struct {
 		client  *http.Client
 		address string
@@ -90,6 +91,9 @@ func TestReasonOfHTTP(t *testing.T) {
 		},
 		"no such host": {client: http.DefaultClient, address: "http://nowhere.invalid", want: "the host nowhere.invalid cannot be " +
 			"found; check its name, and proxies: "},
+		"no such proxy": {client: &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(nowhere)}},
+			address: "http://nowhere.invalid", want: "the host proxy.invalid, which is that of a proxy, cannot be found; check the " +
+				"argument proxy, or HTTPS_PROXY and HTTP_PROXY: "},
 		"too slow": {
 			client: &http.Client{Timeout: 50 * time.Millisecond}, address: slow.URL,
 			want: "there was no complete answer in time",

@@ -8,10 +8,12 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -154,16 +156,30 @@ func Listen(tb testing.TB) net.Listener {
 // Dead returns an address on this machine where nobody listens.
 func Dead(tb testing.TB) string {
 	tb.Helper()
-	listener := Listen(tb)
-	defer listener.Close()
-	return listener.Addr().String()
+	return "127.0.0.1:" + Port(tb)
 }
 
-// Port returns a port of this machine where nobody listens.
+// Port returns a port of this machine where nobody listens. It is below those
+// that systems give to connections and to listeners on port 0 (from 32768 on
+// Linux, from 49152 elsewhere), so that none of these has taken it by the time
+// a server starts there.
 func Port(tb testing.TB) string {
 	tb.Helper()
-	return strings.TrimPrefix(Dead(tb), "127.0.0.1:")
+	for range 100 {
+		port := strconv.Itoa(firstPort + rand.IntN(lastPort-firstPort))
+		listener, err := new(net.ListenConfig).Listen(context.WithoutCancel(tb.Context()), "tcp", "127.0.0.1:"+port)
+		if err != nil {
+			continue // somebody listens there
+		}
+		_ = listener.Close()
+		return port
+	}
+	tb.Fatalf("a hundred ports between %d and %d are all taken", firstPort, lastPort)
+	return ""
 }
+
+// The ports that Port chooses from.
+const firstPort, lastPort = 16384, 32768
 
 // Mute returns an address on this machine where connections are accepted and
 // nothing is said, until the test ends.

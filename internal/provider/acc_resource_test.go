@@ -145,7 +145,7 @@ func TestResourceMistakes(t *testing.T) {
 			[]string{"the state has no resource terraform_data.counted; it has module.list[0].terraform_data.counted"}},
 		"no such instance": {allowing, `module.net["a"].terraform_data.counted[1]`, []string{file}, []string{"has no instance [1]; it has [0], [2]"}},
 		"an attribute": {allowing, "terraform_data.open.id", []string{file},
-			[]string{"address", "the address of a resource has a type and a name"}},
+			[]string{"address", "is read as attributes.NAME"}},
 		"on_missing": {allowing, "terraform_data.open", []string{file, `on_missing = "defaults"`},
 			[]string{`an argument named "on_missing" is not expected here`}},
 		"no such file": {allowing, "terraform_data.open", []string{fromFile("/no/such/file")}, []string{"there is no state"}},

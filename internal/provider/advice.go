@@ -39,7 +39,8 @@ func adviseVariable(e *missing.Variable) string {
 	if e.Name == "" {
 		return "; set the values of var.* in encryption_variables, in the provider block"
 	}
-	return fmt.Sprintf("; in the provider block, write encryption_variables = { %s = var.%[1]s }", e.Name)
+	return fmt.Sprintf("; in the provider block, let encryption_variables have it, as in encryption_variables = { %s = var.%[1]s }, where "+
+		"var.%[1]s is a variable of your configuration", e.Name)
 }
 
 func adviseMethod(e *missing.Method) string {
@@ -59,13 +60,18 @@ func adviseMethod(e *missing.Method) string {
 			return fmt.Sprintf("default { method = %q }", method)
 		})
 	case e.ByKind:
-		return fmt.Sprintf("; set method = %q on the data source; if it requires settings, set method = \"method.%[1]s.main\" there, "+
-			"and add its block to the provider block%s", e.Format, syntax.Remedy("method."+e.Format))
+		return fmt.Sprintf("%s; set method = %q on the data source; if it requires settings, set method = \"method.%[2]s.main\" there, "+
+			"and add its block to the provider block%s", notOfFiles(e), e.Format, syntax.Remedy("method."+e.Format, firstArguments(e.Format)...))
 	case e.Format != "":
-		return fmt.Sprintf("; set method = \"method.%s.main\" on the data source, and add its block, with its settings, to the "+
-			"provider block%s", e.Format, syntax.Remedy("method."+e.Format))
+		return fmt.Sprintf("%s; set method = \"method.%s.main\" on the data source, and add its block, with its settings, to the "+
+			"provider block%s", notOfFiles(e), e.Format, syntax.Remedy("method."+e.Format, firstArguments(e.Format)...))
+	case len(e.KeyProviders) == 0 && e.InText:
+		kind := knownKind(e.StoredKind)
+		return fmt.Sprintf("; where the settings are (TF_ENCRYPTION, or encryption in the provider block), add key_provider %q \"main\" with "+
+			"its settings in braces, such as %s, and method \"aes_gcm\" \"main\" { keys = key_provider.%s.main }, and let state have "+
+			"method = method.aes_gcm.main", kind, firstArguments(kind)[0], kind)
 	case len(e.KeyProviders) == 0:
-		return adviseKeyProvider(e.StoredKind)
+		return adviseKeyProvider(e)
 	case e.InText:
 		return fmt.Sprintf("; add method \"aes_gcm\" \"main\" { keys = %s } and state { method = method.aes_gcm.main }",
 			e.KeyProviders[0])
@@ -78,22 +84,65 @@ func adviseMethod(e *missing.Method) string {
 		syntax.Remedy("method.aes_gcm", fmt.Sprintf("keys = %q", e.KeyProviders[0])))
 }
 
-// adviseKeyProvider is for a file whose metadata names a key provider of this kind. The
-// file may come from anywhere, so only a kind that there is gets into the advice.
-func adviseKeyProvider(kind string) string {
-	known := func(b encryption.Block[encryption.KeyProvider]) bool { return b.Name == kind }
-	switch {
-	case kind == "age":
-		return "; add its key provider, with the file of your identity, to the provider block" +
-			syntax.Remedy("key_provider.age", `identity_files = ["key.txt"]`)
-	case kind == "pbkdf2" || !slices.ContainsFunc(builtin.Registry().KeyProviders, known):
-		return "; add its key provider to the provider block, such as" + aKeyProvider
+// notOfFiles says that a key provider with the name of the method is none for this file.
+func notOfFiles(e *missing.Method) string {
+	for _, address := range e.KeyProviders {
+		if strings.HasPrefix(address, "key_provider.age.") {
+			return fmt.Sprintf("; %s is for files in the format of OpenTofu, so the identities in it belong in a method here", address)
+		}
 	}
-	return "; add its key provider, with its settings, to the provider block" + syntax.Remedy("key_provider."+kind)
+	return ""
+}
+
+// adviseKeyProvider is for a file whose metadata names a key provider. Its block is
+// enough, unless another method is selected.
+func adviseKeyProvider(e *missing.Method) string {
+	kind, place := knownKind(e.StoredKind), " to the provider block"
+	if len(e.Selected) > 0 {
+		place = fmt.Sprintf(" and a method to the provider block, and set method = \"method.aes_gcm.main\" on the data source, because %s is "+
+			"not for this file", join(e.Selected, func(s string) string { return s }))
+	}
+	with := ", with its settings,"
+	if kind == "pbkdf2" {
+		with = ""
+	}
+	blocks := syntax.Remedy("key_provider."+kind, firstArguments(kind)...)
+	if len(e.Selected) > 0 {
+		blocks += strings.TrimPrefix(syntax.Remedy("method.aes_gcm"), ":\n")
+	}
+	return "; add its key provider" + with + place + blocks
+}
+
+// knownKind is a kind of key provider that there is: the file may come from anywhere, and
+// an alias names none.
+func knownKind(stored string) string {
+	known := func(b encryption.Block[encryption.KeyProvider]) bool { return b.Name == stored }
+	if slices.ContainsFunc(builtin.Registry().KeyProviders, known) {
+		return stored
+	}
+	return "pbkdf2"
+}
+
+// firstArguments are those that a key provider or method cannot do without.
+func firstArguments(kind string) []string {
+	return map[string][]string{
+		"age":                   {`identity_files = ["key.txt"]`},
+		"aws_kms":               {`kms_key_id = "alias/tf-state"`, `key_spec = "AES_256"`, `region = "eu-west-1"`},
+		"azure_vault":           {`vault_uri = "https://example.vault.azure.net"`, `vault_key_name = "tf-state"`, "key_length = 32"},
+		"external":              {`command = ["./get-key.sh"]`},
+		"gcp_kms":               {"kms_encryption_key = var.kms_encryption_key", "key_length = 32"},
+		"kubeform":              {"key = var.kubeform_key"},
+		"openbao":               {`address = "https://bao.example.com:8200"`, `key_name = "tf-state"`},
+		"pbkdf2":                {"passphrase = var.passphrase"},
+		"sops":                  {`age_identity_files = ["key.txt"]`},
+		"static":                {"key = var.key"},
+		"terraform_backend_git": {"passphrase = var.passphrase"},
+		"xor":                   {`a = "key_provider.pbkdf2.main"`, `b = "key_provider.static.main"`},
+	}[kind]
 }
 
 // aKeyProvider is the one to begin with.
-var aKeyProvider = syntax.Remedy("key_provider.pbkdf2", "passphrase = var.passphrase")
+var aKeyProvider = syntax.Remedy("key_provider.pbkdf2", firstArguments("pbkdf2")...)
 
 // join lists what to choose from.
 func join(choices []string, text func(string) string) string {

@@ -354,7 +354,7 @@ func TestAccWarnings(t *testing.T) {
 		{"Warning: Unencrypted state", filepath.Join(dir, "plain") + " is not encrypted", `because the fallback "unencrypted" allows that`},
 		{"Warning: Fallback used", "was opened by the fallback method.aes_gcm.m", "method.aes_gcm.n"},
 		{"Warning: Unverified connection", "was not verified, because skip_cert_verification is set"},
-		{"Warning: Defaults in place of a state", "404 Not Found", "credentials were sent"},
+		{"Warning: Defaults in place of a state", "404 Not Found", "redentials were sent"},
 		{"Warning: Deprecated outputs", `"old": "use open`},
 	} {
 		if !says(words...).MatchString(out) {

@@ -51,12 +51,14 @@ func derivedKeyFrom(block cty.Value, _ attr.LookupEnv) (request, []problem) {
 			a.fail(path.Root("key_provider"), "the address of a key provider is required, such as key_provider.pbkdf2.main")
 		}
 	}
-	if n, ok := a.number("length", 16, 64); ok {
+	if n, ok := a.number("length", 16, 64, " of bytes"); ok {
 		out.derivation.Length = int(n)
 	}
 	if s, ok := given(block, "salt"); ok {
 		salt, err := base64.StdEncoding.DecodeString(s)
-		if err != nil {
+		if _, notHex := hex.DecodeString(s); notHex == nil && len(s) >= 2*16 {
+			a.fail(path.Root("salt"), "this is hexadecimal, and base64 is required, as openssl rand -base64 32 prints it")
+		} else if err != nil {
 			a.fail(path.Root("salt"), "this is not standard base64, as openssl rand -base64 32 prints it")
 		}
 		out.derivation.Salt = salt

@@ -134,8 +134,8 @@ func advise(e *stepError) string {
 }
 
 // adviseKey names what may be wrong with the methods that were tried. It says nothing if
-// all of them say it themselves: a program that gave no plaintext, and settings for another
-// file.
+// all of them say it themselves: a program that gave no plaintext, settings for another
+// file, and settings that are odd.
 func adviseKey(err error) string {
 	what, settings := "the passphrase or key", ""
 	if failed, ok := errors.AsType[*encryption.Error](err); ok {
@@ -146,7 +146,7 @@ func adviseKey(err error) string {
 		}
 		isProgram := tried("external")
 		isOther := func(a encryption.Attempt) bool {
-			return !isProgram(a) && !strings.Contains(a.Err.Error(), "; the settings lack the key provider")
+			return !isProgram(a) && !syntax.IsHinted(a.Err) && !strings.Contains(a.Err.Error(), "; the settings lack the key provider")
 		}
 		switch {
 		case !slices.ContainsFunc(failed.Attempts, isOther):

@@ -94,11 +94,11 @@ func TestFileMethodErrors(t *testing.T) {
 		"wrong key of secret": {"kubeform_module", methodProvider("kubeform {\nname = \"m\"\nkey = " +
 			"\"ERERERERERERERERERERERERERERERERERERERERERE=\"\n}\n"), []string{"Step: decrypting the file", "secretbox: authentication failed"}},
 		"key is not 32 bytes": {"kubeform_module", methodProvider("kubeform {\nname = \"m\"\nkey = \"b25seTE2Ynl0ZXNsb25nIQ==\"\n}\n"),
-			[]string{"method.kubeform.m.key: the key has 16 bytes; Kubeform's have 32"}},
+			[]string{"method.kubeform.m.key: the key has 16 bytes, and Kubeform's have 32"}},
 		"no identity for age": {"tbg_aes", methodProvider("age {\nname = \"m\"\n}\n"),
 			[]string{"one of identities, identity_files and passphrase is required"}},
 		"other identities": {"", methodProvider("age {\nname = \"m\"\npassphrase = \"canary\"\n}\n"),
-			[]string{"Step: decrypting the file", `it is encrypted for "X25519"`}},
+			[]string{"Step: decrypting the file", "none is of its recipients"}},
 		"identity of a plugin that is cut off": {"", methodProvider("age {\nname = \"m\"\nidentities = [\"AGE-PLUGIN-YUBIKEY-1CANARY\"]\n}\n"),
 			[]string{"Step: decrypting the file", "begins as that of an age plugin does, and is cut off or mistyped"}},
 		"plugin is not installed": {"", methodProvider("age {\nname = \"m\"\nidentities = [" +

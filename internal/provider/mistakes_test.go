@@ -59,7 +59,7 @@ func TestMistakes(t *testing.T) {
 	isolateGit(t)
 	place := newMistakenPlace(t)
 	want := mistakesText(t)
-	rows := slices.Concat(place.mistakes(), place.more(), place.later())
+	rows := slices.Concat(place.mistakes(), place.more(), place.later(), place.again(), place.newest(), place.latest())
 	if len(rows) < 100 || len(want) != len(rows) {
 		t.Errorf("there are %d rows, and %d texts", len(rows), len(want))
 	}
@@ -121,12 +121,15 @@ func TestAccMistakes(t *testing.T) {
 	t.Parallel()
 	place := newMistakenPlace(t)
 	want := mistakesText(t)
-	for _, m := range slices.Concat(place.mistakes(), place.more(), place.later()) {
+	for _, m := range slices.Concat(place.mistakes(), place.more(), place.later(), place.again(), place.newest(), place.latest()) {
 		if !m.cli {
 			continue
 		}
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
+			if strings.Contains(m.body, "ephemeral \"") && !knowsEphemeral() {
+				t.Skip("this CLI has no ephemeral values")
+			}
 			p := newProject(t, map[string]string{"main.tf": configuration(m.provider, m.body)})
 			if m.env != "" {
 				p.setenv(m.env)
@@ -232,7 +235,8 @@ func newMistakenPlace(t *testing.T) *mistakenPlace {
 	}
 	for name, data := range map[string][]byte{
 		"sealed": sealed(t, argumentsState), "plain": []byte(argumentsState), "derived": conformance.Get("pbkdf2_sha256_key32_salt1").State(),
-		"sops": sops, "age": []byte("age-encryption.org/v1\n-> X25519 x\n"), "empty": {}, "text": []byte("not a state"),
+		"chained": conformance.Get("pbkdf2_chain_pbkdf2_alias").State(),
+		"sops":    sops, "age": []byte("age-encryption.org/v1\n-> X25519 x\n"), "empty": {}, "text": []byte("not a state"),
 		"cut": sealed(t, argumentsState)[:100], "json": []byte("{}"), "future": []byte(`{"version":5}`),
 		"plan": emptyPlan(t), "record": []byte(`{"version":3,"backend":{"type":"s3","config":{},"hash":1}}`),
 		"lfs": []byte("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"), "page": []byte("<!DOCTYPE html>"),
@@ -250,6 +254,9 @@ func newMistakenPlace(t *testing.T) *mistakenPlace {
 		"resources": []byte(`{"version":4,"serial":1,"lineage":"l","outputs":{},"resources":[{"mode":"data","type":"aws_caller_identity",` +
 			`"name":"me","provider":"p","instances":[{"schema_version":0,"attributes":{"id":"1"}}]}]}`),
 		"kubeform": []byte(strings.Repeat("s^!OXxj4Csaj", 5)),
+		"manifest": []byte(`{"apiVersion":"modules.kubeform.com/v1alpha1","kind":"VPC","metadata":{"name":"network"},"status":{"state":"s^!OXxj4Csaj"}}`),
+		"yaml":     []byte("apiVersion: modules.kubeform.com/v1alpha1\nkind: VPC\nmetadata:\n  name: network\nstatus:\n  state: s^!OXxj4Csaj\n"),
+		"bare":     []byte("apiVersion: modules.kubeform.com/v1alpha1\nkind: VPC\nmetadata:\n  name: network\nspec: {}\n"),
 		"newer":    []byte(`{"meta":{},"encrypted_data":"AA==","encryption_version":"v1"}`),
 	} {
 		if err := os.WriteFile(filepath.Join(p.dir, name), data, 0o600); err != nil {

@@ -186,7 +186,7 @@ func TestRead(t *testing.T) {
 			"outputs": cty.EmptyObjectVal, "sensitive_outputs": cty.ObjectVal(map[string]cty.Value{"hidden": text1("s3cret")}),
 		}, ""},
 		"only a sensitive default": {map[string]cty.Value{"sensitive_defaults": defaults("new"), "only": names("new")},
-			map[string]cty.Value{"outputs": cty.EmptyObjectVal}, ""},
+			map[string]cty.Value{"error": text1("sensitive_defaults has no effect without store_sensitive = true")}, ""},
 		"default for a sensitive one": {map[string]cty.Value{"defaults": defaults("hidden")}, map[string]cty.Value{
 			"outputs": cty.ObjectVal(map[string]cty.Value{"open": text1("o"), "null": cty.NullVal(cty.String), "old": cty.NumberIntVal(1)}),
 		}, ""},
@@ -216,7 +216,7 @@ func TestRead(t *testing.T) {
 		"missing with defaults": {map[string]cty.Value{"memory": at("gone"), "on_missing": text1("defaults"), "defaults": defaults("x")},
 			map[string]cty.Value{
 				"outputs": defaults("x"), "exists": cty.False, "serial": cty.NullVal(cty.Number), "encrypted": cty.NullVal(cty.Bool),
-			}, "credentials were sent"},
+			}, "redentials were sent"},
 		"missing under a lineage": {map[string]cty.Value{"memory": at("gone"), "on_missing": text1("defaults"),
 			"expected_lineage": text1("l-1")}, map[string]cty.Value{"error": text1("there must be one")}, ""},
 		"missing under a serial": {map[string]cty.Value{"memory": at("gone"), "on_missing": text1("defaults"), "minimum_serial": cty.Zero},

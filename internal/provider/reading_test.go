@@ -287,7 +287,7 @@ func TestMistakesHaveTheirPlace(t *testing.T) {
 		"salt": {block: "ephemeral statecrypt_derived_key", arguments: arguments{"key_provider": text1("key_provider.static.k"),
 			"info": text1("i"), "salt": text1("?")}, want: `AttributeName("salt") Invalid configuration: salt: this is not standard base64`},
 		"length": {block: "ephemeral statecrypt_derived_key", arguments: arguments{"key_provider": text1("key_provider.static.k"),
-			"info": text1("i"), "length": cty.NumberIntVal(65)}, want: `AttributeName("length") Invalid configuration: length: a whole number ` +
+			"info": text1("i"), "length": cty.NumberIntVal(65)}, want: `AttributeName("length") Invalid configuration: length: a whole number of bytes ` +
 			`from 16 to 64 is required`},
 		"name twice": {block: "provider", arguments: arguments{"key_provider": one(arguments{"static": one(arguments{"name": text1("a b"),
 			"key": text1("00")})})}, want: `AttributeName("key_provider").ElementKeyInt(0).AttributeName("static").ElementKeyInt(0).AttributeName("name") Invalid configuration: key_provider.static.name: `},

@@ -41,8 +41,9 @@ func outputFields() []field {
 			"state nor the defaults have is an error. Defaults to all."),
 		argument("defaults", cty.DynamicPseudoType, "An object of outputs to give if the state has none of that name. It never "+
 			"replaces an output that the state has, not even a null or sensitive one."),
-		secret(argument("sensitive_defaults", cty.DynamicPseudoType, "The same as `defaults`, for `sensitive_outputs`. Like every "+
-			"argument of a data source, it is stored in the state of the configuration that reads.")),
+		secret(argument("sensitive_defaults", cty.DynamicPseudoType, "The same as `defaults`, for `sensitive_outputs`, which a data "+
+			"source gives only with `store_sensitive`. Like every argument of a data source, it is stored in the state of the configuration that "+
+			"reads.")),
 		argument("on_missing", cty.String, "`error`, or `defaults` to continue with the defaults and a warning if there is no state. A "+
 			"refusal, a timeout or a failed decryption is always an error. Defaults to `error`."),
 
@@ -77,6 +78,11 @@ func (a *arguments) selection(r *remoteStateRequest) {
 		if _, both := r.sensitiveDefaults[name]; both {
 			a.fail(path.Root("defaults"), "%s is in sensitive_defaults as well; leave it out of one of the two", outside.Quoted(name, maxName))
 		}
+	}
+	if keeps := a.block.Type().HasAttribute("store_sensitive"); len(r.sensitiveDefaults) > 0 && !r.keepSensitive && keeps &&
+		a.block.GetAttr("store_sensitive").IsKnown() {
+		a.fail(path.Empty(), "sensitive_defaults has no effect without store_sensitive = true, but would be stored; set that, or "+
+			"use the ephemeral resource statecrypt_remote_state, which stores nothing")
 	}
 	switch v, ok := given(a.block, "on_missing"); {
 	case !ok || v == "error":

@@ -20,7 +20,7 @@ func (r remoteStateRequest) acceptMissing(s *openedState) error {
 	if s.missing == nil || r.defaultsIfMissing {
 		return nil
 	}
-	return fmt.Errorf("%w%s; if that is expected, set on_missing = \"defaults\"", s.missing, r.about(s.missing))
+	return fmt.Errorf("%w%s. If no state is expected there, set on_missing = \"defaults\"", s.missing, r.about(s.missing))
 }
 
 // result lays the outputs of the state over the defaults.
@@ -46,7 +46,11 @@ func (r remoteStateRequest) result(s *openedState) (*result, error) {
 	got.describe(state.Outputs, wanted)
 	r.warnOfDefaults(got, state.Outputs, wanted)
 	if s.missing != nil {
-		got.warn("Defaults in place of a state", "%v%s. The defaults are used in place of its outputs.", s.missing, r.about(s.missing))
+		used := "The defaults are used in place of its outputs."
+		if len(plain)+len(sensitive) == 0 {
+			used = "There are no defaults either, so there are no outputs; set defaults."
+		}
+		got.warn("Defaults in place of a state", "%s %s", sentence(fmt.Errorf("%w%s", s.missing, r.about(s.missing))), used)
 	}
 	return got, nil
 }
@@ -183,6 +187,11 @@ func (r remoteStateRequest) wanted(stored map[string]tfstate.Output) ([]string, 
 // nearOutputs says which output was meant, also by one who wrote where it is or a part of
 // it, or which there are.
 func nearOutputs(name string, names []string) string {
+	if first, _, several := strings.Cut(name, ","); several {
+		if _, found := slices.BinarySearch(names, strings.TrimSpace(first)); found {
+			return "; each name is an element of its own, as in only = [\"a\", \"b\"]"
+		}
+	}
 	whole, _, _ := strings.Cut(strings.TrimPrefix(name, "outputs."), ".")
 	whole, _, _ = strings.Cut(whole, "[")
 	if suggestion := cmp.Or(syntax.Suggest(name, names), syntax.Suggest(whole, names)); suggestion != "" {

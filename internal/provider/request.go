@@ -88,7 +88,7 @@ func (a *arguments) state() stateRequest {
 	a.source(&r)
 	a.object(&r)
 	r.source.Workspace = a.workspace(r.kind)
-	if n, ok := a.number("max_size", 1, math.MaxInt64); ok {
+	if n, ok := a.number("max_size", 1, math.MaxInt64, ""); ok {
 		r.source.MaxSize = n
 	}
 	a.encryption(&r)
@@ -115,7 +115,8 @@ func (a *arguments) source(r *stateRequest) {
 			continue
 		}
 		if r.kind.Name != "" {
-			a.fail(path.Empty(), "the blocks %s and %s are mutually exclusive: exactly one source is read", r.kind.Name, kind.Name)
+			a.fail(path.Empty(), "the blocks %s and %s are mutually exclusive: exactly one source is read; leave out "+
+				"one, or write a data source for each", r.kind.Name, kind.Name)
 			return
 		}
 		r.kind, chosen = kind, list[0]
@@ -208,12 +209,12 @@ func (a *arguments) pins(r *stateRequest) {
 		a.fail(path.Root("expected_lineage"), "a lineage must not be empty; leave the argument out to accept any")
 	}
 	r.expectedLineage = lineage
-	if n, ok := a.number("minimum_serial", 0, math.MaxInt64); ok {
+	if n, ok := a.number("minimum_serial", 0, math.MaxInt64, ""); ok {
 		r.minimumSerial = &n
 	}
 }
 
-func (a *arguments) number(name string, min, max int64) (int64, bool) {
+func (a *arguments) number(name string, min, max int64, unit string) (int64, bool) {
 	v := a.block.GetAttr(name)
 	if v.IsNull() || !v.IsKnown() {
 		return 0, false
@@ -225,7 +226,7 @@ func (a *arguments) number(name string, min, max int64) (int64, bool) {
 	case max == math.MaxInt64:
 		a.fail(path.Root(name), "a whole number of at least %d is required", min)
 	default:
-		a.fail(path.Root(name), "a whole number from %d to %d is required", min, max)
+		a.fail(path.Root(name), "a whole number%s from %d to %d is required", unit, min, max)
 	}
 	return 0, false
 }

@@ -106,7 +106,7 @@ func TestReadResource(t *testing.T) {
 			map[string]cty.Value{"error": text1("allow_resource_reads of the provider configuration is not known yet")}},
 		"no address":     {allowed, nil, map[string]cty.Value{"error": text1("address is required")}},
 		"empty address":  {allowed, with(main, "address", text1("")), map[string]cty.Value{"error": text1("an address must not be empty")}},
-		"broken address": {allowed, with(main, "address", text1("a.b.c")), map[string]cty.Value{"error": text1("has a type and a name")}},
+		"broken address": {allowed, with(main, "address", text1("a.b.c")), map[string]cty.Value{"error": text1("is read as attributes.NAME")}},
 		"not there": {allowed, with(main, "address", text1("aws_db.mian")),
 			map[string]cty.Value{"error": text1(`resource: the state has no resource aws_db.mian. Did you mean "aws_db.main"?`)}},
 		"old format": {allowed, with(main, "memory", at("v3")), map[string]cty.Value{"error": text1("format version 3")}},

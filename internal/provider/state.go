@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
@@ -100,7 +101,7 @@ func (r stateRequest) openAt(ctx context.Context, src source.Source, target encr
 		return nil, &stepError{step: stepOf(err), source: src, err: err}
 	}
 	if opened.Kind != encryption.KindState {
-		return nil, &stepError{step: stepEnvelope, source: src, err: errors.New("this is a plan, and a state is required here")}
+		return nil, &stepError{step: stepEnvelope, source: src, err: errPlan}
 	}
 	state, err := r.parse(opened.Data)
 	if err != nil {
@@ -119,6 +120,8 @@ func (r stateRequest) openAt(ctx context.Context, src source.Source, target encr
 	}
 	return out, nil
 }
+
+var errPlan = errors.New("this is a plan, and not a state: name the file of the state; what is in a plan, statecrypt decrypt -plan shows")
 
 // file is the file of the state, which is taken out of a manifest if the source has
 // read one.
@@ -182,9 +185,12 @@ func (r stateRequest) acceptPins(s *openedState) error {
 		return s.failed(stepFetch, fmt.Errorf("%w; expected_lineage or minimum_serial says that there must be one", s.missing))
 	case s.missing != nil:
 	case r.expectedLineage != "" && s.Lineage != r.expectedLineage:
-		return s.failed(stepCheck, fmt.Errorf("the state has the lineage %s, and expected_lineage says %s: this is another state; "+
-			"check where it is read from, or expected_lineage",
-			outside.Quoted(s.Lineage, maxName), outside.Quoted(r.expectedLineage, maxName)))
+		advice := "this is another state; check where it is read from, or expected_lineage"
+		if strings.EqualFold(strings.Trim(r.expectedLineage, "{} \n"), s.Lineage) {
+			advice = "this is the same one, spelled in another way; spell it as the state does"
+		}
+		return s.failed(stepCheck, fmt.Errorf("the state has the lineage %s, and expected_lineage says %s: %s",
+			outside.Quoted(s.Lineage, maxName), outside.Quoted(r.expectedLineage, maxName), advice))
 	case r.minimumSerial != nil && s.Serial < *r.minimumSerial:
 		return s.failed(stepCheck, fmt.Errorf("the state has the serial %d, and minimum_serial says %d: this is an old copy; restore "+
 			"the newest one, or lower minimum_serial",
@@ -200,13 +206,13 @@ func (s *openedState) failed(at step, err error) error {
 // about says which workspace is missing, and whether credentials were sent.
 func (r stateRequest) about(m *source.MissingError) string {
 	switch name := r.source.Workspace; {
-	case !r.kind.Workspaces:
+	case !r.kind.Workspaces, r.object != nil:
 		return r.sent(m)
 	case name == "default":
-		return r.sent(m) + ` (the place of the workspace "default"; for another, set workspace)`
+		return r.sent(m) + `. This is the place of the workspace "default"; for another, set workspace`
 	default:
-		return fmt.Sprintf("%s (the place of the workspace %q; \"terraform workspace list\", in the configuration that writes it, prints the "+
-			"names)", r.sent(m), name)
+		return fmt.Sprintf("%s. This is the place of the workspace %q; \"terraform workspace list\", in the configuration that writes it, "+
+			"prints the names", r.sent(m), name)
 	}
 }
 
@@ -215,9 +221,9 @@ func (r stateRequest) sent(m *source.MissingError) string {
 	switch {
 	case m.Listed:
 	case m.CredentialsSent:
-		return " (credentials were sent; some servers give the same answer when they do not allow access)"
+		return ". Credentials were sent; some servers give the same answer when they do not allow access"
 	case r.kind.Credentials.Name != "":
-		return " (no credentials were sent; some servers give the same answer when they need some)"
+		return ". No credentials were sent; some servers give the same answer when they need some"
 	}
 	return ""
 }

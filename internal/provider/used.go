@@ -37,8 +37,9 @@ const (
 	blocksInPlaceOfText = "Such blocks take the place of the argument encryption, whose text has no key provider: remove that argument, or " +
 		"write the key provider there."
 	unsetEnvironment = "TF_ENCRYPTION is not set, or it is empty."
+	valuesForNoText  = "encryption_variables is set, and gives values to var.* in encryption or TF_ENCRYPTION alone; neither is set."
 	noEnvironment    = "TF_ENCRYPTION is not read, because of use_environment = false."
-	blocksAreRead    = "TF_ENCRYPTION is set, and not read, because the provider block has its settings in blocks. If it is meant for " +
+	blocksAreRead    = "TF_ENCRYPTION is set but not read, because the provider block has its settings in blocks. If it is meant for " +
 		"this provider, remove the key_provider, method and default blocks, or write their settings as text into the argument " +
 		"encryption, over which it is merged."
 )
@@ -78,6 +79,8 @@ func (b providerBlock) unread(areBlocks bool) string {
 		return ""
 	case b.env == nil:
 		return noEnvironment
+	case !b.value.GetAttr("encryption_variables").IsNull():
+		return valuesForNoText
 	}
 	return unsetEnvironment
 }

@@ -11,7 +11,7 @@ func TestUnreadEnvironment(t *testing.T) {
 	t.Setenv("TF_ENCRYPTION", "key_provider \"static\" \"env\" { key = \"c4n4ry\" }")
 	file := reads("s", fromFile(writeTemp(t, "state", sealed(t, argumentsState))))
 	right, wrong := keyBlock("static {\nkey = \""+staticKey+"\"\n}"), keyBlock("static {\nkey = \""+strings.Repeat("ab", 32)+"\"\n}")
-	const note = "TF_ENCRYPTION is set, and not read"
+	const note = "TF_ENCRYPTION is set but not read"
 	if e := evaluate(t, settings(right), file).succeeds(); strings.Contains(shownText(e.warnings), "TF_ENCRYPTION") {
 		t.Errorf("got %q", e.warnings)
 	}

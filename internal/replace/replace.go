@@ -10,13 +10,19 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 )
 
-// File puts data in the place of a file, or leaves everything as it is. If the file
+// File puts data in the place of a file, or leaves everything as it is. A file that this
+// user may not write stays, although the folder would let it be replaced. If the file
 // has to be the one of before, its mode is kept, and its owner where we may; otherwise
 // only this user may read it.
 func File(ctx context.Context, name string, data []byte, before os.FileInfo) error {
 	name, err := Place(name)
+	if err == nil {
+		err = mayWrite(name)
+	}
 	if err != nil {
 		return err
 	}
@@ -77,6 +83,18 @@ func Place(name string) (string, error) {
 	return "", errors.New("there are too many links; name the file itself")
 }
 
+// mayWrite looks whether a file could be written if it were not replaced.
+func mayWrite(name string) error {
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	return f.Close()
+}
+
 // expectUnchanged looks whether somebody has written a file since.
 func expectUnchanged(name string, before os.FileInfo) error {
 	now, err := os.Stat(name)
@@ -99,8 +117,10 @@ func newTemporary(dir, base string) (*temporary, error) {
 		return &temporary{File: f}, nil
 	}
 	f, err := os.CreateTemp(dir, "."+base+".*") // with mode 0600
-	if failed, ok := errors.AsType[*fs.PathError](err); ok {
-		err = fmt.Errorf("no file can be made in its folder: %w", failed.Err) // the name of this one says nothing
+	if failed, ok := errors.AsType[*fs.PathError](err); ok && errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("its folder must be made first: %w", failed.Err)
+	} else if ok {
+		err = fmt.Errorf("no file can be made in the folder %q: %w", dir, keyfile.Explain(dir, failed.Err)) // the name of this one says nothing
 	}
 	if err != nil {
 		return nil, err

@@ -22,7 +22,10 @@ const (
 
 func TestMain(m *testing.M) {
 	if os.Getenv(replaces) != "" {
-		_ = File(waiting{context.Background()}, os.Args[1], []byte("after"), nil)
+		if err := File(waiting{context.Background()}, os.Args[1], []byte("after"), nil); err != nil {
+			_, _ = os.Stderr.WriteString(err.Error())
+			os.Exit(1)
+		}
 		return
 	}
 	m.Run()

@@ -26,19 +26,12 @@ func (g Grant) Blame(err error) error {
 	return fmt.Errorf("%s: %w", g.Address, err)
 }
 
-// Check says which block to look at if a server refuses what was sent, and what is odd
-// about one of these attributes.
-func (g Grant) Check(attributes ...string) string {
-	text := ""
+// Check says which block to look at if a server refuses what was sent.
+func (g Grant) Check() string {
 	if g.Found {
-		text = "; check what is " + g.Address
+		return "; check what is " + g.Address
 	}
-	for _, name := range attributes {
-		if odd, _ := syntax.Oddity(g.String(name)); odd != "" {
-			text += fmt.Sprintf("; %s %s", name, odd)
-		}
-	}
-	return text
+	return ""
 }
 
 // Credentials decide which secret may go where: those of the blocks of one kind

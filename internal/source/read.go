@@ -56,6 +56,7 @@ type bounded struct {
 	Source
 	patience time.Duration // 0 for the source's own
 	limit    int64
+	explain  func(error) error
 }
 
 // Fetch reads the file.
@@ -75,7 +76,7 @@ func (b bounded) Fetch(ctx context.Context) (*Snapshot, error) {
 	case err == nil && int64(len(snapshot.Data)) > b.limit:
 		return nil, TooLarge(b.limit)
 	}
-	return snapshot, err
+	return snapshot, b.explain(err)
 }
 
 // PackedLimit is how many bytes may be stored or sent, with gzip or without, of a

@@ -11,8 +11,8 @@ func TestCheckWord(t *testing.T) {
 	for secret, want := range map[string]string{
 		"":               "",
 		"hunter2 ü":      "",
-		"hunter2\n":      "token ends with a line break, as files do: trimspace(…) removes it",
-		"hunter2\r\n":    "token ends with a line break, as files do: trimspace(…) removes it",
+		"hunter2\n":      "token ends with a line break, as text files do: trimspace(…) removes it",
+		"hunter2\r\n":    "token ends with a line break, as text files do: trimspace(…) removes it",
 		"hunter2\nmore":  "token holds a line break or another control character",
 		"hunter2\x00":    "token holds a line break or another control character",
 		"\thunter2\x7f ": "token holds a line break or another control character",

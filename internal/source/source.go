@@ -87,6 +87,10 @@ func (r Request) OtherWorkspace() string {
 type Kind struct {
 	attr.Table
 
+	// Ambient are variables that a client library reads by itself. They are looked at if
+	// a read fails.
+	Ambient []string
+
 	// Credentials declares the block of the same name inside credentials {}.
 	// Its first attribute is url, or name where the block itself says which
 	// server is asked. It is empty where the kind needs none.
@@ -113,14 +117,15 @@ type Kind struct {
 func (k Kind) Start(s Settings) Open {
 	open := k.Begin(s.For(k))
 	return func(req Request) (Source, error) {
+		explain := func(err error) error { return k.withOddities(err, req, s.Credentials.Entries, s.LookupEnv) }
 		if err := k.checkNames(req); err != nil {
 			return nil, err
 		}
 		src, err := open(req)
 		if err != nil {
-			return nil, err
+			return nil, explain(err)
 		}
-		return bounded{src, k.Patience, req.MaxSize}, nil
+		return bounded{src, k.Patience, req.MaxSize, explain}, nil
 	}
 }
 
@@ -128,7 +133,7 @@ func (k Kind) Start(s Settings) Open {
 func (k Kind) checkNames(req Request) error {
 	for _, a := range k.Table.Attrs {
 		if a.Type == cty.String && keyfile.IsDocument(req.String(a.Name)) {
-			return req.Errorf(a.Name, "a name or an address is required, and this is what belongs in a file")
+			return req.Errorf(a.Name, "a name or an address is required, and this is the content of a file: leave out file(…)")
 		}
 	}
 	return nil

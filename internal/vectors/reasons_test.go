@@ -13,7 +13,7 @@ var reasons = map[string]string{
 	"err_external_fails":            "the program failed: exit status 1",
 	"err_external_method_refuses":   "exit status 4; it said: wrong key",
 	"err_external_protocol":         "did not keep to the protocol",
-	"err_external_says_more_before": "what follows its header is not the JSON document",
+	"err_external_says_more_before": "what follows its header is not JSON",
 	"err_key_provider_circle":       "build on one another in a circle",
 	"err_kubeform_bitflip":          "authentication failed",
 	"err_kubeform_short_key":        "the key has 16 bytes",

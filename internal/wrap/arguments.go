@@ -47,6 +47,9 @@ func (a argument) String() string {
 // newInvocation reads a command line: [-chdir=DIR] SUBCOMMAND [-flag[=value]…]
 // [argument…].
 func newInvocation(o Options) (*invocation, error) {
+	if name, rest, _ := strings.Cut(strings.Join(o.Command, " "), " "); len(o.Command) == 1 && rest != "" && isCLI(name) {
+		return nil, errors.New("the program and its arguments are one word; remove the quotation marks around them")
+	}
 	if len(o.Command) == 0 || !isCLI(o.Command[0]) {
 		return nil, errors.New("only terraform and tofu can be run: one of them follows wrap and its flags; " +
 			"a script calls statecrypt wrap in place of terraform, and variables are set before statecrypt")
@@ -69,7 +72,7 @@ func newInvocation(o Options) (*invocation, error) {
 	}
 	err = i.parse(append(more, words...))
 	if err != nil && len(more) > 0 {
-		err = fmt.Errorf("%w; arguments in the TF_CLI_ARGS variables count, too", err)
+		err = fmt.Errorf("%w; the arguments in TF_CLI_ARGS and TF_CLI_ARGS_%s count, too", err, strings.ReplaceAll(i.name, " ", "_"))
 	}
 	return i, err
 }
@@ -88,10 +91,13 @@ func (i *invocation) locate(command []string, lookup func(string) (string, bool)
 		i.program, err = filepath.Abs(program)
 	}
 	if failed, ok := errors.AsType[*exec.Error](err); ok {
-		err = fmt.Errorf("%w; install it, or give its path", failed.Err)
+		err = failed.Err
+		if errors.Is(err, exec.ErrNotFound) {
+			err = errors.New("PATH has no such program; install it, or give its path")
+		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be run: %w", outside.Quoted(command[0], 300), err)
+		return nil, fmt.Errorf("%s cannot be run: %w", outside.Quoted(command[0], 300), keyfile.Explain(command[0], err))
 	}
 	return i.locateFolders(command[1:], lookup)
 }
@@ -216,7 +222,7 @@ func (i *invocation) parse(words []string) error {
 		case !known:
 			return i.refuse(written, whyNot(name))
 		case hasValue && isHelp(name): // whatever it means, it may not be help
-			return i.refuse(written+"=…", "")
+			return i.refuse(written, "it has no value")
 		case takes && !hasValue && len(words) == 0:
 			return fmt.Errorf("the flag -%s requires a value", name)
 		case takes && !hasValue:
@@ -245,7 +251,7 @@ func (i *invocation) checkArguments() error {
 		case len(near) > 0:
 			text += "; there are: " + strings.Join(near, ", ")
 		case i.command.args == 0:
-			text += "; leave it out"
+			text += "; leave it out; to run in another folder: terraform -chdir=FOLDER " + i.name
 		}
 		return errors.New(text)
 	}
@@ -267,13 +273,17 @@ func (i *invocation) refuse(flag, why string) error {
 		if name := strings.TrimLeft(flag, "-"); len(name) > 3 { // any short one is near another
 			near = syntax.Suggest(name, strings.Fields(strings.ReplaceAll(everyone+i.command.flags, "=", "")))
 		}
+		if slices.Contains([]string{"y", "yes", "force", "approve"}, strings.TrimLeft(flag, "-")) &&
+			strings.Contains(i.command.flags, "auto-approve") {
+			near = ". Did you mean \"auto-approve\"?"
+		}
 		elsewhere := ""
 		if others := commandsWith(strings.TrimLeft(flag, "-")); len(others) > 0 {
 			elsewhere = "; it is a flag of " + strings.Join(others, " and ")
 		}
 		why = "wrap does not know what it does" + cmp.Or(near, elsewhere, "; leave it out")
 	}
-	return fmt.Errorf("the flag %s of %s is refused: %s", outside.Quoted(flag, 100), i.name, why)
+	return fmt.Errorf("%s: the flag %s is refused: %s", i.name, Shown(flag, nil), why)
 }
 
 // arguments is the command line of the child.

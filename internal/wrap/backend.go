@@ -18,6 +18,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
@@ -40,6 +41,7 @@ type backend struct {
 	lock, unlock        endpoint // without a URL where there is none
 	retries             []string // variables of the child
 	authenticates       bool     // it has credentials
+	doubts              string   // what is probably wrong with what it was given
 }
 
 type endpoint struct {
@@ -127,8 +129,15 @@ func connect(v attr.Values) (*backend, error) {
 
 		retries: variables,
 
+		doubts:        doubts(v),
 		authenticates: v.Has("username") || v.Has("bearer_token") || v.Has("headers"),
 	}, errors.Join(errState, errLock, errUnlock, errConnect, errRetries)
+}
+
+func doubts(v attr.Values) string {
+	text := httpsource.Doubts(v)
+	source.EachOddity(v, httpsource.Backend().Attrs, func(name, odd string) { text += "; " + name + " " + odd })
+	return text
 }
 
 // answered says what a status means that is not welcome.
@@ -138,9 +147,9 @@ func (b *backend) answered(status int) string {
 	case status == http.StatusMethodNotAllowed:
 		return text + "; check update_method, lock_method and unlock_method"
 	case status != http.StatusUnauthorized && status != http.StatusForbidden:
-		return web.Unexpected("the backend", status).Error()
+		return web.Unexpected("the backend", status).Error() + b.doubts
 	case b.authenticates:
-		return text + " at " + source.Origin(b.read.url) + "; check the credentials of the backend block"
+		return text + " at " + source.Origin(b.read.url) + "; check the credentials of the backend block" + b.doubts
 	}
 	return text + " at " + source.Origin(b.read.url) + ", and no credentials were sent; set username and password in the backend " +
 		"block, or STATECRYPT_HTTP_USERNAME and STATECRYPT_HTTP_PASSWORD"
@@ -166,11 +175,18 @@ func address(v attr.Values, name string) (*url.URL, error) {
 		return nil, nil //nolint:nilnil // no address is not a mistake
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https": // the error has the text in it
 		return nil, mistake(v, name, "an http or https URL is required, such as https://example.com/state")
+	case unfilled.MatchString(text):
+		return nil, mistake(v, name, "it has a variable of the shell in it that was not expanded; variables are written ${var.NAME} here")
+	case strings.Contains(u.Path, "//"):
+		return nil, mistake(v, name, "it has two slashes in a row; is a variable in it empty?")
 	case u.User != nil:
-		return nil, mistake(v, name, "it has credentials in it; set username and password")
+		return nil, mistake(v, name, "it has credentials in it; set username and password (in the environment, "+
+			"STATECRYPT_HTTP_USERNAME and STATECRYPT_HTTP_PASSWORD)")
 	}
 	return u, nil
 }
+
+var unfilled = lazyregexp.New(`\$(\{[A-Za-z_]|[A-Z_]{2,}|\()`)
 
 // mistake names the variable if the value comes from one.
 func mistake(v attr.Values, name, what string) error {

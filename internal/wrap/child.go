@@ -9,6 +9,7 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
@@ -25,7 +26,7 @@ func (i *invocation) run(ctx context.Context, o Options, environ []string) (int,
 	}
 	if err := cmd.Start(); err != nil {
 		signal.Stop(arrived)
-		return 0, fmt.Errorf("%s cannot be run: %w", outside.Quoted(i.program, 300), err)
+		return 0, fmt.Errorf("%s cannot be run: %w", outside.Quoted(i.program, 300), keyfile.Reason(err))
 	}
 	relayed := make(chan struct{})
 	go func() {

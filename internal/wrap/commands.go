@@ -3,6 +3,9 @@ package wrap
 import (
 	"slices"
 	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
 // command is a subcommand that wrap knows. What is not in the table is refused:
@@ -126,6 +129,26 @@ func IsFlag(name string) bool {
 	})
 }
 
+// Shown is a flag as errors show it: one that neither Terraform and OpenTofu have, nor is
+// among the names, may begin like one, and be a secret.
+func Shown(flag string, names []string) string {
+	flag, _, _ = strings.Cut(flag, "=")
+	name := strings.TrimLeft(flag, "-")
+	dashes := strings.TrimSuffix(flag, name)
+	if len(name) < 2 || IsFlag(name) || whyNot(name) != "" || slices.Contains(names, name) || isMisspelt(name, names) {
+		return dashes + outside.Line(name, 100)
+	}
+	return "that begins with " + dashes + outside.Line(name[:1], 100)
+}
+
+// isMisspelt reports whether a name is nearly one of these, or one of Terraform's.
+func isMisspelt(name string, names []string) bool {
+	for _, c := range commands() {
+		names = append(names, strings.Fields(strings.ReplaceAll(everyone+c.flags, "=", ""))...)
+	}
+	return len(name) > 3 && syntax.Nearest(name, names) != ""
+}
+
 // whyNot says why a flag is refused, "" if nobody knows the flag.
 func whyNot(flag string) string {
 	switch flag {
@@ -133,7 +156,7 @@ func whyNot(flag string) string {
 		return `it could send the state past the encryption; a block backend "http" in the file of -config, or the ` +
 			"STATECRYPT_HTTP_* variables, say where it is"
 	case "state", "state-out", "backup", "backup-out":
-		return "it names a state that is not encrypted"
+		return "it names a state that is not encrypted; leave it out: the state is where the backend has it"
 	case "migrate-state", "force-copy", "reconfigure":
 		return "wrap -encrypt-existing moves a state in, and wrap -leave moves one out"
 	case "from-module":

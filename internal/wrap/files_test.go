@@ -36,7 +36,7 @@ func TestSavedPlan(t *testing.T) {
 		"through a link": {out: "link", lands: "file"},
 		"over a sealed":  {out: "sealed", lands: "sealed"},
 		"over nothing":   {out: "empty", lands: "empty"},
-		"over settings":  {out: "keys.hcl", err: "it is neither a state nor a plan; to replace it, delete it first"},
+		"over settings":  {out: "keys.hcl", err: "it is neither a state nor a plan; name another file; to replace it, delete it first"},
 		"over a state":   {out: "state", err: "it is a state, and this would be a plan"},
 		"over a folder":  {out: "folder", err: "it is not a regular file"},
 		"over a socket":  {out: "socket", err: "it is not a regular file"}, // or a device, such as /dev/null

@@ -47,11 +47,11 @@ func TestRefused(t *testing.T) {
 
 		"no subcommand":          {args: nil, err: "a subcommand is required"},
 		"nothing but the name":   {here: true, err: "a subcommand is required"},
-		"without chdir":          {args: []string{"plan"}, here: true, err: "there is no backend block in"},
+		"without chdir":          {args: []string{"plan"}, here: true, err: "there is no file of a configuration in"},
 		"an empty subcommand":    {args: []string{"", "apply", "l.tfplan"}, err: "a subcommand is required"},
 		"a flag before it":       {args: []string{"-no-color", "apply"}, err: "a subcommand is required"},
 		"another chdir":          {args: []string{"-chdir=elsewhere", "plan"}, err: "a subcommand is required"},
-		"chdir after it":         {args: []string{"plan", "-chdir=elsewhere"}, err: `"-chdir" of plan is refused: it belongs before`},
+		"chdir after it":         {args: []string{"plan", "-chdir=elsewhere"}, err: `plan: the flag -chdir is refused: it belongs before`},
 		"a space after it":       {args: []string{"apply ", "l.tfplan"}, err: `the subcommand "apply  l.tfplan" is refused`},
 		"two in one":             {args: []string{"state mv", "a", "b"}, err: `the subcommand "state mv a" is refused`},
 		"an unknown one":         {args: []string{"state", "migrate"}, err: `the subcommand "state migrate" is refused`},
@@ -59,9 +59,10 @@ func TestRefused(t *testing.T) {
 		"an old name":            {args: []string{"env", "new", "x"}, err: `the subcommand "env new" is refused`},
 		"all in a variable":      {environ: []string{"TF_CLI_ARGS=apply l.tfplan"}, err: "a subcommand is required"},
 		"a variable for none":    {environ: []string{"TF_CLI_ARGS_=apply l.tfplan"}, err: "a subcommand is required"},
-		"an unknown flag":        {args: []string{"plan", "-frobnicate=x"}, err: `the flag "-frobnicate" of plan is refused: wrap does not know`},
-		"the end of flags":       {args: []string{"apply", "--", "-plan"}, err: `the flag "--" of apply is refused`},
-		"three dashes":           {args: []string{"apply", "---state=x"}, err: `the flag "---state" of apply is refused`},
+		"an unknown flag":        {args: []string{"plan", "-frobnicate=x"}, err: `plan: the flag that begins with -f is refused: wrap does not know`},
+		"a secret":               {args: []string{"plan", "-phunter2"}, err: `plan: the flag that begins with -p is refused`},
+		"the end of flags":       {args: []string{"apply", "--", "-plan"}, err: `apply: the flag -- is refused`},
+		"three dashes":           {args: []string{"apply", "---state=x"}, err: `apply: the flag ---state is refused`},
 		"no value":               {args: []string{"plan", "-out"}, err: "the flag -out requires a value"},
 		"an empty argument":      {args: []string{"apply", ""}, err: "an argument is not empty"},
 		"a flag after a plan":    {args: []string{"apply", "l.tfplan", "-auto-approve"}, err: "flags come before all arguments"},
@@ -77,10 +78,10 @@ func TestRefused(t *testing.T) {
 		"a misspelt second word": {args: []string{"state", "lst"}, err: `Did you mean "state list"?`},
 		"a misspelt flag":        {args: []string{"apply", "-autoapprove"}, err: `wrap does not know what it does. Did you mean "auto-approve"?`},
 
-		"backend-config":             {args: []string{"init", "-backend-config=address=x"}, err: "-backend-config\" of init is refused"},
-		"backend-config, two words":  {args: []string{"init", "-backend-config", "address=x"}, err: "-backend-config\" of init is refused"},
-		"backend-config, two dashes": {args: []string{"init", "--backend-config=address=x"}, err: "--backend-config\" of init is refused"},
-		"backend-config, false":      {args: []string{"init", "-backend-config=false"}, err: "-backend-config\" of init is refused"},
+		"backend-config":             {args: []string{"init", "-backend-config=address=x"}, err: "-backend-config is refused"},
+		"backend-config, two words":  {args: []string{"init", "-backend-config", "address=x"}, err: "-backend-config is refused"},
+		"backend-config, two dashes": {args: []string{"init", "--backend-config=address=x"}, err: "--backend-config is refused"},
+		"backend-config, false":      {args: []string{"init", "-backend-config=false"}, err: "-backend-config is refused"},
 		"migrate-state":              {args: []string{"init", "-migrate-state"}, err: "wrap -encrypt-existing moves a state in"},
 		"migrate-state, false":       {args: []string{"init", "-migrate-state=false"}, err: "wrap -encrypt-existing moves a state in"},
 		"force-copy":                 {args: []string{"init", "-force-copy"}, err: "wrap -encrypt-existing moves a state in"},
@@ -98,12 +99,12 @@ func TestRefused(t *testing.T) {
 		"a workspace": {args: []string{"plan"}, environ: []string{"TF_WORKSPACE=w"}, err: "selected in TF_WORKSPACE: the HTTP " +
 			"backend has none"},
 		"a new workspace":  {args: []string{"workspace", "new", "-state=x", "w"}, err: "workspaces are refused: the HTTP backend has none; each"},
-		"a flag of wrap":   {args: []string{"plan", "-config=x"}, err: `"-config" of plan is refused: that of wrap belongs before the program`},
-		"config of import": {args: []string{"import", "-config=x", "a", "b"}, err: `the flag "-config" of import is refused`},
+		"a flag of wrap":   {args: []string{"plan", "-config=x"}, err: `plan: the flag -config is refused: that of wrap belongs before the program`},
+		"config of import": {args: []string{"import", "-config=x", "a", "b"}, err: `import: the flag -config is refused`},
 
 		"TF_CLI_ARGS": {
 			args: []string{"init"}, environ: []string{"TF_CLI_ARGS=-no-color -backend-config=address=x"},
-			err: "-backend-config\" of init is refused",
+			err: "-backend-config is refused",
 		},
 		"TF_CLI_ARGS_init": {
 			args: []string{"init"}, environ: []string{"TF_CLI_ARGS_init=-migrate-state -force-copy"}, err: "wrap -encrypt-existing moves a state in",
@@ -183,7 +184,7 @@ func TestRefused(t *testing.T) {
 			args: []string{"plan"}, environ: []string{"STATECRYPT_HTTP_CLIENT_CERTIFICATE_PEM=" + canary}, err: "are needed together",
 		},
 
-		"no module":          {args: []string{"init"}, files: module("main.tf", ""), err: "there is no backend block"},
+		"no module":          {args: []string{"init"}, files: module("main.tf", ""), err: "run terraform -chdir=FOLDER"},
 		"no backend":         {args: []string{"init"}, files: module("main.tf", "terraform {}\n"), err: "there is no backend block"},
 		"a local backend":    {args: []string{"init"}, files: module("main.tf", inside(`backend "local" {}`)), err: `"backend local" ` + elsewhere},
 		"s3":                 {args: []string{"apply"}, files: module("main.tf", inside(`backend "s3" {}`)), err: `"backend s3" ` + elsewhere},
@@ -204,7 +205,7 @@ func TestRefused(t *testing.T) {
 			args: []string{"apply"}, files: module("more.tf", inside("encryption {}")), err: "would encrypt the state a second time",
 		},
 
-		"help, false": {args: []string{"apply", "-help=false", "l.tfplan"}, err: `the flag "-help=…" of apply is refused`},
+		"help, false": {args: []string{"apply", "-help=false", "l.tfplan"}, err: `apply: the flag -help is refused`},
 		"leave, nowhere to go": {args: []string{"init", "-migrate-state"}, leave: true,
 			err: "there is nowhere to go: the module still keeps its state here; write its new backend block first"},
 		"leave, another command": {args: []string{"apply"}, leave: true, err: "are for init only"},
@@ -219,7 +220,7 @@ func TestRefused(t *testing.T) {
 		"no such plan, in a flag": {args: []string{"graph", "-type=plan", "-plan=x"}, err: `the file "x": no such file`},
 		"a folder, not the record": {
 			args: []string{"plan"}, files: map[string]string{".terraform/statecrypt/terraform.tfstate/x": "y"},
-			err: "the record of the backend cannot be written",
+			err: "cannot be written",
 		},
 		"not a plan":     {args: []string{"apply", "x"}, files: map[string]string{"x": "no"}, err: "it is not a plan"},
 		"an empty zip":   {args: []string{"apply", "x"}, files: map[string]string{"x": archive(t)}, err: "it is a zip archive, and no plan"},
@@ -415,7 +416,7 @@ func TestRehearsal(t *testing.T) {
 		"not encrypted, reader": {text: readOnly, command: "plan"},
 		"wrong key": {
 			text: `key_provider "static" "k" { key = "` + canary + `" }` + "\n" + `method "aes_gcm" "m" { keys = key_provider.static.k }` +
-				"\nstate { method = method.aes_gcm.m }", command: "apply", err: "no state could be written after this run",
+				"\nstate { method = method.aes_gcm.m }", command: "apply", err: "the run was not started",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -25,17 +25,22 @@ func checkModule(dir string) error {
 	if err != nil {
 		return err
 	}
-	found := false
+	found, files := false, 0
 	for _, e := range entries {
 		name := e.Name()
 		if e.IsDir() || strings.HasPrefix(name, ".") || !isSource(name) {
 			continue
 		}
+		files++
 		ours, err := checkSource(filepath.Join(dir, name))
 		if err != nil {
 			return fmt.Errorf("%s: %w", outside.Quoted(name, 100), err)
 		}
 		found = found || ours
+	}
+	if files == 0 {
+		return fmt.Errorf("there is no file of a configuration in %s; go to the folder of the module, or run terraform -chdir=FOLDER",
+			outside.Quoted(dir, 300))
 	}
 	if !found {
 		return fmt.Errorf("there is no backend block in %s; %s", outside.Quoted(dir, 300), wanted)

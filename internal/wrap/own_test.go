@@ -10,10 +10,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zclconf/go-cty/cty"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/httpsource"
 )
 
 // A state that the module had without wrap is told of: under wrap, Terraform does not look
@@ -153,6 +156,33 @@ func TestAnswered(t *testing.T) {
 	const wrong = "403 Forbidden at https://example.com; check the credentials of the backend block"
 	if got := b.answered(http.StatusForbidden); !strings.HasSuffix(got, wrong) {
 		t.Errorf("got %s", got)
+	}
+	for want, settings := range map[string]map[string]cty.Value{
+		"; username is set, and password is not, or it is empty":     {"username": cty.StringVal("ci"), "password": cty.StringVal("")},
+		"; password has quotation marks around it":                   {"username": cty.StringVal("ci"), "password": cty.StringVal(`"c4n4ry"`)},
+		"; password is what logs show in place of a secret":          {"username": cty.StringVal("ci"), "password": cty.StringVal("***")},
+		"; bearer_token begins with Bearer, which is sent before it": {"bearer_token": cty.StringVal("Bearer c4n4ry")},
+		"; a header in headers is empty; is a variable empty?":       {"headers": cty.MapVal(map[string]cty.Value{"X": cty.StringVal("")})},
+		"; Authorization has no scheme before it, such as Basic or Bearer": {
+			"headers": cty.MapVal(map[string]cty.Value{"authorization": cty.StringVal("c4n4ry")}),
+		},
+	} {
+		settings["address"] = cty.StringVal("https://example.com/s")
+		b, err := newBackend(attr.NewEntry("backend.http", httpsource.Backend(), settings), nil)
+		if err != nil {
+			t.Error(err)
+		} else if got := b.answered(http.StatusUnauthorized); !strings.Contains(got, want) || strings.Contains(got, "c4n4ry") {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	for address, want := range map[string]string{
+		"https://example.com/$CI_PROJECT_ID/s": "it has a variable of the shell in it", "https://example.com//s": "it has two slashes in a row",
+		"'https://example.com/s'": "an http or https URL is required",
+	} {
+		_, err := newBackend(attr.NewEntry("backend.http", httpsource.Backend(), map[string]cty.Value{"address": cty.StringVal(address)}), nil)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", address, err, want)
+		}
 	}
 	if got := b.answered(http.StatusMethodNotAllowed); !strings.HasSuffix(got, "; check update_method, lock_method and unlock_method") {
 		t.Errorf("got %s", got)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
@@ -19,6 +20,8 @@ type Pins struct {
 // Accept refuses another state, and one that lacks what is pinned.
 func (p Pins) Accept(serial *int64, lineage string) error {
 	switch {
+	case p.Lineage != "" && lineage != p.Lineage && lineage == strings.Trim(p.Lineage, "\"' \r\n"):
+		return errors.New("-lineage has quotation marks or spaces around it; remove them, as jq -r does")
 	case p.Lineage != "" && lineage != p.Lineage:
 		return fmt.Errorf("its lineage is %s, and -lineage says %s: it is another state; check which one is read, or what -lineage says",
 			outside.Quoted(lineage, 300), outside.Quoted(p.Lineage, 300))

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/missing"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
@@ -214,6 +216,10 @@ func AdviseVariable(err error) string {
 func AdviseKey(err error) string {
 	failed, ok := errors.AsType[*encryption.Error](err)
 	if !ok || failed.Step != encryption.StepDecrypt || !errors.Is(err, encryption.ErrNoKey) {
+		return ""
+	}
+	isHinted := func(a encryption.Attempt) bool { return syntax.IsHinted(a.Err) }
+	if slices.ContainsFunc(failed.Attempts, isHinted) { // which says more
 		return ""
 	}
 	return "\nCheck the key, and whether this is the right file. If the key was changed after the file was written, " +

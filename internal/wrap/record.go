@@ -40,7 +40,8 @@ func writeRecord(ctx context.Context, data string) error {
 		err = replace.File(ctx, path, []byte(record), nil)
 	}
 	if err != nil && checkRecord(data) != nil {
-		return fmt.Errorf("the record of the backend cannot be written: %w; TF_DATA_DIR can name another folder", keyfile.Reason(err))
+		return fmt.Errorf("the record of the backend, %s, cannot be written: %w; TF_DATA_DIR can name another "+
+			"folder", outside.Quoted(path, 300), keyfile.Reason(err))
 	}
 	return nil
 }

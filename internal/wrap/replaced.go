@@ -19,7 +19,7 @@ func CheckReplaced(there, by encryption.Info) error {
 	case there.Kind == encryption.KindEmpty:
 		return nil
 	case was == "":
-		return errors.New("it is neither a state nor a plan; to replace it, delete it first")
+		return errors.New("it is neither a state nor a plan; name another file; to replace it, delete it first")
 	case is != "" && was != is:
 		return fmt.Errorf("it is a %s, and this would be a %s; to replace it, delete it first", was, is)
 	case there.Lineage != "" && by.Lineage != "" && there.Lineage != by.Lineage:

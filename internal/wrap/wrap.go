@@ -220,7 +220,7 @@ func (p *proxy) checkUse(call *invocation, code int) error {
 // rehearse seals a state before a run whose own could not be written otherwise.
 func rehearse(ctx context.Context, target encryption.Target) error {
 	if _, _, err := Seal(ctx, target, []byte(`{"version":4,"serial":1,"lineage":"rehearsal"}`)); err != nil {
-		return fmt.Errorf("no state could be written after this run, so it is not begun: %w", err)
+		return fmt.Errorf("the run was not started, because its state could not be written afterwards: %w", err)
 	}
 	return nil
 }

@@ -181,7 +181,7 @@ func TestNoCredentials(t *testing.T) {
 		"token denied": {anonymous().With("assume_role_with_web_identity", role.With("web_identity_token", "canary-token")),
 			"AssumeRoleWithWebIdentity: access is denied"},
 		"no token file": {anonymous().With("assume_role_with_web_identity", role.With("web_identity_token_file", "/nonexistent/token")),
-			"web_identity_token_file: the file of that name cannot be read"},
+			"web_identity_token_file: the file, whose name is not shown because it may be a secret, cannot be read"},
 		"identity denied": {static().With("allowed_account_ids", []string{"1"}), "the AWS account of the credentials cannot be told"},
 		"role out of reach": {static().With("assume_role", role).With("endpoints", attrs{}.With("sts", "http://127.0.0.1:1")).With("max_retries",
 			1),

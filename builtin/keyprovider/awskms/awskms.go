@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"strings"
 	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -104,6 +105,8 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 	switch {
 	case p.keyID == "":
 		return nil, v.Errorf("kms_key_id", "the ID, the ARN or an alias of a KMS key is required")
+	case strings.HasPrefix(p.keyID, "arn:") && !strings.Contains(p.keyID, ":kms:"):
+		return nil, v.Errorf("kms_key_id", "this is the ARN of something else; that of a KMS key begins with arn:aws:kms:")
 	case p.keySpec != types.DataKeySpecAes256 && p.keySpec != types.DataKeySpecAes128:
 		return nil, v.Errorf("key_spec", "AES_256 or AES_128 is required")
 	case contextSize(p.context) > maxContext:

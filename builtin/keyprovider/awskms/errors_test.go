@@ -153,8 +153,8 @@ func TestBrokenService(t *testing.T) {
 	for text, answer := range map[string]string{
 		"a key of 0 bytes":                     `{}`,
 		"a key of 2000 bytes":                  fmt.Sprintf(`{"Plaintext":%q}`, strings.Repeat("AAAA", 2000/3)+"AAA="),
-		"the HTTP status 200":                  `canary`,
-		"the HTTP status 500":                  "",
+		"(HTTP status 200)":                    `canary`,
+		"(HTTP status 500)":                    "",
 		"the connection broke off":             "breaks off",
 		"connection refused":                   "closed",
 		"the host kms.invalid cannot be found": "unknown host",

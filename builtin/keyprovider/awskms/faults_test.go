@@ -35,7 +35,7 @@ func faultHarness(t *testing.T) kindtest.Faults {
 	}
 	const (
 		noAnswer  = "the connection failed, or the answer is not valid; check the address, and proxies if there are any"
-		notAWS    = "an answer that is not of AWS, with the HTTP status 200"
+		notAWS    = "the answer is not one of AWS (HTTP status 200)"
 		timedOut  = "there was no complete answer in time"
 		throttled = "too many requests, even after retries; try again later, or raise max_retries (ThrottlingException)"
 		brokeOff  = "the connection broke off before the answer was complete"
@@ -64,7 +64,7 @@ func faultHarness(t *testing.T) kindtest.Faults {
 		Sees: map[string]string{
 			"nobody listens":              "connect: connection refused",
 			"reset at once":               "connection reset by peer",
-			"reset in the body":           "read: connection reset by peer | an answer that is not of AWS",
+			"reset in the body":           "read: connection reset by peer | the answer is not one of AWS",
 			"reset in the body, once":     kindtest.Works,
 			"closed without an answer":    brokeOff,
 			"short body":                  notAWS,
@@ -73,9 +73,9 @@ func faultHarness(t *testing.T) kindtest.Faults {
 			"endless body":                notAWS,
 			"endless header":              "the connection failed, or the answer is not valid",
 			"endless gzip of nothing":     "there was no complete answer in time",
-			"nested a million deep":       "an answer that is not of AWS, with the HTTP status 200",
-			"301 that names another host": "an answer that is not of AWS, with the HTTP status 301",
-			"401 that names another host": "an answer that is not of AWS, with the HTTP status 401",
+			"nested a million deep":       "the answer is not one of AWS (HTTP status 200)",
+			"301 that names another host": "the answer is not one of AWS (HTTP status 301)",
+			"401 that names another host": "the answer is not one of AWS (HTTP status 401)",
 			"gzip bomb":                   notAWS,
 			"not HTTP":                    noAnswer,
 			"malformed status line":       noAnswer,
@@ -86,14 +86,14 @@ func faultHarness(t *testing.T) kindtest.Faults {
 			"stall in the body": timedOut,
 			"slow drip":         timedOut,
 
-			"403":                            "an answer that is not of AWS, with the HTTP status 403",
+			"403":                            "the answer is not one of AWS (HTTP status 403)",
 			"500, once":                      kindtest.Works,
-			"500":                            "an answer that is not of AWS, with the HTTP status 500",
+			"500":                            "the answer is not one of AWS (HTTP status 500)",
 			"503, once":                      kindtest.Works,
 			"503 with Retry-After, once":     kindtest.Works,
-			"429 with Retry-After, once":     "an answer that is not of AWS, with the HTTP status 429",
-			"429 with Retry-After":           "an answer that is not of AWS, with the HTTP status 429",
-			"429 with Retry-After of a year": "an answer that is not of AWS, with the HTTP status 429",
+			"429 with Retry-After, once":     "the answer is not one of AWS (HTTP status 429)",
+			"429 with Retry-After":           "the answer is not one of AWS (HTTP status 429)",
+			"429 with Retry-After of a year": "the answer is not one of AWS (HTTP status 429)",
 
 			"throttled":            throttled,
 			"throttled, once":      kindtest.Works,

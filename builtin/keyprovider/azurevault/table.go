@@ -93,7 +93,11 @@ func (p *provider) checkVault(v attr.Values) error {
 	}
 	u, err := url.Parse(p.vault)
 	if err != nil || u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "" {
-		return v.Errorf("vault_uri", "an address such as https://example.vault.azure.net is required")
+		if uri := v.String("vault_uri"); strings.Contains(uri, "/keys/") {
+			return v.Errorf("vault_uri", "this is the address of a key: leave out /keys/ and what follows it, and write the name of the key into "+
+				"vault_key_name")
+		}
+		return v.Errorf("vault_uri", "an address such as https://example.vault.azure.net is required, with https")
 	}
 	name, _, _ := strings.Cut(u.Hostname(), ".")
 	if !vaultName.MatchString(name) || strings.Contains(name, "--") {

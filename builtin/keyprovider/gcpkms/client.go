@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -109,7 +110,7 @@ func retried[Request, Response any](
 }
 
 // retryer remembers the last failure other than that the time was up, which the
-// client forgets.
+// client forgets. A host that is not there will not be there at the next try.
 type retryer struct {
 	gax.Retryer
 	reason *error
@@ -118,6 +119,9 @@ type retryer struct {
 func (r retryer) Retry(err error) (time.Duration, bool) {
 	if *r.reason == nil || status.Code(err) != codes.DeadlineExceeded {
 		*r.reason = err
+	}
+	if strings.HasSuffix(status.Convert(err).Message(), `: no such host"`) {
+		return 0, false
 	}
 	return r.Retryer.Retry(err)
 }

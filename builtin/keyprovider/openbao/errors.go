@@ -50,7 +50,11 @@ func (s *server) explain(ctx context.Context, err error, path, key string) error
 	case errors.Is(err, errRedirected), errors.Is(err, errNotTheAPI):
 		return fmt.Errorf("%s: %w; check address", what, err)
 	case !ok:
-		return fmt.Errorf("no answer from %s: %s", what, netfail.Reason(err, "set ca_cert_file"))
+		reason := netfail.Reason(err, "set ca_cert_file")
+		if s.address == defaultAddress {
+			reason += "; this is the default address: set address, or BAO_ADDR, if the server is elsewhere"
+		}
+		return fmt.Errorf("no answer from %s: %s", what, reason)
 	}
 	switch code := answer.StatusCode; {
 	case answer.RawError && code < 500 && code != http.StatusTooManyRequests: // a proxy's, say, which knows nothing of keys
@@ -88,10 +92,18 @@ func (s *server) explainLogin(code int, path string) error {
 	switch code {
 	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden:
 		return fmt.Errorf("%w: the server at %s denies the login at %s%s (status %d); check the role and "+
-			"its credentials", encryption.ErrNoKey, s.address, path, s.inNamespace(), code)
+			"its credentials%s", encryption.ErrNoKey, s.address, path, s.inNamespace(), code, s.besides())
 	}
 	return fmt.Errorf("the server at %s refuses the login at %s%s (status %d); check mount_path "+
 		"and namespace", s.address, path, s.inNamespace(), code)
+}
+
+// besides says that a login goes before a token, as in OpenTofu.
+func (s *server) besides() string {
+	if s.token == "" {
+		return ""
+	}
+	return "; beside a login, token (or BAO_TOKEN) is not used: remove the auth_ block to use it"
 }
 
 func (s *server) inNamespace() string {

@@ -98,7 +98,7 @@ func (l *login) run(ctx context.Context, s *server) (session, error) {
 }
 
 func readToken(name string) (string, error) {
-	b, err := keyfile.Read(name)
+	b, err := keyfile.ReadText(name)
 	token := strings.TrimSpace(string(b))
 	switch {
 	case err != nil:

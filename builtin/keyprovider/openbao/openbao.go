@@ -98,6 +98,9 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 	if strings.Contains(p.keyName, "/") {
 		return nil, v.Errorf("key_name", "the name of a key has no slash; what is before it belongs in transit_engine_path")
 	}
+	if strings.HasPrefix(path.Join("/", p.transit), "/v1/") {
+		return nil, v.Errorf("transit_engine_path", "the path of the engine is required, without /v1 before it, which belongs to the API")
+	}
 	if path.Join("/", p.transit) == "/" {
 		return nil, v.Errorf("transit_engine_path", "the path of a transit engine is required, such as /transit")
 	}

@@ -63,7 +63,9 @@ func newServer(v attr.Values) (*server, error) {
 		return nil, v.Errorf("address", "a URL is required, such as https://bao.example.com:8200")
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return nil, v.Errorf("address", "a URL without user, query and fragment is required")
-	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/v1"):
+	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/ui"):
+		return nil, v.Errorf("address", "the address ends before /ui, which is the page for people; leave that out")
+	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/v1"), strings.Contains(u.Path, "/v1/"):
 		return nil, v.Errorf("address", "the address ends before /v1; leave that out")
 	}
 	if v.Has("proxy_address") {

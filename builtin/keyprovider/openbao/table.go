@@ -24,6 +24,8 @@ const (
 	patienceHarmless    = "How long and how often something is tried changes neither what is sent nor where."
 )
 
+const defaultAddress = "https://127.0.0.1:8200"
+
 func table() attr.Table {
 	str, num, flag := cty.String, cty.Number, cty.Bool
 	return attr.Table{
@@ -40,7 +42,7 @@ func table() attr.Table {
 			{Name: "associated_data", Type: str, Harmless: keyHarmless,
 				Doc: "Data that new keys are bound to, in base64; it is stored in the file. OpenBao only: " +
 					"Vault does not bind keys, and OpenTofu 1.12 cannot read what is encrypted with it."},
-			{Name: "address", Type: str, Default: cty.StringVal("https://127.0.0.1:8200"), Env: both("AGENT_ADDR", "ADDR"),
+			{Name: "address", Type: str, Default: cty.StringVal(defaultAddress), Env: both("AGENT_ADDR", "ADDR"),
 				Doc: "The address of the server. Defaults to `https://127.0.0.1:8200`."},
 			{Name: "namespace", Type: str, Env: both("NAMESPACE"), Harmless: "A namespace is a part of the server that the code names.",
 				Doc: "The namespace of the transit engine and of the login. Defaults to the root namespace."},

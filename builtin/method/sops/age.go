@@ -18,6 +18,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -31,6 +32,9 @@ type ageKeys struct {
 	texts []string
 	files []string
 
+	textsFrom string // the variable that gives the texts; "" if the settings do
+	filesFrom string // the variable that names the files; "" if the settings do
+
 	command []string       // prints identities; empty for none
 	useSSH  bool           // those of the home directory
 	env     attr.LookupEnv // nil: nothing beside texts, files and command
@@ -40,6 +44,7 @@ func newAgeKeys(v attr.Values) (ageKeys, error) {
 	a := ageKeys{
 		texts: v.Strings("age_identities"), files: v.Strings("age_identity_files"),
 		command: v.Strings("age_identity_command"), useSSH: v.Bool("use_ssh_keys"), env: v.Environment(),
+		filesFrom: v.Variable("age_identity_files"), textsFrom: v.Variable("age_identities"),
 	}
 	if v.Has("age_identity_command") && (len(a.command) == 0 || a.command[0] == "") {
 		return a, v.Errorf("age_identity_command", "the name or the path of a program is required, and its arguments")
@@ -139,7 +144,7 @@ func (a ageKeys) identities() (found []age.Identity, problems []error) {
 	for i, text := range a.texts {
 		ids, err := parseAge([]byte(text))
 		if err != nil {
-			problems = append(problems, fmt.Errorf("age_identities: element %d %w", i+1, err))
+			problems = append(problems, fmt.Errorf("%s %w%s", a.textFrom(i), err, notIdentity(text)))
 		}
 		found = append(found, ids...)
 	}
@@ -147,10 +152,10 @@ func (a ageKeys) identities() (found []age.Identity, problems []error) {
 	if name, set := a.env.Get(sshKeyFile); set {
 		files = append(files[:len(files):len(files)], name)
 	}
-	for _, name := range files {
+	for i, name := range files {
 		ids, err := readAge(name)
 		if err != nil {
-			problems = append(problems, fmt.Errorf("age_identity_files: %w", err))
+			problems = append(problems, fmt.Errorf("%s: %w", a.fileFrom(i), err))
 		}
 		found = append(found, ids...)
 	}
@@ -159,6 +164,39 @@ func (a ageKeys) identities() (found []age.Identity, problems []error) {
 		found = append(found, ids...)
 	}
 	return found, problems
+}
+
+// textFrom is what gives the i-th text: the attribute, or a variable.
+func (a ageKeys) textFrom(i int) string {
+	if a.textsFrom != "" {
+		return "the environment variable " + a.textsFrom
+	}
+	return fmt.Sprintf("age_identities, element %d", i+1)
+}
+
+// notIdentity says where a path and a public key belong.
+func notIdentity(text string) string {
+	if odd, _ := syntax.Oddity(strings.TrimSpace(text)); odd != "" {
+		return "; it " + odd
+	}
+	switch text = strings.TrimSpace(text); {
+	case strings.HasPrefix(text, "age1"), strings.HasPrefix(text, "ssh-"):
+		return "; it is a public key, and the identity that belongs to it is required"
+	case keyfile.IsPath(text) || keyfile.Exists(text):
+		return "; it is the path of a file, which belongs in age_identity_files, or SOPS_AGE_KEY_FILE"
+	}
+	return ""
+}
+
+// fileFrom is what names the i-th file: the attribute, or a variable.
+func (a ageKeys) fileFrom(i int) string {
+	switch {
+	case i >= len(a.files):
+		return "the environment variable " + sshKeyFile
+	case a.filesFrom != "":
+		return "the environment variable " + a.filesFrom
+	}
+	return "age_identity_files"
 }
 
 // usual returns those paths at which sops looks by default that are meant for
@@ -193,7 +231,7 @@ func configFolder(env attr.LookupEnv, home string) string {
 }
 
 func readAge(name string) ([]age.Identity, error) {
-	content, err := keyfile.Read(name)
+	content, err := keyfile.ReadText(name)
 	if err != nil {
 		return nil, err
 	}

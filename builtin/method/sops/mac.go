@@ -111,7 +111,7 @@ func (w *walker) leaf(value any, sealed bool) (any, error) {
 		}
 		if value, err = w.cipher.open(text, w.path); err != nil {
 			names := strings.Split(strings.TrimSuffix(string(w.path), ":"), ":")
-			return nil, fmt.Errorf("the value at %s cannot be decrypted: somebody mixed up key groups, or "+changed, at(names))
+			return nil, fmt.Errorf("the value at %s cannot be decrypted: its key groups are mixed up, or "+changed, at(names))
 		}
 	}
 	if sealed || !w.sealed {

@@ -179,7 +179,7 @@ func (s services) savedToken() string {
 	if !ok {
 		return ""
 	}
-	token, err := keyfile.Read(filepath.Join(home, ".vault-token"))
+	token, err := keyfile.ReadText(filepath.Join(home, ".vault-token"))
 	if err != nil {
 		return "" // then the server asks for one
 	}

@@ -91,6 +91,12 @@ func parseRecipient(text string, v attr.Values) (age.Recipient, error) {
 		return nil, errors.New("it is empty, as split makes one of the last line break: compact(split(…)) leaves it out")
 	case keyfile.IsPath(text) || keyfile.Exists(text):
 		return nil, errors.New("this is the path of a file; for what is in it, write compact(split(\"\\n\", file(…)))")
+	case strings.HasPrefix(text, "ecdsa-"), strings.HasPrefix(text, "sk-"):
+		return nil, errors.New("age encrypts for SSH keys of the types ssh-ed25519 and ssh-rsa alone, and this is another type")
+	case strings.Contains(text, "://"):
+		return nil, errors.New("this is an address, which is not fetched; write the public key itself")
+	case strings.Contains(text, "@") && !strings.Contains(text, " "):
+		return nil, errors.New("this is a name, as PGP has them, and age has none; write the public key itself, such as age1… or ssh-ed25519 …")
 	default:
 		err = errors.New("unknown")
 	}
@@ -172,9 +178,10 @@ func Open(ctx context.Context, file []byte, identities []age.Identity) ([]byte, 
 			return nil, failed
 		}
 		if slices.Equal(none.StanzaTypes, []string{"scrypt"}) {
-			return nil, fmt.Errorf("%w: it is encrypted with a passphrase, which is not the one that is set, or none is", encryption.ErrNoKey)
+			return nil, fmt.Errorf("%w: it is encrypted with a passphrase, and none is set here, or another one: set passphrase to the one that "+
+				"it was encrypted with", encryption.ErrNoKey)
 		}
-		return nil, fmt.Errorf("%w: no identity and no passphrase here opens it; %s; that of one of its recipients is required",
+		return nil, fmt.Errorf("%w: no identity here opens it; %s; set identities or identity_files to the identity of one of its recipients",
 			encryption.ErrNoKey, describe(none.StanzaTypes))
 	}
 	if err != nil {
@@ -234,6 +241,9 @@ func shown(err error) string { return outside.Line(err.Error(), maxShown) }
 // describe says for whom a file is encrypted, if the file says so.
 func describe(types []string) string {
 	types = slices.Compact(slices.Sorted(slices.Values(types)))
+	if slices.Equal(types, []string{"X25519"}) {
+		return "none is of its recipients"
+	}
 	if len(types) > 5 {
 		types = append(types[:5], "…")
 	}

@@ -55,10 +55,10 @@ func (i *Identities) Load() ([]age.Identity, error) {
 	all := slices.Clone(own)
 	for n, path := range i.files {
 		if strings.Contains(path, "AGE-SECRET-KEY-") || strings.Contains(path, "AGE-PLUGIN-") || strings.Contains(path, "PRIVATE KEY-----") {
-			return nil, fmt.Errorf("identity_files, element %d: this is an identity, and the path of a file is required; identities "+
-				"takes what this is", n+1)
+			return nil, fmt.Errorf("identity_files, element %d: this is an identity, and the path of a file is required; the argument "+
+				"identities is for identities themselves", n+1)
 		}
-		text, err := keyfile.Read(path)
+		text, err := keyfile.ReadText(path)
 		if err != nil {
 			return nil, fmt.Errorf("identity_files, element %d: %w", n+1, err)
 		}
@@ -205,6 +205,5 @@ func (i *Identities) parseSSH(pem []byte) (age.Identity, error) {
 	case *rsa.PrivateKey:
 		return agessh.NewRSAIdentity(key)
 	}
-	return nil, fmt.Errorf("age does not support SSH keys of this kind (%s), only Ed25519 and RSA",
-		strings.TrimPrefix(fmt.Sprintf("%T", key), "*"))
+	return nil, errors.New("age does not support SSH keys of this kind, such as ECDSA; it supports only Ed25519 and RSA")
 }

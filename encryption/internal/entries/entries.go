@@ -3,7 +3,9 @@
 package entries
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -52,7 +54,20 @@ func UnknownKind(address, what, kind string, pos attr.Pos, tables []attr.Table) 
 		names[i] = t.Name
 	}
 	return &attr.Error{Address: address, Pos: pos, Err: fmt.Errorf("there is no %s of type %q here; there are: %s%s",
-		strings.ReplaceAll(what, "_", " "), kind, strings.Join(names, ", "), syntax.Suggest(kind, names))}
+		strings.ReplaceAll(what, "_", " "), kind, strings.Join(names, ", "), cmp.Or(otherName(kind, names), syntax.Suggest(kind, names)))}
+}
+
+// otherName suggests the kind that other programs call by another name.
+func otherName(kind string, names []string) string {
+	meant := map[string]string{
+		"vault": "openbao", "transit": "openbao", "hashicorp_vault": "openbao", "vault_transit": "openbao", "kms": "aws_kms", "aws": "aws_kms",
+		"gcp": "gcp_kms", "google": "gcp_kms", "azure": "azure_vault", "key_vault": "azure_vault", "passphrase": "pbkdf2", "password": "pbkdf2",
+		"plaintext": "unencrypted", "none": "unencrypted", "aes": "aes_gcm",
+	}[strings.ToLower(kind)]
+	if !slices.Contains(names, meant) {
+		return ""
+	}
+	return fmt.Sprintf(". Did you mean %q?", meant)
 }
 
 // References returns the addresses of the key providers that an entry names, in the order

@@ -137,7 +137,7 @@ func (c Command) Talk(ctx context.Context, d Dialog) error {
 	case exited:
 		err = fmt.Errorf("%w: %v", ErrFailed, exit.ProcessState)
 	case errors.Is(err, syscall.ENOEXEC):
-		return fmt.Errorf("%s could not be run: it is no program of this system; a script begins with a line such as #!/bin/sh", c.name())
+		return fmt.Errorf("%s could not be run: it cannot be executed on this system; a script begins with a line such as #!/bin/sh", c.name())
 	case errors.Is(err, fs.ErrNotExist): // of the script, or of its program
 		return fmt.Errorf("%s could not be run: what its first line names is not there; it must not end with a carriage return, as lines of "+
 			"Windows do", c.name())
@@ -207,7 +207,12 @@ func (c Command) notFound(err error) error {
 		return fmt.Errorf("%w: %s is found in the current directory only; write it with a path", ErrFailed, c.name())
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
 		if strings.ContainsAny(c.Argv[0], " \t") {
-			return fmt.Errorf("%w: its name is not found, and has spaces in it: write each word of the command as an element of its own", ErrFailed)
+			return fmt.Errorf("%w: its name is not found, and has spaces in it: write each word of the command as an element of its own, or "+
+				`a line of the shell as ["sh", "-c", "…"]`, ErrFailed)
+		}
+		if strings.HasPrefix(c.Argv[0], "~") {
+			return fmt.Errorf("%w: nothing puts the home directory in the place of ~ in a command; write the absolute path, such as "+
+				`pathexpand("~/…") returns it`, ErrFailed)
 		}
 		return fmt.Errorf("%w: %s is not found; install it, or give its path", ErrFailed, c.name())
 	case errors.Is(err, fs.ErrPermission):
@@ -253,7 +258,8 @@ func (a *answer) readHeader() error {
 			Version int    `json:"version"`
 		}
 		if json.Unmarshal(line, &h) != nil || h.Magic != a.magic || h.Version != version {
-			return fmt.Errorf(`%w: its first line must be {"magic":%q,"version":%d}`, ErrProtocol, a.magic, version)
+			return fmt.Errorf(`%w: its first line must be {"magic":%q,"version":%d}, and what it logs belongs on standard error`, ErrProtocol,
+				a.magic, version)
 		}
 		a.header, a.body = true, rest
 	}
@@ -265,13 +271,26 @@ func (a *answer) readHeader() error {
 // which may be a key.
 func (a *answer) decode(output any) error {
 	if !a.header {
-		return fmt.Errorf("%w: it printed no header line; is this the program for OpenTofu?", ErrProtocol)
+		return fmt.Errorf("%w: it printed no header line; check that it is the program for OpenTofu", ErrProtocol)
 	}
 	d := json.NewDecoder(bytes.NewReader(a.body))
 	d.DisallowUnknownFields()
 	if err := d.Decode(output); err != nil {
+		if _, corrupt := errors.AsType[base64.CorruptInputError](err); corrupt {
+			return fmt.Errorf("%w: keys and data in what follows its header must be in standard base64, and one of them is not", ErrProtocol)
+		}
+		if len(bytes.TrimSpace(a.body)) == 0 {
+			return fmt.Errorf("%w: nothing follows its header; the answer, a JSON document, is required", ErrProtocol)
+		}
+		if strings.HasPrefix(err.Error(), "json: unknown field ") {
+			return fmt.Errorf("%w: what follows its header has a field that does not belong there; the fields are those of OpenTofu's "+
+				"protocol, such as keys with encryption_key and decryption_key", ErrProtocol)
+		}
+		if _, broken := errors.AsType[*json.SyntaxError](err); broken {
+			return fmt.Errorf("%w: what follows its header is not JSON; everything else belongs on standard error", ErrProtocol)
+		}
 		return fmt.Errorf("%w: what follows its header is not the JSON document that is asked for, with keys and data "+
-			"in base64, or has fields that do not belong there", ErrProtocol)
+			"in base64", ErrProtocol)
 	}
 	return nil
 }

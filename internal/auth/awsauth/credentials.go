@@ -76,12 +76,12 @@ func (w *webIdentity) GetIdentityToken() ([]byte, error) {
 	if w.token != "" {
 		return []byte(w.token), nil
 	}
-	token, err := keyfile.Read(w.tokenFile)
+	token, err := keyfile.ReadText(w.tokenFile)
 	if len(token) > maxToken {
 		err = fmt.Errorf("%s is too large for a token; check which file is named", keyfile.Shown(w.tokenFile))
 	}
 	if err != nil {
-		return nil, &tokenFileError{err}
+		return nil, &tokenFileError{fmt.Errorf("%s: %w", cmp.Or(w.from, "web_identity_token_file"), err)}
 	}
 	return token, nil
 }

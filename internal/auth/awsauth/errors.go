@@ -1,19 +1,24 @@
 package awsauth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
 type failure struct {
@@ -54,9 +59,9 @@ func CommonReason(code string) (string, bool) {
 
 // explainSettings explains an error of the SDK's configuration.
 func (s Settings) explainSettings(err error) error {
-	text := "the AWS settings in the environment or in the shared files are not valid"
+	text := "the AWS settings in the environment or in the shared files are not valid" + s.inProfile()
 	if missing, ok := errors.AsType[awsconfig.SharedConfigProfileNotExistError](err); ok {
-		text = fmt.Sprintf("the shared AWS files have no profile %q; check profile, and what aws configure list-profiles prints", missing.Profile)
+		text = fmt.Sprintf("the shared AWS files have no profile %q%s; %s", missing.Profile, s.namedBy(), s.checkFiles())
 	} else if broken, ok := errors.AsType[awsconfig.SharedConfigLoadError](err); ok {
 		text = strings.TrimSpace("a shared AWS file cannot be read; check shared_config_files and shared_credentials_files " +
 			keyfile.Shown(broken.Filename))
@@ -64,16 +69,89 @@ func (s Settings) explainSettings(err error) error {
 	return Failure(text, err)
 }
 
+// inProfile names the profile whose settings may be incomplete.
+func (s Settings) inProfile() string {
+	profile, _ := s.values.Environment().Get("AWS_PROFILE", "AWS_DEFAULT_PROFILE")
+	if profile = cmp.Or(s.profile, profile); profile == "" {
+		return ""
+	}
+	return fmt.Sprintf("; check the profile %q, which may have an access key without its secret: aws configure list --profile %[1]q", profile)
+}
+
+// namedBy says which variable of the SDK names the profile, if one does.
+func (s Settings) namedBy() string {
+	for _, name := range []string{"AWS_PROFILE", "AWS_DEFAULT_PROFILE"} {
+		if _, set := s.values.Environment().Get(name); set && s.profile == "" {
+			return ", which " + name + " names"
+		}
+	}
+	return ""
+}
+
+// checkFiles says what to check if a profile is not in the shared files: the SDK takes one
+// that is not there for an empty one.
+func (s Settings) checkFiles() string {
+	defaults := slices.Concat(awsconfig.DefaultSharedConfigFiles, awsconfig.DefaultSharedCredentialsFiles)
+	isMissing := func(path string) bool { return !keyfile.Exists(path) && !slices.Contains(defaults, path) }
+	switch {
+	case slices.ContainsFunc(s.credentialsFiles, isMissing):
+		return "shared_credentials_files names a file that does not exist; check both"
+	case slices.ContainsFunc(s.configFiles, isMissing):
+		return "shared_config_files names a file that does not exist; check both"
+	}
+	return "check its name, and what aws configure list-profiles prints"
+}
+
+// noInstance says why the metadata service of EC2, where the SDK looks last, gave no
+// credentials.
+func (s Settings) noInstance(err error) string {
+	switch missing, set := s.halfKey(); {
+	case missing != "":
+		return fmt.Sprintf("the environment variable %s is set, and %s is not: set both", set, missing)
+	case s.has("AWS_ROLE_ARN") && !s.has("AWS_WEB_IDENTITY_TOKEN_FILE"):
+		return "the environment variable AWS_ROLE_ARN is set, and AWS_WEB_IDENTITY_TOKEN_FILE is not; to assume a role with other credentials, " +
+			"set assume_role"
+	case s.imds == imds.ClientDisabled:
+		return "none are set, and skip_metadata_api_check keeps the metadata service of EC2 from being asked"
+	case strings.Contains(err.Error(), "access disabled"):
+		return "none are set, and AWS_EC2_METADATA_DISABLED keeps the metadata service of EC2 from being asked"
+	}
+	return "none are set, and the metadata service of EC2, which exists on EC2 alone, gives none: " + NoAnswer(err)
+}
+
+func (s Settings) has(variable string) bool {
+	_, set := s.values.Environment().Get(variable)
+	return set
+}
+
+// halfKey returns which variable of an access key is missing, and which is set.
+func (s Settings) halfKey() (missing, set string) {
+	lookup := s.values.Environment()
+	_, id := lookup.Get("AWS_ACCESS_KEY_ID", "AWS_ACCESS_KEY")
+	_, secret := lookup.Get("AWS_SECRET_ACCESS_KEY", "AWS_SECRET_KEY")
+	switch {
+	case id && !secret:
+		return "AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID"
+	case secret && !id:
+		return "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"
+	}
+	return "", ""
+}
+
 // explainSTS says what went wrong with credentials. The error is final: it says
 // nothing about the file.
 func (s Settings) explainSTS(what string, err error) error {
-	if op, ok := errors.AsType[*smithy.OperationError](err); ok {
+	op, isOp := errors.AsType[*smithy.OperationError](err)
+	stopped := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+	instance := isOp && op.ServiceID == imds.ServiceID && !stopped
+	if isOp && !instance {
 		what += fmt.Sprintf(": %s %s", Code(op.ServiceID), Code(op.OperationName))
 	}
 	api, isAPI := errors.AsType[smithy.APIError](err)
 	file, isFile := errors.AsType[*tokenFileError](err)
-	stopped := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 	switch {
+	case instance:
+		what += ": " + s.noInstance(err)
 	case isAPI && !stopped:
 		text, ok := CommonReason(api.ErrorCode())
 		if !ok {
@@ -81,7 +159,14 @@ func (s Settings) explainSTS(what string, err error) error {
 		}
 		what += fmt.Sprintf(": %s (%s)", text, Code(api.ErrorCode()))
 	case isFile && !stopped:
-		what += ": web_identity_token_file: " + file.Error()
+		what += ": " + file.Error()
+	case s.missingFile() != "" && !stopped:
+		what += ": " + s.missingFile()
+	case signedOut.MatchString(err.Error()) && !stopped:
+		what += ": nobody is signed in to IAM Identity Center here, or no longer; run aws sso login"
+		if s.profile != "" {
+			return Failure(what+fmt.Sprintf(" --profile %q", s.profile), err)
+		}
 	default:
 		what += ": " + NoAnswer(err)
 	}
@@ -94,14 +179,44 @@ func (s Settings) explainSTS(what string, err error) error {
 	} else if s.values.String("access_key") == "" && !isAPI {
 		what += "; set access_key and secret_key, a profile or a role, or provide credentials in the environment as for the AWS CLI"
 	}
-	return Failure(what, err)
+	return Failure(what+s.oddVariables(), err)
+}
+
+// signedOut is what package ssocreds says. Names of roles may have SSO in them.
+var signedOut = lazyregexp.New(`SSO (token|session)\b`)
+
+// missingFile says which variable of the SDK names a file that does not exist.
+func (s Settings) missingFile() string {
+	for _, name := range []string{"AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"} {
+		if path, _ := s.values.Environment().Get(name); path != "" && !keyfile.Exists(path) {
+			return fmt.Sprintf("the environment variable %s names a file that does not exist", name)
+		}
+	}
+	return ""
+}
+
+// Ambient are variables that the SDK reads by itself.
+func Ambient() []string {
+	return []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE",
+		"AWS_ROLE_ARN", "AWS_WEB_IDENTITY_TOKEN_FILE"}
+}
+
+// oddVariables says what is odd about variables that the SDK reads.
+func (s Settings) oddVariables() (text string) {
+	for _, name := range Ambient() {
+		value, _ := s.values.Environment().Get(name)
+		if odd, _ := syntax.Oddity(value); odd != "" {
+			text += fmt.Sprintf("; the environment variable %s %s", name, odd)
+		}
+	}
+	return text
 }
 
 // NoAnswer says why there was no answer.
 func NoAnswer(err error) string {
 	resp, answered := errors.AsType[*smithyhttp.ResponseError](err)
 	if answered && resp.Response != nil && resp.HTTPStatusCode() > 0 && !errors.Is(err, context.Canceled) && !netfail.IsTimeout(err) {
-		return fmt.Sprintf("an answer that is not of AWS, with the HTTP status %d", resp.HTTPStatusCode())
+		return fmt.Sprintf("the answer is not one of AWS (HTTP status %d)", resp.HTTPStatusCode())
 	}
 	reason := netfail.Reason(err, "set custom_ca_bundle")
 	if _, ok := errors.AsType[*net.DNSError](err); ok {

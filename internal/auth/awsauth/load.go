@@ -220,7 +220,7 @@ func (s Settings) httpClient() (*awshttp.BuildableClient, error) {
 		InsecureSkipVerify: s.Unverified(), //nolint:gosec // the user's choice
 	}
 	if path := s.values.String("custom_ca_bundle"); path != "" {
-		pem, err := keyfile.Read(path)
+		pem, err := keyfile.ReadText(path)
 		if err != nil {
 			return nil, s.values.Errorf("custom_ca_bundle", "%w", err)
 		}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -67,6 +68,7 @@ func (s Settings) Unverified() bool { return s.values.Bool("insecure") }
 type webIdentity struct {
 	role             *stscreds.AssumeRoleOptions
 	token, tokenFile string
+	from             string // the variable that names the file, "" if the settings do
 }
 
 // Parse reads what a block with [CredentialAttrs] and [NetworkAttrs] says, for
@@ -81,7 +83,7 @@ func Parse(v attr.Values, region string) (Settings, error) {
 	}
 	for _, name := range []string{"shared_config_files", "shared_credentials_files"} {
 		if slices.ContainsFunc(v.Strings(name), keyfile.IsContent) { // which the SDK takes for a file that is not there
-			return s, v.Errorf(name, "the path of a file is required, and this is what belongs in one")
+			return s, v.Errorf(name, "the path of a file is required, and this is the content of one; write it to a file, and give its path")
 		}
 	}
 	s.keepFiles(v)
@@ -107,7 +109,15 @@ func (s *Settings) keepFiles(v attr.Values) {
 	}
 }
 
+var keyID = lazyregexp.New(`^A[KS]IA[A-Z0-9]{12,}$`)
+
 func (s *Settings) parseCredentials(v attr.Values) (err error) {
+	switch {
+	case keyID.MatchString(v.String("secret_key")):
+		return v.Errorf("secret_key", "this is the ID of a key; access_key and secret_key are exchanged")
+	case keyID.MatchString(v.String("access_key")) && strings.HasPrefix(v.String("access_key"), "ASIA") && !v.Has("token"):
+		return v.Errorf("access_key", "a key whose ID begins with ASIA is temporary, and requires its session token, as token")
+	}
 	if block, ok := v.Block("assume_role"); ok {
 		if s.role, err = parseRole(block); err != nil {
 			return err
@@ -118,7 +128,8 @@ func (s *Settings) parseCredentials(v attr.Values) (err error) {
 		}
 	}
 	if block, ok := v.Block("assume_role_with_web_identity"); ok {
-		s.web = &webIdentity{token: block.String("web_identity_token"), tokenFile: block.String("web_identity_token_file")}
+		s.web = &webIdentity{token: block.String("web_identity_token"), tokenFile: block.String("web_identity_token_file"),
+			from: block.Variable("web_identity_token_file")}
 		if s.web.role, err = parseRole(block); err != nil {
 			return err
 		}
@@ -220,6 +231,10 @@ func checkProxy(text string) error {
 	return nil
 }
 
+func isHTTP(address string) bool {
+	return strings.HasPrefix(address, "http://") || strings.HasPrefix(address, "https://")
+}
+
 // parseIMDS reads the switches of the EC2 metadata service. OpenTofu 1.12 has
 // skip_metadata_api_check the wrong way round (aws_kms/config.go), unlike its
 // own S3 backend; here it means what it says.
@@ -232,6 +247,9 @@ func (s *Settings) parseIMDS(v attr.Values) error {
 	}
 	if text := v.String("ec2_metadata_service_endpoint_mode"); text != "" && s.imdsMode.SetFromString(text) != nil {
 		return v.Errorf("ec2_metadata_service_endpoint_mode", "IPv4 or IPv6 is required")
+	}
+	if text := v.String("ec2_metadata_service_endpoint"); text != "" && !isHTTP(text) {
+		return v.Errorf("ec2_metadata_service_endpoint", "an address that begins with http:// or https:// is required")
 	}
 	return nil
 }

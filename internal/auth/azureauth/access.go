@@ -54,6 +54,9 @@ func (a Access) Open(ctx context.Context) (azcore.TokenCredential, error) {
 			return way.make()
 		}
 	}
+	if half := a.half(); half != "" {
+		return nil, errors.New(half)
+	}
 	return nil, unset("no way to authenticate is set up: tenant_id and client_id with client_secret or " +
 		"client_certificate, or one of use_oidc, use_msi, use_aks_workload_identity and use_cli")
 }
@@ -75,6 +78,20 @@ func (a Access) ways() []way {
 		{a.values.Bool("use_aks_workload_identity"), a.withWorkloadIdentity},
 		{a.values.Bool("use_cli"), a.withCLI},
 	}
+}
+
+// half says what is missing of a service principal whose secret or certificate is set.
+func (a Access) half() string {
+	for _, name := range []string{"client_secret", "client_secret_file_path", "client_certificate", "client_certificate_path"} {
+		switch {
+		case a.values.String(name) == "":
+		case !a.hasOneOf("tenant_id"):
+			return name + " is set, and tenant_id is not; set both, and client_id"
+		case !a.hasOneOf("client_id", "client_id_file_path"):
+			return name + " is set, and client_id is not; set both, and tenant_id"
+		}
+	}
+	return ""
 }
 
 func (a Access) hasOneOf(names ...string) bool {
@@ -225,7 +242,7 @@ func (a Access) either(name, direct, file string) (string, error) {
 	if path == "" {
 		return direct, nil
 	}
-	b, err := keyfile.Read(path)
+	b, err := keyfile.ReadText(path)
 	content := string(b)
 	switch {
 	case err != nil:
@@ -323,7 +340,7 @@ func (a Access) get(ctx context.Context, address string, header http.Header, ans
 	body, err := io.ReadAll(response.Body)
 	switch {
 	case err != nil:
-		return errors.New("the answer broke off")
+		return errors.New("the answer broke off; try again")
 	case response.StatusCode != http.StatusOK:
 		return fmt.Errorf("the answer is HTTP status %d", response.StatusCode)
 	case json.Unmarshal(bytes.TrimPrefix(body, []byte("\ufeff")), answer) != nil:

@@ -37,6 +37,9 @@ const (
 var cliArgument = lazyregexp.New(`^[0-9A-Za-z][0-9A-Za-z ._:/-]*$`)
 
 func (a Access) withCLI() (azcore.TokenCredential, error) {
+	if half := a.half(); half != "" { // and not somebody else, who is signed in
+		return nil, errors.New(half)
+	}
 	if _, err := world.Find("az"); err != nil {
 		return nil, unset("no way to authenticate is set up (tenant_id and client_id with client_secret or " +
 			"client_certificate, or one of use_oidc, use_msi and use_aks_workload_identity), and the Azure CLI, " +

@@ -1,7 +1,9 @@
 package azureauth
 
 import (
+	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -53,6 +55,9 @@ type limitedTransport struct{ policy.Transporter }
 
 func (t limitedTransport) Do(request *http.Request) (*http.Response, error) {
 	response, err := t.Transporter.Do(request)
+	if lookup, ok := errors.AsType[*net.DNSError](err); ok && lookup.IsNotFound {
+		err = unknownHost{err}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +72,14 @@ func (t limitedTransport) Do(request *http.Request) (*http.Response, error) {
 	}
 	return response, nil
 }
+
+// unknownHost is a host that is not there, and will not be at the next try.
+type unknownHost struct{ error }
+
+func (e unknownHost) Unwrap() error { return e.error }
+
+// NonRetriable tells the SDK not to try again.
+func (unknownHost) NonRetriable() {}
 
 // Refusal ends the body of a refusal after a megabyte, and where it is nested too
 // deep. The SDK writes the JSON of each refusal anew with indentation, which makes

@@ -5,12 +5,14 @@ package googleauth
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
+	"strings"
 
 	"cloud.google.com/go/auth"
 	"cloud.google.com/go/auth/credentials"
@@ -23,6 +25,7 @@ import (
 // Access is how to authenticate.
 type Access struct {
 	Credentials string // JSON, or the path of a file with it; may be empty
+	From        string // the variable that they come from, "" if the settings say them
 	Token       string // goes before Credentials
 	Impersonate string // the service account to act as; may be empty
 	Delegates   []string
@@ -38,6 +41,12 @@ type Access struct {
 // Open finds the credentials and gets a first token with them, so that a
 // mistake in them is not reported as a failed read.
 func (a Access) Open(ctx context.Context) (*auth.Credentials, error) {
+	for _, account := range append([]string{a.Impersonate}, a.Delegates...) {
+		if account != "" && !strings.Contains(account, "@") {
+			return nil, errors.New("impersonate_service_account (and its delegates): the e-mail address of a service account is " +
+				"required, such as reader@PROJECT.iam.gserviceaccount.com")
+		}
+	}
 	creds, err := a.base(ctx)
 	if err != nil {
 		return nil, err
@@ -90,7 +99,7 @@ func (a Access) base(ctx context.Context) (*auth.Credentials, error) {
 	}
 	document, kind, err := readCredentials(text)
 	if err != nil {
-		return nil, err
+		return nil, a.named(err)
 	}
 	program, err := a.check(document)
 	if err != nil {
@@ -107,9 +116,34 @@ func (a Access) base(ctx context.Context) (*auth.Credentials, error) {
 		creds, err = credentials.NewCredentialsFromJSON(kind, document, options)
 	}
 	if err != nil {
-		return nil, errors.New("credentials: these are not usable Google credentials; create them anew")
+		return nil, a.named(unusable(document))
 	}
 	return creds, nil
+}
+
+// named says what the credentials come from.
+func (a Access) named(err error) error {
+	if a.From != "" {
+		return fmt.Errorf("the environment variable %s: %w", a.From, err)
+	}
+	return fmt.Errorf("credentials: %w", err)
+}
+
+// unusable says what credentials of the two frequent types lack.
+// https://google.aip.dev/auth/4112, https://google.aip.dev/auth/4113
+func unusable(document []byte) error {
+	var fields map[string]any
+	_ = json.Unmarshal(document, &fields) // it was JSON before
+	needs := []string{"client_email", "private_key", "token_uri"}
+	if fields["type"] == string(credentials.AuthorizedUser) {
+		needs = []string{"client_id", "client_secret", "refresh_token"}
+	}
+	for _, name := range needs {
+		if text, _ := fields[name].(string); text == "" {
+			return fmt.Errorf("these Google credentials have no %s; use the whole file that Google gave, or create them anew", name)
+		}
+	}
+	return errors.New("these are not usable Google credentials; use the whole file that Google gave, or create them anew")
 }
 
 // staticToken is an access token that is renewed elsewhere.
@@ -147,7 +181,7 @@ func detect(ctx context.Context, options *credentials.DetectOptions) (*auth.Cred
 func readCredentials(text string) ([]byte, credentials.CredType, error) {
 	document, err := ReadPathOrContents(text)
 	if err != nil {
-		return nil, "", fmt.Errorf("credentials: %w", err)
+		return nil, "", err
 	}
 	var content struct {
 		Type credentials.CredType `json:"type"`
@@ -160,16 +194,30 @@ func readCredentials(text string) ([]byte, credentials.CredType, error) {
 		credentials.ImpersonatedServiceAccount, credentials.GDCHServiceAccount, credentials.ExternalAccountAuthorizedUser:
 		return document, content.Type, nil
 	}
-	return nil, "", errors.New("credentials: this JSON is not of a known type of Google credentials, such as service_account")
+	var client map[string]json.RawMessage
+	if json.Unmarshal(document, &client) == nil && (client["installed"] != nil || client["web"] != nil) {
+		return nil, "", errors.New("this is the ID of an OAuth client, and no credentials; use the key of a service account, or " +
+			"gcloud auth application-default login")
+	}
+	return nil, "", errors.New("this JSON is not of a known type of Google credentials, such as service_account")
 }
 
 // notCredentials names what was given if that is surely the path of a file.
 func notCredentials(text string) error {
 	if keyfile.IsPath(text) {
-		return fmt.Errorf("credentials: there is no file %q with the JSON of Google credentials; check its path, and in which folder "+
+		return fmt.Errorf("there is no file %q with the JSON of Google credentials; check its path, and in which folder "+
 			"this runs", text)
 	}
-	return errors.New("credentials: this is neither JSON nor the path of a file that holds JSON; write file(…) for the content of one")
+	if decoded, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text)); err == nil && json.Valid(decoded) {
+		return errors.New("this is JSON in base64; base64decode(…) gives the JSON")
+	}
+	switch trimmed := strings.TrimSpace(text); {
+	case strings.HasPrefix(trimmed, "-----BEGIN"):
+		return errors.New("this is a private key alone; the whole JSON file that Google gave is required")
+	case strings.HasPrefix(trimmed, "{"):
+		return errors.New("this is JSON that is cut off or damaged; use the whole file that Google gave")
+	}
+	return errors.New("this is neither JSON nor the path of a file that holds JSON; check it, and that it is whole")
 }
 
 // ReadPathOrContents returns the contents of the file whose path text is, or
@@ -178,7 +226,7 @@ func ReadPathOrContents(text string) ([]byte, error) {
 	// No error names the file: its name may be the secret.
 	if path, err := keyfile.ExpandHome(text); err == nil {
 		if _, err := os.Stat(path); err == nil {
-			content, err := keyfile.Read(path)
+			content, err := keyfile.ReadText(path)
 			return content, cmp.Or(errors.Unwrap(err), err)
 		}
 	}

@@ -110,7 +110,7 @@ func (f file) hasCertificate() bool {
 func (a Access) check(document []byte) (*program, error) {
 	var f file
 	if json.Unmarshal(document, &f) != nil {
-		return nil, errors.New("credentials: these are not usable Google credentials; create them anew")
+		return nil, unusable(document)
 	}
 	if f.Inner != nil {
 		inner, err := a.check(f.Inner)

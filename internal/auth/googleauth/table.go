@@ -30,7 +30,7 @@ func Attrs(variables ...string) []attr.Attr {
 // New reads [Attrs]. Scopes are those of the tokens.
 func New(v attr.Values, w world.World, scopes ...string) Access {
 	return Access{
-		Credentials: v.String("credentials"), Token: v.String("access_token"),
+		Credentials: v.String("credentials"), From: v.Variable("credentials"), Token: v.String("access_token"),
 		Impersonate: v.String("impersonate_service_account"), Delegates: v.Strings("impersonate_service_account_delegates"),
 		Scopes: scopes, ImpersonateScopes: scopes, World: w,
 	}

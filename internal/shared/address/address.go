@@ -54,6 +54,13 @@ func Parse(text string) (Address, error) {
 	switch {
 	case len(names) == 0 && a.Mode == Managed:
 		return Address{}, errors.New("this is the address of a module; that of a resource has a type and a name after it, such as aws_vpc.main")
+	case len(names) == 2 && (names[0] == "output" || names[0] == "outputs"):
+		return Address{}, errors.New("this is an output and no resource; statecrypt_remote_state reads outputs")
+	case len(names) == 3 && names[0] == "resource":
+		return Address{}, errors.New("the address of a resource begins with its type; leave out \"resource.\" before it")
+	case len(names) > 2:
+		return Address{}, errors.New("the address of a resource ends with its name, or an instance key behind it; what follows is an " +
+			"attribute, which is read as attributes.NAME of the result")
 	case len(names) != 2:
 		return Address{}, errors.New("the address of a resource has a type and a name, such as aws_vpc.main, module.net.aws_vpc.main or " +
 			"data.aws_ami.linux")
@@ -66,7 +73,8 @@ func Parse(text string) (Address, error) {
 		steps = steps[1:]
 	}
 	if len(steps) > 0 {
-		return Address{}, errors.New("the address of a resource ends with its name or one instance key; attributes are taken from the result")
+		return Address{}, errors.New("the address of a resource ends with its name or one instance key; what follows it is an attribute, which " +
+			"is read as attributes.NAME of the result")
 	}
 	return a, nil
 }
@@ -106,6 +114,9 @@ func traverse(text string) (hcl.Traversal, error) {
 	}
 	if dottedIndex.MatchString(text) {
 		return nil, errors.New("this is not an address: an index is in brackets, as in aws_instance.web[0]")
+	}
+	if strings.Contains(text, "[*]") {
+		return nil, errors.New("this is not an address: leave out [*] for all instances, as in aws_instance.web")
 	}
 	first, at := diags[0], ""
 	if first.Subject != nil {

@@ -2,10 +2,12 @@
 package keyfile
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,9 +31,20 @@ const limit = 1 << 20
 func Read(name string) ([]byte, error) {
 	shown := Shown(name)
 	if shown == "" {
-		shown = "the file of that name"
+		shown = "the file, whose name is not shown because it may be a secret,"
 	}
 	return readAs(name, shown)
+}
+
+// ReadText is [Read] for text: UTF-16 is an error, and the byte order mark that some editors
+// write at the beginning of UTF-8 is left out. As with Read, the error wraps what it says
+// beside the name.
+func ReadText(name string) ([]byte, error) {
+	content, err := Read(name)
+	if err == nil && syntax.IsUTF16(content) {
+		return nil, fmt.Errorf("%s: %w", Shown(name), errors.New(syntax.NotText(content)))
+	}
+	return bytes.TrimPrefix(content, []byte("\ufeff")), err
 }
 
 // Shown is the name of a file for an error, in quotes, and "" if it may be a secret in the
@@ -43,16 +56,43 @@ func Shown(name string) string {
 	return ""
 }
 
-// ReadArgument is [Read] for a name that an argument of a command gives, which is shown
-// unless it [IsContent].
+// ReadArgument is [Read] for a name that an argument of a command gives, which is shown as
+// [Argument] has it.
 func ReadArgument(name string) ([]byte, error) {
 	if IsContent(name) {
 		return nil, errContent
 	}
-	return readAs(name, fmt.Sprintf("%.200q", name))
+	return readAs(name, fmt.Sprintf("%.200q", Argument(name)))
 }
 
-var errContent = errors.New("the name of a file is required, and this is what belongs in one; write it to a file, and name that")
+// Argument is a name that an argument of a command gives, as errors show it: of an address
+// without what may be a secret, and of pass:SECRET, as openssl has it, without the secret.
+func Argument(name string) string {
+	if Exists(name) {
+		return name
+	}
+	if u, err := url.Parse(name); err == nil && u.Scheme != "" && u.Host != "" {
+		return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+	} else if strings.Contains(name, "://") {
+		return "an address"
+	}
+	if kind := inPlaceOfName(name); kind != "" {
+		return kind + "…"
+	}
+	return name
+}
+
+// inPlaceOfName is how a secret begins that is named as other programs do, "" for a name.
+func inPlaceOfName(text string) string {
+	if parts := namedSecret.FindStringSubmatch(text); parts != nil {
+		return parts[1]
+	}
+	return ""
+}
+
+var namedSecret = lazyregexp.New(`^((pass|env|literal|key|secret|token|password|passphrase)[:=])`)
+
+var errContent = errors.New("the path of a file is required, and this is the content of one; write it to a file, and give its path")
 
 // IsContent reports whether text in the place of the name of a file is what belongs in
 // one, such as "$(cat FILE)" makes it: it has lines, quotation marks, braces or a private
@@ -125,17 +165,41 @@ func Explain(name string, err error) error {
 		return errContent
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%w; %s", err, sought(name))
-	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w; its owner can give this user the right to it", err)
+	case errors.Is(err, fs.ErrPermission) && !strings.Contains(err.Error(), "; ask its owner"):
+		return fmt.Errorf("%w; ask its owner for permission", err)
 	}
 	return err
 }
+
+var (
+	address   = lazyregexp.New(`^([a-z][a-z0-9+.-]*://|[a-z]+@[\w.-]+:)`)
+	ofWindows = lazyregexp.New(`^[A-Za-z]:[\\/]`)
+)
+
+// IsOfWindows reports whether a path begins with a drive, on another system.
+func IsOfWindows(path string) bool { return filepath.Separator != '\\' && ofWindows.MatchString(path) }
 
 // sought says where a file that is not there was looked for. Of the path, only folders
 // that exist are shown: the rest may be a secret in the place of a path.
 func sought(name string) string {
 	if name == "" {
 		return "the path is empty; is a variable empty?"
+	}
+	if path, ok := strings.CutPrefix(name, "file://"); ok && path != "" {
+		return "a path is required, and this is a URL: leave out file://"
+	}
+	if strings.ContainsAny(name, "*?[") {
+		return "this is a pattern, which nothing expands here; name each file"
+	}
+	if kind := inPlaceOfName(name); kind != "" {
+		return "the name of a file is required, and " + kind + "… is how other programs name a secret: write it to a file, or set a variable " +
+			"of the settings with TF_VAR_NAME"
+	}
+	if address.MatchString(name) {
+		return "this is an address, and a path is required: fetch the file first"
+	}
+	if IsOfWindows(name) {
+		return "this is a path of Windows, and this is another system"
 	}
 	path, err := filepath.Abs(name)
 	if err != nil {
@@ -144,7 +208,7 @@ func sought(name string) string {
 	folder, near := Near(path)
 	text := fmt.Sprintf("it is looked for in %q", folder)
 	if folder != filepath.Dir(path) {
-		text = fmt.Sprintf("of the folders in its path, only %q exists", folder)
+		text = fmt.Sprintf("the last folder of its path that exists is %q", folder)
 	}
 	if odd, _ := syntax.Oddity(name); odd != "" {
 		text += "; the path " + odd
@@ -188,7 +252,10 @@ func ExpandHome(path string) (string, error) {
 		return path, nil
 	}
 	home, err := world.Home()
-	return filepath.Join(home, rest), err
+	if err != nil {
+		return "", errors.New("~ is the home directory, and HOME, which names it, is not set; write the whole path")
+	}
+	return filepath.Join(home, rest), nil
 }
 
 var pathPattern = lazyregexp.New(`^(~|\.{0,2})[/\\]?[A-Za-z0-9_. /\\-]{1,200}\.(json|pem|crt|cer|key|p12|pfx|txt|pub|age|hcl|tf|tofu|tfvars|ya?ml|ini|conf)$`)
@@ -206,9 +273,9 @@ func NoPEM(text string) string {
 	const encoded = "LS0tLS1CRUdJTi" // -----BEGIN
 	switch {
 	case IsPath(text) || Exists(text):
-		return "; of the path of a file, write file(…)"
+		return "; use file(…) to read a file"
 	case strings.HasPrefix(text, encoded):
-		return "; of what is in base64, write base64decode(…)"
+		return "; use base64decode(…) to decode base64"
 	}
 	return ""
 }
@@ -238,4 +305,18 @@ func begin(path string) string {
 func isFolder(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
+}
+
+// OddToken says what is odd about a token, "" for nothing.
+func OddToken(text string) string {
+	const tokenInBase64 = "ZXlK" // eyJ, with which JSON Web Tokens begin
+	switch scheme, _, more := strings.Cut(text, " "); {
+	case more && (strings.EqualFold(scheme, "Bearer") || strings.EqualFold(scheme, "token")):
+		return "begins with " + scheme + ", which is sent before it anyway"
+	case IsPath(text) || Exists(text):
+		return "is the path of a file: file(…) reads what is in it"
+	case strings.HasPrefix(text, tokenInBase64):
+		return "is in base64, as Kubernetes keeps it: base64decode(…) gives the token"
+	}
+	return ""
 }

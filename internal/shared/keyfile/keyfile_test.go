@@ -25,8 +25,8 @@ func TestExplain(t *testing.T) {
 	for name, want := range map[string]string{
 		"key.hcl":             fmt.Sprintf(`; it is looked for in %q. Did you mean "keys.hcl"?`, dir),
 		"c4n4ry":              fmt.Sprintf("; it is looked for in %q", dir),
-		"c4n4ry/c4n4ry+c4n/x": fmt.Sprintf("; of the folders in its path, only %q exists", dir),
-		"flder/c4n4ry/x":      fmt.Sprintf(`; of the folders in its path, only %q exists. Did you mean "folder"?`, dir),
+		"c4n4ry/c4n4ry+c4n/x": fmt.Sprintf("; the last folder of its path that exists is %q", dir),
+		"flder/c4n4ry/x":      fmt.Sprintf(`; the last folder of its path that exists is %q. Did you mean "folder"?`, dir),
 		"folder/c4n4ry":       fmt.Sprintf("; it is looked for in %q", filepath.Join(dir, "folder")),
 		"folder":              "it is not a regular file, but a folder; the path of a file in it is required",
 	} {
@@ -39,7 +39,7 @@ func TestExplain(t *testing.T) {
 		}
 	}
 	denied := &fs.PathError{Op: "open", Path: "c4n4ry", Err: fs.ErrPermission}
-	if got := Explain("c4n4ry", denied).Error(); got != "permission denied; its owner can give this user the right to it" {
+	if got := Explain("c4n4ry", denied).Error(); got != "permission denied; ask its owner for permission" {
 		t.Errorf("got %s", got)
 	}
 }
@@ -56,6 +56,28 @@ func TestShown(t *testing.T) {
 	} {
 		if got := Shown(name); (got != "") != shown {
 			t.Errorf("%q: got %q", name, got)
+		}
+	}
+}
+
+// Editors and PowerShell write text in their own ways.
+func TestReadText(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "key.txt")
+	for content, want := range map[string]string{
+		"\ufeffc4n4ry": "c4n4ry", "c4n4ry": "c4n4ry", "": "", "age-encryption.org/v1\n\xff": "age-encryption.org/v1\n\xff",
+		"\xff\xfec\x004\x00": "!UTF-16", "\xfe\xff\x00c\x004": "!UTF-16", "c\x004\x00n\x00": "!UTF-16", "\x00c\x004\x00n\x004": "!UTF-16",
+	} {
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := ReadText(name)
+		if reason, fails := strings.CutPrefix(want, "!"); fails != (err != nil) || fails && !strings.Contains(err.Error(), reason) ||
+			!fails && string(got) != want {
+			t.Errorf("%q: got %q, %v", content, got, err)
+		}
+		if err != nil && errors.Unwrap(err) == nil { // who must not show the name shows the rest
+			t.Errorf("%q: %v wraps nothing", content, err)
 		}
 	}
 }

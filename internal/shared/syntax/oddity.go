@@ -1,18 +1,29 @@
 package syntax
 
 import (
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 )
 
 var (
-	shellVariable = lazyregexp.New(`^\$\{?[A-Z_]+`)
-	wholeVariable = lazyregexp.New(`^\$(\{[A-Za-z_]\w*\}|[A-Z][A-Z0-9_]*)$`)
-	reference     = lazyregexp.New(`^(var|local)\.[A-Za-z_][\w-]*$`)
+	shellVariable = lazyregexp.New(`^(\$\{?[A-Z_]+|%%?[A-Za-z_]\w*%)`)
+	wholeVariable = lazyregexp.New(`^(\$(\{[A-Za-z_]\w*\}|[A-Z][A-Z0-9_]*|env:\w+)|%[A-Za-z_]\w*%)$`)
+	reference     = lazyregexp.New(`^((var|local)|module\.[A-Za-z_][\w-]*)\.[A-Za-z_][\w-]*$`)
+	masked        = lazyregexp.New(`(?i)^(\*{3,}|[\[(<](masked|redacted|hidden|secret|sensitive|sensitive value)[\])>])$`)
+	placeholder   = lazyregexp.New(`(?i)^(<[^<>]+>|.*…|change[-_ ]?me.*|replace[-_ ](me|with).*|` + yours + `)$`)
 	expression    = lazyregexp.New(`^\$(\{\{[^}]*\}\}|\([^()]*\))$`)
 )
+
+// yours is what placeholders ask for: "your-bucket", but not "your horse".
+const yours = `your[-_ ]([a-z0-9]+[-_ ]){0,3}(account|bucket|client|company|container|domain|group|host|id|key|name|namespace|org|organi[sz]ation|passphrase|` +
+	`password|path|project|region|repo|repository|secret|server|state|storage|team|tenant|token|url|user|username|vault|workspace)([-_ ].*)?`
 
 // Oddity says what is odd about a text that a user gave, and is probably not meant as
 // part of it: it ends with its only line break, begins with a byte order mark or a variable
@@ -25,22 +36,87 @@ func Oddity(text string) (what string, sure bool) {
 	first, last, line := text[0], text[len(text)-1], strings.Index(text, "\n")
 	switch {
 	case line > 0 && line == len(text)-1:
-		return "ends with a line break, as files do: trimspace(…) removes it", true
+		return "ends with a line break, as text files do: trimspace(…) removes it", true
 	case line >= 0:
+	case last == '\r':
+		return "ends with a carriage return, as lines of Windows do: trimspace(…) removes it", true
 	case strings.HasPrefix(text, "\ufeff"):
-		return "begins with a byte order mark, as files that some editors write do, which is part of it", true
+		return "begins with a byte order mark, which some editors write and which counts as part of it; save it without one", true
 	case first == ' ' || last == ' ':
 		return "begins or ends with a space, which is part of it; trimspace(…) removes it", true
-	case expression.MatchString(text):
-		return "is an expression, of the shell or of a pipeline, and nothing was put in its place", true
-	case reference.MatchString(text):
-		return "is the name of a variable in quotation marks; without them, it is the value", true
-	case shellVariable.MatchString(text), wholeVariable.MatchString(text):
-		return "begins with the name of a variable of the shell, which put nothing in its place", wholeVariable.MatchString(text)
+	case InPlaceOf(text) != "":
+		return InPlaceOf(text), true
+	case shellVariable.MatchString(text):
+		return unexpanded, false
 	case len(text) > 1 && first == last && (first == '"' || first == '\''):
-		return "has quotation marks around it, which are part of it", true
+		return "has quotation marks around it, which count as part of it", true
 	}
 	return "", false
+}
+
+// InPlaceOf says what a text is that stands in the place of what was meant, and holds
+// nothing of it: a placeholder, or the name of a variable. It is "" for another text.
+func InPlaceOf(text string) string {
+	switch {
+	case IsMasked(text):
+		return "is what logs show in place of a secret"
+	case placeholder.MatchString(text):
+		return "is a placeholder that was not filled in"
+	case expression.MatchString(text):
+		return "is an expression of a shell or a pipeline that was not evaluated"
+	case reference.MatchString(text):
+		return `is the name of a variable in quotation marks; remove them, or, in JSON, write "${var.NAME}"`
+	case wholeVariable.MatchString(text):
+		return unexpanded
+	}
+	return ""
+}
+
+const unexpanded = "begins with a variable of the shell that was not expanded"
+
+// OfVariable is what [Oddity] or [NoWord] says, for a variable of the environment, where
+// there are no functions.
+func OfVariable(odd string) string {
+	return strings.Replace(odd, "trimspace(…) removes it", `a shell leaves it out in "$(cat FILE)"`, 1)
+}
+
+// IsMasked reports whether a text is what logs show in place of a secret.
+func IsMasked(text string) bool { return masked.MatchString(text) }
+
+// Oddities says what [Oddity] says of each text in a value.
+func Oddities(v cty.Value) (odd []string) {
+	if v == cty.NilVal {
+		return nil
+	}
+	_ = cty.Walk(v, func(_ cty.Path, part cty.Value) (bool, error) {
+		part, _ = part.Unmark()
+		if part.IsKnown() && !part.IsNull() && part.Type() == cty.String {
+			if what, _ := Oddity(part.AsString()); what != "" && !slices.Contains(odd, what) {
+				odd = append(odd, what)
+			}
+		}
+		return true, nil
+	})
+	return odd
+}
+
+// Hinted adds to an error that a subject, such as the name of an argument, is odd, if it
+// does not say so already.
+func Hinted(err error, subject, odd string) error {
+	if strings.Contains(err.Error(), odd) {
+		return err
+	}
+	return &hinted{fmt.Errorf("%w; %s %s", err, subject, odd)}
+}
+
+type hinted struct{ error }
+
+func (h *hinted) Unwrap() error { return h.error }
+
+// IsHinted reports whether [Hinted] added something to an error.
+func IsHinted(err error) bool {
+	_, ok := errors.AsType[*hinted](err)
+	return ok
 }
 
 // NoWord says what keeps a text from being one word in a request, such as a token or a
@@ -52,7 +128,7 @@ func NoWord(text string) string {
 	case !control(text):
 		return ""
 	case !control(strings.TrimRight(text, "\r\n")):
-		return "ends with a line break, as files do: trimspace(…) removes it"
+		return "ends with a line break, as text files do: trimspace(…) removes it"
 	}
 	return "holds a line break or another control character"
 }

@@ -58,7 +58,7 @@ func (l *location) explain(limited context.Context, err error) error {
 		return fmt.Errorf("%s: there is no account %s in this cloud, or only a private "+
 			"network leads to it", azureauth.Reason(err), l.account.name)
 	case errors.Is(err, errBrokeOff):
-		return fmt.Errorf("%w (after %d tries)", errBrokeOff, maxTries)
+		return fmt.Errorf("%w (after %d tries); try again", errBrokeOff, maxTries)
 	default:
 		return fmt.Errorf("no usable answer from the %s: %s", asked, azureauth.Reason(err))
 	}
@@ -126,7 +126,8 @@ func (l *location) advice(code string) string {
 	case "InvalidAuthenticationInfo", "NoAuthenticationInformation":
 		return "the token of the identity is not accepted here; check tenant_id, environment and blob_endpoint" + inBlock
 	case "AuthorizationFailure":
-		return "the network rules of the account do not let this machine in, or the credentials are not enough"
+		return "the network rules of the account do not let this machine in: allow its address, or run inside the network; or the " +
+			"credentials do not allow reading blobs"
 	case "AuthorizationSourceIPMismatch":
 		return "the shared access signature is not for the address of this machine"
 	case "AuthorizationProtocolMismatch", "AuthorizationResourceTypeMismatch", "AuthorizationServiceMismatch":

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
@@ -12,6 +13,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
@@ -26,6 +28,23 @@ type grant struct {
 	access         azureauth.Access
 }
 
+// expired is the end of a shared access signature, if that is over. Some are only a date.
+func expired(sas string) string {
+	values, err := url.ParseQuery(sas)
+	if err != nil {
+		return ""
+	}
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04Z", time.DateOnly} {
+		if end, err := time.Parse(layout, values.Get("se")); err == nil && time.Now().After(end.Add(clockSkew)) {
+			return values.Get("se")
+		}
+	}
+	return ""
+}
+
+// clockSkew is how much the clock of this machine may differ.
+const clockSkew = 24 * time.Hour
+
 // choose returns what the block called name gives.
 func choose(credentials source.Credentials, name string) (grant, error) {
 	v, err := credentials.Named("credentials_name", name)
@@ -38,6 +57,9 @@ func choose(credentials source.Credentials, name string) (grant, error) {
 	}
 	if g.sas, err = parseSAS(g.sas); err != nil {
 		return grant{}, v.Errorf("sas_token", "%w", err)
+	}
+	if end := expired(g.sas); end != "" {
+		return grant{}, v.Errorf("sas_token", "the token was valid until %s; make a new one", outside.Quoted(end, 40))
 	}
 	if strings.Contains(g.accessKey, "AccountKey=") {
 		return grant{}, v.Errorf("access_key", "this is a connection string; what follows AccountKey= in it is required")

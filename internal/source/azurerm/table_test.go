@@ -120,8 +120,8 @@ func TestWrongSettings(t *testing.T) {
 		place, block attrs
 		want         string
 	}{
-		"host in the account":   {p.with("storage_account_name", "evil.test/"), k, "3 to 24 lowercase letters"},
-		"other host":            {p.with("storage_account_name", "a.evil"), k, "3 to 24 lowercase letters"},
+		"host in the account":   {p.with("storage_account_name", "evil.test/"), k, "leave out the dot"},
+		"other host":            {p.with("storage_account_name", "a.evil"), k, "leave out the dot"},
 		"letters":               {p.with("storage_account_name", "Account"), k, "3 to 24 lowercase letters"},
 		"short":                 {p.with("storage_account_name", "ab"), k, "3 to 24 lowercase letters"},
 		"long":                  {p.with("storage_account_name", strings.Repeat("a", 25)), k, "3 to 24 lowercase letters"},

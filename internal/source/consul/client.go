@@ -74,13 +74,14 @@ func (r *run) newClient(s settings) (*client, error) {
 	c.asks = web.Wire{
 		Patience:  r.patience,
 		Transport: t,
+		Unreached: unreached(s.String("address")),
 		Trust:     "set ca_file in a consul block of credentials, in the provider block",
 	}
 	return c, nil
 }
 
 func (s settings) readFile(attr string) ([]byte, error) {
-	text, err := keyfile.Read(s.String(attr))
+	text, err := keyfile.ReadText(s.String(attr))
 	if err != nil {
 		return nil, s.Errorf(attr, "%w", err)
 	}

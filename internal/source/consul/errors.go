@@ -22,10 +22,10 @@ func (x *exchange) refusal(resp *http.Response) error {
 	case says("ACL not found") && code == http.StatusForbidden:
 		return web.Final("Consul does not know the token (403 Forbidden, ACL not found); it may be wrong, expired or deleted")
 	case code == http.StatusForbidden && !x.sends:
-		return web.Final("Consul does not allow to read the key %q without a token (403 Forbidden); set access_token in a consul block of "+
+		return web.Final("Consul does not allow reading the key %q without a token (403 Forbidden); set access_token in a consul block of "+
 			"credentials, in the provider block", x.key)
 	case code == http.StatusForbidden:
-		return web.Final("Consul does not allow to read the key %q (403 Forbidden); what the token needs is a policy with %s", x.key, x.rule())
+		return web.Final("Consul does not allow reading the key %q (403 Forbidden); what the token needs is a policy with %s", x.key, x.rule())
 	case code == http.StatusUnauthorized:
 		return web.Final("the server did not accept the user name and password (401 Unauthorized); check http_auth in the consul block of " +
 			"credentials, in the provider block")

@@ -32,20 +32,33 @@ func choose(credentials source.Credentials, name string) (settings, error) {
 		scheme = "https"
 	}
 	s := settings{Grant: g}
-	if s.place, err = parsePlace(g.String("address"), scheme); err == nil {
-		err = check(g)
-	}
-	if err != nil {
+	if s.place, err = parsePlace(g.String("address"), scheme); err != nil {
 		return settings{}, g.Errorf("", "%w", err)
 	}
-	return s, nil
+	return s, check(g)
 }
 
 func check(g source.Grant) error {
 	if (g.String("cert_file") == "") != (g.String("key_file") == "") {
-		return errors.New("cert_file and key_file are needed together")
+		return g.Errorf("", "cert_file and key_file are needed together")
+	}
+	if auth := g.String("http_auth"); auth != "" && !strings.Contains(auth, ":") {
+		return g.Errorf("http_auth", "a user name and a password with a colon between them are required")
 	}
 	return nil
+}
+
+// unreached says of an address what may be wrong with it if nobody answers there.
+func unreached(address string) string {
+	_, host, _ := strings.Cut("//"+address, "//")
+	switch {
+	case address == "":
+		return "no address is set, so localhost:8500 was tried; set address in a consul block of credentials, in the provider block, or " +
+			"CONSUL_HTTP_ADDR"
+	case !strings.Contains(address, "://") && !strings.Contains(host, ":"):
+		return "the address has no port, so 80 was tried; Consul listens on 8500 unless it is told otherwise"
+	}
+	return ""
 }
 
 // near compares two addresses: a secret that is meant for one server goes to no

@@ -388,7 +388,7 @@ func TestTLS(t *testing.T) {
 		"not its key": {change: func(a attrs) { a["key_file"] = text(file(t, clients.Issue(nil).Key)) },
 			want: "a certificate and its unencrypted key in PEM format"},
 		"no such key": {change: func(a attrs) { a["key_file"] = text("/no/such/" + "file") },
-			want: `key_file: the file of that name cannot be read: `},
+			want: `key_file: the file, whose name is not shown because it may be a secret, cannot be read: `},
 		"two lines in the token": {change: func(a attrs) { a["token_file"] = text(file(t, "a\n"+canary)) }, want: "holds more than one line"},
 	} {
 		t.Run(name, func(t *testing.T) {

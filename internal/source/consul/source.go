@@ -44,6 +44,9 @@ func (r *run) open(req source.Request) (source.Source, error) {
 		return nil, err
 	}
 	path := req.String("path")
+	if strings.HasPrefix(path, "v1/kv/") {
+		return nil, req.Errorf("path", "v1/kv/ is where Consul's API has its keys, and no part of them; leave it out")
+	}
 	if err := checkPath(path); err != nil {
 		return nil, req.Errorf("path", "%w", err)
 	}

@@ -155,7 +155,7 @@ func TestRefusals(t *testing.T) {
 			"without a token (403 Forbidden); set access_token in a consul block"},
 		"forbidden": {func(_ *consultest.Server, b, _ attrs) { b["access_token"] = text("powerless") },
 			`what the token needs is a policy with key "network" { policy = "read" }`},
-		"wrong password": {func(_ *consultest.Server, b, _ attrs) { b["http_auth"] = text("proxy") }, "check http_auth"},
+		"wrong password": {func(_ *consultest.Server, b, _ attrs) { b["http_auth"] = text("proxy:wrong") }, "check http_auth"},
 		"datacenter": {func(_ *consultest.Server, _, d attrs) { d["datacenter"] = text("dc9") },
 			`Consul knows no datacenter "dc9", or cannot reach it (500 Internal Server Error)`},
 		"namespace": {func(_ *consultest.Server, _, d attrs) { d["namespace"] = text("team") },

@@ -117,7 +117,7 @@ func (i identity) resolve(ctx context.Context, n object.Network, region string) 
 // readProfile replaces the name of the profile by what it says.
 func (i *identity) readProfile() error {
 	path := filepath.Join(i.folder, i.profile+".credential")
-	text, err := keyfile.Read(path)
+	text, err := keyfile.ReadText(path)
 	switch {
 	case i.ambient && errors.Is(err, fs.ErrNotExist):
 		return errNoKeys

@@ -6,9 +6,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
+
+// withAccount is a name of a bucket with the APPID at its end.
+// https://www.tencentcloud.com/document/product/436/13312
+var withAccount = lazyregexp.New(`-[0-9]{6,}$`)
 
 func locate(req source.Request, g source.Grant, n object.Network) (l object.Location, err error) {
 	who, err := newIdentity(g)
@@ -26,6 +31,8 @@ func locate(req source.Request, g source.Grant, n object.Network) (l object.Loca
 	case len(l.Bucket) < 3 || !object.IsLabel(l.Bucket):
 		return l, req.Errorf("bucket", "this cannot be the name of a bucket: "+
 			"it has lowercase letters, digits and dashes, and the APPID at its end")
+	case g.String("endpoint") == "" && !withAccount.MatchString(l.Bucket):
+		return l, req.Errorf("bucket", "the name of a bucket of COS ends with the APPID of its account, as in states-1258798060")
 	case req.Bool("accelerate") && g.String("endpoint") != "":
 		return l, req.Errorf("accelerate", "the credentials have an endpoint, which is another one than that for acceleration; set "+
 			"one of the two")

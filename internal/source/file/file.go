@@ -57,11 +57,14 @@ func open(req source.Request) (source.Source, error) {
 	if err != nil {
 		return nil, req.Errorf(attr, "%w", err)
 	}
-	return location{path: filepath.Join(path, rest), limit: req.MaxSize}, nil
+	return location{path: filepath.Join(path, rest), elsewhere: rest != "" && req.Has("path"), limit: req.MaxSize}, nil
 }
 
 // expandHome does what a shell does for the user's own home.
 func expandHome(path string) (string, error) {
+	if path == "-" {
+		return "", errors.New("a path is required: standard input is not read; a file of this name can be written as ./-")
+	}
 	if strings.HasPrefix(path, "file://") {
 		return "", errors.New("a path is required, not a URL: leave out file://")
 	}
@@ -78,8 +81,9 @@ func expandHome(path string) (string, error) {
 
 // location is one file.
 type location struct {
-	path  string
-	limit int64
+	path      string
+	elsewhere bool // path is set, and is that of another workspace
+	limit     int64
 }
 
 func (l location) String() string { return l.path }
@@ -156,15 +160,32 @@ func (l location) explain(err error) error {
 		missing := fmt.Sprintf("%q does not exist", path)
 		if _, err := os.Lstat(path); err == nil {
 			missing = fmt.Sprintf("%q is a symbolic link to a file that does not exist", path)
+		} else if l.elsewhere {
+			missing += "; path is that of the default workspace alone: for another, set workspace_dir to the folder of all of them, such as " +
+				"terraform.tfstate.d beside the configuration that writes them; to read path, leave out workspace"
 		} else if folder, near := keyfile.Near(path); near != "" {
 			missing += fmt.Sprintf(", and %q does", filepath.Join(folder, near))
 		} else if folder != filepath.Dir(path) {
-			missing += fmt.Sprintf("; of the folders in its path, only %q exists", folder)
+			missing += fmt.Sprintf("; the last folder of its path that exists is %q", folder)
 		}
-		if odd, _ := syntax.Oddity(l.path); odd != "" {
-			missing += "; the path " + odd
+		odd, _ := syntax.Oddity(l.path) // which is said in any case
+		switch {
+		case odd != "", l.elsewhere:
+		case strings.Contains(l.path, "*"):
+			missing += "; the path looks like a pattern, and patterns are not expanded: name one file"
+		case keyfile.IsOfWindows(l.path):
+			missing += "; the path is one of Windows, and this is another system"
+		case strings.Contains(l.path, `\`) && filepath.Separator == '/':
+			missing += "; the path has backslashes, and folders are separated by / on this system"
+		case !filepath.IsAbs(l.path):
+			missing += "; a path like this is relative to the working directory, and ${path.module}/ makes it relative to the module"
 		}
 		return &source.MissingError{Detail: missing}
+	}
+	for above := filepath.Dir(path); above != filepath.Dir(above); above = filepath.Dir(above) {
+		if info, err := os.Stat(above); err == nil && !info.IsDir() {
+			return fmt.Errorf("%q is a file, and a directory is required there; check path, or workspace_dir", above)
+		}
 	}
 	return fmt.Errorf("reading %q: %w", path, keyfile.Reason(err))
 }

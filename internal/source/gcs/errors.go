@@ -95,7 +95,7 @@ func (x *exchange) refusal(resp *http.Response) error {
 			"log in again, or create new ones",
 			web.Status(code))
 	case code == http.StatusForbidden:
-		return web.Final("Cloud Storage does not allow to read the object (%s); grant storage.objects.get on the bucket, or on the object, "+
+		return web.Final("Cloud Storage does not allow reading the object (%s); grant storage.objects.get on the bucket, or on the object, "+
 			"to who reads. "+
 			"An object that does not exist is answered in the same way to those who lack storage.objects.list", web.Status(code))
 	case code >= 300 && code < 400:

@@ -24,10 +24,12 @@ type access struct {
 	// the password is a block's, whatever is not harmless to it.
 	ownTLS, ownPassword bool
 
-	sshKeyFile string
-	onlyKey    bool   // no key of the agent beside it
-	hostKeys   string // StrictHostKeyChecking
-	asGit      bool   // the address has no user, and terraform-backend-git's variables give the key
+	sshKeyFile     string
+	keyMistake     string // what is in that file in place of a key that ssh can use; "" for such a key
+	onlyKey        bool   // no key of the agent beside it
+	hostKeys       string // StrictHostKeyChecking
+	passwordUnused bool   // one is set, which ssh does not send
+	asGit          bool   // the address has no user, and terraform-backend-git's variables give the key
 
 	overSSH    bool
 	redirected bool // offer the password by a credential helper, not in a header

@@ -69,11 +69,12 @@ func TestPasswords(t *testing.T) {
 		"colon in username":    {block: vars{"username": "u:v", "password": "p"}, err: "cannot hold a colon"},
 		"newline in password":  {block: vars{"username": "u", "password": "p\nhost=evil"}, err: "line break"},
 		"return in password":   {block: vars{"username": "u", "password": "p\r"}, err: "line break"},
-		"newline in username":  {block: vars{"username": "u\n", "password": "p"}, err: "username ends with a line break, as files do"},
+		"newline in username":  {block: vars{"username": "u\n", "password": "p"}, err: "username ends with a line break, as text files do"},
 		"file does not exist":  {env: vars{"GIT_PASSWORD_FILE": dir + "/none-secret"}, err: "GIT_PASSWORD_FILE: no such file"},
+		"file in UTF-16":       {env: vars{"GIT_PASSWORD_FILE": file("u", "\xff\xfep\x00")}, err: "GIT_PASSWORD_FILE: this is UTF-16"},
 		"file is empty":        {env: vars{"GIT_PASSWORD_FILE": file("c", " \n")}, err: "GIT_PASSWORD_FILE: the file is empty"},
 		"file is a directory":  {env: vars{"GITHUB_TOKEN_FILE": dir}, err: "GITHUB_TOKEN_FILE: it is not a regular file"},
-		"file is not readable": {env: vars{"GITHUB_TOKEN_FILE": "\x00"}, err: "GITHUB_TOKEN_FILE: the name of a file is required"},
+		"file is not readable": {env: vars{"GITHUB_TOKEN_FILE": "\x00"}, err: "GITHUB_TOKEN_FILE: the path of a file is required"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

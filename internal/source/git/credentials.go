@@ -1,6 +1,7 @@
 package git
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"golang.org/x/crypto/ssh"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
@@ -100,7 +103,7 @@ func (r *run) accessTo(where remote) (*access, error) {
 }
 
 func (r *run) httpAccess(where remote, grant source.Grant) (*access, error) {
-	a := &access{username: grant.String("username"), password: grant.String("password"), block: grant.Check("username", "password")}
+	a := &access{username: grant.String("username"), password: grant.String("password"), block: grant.Check()}
 	named := where // whose user counts
 	var err error
 	switch {
@@ -205,7 +208,7 @@ func secretFile(variable, path string) (string, error) {
 	if path == "" {
 		return "", nil
 	}
-	content, err := keyfile.Read(path)
+	content, err := keyfile.ReadText(path)
 	if err != nil {
 		// Without the path, which may be the secret itself by mistake.
 		return "", fmt.Errorf("the environment variable %s: %w", variable, errors.Unwrap(err))
@@ -220,7 +223,8 @@ func secretFile(variable, path string) (string, error) {
 // sshAccess follows terraform-backend-git for its variables: the agent comes
 // before SSH_PRIVATE_KEY, and an address without a user is git's.
 func sshAccess(grant source.Grant, where remote, agent bool) (*access, error) {
-	a := &access{overSSH: true, onlyKey: grant.Has(keyFileAttr), hostKeys: grant.String(hostKeysAttr)}
+	a := &access{overSSH: true, onlyKey: grant.Has(keyFileAttr), hostKeys: grant.String(hostKeysAttr), block: grant.Check()}
+	a.passwordUnused = grant.Has("password")
 	keyFile := keyFileAttr
 	if !a.onlyKey {
 		keyFile = keyFileVar
@@ -240,7 +244,38 @@ func sshAccess(grant source.Grant, where remote, agent bool) (*access, error) {
 	if err == nil && strings.Contains(a.sshKeyFile, "${") {
 		err = grant.Errorf(keyFile, `ssh would take the "${" in this path for a variable`)
 	}
+	if err == nil && a.sshKeyFile != "" {
+		if content, unread := keyfile.Read(a.sshKeyFile); unread == nil {
+			a.keyMistake = notPrivateKey(content)
+		}
+	}
 	return a, err
+}
+
+// notPrivateKey says what a file is that ssh cannot use as a private key, and what to do
+// about it; "" for a key.
+func notPrivateKey(content []byte) string {
+	_, err := ssh.ParseRawPrivateKey(content)
+	_, protected := errors.AsType[*ssh.PassphraseMissingError](err)
+	public, _, _, _, notPublic := ssh.ParseAuthorizedKey(content)
+	switch text := string(bytes.TrimSpace(content)); {
+	case err == nil:
+		return ""
+	case protected:
+		return "the private key is protected by a passphrase, and nobody can be asked here: load it into the ssh agent, or remove the " +
+			"passphrase with ssh-keygen -p"
+	case notPublic == nil && public != nil:
+		return "the file holds a public key; the private one has the same name without .pub"
+	case strings.HasPrefix(text, "PuTTY-User-Key-File"):
+		return "the file holds a key of PuTTY; puttygen KEY.ppk -O private-openssh -o KEY writes one that ssh reads"
+	case strings.Contains(text, "AGE-SECRET-KEY-"):
+		return "the file holds an identity of age, and no ssh key"
+	case text == "":
+		return "the file of the private key is empty"
+	case !strings.HasPrefix(text, "-----BEGIN "):
+		return "the file does not hold a private key, which begins with -----BEGIN"
+	}
+	return "the private key is cut off, or of a type that is not known here; check it with ssh-keygen -y -f FILE"
 }
 
 // readableFile returns the absolute path of a file, "" if there is none. The

@@ -65,8 +65,7 @@ var advice = []struct {
 	{words(`Host key verification failed`, `REMOTE HOST IDENTIFICATION HAS CHANGED`, `No .* host key is known`),
 		say("ssh does not trust the server's host key; compare it with the one that the server's owner publishes and add it to known_hosts")},
 	{words(`Permission denied \(`, `Too many authentication failures`),
-		say("the ssh server accepted no key; load one into the ssh agent, " +
-			"or set ssh_private_key_file in the provider's credentials block for this server")},
+		keyAdvice},
 	{words(`Authentication failed`, `could not read (Username|Password)`, `unable to get password from user`, `returned error: 40[13]`,
 		`HTTP Basic: Access denied`), deniedAdvice},
 	{redirect, say("the server redirects, and credentials are not sent along; set repository to the address that it redirects to")},
@@ -83,7 +82,7 @@ var advice = []struct {
 	{words(`(?i)unexpected TLS packet|wrong version number|record overflow|packet length`),
 		say("the server does not speak TLS at this port; check the port and the scheme")},
 	{words(`(?i)certificate|SSL`),
-		say("the server's certificate was not accepted; for a private authority, set ca_file in the provider's credentials block")},
+		certificateAdvice},
 	{words(`(?i)could not resolve host`, `failed to connect`, `couldn't connect`, `connection refused`, `connection timed out`,
 		`network is unreachable`, `no route to host`),
 		say("the server cannot be reached; check the address, the network and the proxy settings")},
@@ -130,6 +129,29 @@ func refAdvice(d *repository, at ref) string {
 		short = fmt.Sprintf("; origin/ is what a clone calls the server, and the branch itself is called %s", shown(branch))
 	}
 	return fmt.Sprintf("there is no branch, tag or ref %s in the repository%s%s", at, short, page)
+}
+
+func certificateAdvice(d *repository, _ ref) string {
+	if d.access.caFile != "" {
+		return "the server's certificate was not accepted: ca_file is set, and is not that of the authority that signed it, or holds no " +
+			"certificate" + d.access.block
+	}
+	return "the server's certificate was not accepted; for a private authority, set ca_file in the provider's credentials block"
+}
+
+func keyAdvice(d *repository, _ ref) string {
+	switch a := d.access; {
+	case a.keyMistake != "":
+		return "the ssh server accepted no key: " + a.keyMistake + a.block
+	case a.sshKeyFile != "":
+		return "the ssh server did not accept the private key; add its public key there, and check the user in the address, which is " +
+			"git as a rule" + a.block
+	case a.passwordUnused:
+		return "the ssh server accepted no key: a password is for https:// addresses alone; set ssh_private_key_file, or use the https " +
+			"address" + a.block
+	}
+	return "the ssh server accepted no key; load one into the ssh agent, " +
+		"or set ssh_private_key_file in the provider's credentials block for this server"
 }
 
 func deniedAdvice(d *repository, _ ref) string {

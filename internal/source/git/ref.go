@@ -65,7 +65,7 @@ func cleanPath(text string) (string, error) {
 	case text == "" || clean == ".":
 		return "", errors.New("the path of a file inside the repository is required")
 	case strings.Contains(text, "://"):
-		return "", errors.New("a path inside the repository is required, and this is the address of a server")
+		return "", errors.New("a path inside the repository is required, and this is the address of a server, which belongs in repository")
 	case strings.HasPrefix(clean, "/"):
 		return "", errors.New("the path starts at the root of the repository and has no leading slash")
 	case clean == "..", strings.HasPrefix(clean, "../"):

@@ -70,8 +70,33 @@ func TestSSH(t *testing.T) {
 	})
 	t.Run("key with a passphrase", func(t *testing.T) {
 		_, err := read(t, sshRun(t, server, server.KnownHosts, nil, vars{"url": origin, "ssh_private_key_file": gittest.ProtectedKey(t)}), at)
-		mustFail(t, err, "the ssh server accepted no key")
+		mustFail(t, err, "the private key is protected by a passphrase")
 	})
+	whole, err := os.ReadFile(server.KeyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := ssh.ParsePrivateKey(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for content, want := range map[string]string{
+		string(whole[:200]):                               "the private key is cut off",
+		"PuTTY-User-Key-File-3: ssh-ed25519\n":            "the file holds a key of PuTTY",
+		"# created\nAGE-SECRET-KEY-1C4N4RY\n":             "the file holds an identity of age",
+		string(ssh.MarshalAuthorizedKey(key.PublicKey())): "the file holds a public key",
+		"c4n4ry": "does not hold a private key",
+		"":       "the file of the private key is empty",
+	} {
+		t.Run(want, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "key")
+			if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err := read(t, sshRun(t, server, server.KnownHosts, nil, vars{"url": origin, "ssh_private_key_file": file}), at)
+			mustFail(t, err, want)
+		})
+	}
 	t.Run("unknown host", func(t *testing.T) {
 		_, err := read(t, sshRun(t, server, filepath.Join(t.TempDir(), "none"), nil, withKey), at)
 		mustFail(t, err, "does not trust the server's host key")

@@ -151,7 +151,7 @@ func (t *tree) missing(name string, credentialsSent bool) error {
 	}
 	t.each(func(_, n []byte) bool {
 		if strings.EqualFold(string(n), sought) && string(n) != sought {
-			detail += fmt.Sprintf("; there is %s, and git tells upper and lower case apart", shown(string(n)))
+			detail += fmt.Sprintf("; there is %s, and paths in git are case-sensitive", shown(string(n)))
 			return false
 		}
 		return true

@@ -11,7 +11,6 @@ import (
 	"unicode"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -49,6 +48,10 @@ func (r remote) ofPage() string {
 		"follows belongs in ref and path", part[0])
 }
 
+var tokenParameter = lazyregexp.New(`(?i)(^|&)(private_|access_|job_)?token=`)
+
+var secretOfSSH = lazyregexp.New(`^ssh://[^/@]*:[^/@]*@`)
+
 var pageOfRepository = lazyregexp.New(`/(-/)?(tree|blob|raw|src/branch|src/commit)/`)
 
 // user is the name in the address, "" if there is none.
@@ -82,7 +85,8 @@ func parseRepository(text string) (remote, error) {
 	case strings.ContainsAny(text, "<>"):
 		return remote{}, errors.New("the address holds < or >, as around a placeholder; put the value in its place")
 	case strings.HasPrefix(text, "git::"):
-		return remote{}, errors.New("git:: belongs to the source of a module, not to the address of a repository; leave it out")
+		return remote{}, errors.New("git:: belongs to the source of a module, not to the address of a repository; leave it out" +
+			" (what follows a later // belongs in path, and ?ref= in ref)")
 	case remoteHelper.MatchString(text):
 		return remote{}, errors.New(`remote helpers ("name::address") are not supported, because they can run any program`)
 	case filepath.IsAbs(text):
@@ -105,6 +109,9 @@ func localPath(path string) remote {
 }
 
 func parseURL(text string) (remote, error) {
+	if secretOfSSH.MatchString(text) {
+		return remote{}, errSecretInURL
+	}
 	if scpWithScheme.MatchString(text) {
 		return remote{}, errors.New("in an address with ssh://, a slash follows the host, as in " +
 			"ssh://git@git.example.com/acme/infra.git; without ssh://, it is a colon")
@@ -114,6 +121,9 @@ func parseURL(text string) (remote, error) {
 		return remote{}, errNotAnURL // url.Error would repeat the text
 	}
 	if _, has := u.User.Password(); has {
+		return remote{}, errSecretInURL
+	}
+	if tokenParameter.MatchString(u.RawQuery) {
 		return remote{}, errSecretInURL
 	}
 	if u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.Contains(text, "#") || u.Opaque != "" {
@@ -126,7 +136,7 @@ func parseURL(text string) (remote, error) {
 		return remote{protocol: "file", address: u.String()}, nil
 	}
 	if u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "ssh" {
-		return remote{}, errors.New("only https, http, ssh and file URLs are supported")
+		return remote{}, errors.New("only https, http, ssh and file URLs are supported; git:// becomes https://")
 	}
 	if err := checkAuthority(u, text); err != nil {
 		return remote{}, err
@@ -205,10 +215,7 @@ var (
 
 // notAnAddress says what is missing in what is often written.
 func notAnAddress(text string) error {
-	odd, _ := syntax.Oddity(text)
 	switch {
-	case odd != "":
-		return fmt.Errorf("the address %s", odd)
 	case strings.HasPrefix(text, "~"):
 		return errors.New("the home directory is not put in the place of ~ here; write the absolute path, such as pathexpand(…) returns it")
 	case strings.HasPrefix(text, "."):

@@ -123,7 +123,6 @@ func TestAdviceOnAddresses(t *testing.T) {
 		"acme/infra":                                "the server is missing, such as https://github.com/ before it",
 		"../infra":                                  "such as abspath(…) returns it",
 		"~/infra":                                   "such as pathexpand(…) returns it",
-		"$REPOSITORY":                               "the name of a variable of the shell",
 		"infra":                                     "an address such as https://git.example.com/acme/infra.git",
 		"https://git.example.com:443//acme/infra/x": "belongs in path",
 	} {

@@ -221,11 +221,13 @@ func TestNearInALargeRepository(t *testing.T) {
 		"envs/prod/terraform.tfstate.enc": "(did you mean envs/prod/terraform.tfstate?)",
 		"envs/prod/terraform":             "(did you mean envs/prod/terraform.tfstate?)",
 
-		"envs/prod/Terraform.tfstate": "holds no file envs/prod/Terraform.tfstate; there is envs/prod/terraform.tfstate, and git tells upper",
-		"envs/prd/terraform.tfstate":  "holds no file envs/prd/terraform.tfstate: there is no folder envs/prd (did you mean envs/prod?)",
-		"Envs/prod/terraform.tfstate": "holds no file Envs/prod/terraform.tfstate: there is no folder Envs; there is envs, and git tells upper",
-		"other/x/y":                   "holds no file other/x/y: there is no folder other",
-		"envs/plain/x/y":              "holds no file envs/plain/x/y; envs/plain is a file, not a directory",
+		"envs/prod/Terraform.tfstate": "holds no file envs/prod/Terraform.tfstate; " +
+			"there is envs/prod/terraform.tfstate, and paths in git are case-sensitive",
+		"envs/prd/terraform.tfstate": "holds no file envs/prd/terraform.tfstate: there is no folder envs/prd (did you mean envs/prod?)",
+		"Envs/prod/terraform.tfstate": "holds no file Envs/prod/terraform.tfstate: " +
+			"there is no folder Envs; there is envs, and paths in git are case-sensitive",
+		"other/x/y":      "holds no file other/x/y: there is no folder other",
+		"envs/plain/x/y": "holds no file envs/plain/x/y; envs/plain is a file, not a directory",
 	} {
 		_, err := read(t, r, place{repository: repo.FileURL(), path: path})
 		if m, ok := source.IsMissing(err); !ok || !strings.Contains(m.Detail, want) || !m.Listed {

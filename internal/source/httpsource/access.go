@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"crypto/tls"
 	"errors"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -29,17 +31,32 @@ type access struct {
 	certified  atomic.Bool // the server asked for the client certificate, and got it
 }
 
-func newAccess(w world.World, g source.Grant, proxies *httpproxy.Config) (*access, error) {
-	a := &access{query: query(g), unverified: g.Bool("skip_cert_verification"), check: g.Check("username", "password", "bearer_token")}
-	switch username, password := g.String("username") != "", g.String("password") != ""; {
+// Doubts says what is probably wrong with the credentials that a server refuses, for the
+// end of a sentence.
+func Doubts(v attr.Values) (text string) {
+	switch username, password := v.String("username") != "", v.String("password") != ""; {
 	case password && !username:
-		a.check += "; password is set, and username is not"
+		text += "; password is set, and username is not"
 	case username && !password:
-		a.check += "; username is set, and password is not, or it is empty"
+		text += "; username is set, and password is not, or it is empty"
 	}
-	if scheme, _, more := strings.Cut(g.String("bearer_token"), " "); more && strings.EqualFold(scheme, "Bearer") {
-		a.check += "; bearer_token begins with Bearer, which is sent before it anyway"
+	if scheme, _, more := strings.Cut(v.String("bearer_token"), " "); more && strings.EqualFold(scheme, "Bearer") {
+		text += "; bearer_token begins with Bearer, which is sent before it anyway"
 	}
+	headers := v.StringMap("headers")
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		switch value := headers[name]; {
+		case value == "":
+			text += "; a header in headers is empty; is a variable empty?"
+		case strings.EqualFold(name, "Authorization") && !strings.Contains(value, " "):
+			text += "; Authorization has no scheme before it, such as Basic or Bearer"
+		}
+	}
+	return text
+}
+
+func newAccess(w world.World, g source.Grant, proxies *httpproxy.Config) (*access, error) {
+	a := &access{query: query(g), unverified: g.Bool("skip_cert_verification"), check: g.Check() + Doubts(g.Values)}
 	settings := &tls.Config{MinVersion: tls.VersionTLS12}
 	var err error
 	if a.header, err = header(g); err == nil {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"golang.org/x/net/http/httpguts"
 
@@ -28,7 +29,14 @@ func header(g source.Grant) (http.Header, error) {
 	words := source.CheckWord("username", username)
 	switch {
 	case token != "" && basic, taken && basic, token != "" && taken:
-		return nil, errors.New("only one of username with password, bearer_token and an Authorization header can be sent")
+		var set []string
+		for name, isSet := range map[string]bool{"username or password": basic, "bearer_token": token != "", "a header Authorization": taken} {
+			if isSet {
+				set = append(set, name)
+			}
+		}
+		slices.Sort(set)
+		return nil, fmt.Errorf("%s are set, and only one of them can be sent; leave out the others", strings.Join(set, " and "))
 	case words != nil:
 		return nil, words
 	case token != "":
@@ -53,6 +61,9 @@ func ownHeaders(headers map[string]string) (http.Header, error) {
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		switch value := headers[name]; {
 		case !httpguts.ValidHeaderFieldName(name):
+			if strings.Contains(name, ":") {
+				return nil, errors.New("headers: the name of a header and its value are two texts, as in { \"PRIVATE-TOKEN\" = var.token }")
+			}
 			return nil, errors.New("headers: a name must consist of letters, digits and dashes")
 		case isReserved(name):
 			return nil, fmt.Errorf("headers: %s cannot be set; leave it out", http.CanonicalHeaderKey(name))

@@ -77,6 +77,8 @@ func parseAddress(req source.Request) (*url.URL, error) {
 	case u.User != nil:
 		return nil, req.Errorf("address", "a user name or password does not belong in an address; set it in an http block of credentials, in "+
 			"the provider block")
+	case u.Hostname() == "http", u.Hostname() == "https":
+		return nil, req.Errorf("address", "http:// or https:// stands in it twice; write it once")
 	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
 		return nil, req.Errorf("address", "a URL with http or https and a host is required, such as "+anAddress)
 	}

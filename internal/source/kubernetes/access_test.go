@@ -104,7 +104,7 @@ func TestKubeconfig(t *testing.T) {
 			"has no context of the name in config_context; there are: right, wrong"},
 		"no such user": {attrs{"config_path": text(path), "config_context_auth_info": text("none")}, "cannot be used"},
 		"no such file": {attrs{"config_path": text(path + "x")}, "no such file"},
-		"not one":      {attrs{"config_path": text(tokenFile)}, "is not a kubeconfig"},
+		"not one":      {attrs{"config_path": text(tokenFile)}, "cannot be read as a kubeconfig"},
 		"auth-provider": {attrs{"config_context": text("right"), "config_path": text(kubeconfig(t, s.URL, trusting(s), map[string]any{
 			"auth-provider": map[string]any{"name": "oidc", "config": map[string]any{"id-token": s.Token}}}))}, "auth-provider"},
 	} {
@@ -144,10 +144,8 @@ func TestClientCertificate(t *testing.T) {
 	fails(t, open(t, settingsOf(a)), "401")
 	for key, want := range map[string]string{
 		"not a key": "client_key: it is not in PEM format",
-		base64.StdEncoding.EncodeToString([]byte("-----BEGIN PRIVATE KEY-----")): "client_key: it is not in PEM format; of what is in " +
-			"base64, write " +
-			"base64decode(…)",
-		"keys/client.pem": "client_key: it is not in PEM format; of the path of a file, write file(…)",
+		base64.StdEncoding.EncodeToString([]byte("-----BEGIN PRIVATE KEY-----")): "client_key: it is not in PEM format; use base64decode(…)",
+		"keys/client.pem": "client_key: it is not in PEM format; use file(…) to read a file",
 		"-----BEGIN":      "are not in PEM format, do not belong together",
 	} {
 		set := settingsOf(attrs{"host": text(s.URL), "client_certificate": text(certificate), "client_key": text(key)})
@@ -356,9 +354,9 @@ func TestKubeconfigInPlaceOfItsPath(t *testing.T) {
 		"KUBE_CONFIG_PATHS":     ambient("KUBE_CONFIG_PATHS", content),
 		"KUBECONFIG, the token": ambient("KUBECONFIG", canary),
 	} {
-		want := "holds a kubeconfig, and the path of one is required: write it to a file, and name that"
+		want := "contains a kubeconfig in place of the path of one; write it to a file, and give its path"
 		if name == "KUBECONFIG, the token" {
-			want = "names no cluster"
+			want = "does not exist"
 		}
 		src, err := Kind().Start(settings)(request(t, attrs{"secret_suffix": text("prod")}, settings.LookupEnv))
 		if err == nil {

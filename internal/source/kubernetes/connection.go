@@ -22,6 +22,7 @@ import (
 	api "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/world/trust"
@@ -77,8 +78,8 @@ func (r *run) place(s settings) (*rest.Config, error) {
 	case s.Bool("in_cluster_config"):
 		return r.inCluster(s)
 	case slices.ContainsFunc(s.paths, isKubeconfig), s.ambient && s.lookup != nil && len(s.paths) == 0 && isKubeconfig(s.String(kubectlVar)):
-		return nil, errors.New("what should name a kubeconfig holds a kubeconfig, and the path of one is required: write it to a " +
-			"file, and name that")
+		return nil, errors.New("config_path, config_paths or KUBECONFIG contains a kubeconfig in place of the path of one; write it to a " +
+			"file, and give its path")
 	case len(s.paths) > 0:
 		return s.kubeconfig(s.paths, true)
 	case s.host != "":
@@ -107,6 +108,14 @@ func (r *run) place(s settings) (*rest.Config, error) {
 		"is not a pod")
 }
 
+// hasTab reports whether a line of a file begins with a tab.
+func hasTab(path string) bool {
+	content, err := keyfile.Read(path)
+	return err == nil && tabFirst.Match(content)
+}
+
+var tabFirst = lazyregexp.New(`(?m)^ *\t`)
+
 // kubeconfig reads kubeconfigs. A list such as KUBECONFIG's may name files that
 // are not there.
 func (s settings) kubeconfig(paths []string, all bool) (*rest.Config, error) {
@@ -122,8 +131,11 @@ func (s settings) kubeconfig(paths []string, all bool) (*rest.Config, error) {
 		rules.Precedence = append(rules.Precedence, path)
 	}
 	merged, err := rules.Load()
+	if i := slices.IndexFunc(rules.Precedence, hasTab); err != nil && i >= 0 {
+		return nil, fmt.Errorf("%s has a tab before the text of a line, and YAML allows only spaces there", quoted(rules.Precedence[i:i+1]))
+	}
 	if err != nil { // may quote the file
-		return nil, fmt.Errorf("%s is not a kubeconfig; check which file is named", quoted(rules.Precedence))
+		return nil, fmt.Errorf("%s cannot be read as a kubeconfig; check that it is one, and not a directory", quoted(rules.Precedence))
 	}
 	context := s.String("config_context")
 	if _, ok := merged.Contexts[context]; !ok && context != "" {
@@ -140,6 +152,12 @@ func (s settings) kubeconfig(paths []string, all bool) (*rest.Config, error) {
 	switch {
 	case err == nil:
 		return c, nil
+	case clientcmd.IsEmptyConfig(err) && !slices.ContainsFunc(rules.Precedence, keyfile.Exists):
+		hint := ""
+		if slices.ContainsFunc(paths, func(p string) bool { return strings.Contains(p, ";") }) {
+			hint = "; a colon separates paths on this system"
+		}
+		return nil, fmt.Errorf("%s does not exist%s; check KUBECONFIG, or what else names it", quoted(rules.Precedence), hint)
 	case clientcmd.IsEmptyConfig(err):
 		return nil, fmt.Errorf("%s names no cluster; check which file is named, or set host", quoted(rules.Precedence))
 	}
@@ -256,7 +274,7 @@ func loadFiles(c *rest.Config) error {
 	if c.BearerTokenFile == "" {
 		return nil
 	}
-	token, err := keyfile.Read(c.BearerTokenFile)
+	token, err := keyfile.ReadText(c.BearerTokenFile)
 	if err != nil {
 		return fmt.Errorf("the token: %w", err)
 	}

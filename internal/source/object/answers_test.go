@@ -53,9 +53,9 @@ func TestAnswers(t *testing.T) {
 		{status: 404, code: "NoSuchBucket", want: `S3: there is no bucket "states"; check its name`},
 		{status: 400, code: "InvalidBucketName", want: "S3: the name of the bucket is not valid"},
 		{status: 403, code: "NoSuchKey", want: "S3: the request failed, with the HTTP status 403"},
-		{status: 404, code: "NotFound", want: "an answer that is not of S3, with the HTTP status 404"},
-		{status: 404, want: "an answer that is not of S3, with the HTTP status 404"},
-		{status: 403, want: "an answer that is not of S3, with the HTTP status 403"},
+		{status: 404, code: "NotFound", want: "the answer is not one of S3 (HTTP status 404)"},
+		{status: 404, want: "the answer is not one of S3 (HTTP status 404)"},
+		{status: 403, want: "the answer is not one of S3 (HTTP status 403)"},
 
 		{status: 403, code: "AccessDenied", want: denied + " (403 AccessDenied)"},
 		{object: version, status: 403, code: "AccessDenied", want: "the credentials need s3:GetObjectVersion on this object"},
@@ -132,7 +132,7 @@ func TestStrangeObjects(t *testing.T) {
 		want    string // else the revision
 		err     string
 	}{
-		"no ETag":          {"", nil, "", "an answer that is not of S3, with the HTTP status 200"},
+		"no ETag":          {"", nil, "", "the answer is not one of S3 (HTTP status 200)"},
 		"ETag":             {"", []string{"ETag", `"abc"`}, "abc", ""},
 		"weak ETag":        {"", []string{"ETag", `W/"abc"`}, "abc", ""},
 		"version":          {"", []string{"ETag", `"abc"`, "X-Amz-Version-Id", "v1"}, "v1", ""},
@@ -172,7 +172,7 @@ func TestParts(t *testing.T) {
 	}))
 	defer server.Close()
 	if _, err := storeAt(server).Read(t.Context(), object.Object{Bucket: "states", Key: "k"}, 1000); err == nil ||
-		!strings.Contains(err.Error(), "with the HTTP status 206") {
+		!strings.Contains(err.Error(), "(HTTP status 206)") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -263,23 +263,29 @@ func TestLateAnswers(t *testing.T) {
 }
 
 // noHost finds no host.
-type noHost struct{}
+type noHost string
 
-func (noHost) Do(*http.Request) (*http.Response, error) {
-	return nil, &url.Error{Op: "Get", URL: "http://canary", Err: &net.DNSError{Err: "no such " +
-		"host", Name: "states.minio.example", IsNotFound: true}}
+func (h noHost) Do(*http.Request) (*http.Response, error) {
+	return nil, &url.Error{Op: "Get", URL: "http://" + string(h) + "/canary", Err: &net.DNSError{Err: "no such " +
+		"host", Name: string(h), IsNotFound: true}}
 }
 
 // A bucket before the name of an endpoint that has none, such as MinIO's, is no host.
 func TestNoHostOfABucket(t *testing.T) {
 	t.Parallel()
+	const host = noHost("states.minio.example")
 	for want, options := range map[string]s3.Options{
+		"the endpoint has it as well: leave it out there": {HTTPClient: noHost("states.a.states.a.minio.example")},
+
 		"set use_path_style = true if the bucket belongs behind it, as with MinIO": {BaseEndpoint: aws.String("http://minio.example")},
 		"its name comes from region, or from an endpoint":                          {},
 
 		"from region, or from an endpoint": {BaseEndpoint: aws.String("http://minio.example"), UsePathStyle: true},
 	} {
-		options.HTTPClient, options.Region, options.Credentials, options.RetryMaxAttempts = noHost{}, "eu-west-1", aws.AnonymousCredentials{}, 1
+		if options.HTTPClient == nil {
+			options.HTTPClient = host
+		}
+		options.Region, options.Credentials, options.RetryMaxAttempts = "eu-west-1", aws.AnonymousCredentials{}, 1
 		mine := words
 		mine.PathStyle = "use_path_style"
 		_, err := object.Store{Client: s3.New(options), Words: mine}.Read(t.Context(), object.Object{Bucket: "states", Key: "k"}, 1000)

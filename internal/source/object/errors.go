@@ -148,6 +148,9 @@ var reasons = map[string]string{
 var (
 	kmsCode    = lazyregexp.New(`^KMS\.[A-Za-z]+$`)
 	regionName = lazyregexp.New(`^[a-z0-9-]+$`)
+
+	// The zones of AWS have a letter behind the name of their region.
+	availabilityZone = lazyregexp.New(`^([a-z]{2}(?:-[a-z]+)+-[0-9])[a-f]$`)
 )
 
 func (s Store) denied(o Object, message string) string {
@@ -191,7 +194,11 @@ func (s Store) invalid(o Object) string {
 // elsewhere is about a bucket that is not where it was asked for.
 func (s Store) elsewhere(region string) string {
 	text := "the bucket is elsewhere, and nothing was sent there"
-	if own := s.Client.Options().Region; len(region) >= 40 || !regionName.MatchString(region) || region == own {
+	own := s.Client.Options().Region
+	if zone := availabilityZone.FindStringSubmatch(own); zone != nil {
+		return fmt.Sprintf("%s is an availability zone, and a region is required: set region to %s", own, zone[1])
+	}
+	if len(region) >= 40 || !regionName.MatchString(region) || region == own {
 		return fmt.Sprintf("%s; it was asked for in the region %s: check region, and the endpoint if there is one", text, own)
 	}
 	return fmt.Sprintf("%s; it is in the region %s: set region", text, region)
@@ -199,14 +206,26 @@ func (s Store) elsewhere(region string) string {
 
 // strange is an answer that no store gives.
 func (s Store) strange(status int) string {
-	return fmt.Sprintf("an answer that is not of %s, with the HTTP status %d; "+
+	return fmt.Sprintf("the answer is not one of %s (HTTP status %d); "+
 		"check the endpoint and proxies if there are any", s.Words.Store, status)
+}
+
+// isTwice reports whether a host begins with the same labels twice.
+func isTwice(host string) bool {
+	for i, c := range host {
+		if c == '.' && strings.HasPrefix(host[i+1:], host[:i+1]) {
+			return true
+		}
+	}
+	return false
 }
 
 // noAnswer says why there was none.
 func (s Store) noAnswer(err error) string {
 	text := web.Reason(err, s.Words.Trust)
-	if _, ok := errors.AsType[*net.DNSError](err); ok {
+	if lookup, ok := errors.AsType[*net.DNSError](err); ok && isTwice(lookup.Name) {
+		return text + "; the bucket stands before the host twice, so the endpoint has it as well: leave it out there"
+	} else if ok {
 		text += "; its name comes from region, or from an endpoint"
 		if o := s.Client.Options(); s.Words.PathStyle != "" && o.BaseEndpoint != nil && !o.UsePathStyle {
 			text += ", with the bucket before it: set " + s.Words.PathStyle + " = true if the bucket belongs behind it, as with MinIO"

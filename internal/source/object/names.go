@@ -3,6 +3,7 @@ package object
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"net"
 	"net/url"
 	"path"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -29,6 +31,15 @@ var bucketName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]+$`)
 // CheckBucket refuses what cannot be the name of a bucket, which becomes part
 // of a host or a path.
 func CheckBucket(name string) error {
+	if name == "" {
+		return errors.New("the name of a bucket is required; is a variable empty?")
+	}
+	switch scheme, _, isURL := strings.Cut(name, "://"); {
+	case isURL && !strings.HasPrefix(scheme, "http"):
+		return fmt.Errorf("the name of a bucket is required, without %s:// before it and a path behind it", outside.Line(scheme, 20))
+	case !isURL && strings.Contains(strings.TrimRight(name, "/"), "/"):
+		return errors.New("the name of a bucket has no slash; what follows it belongs in the path of the state in the bucket")
+	}
 	if len(name) > 255 || !bucketName.MatchString(name) || strings.Contains(name, "..") {
 		return errors.New("this cannot be the name of a bucket: two or more letters, digits, dashes and dots are required, and no path")
 	}

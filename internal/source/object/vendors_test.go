@@ -203,7 +203,7 @@ func (v vendor) faults(t *testing.T) {
 		moved     = "the bucket is elsewhere, and nothing was sent there; it was asked for in the region "
 		untrusted = "the server's certificate is not trusted: "
 	)
-	strange := "an answer that is not of " + v.Words.Store + ", with the HTTP status "
+	strange := "the answer is not one of " + v.Words.Store + " (HTTP status "
 	unknown := untrusted
 	if v.Words.Trust != "" {
 		unknown = "is signed by an unknown authority; if that is expected, " + v.Words.Trust

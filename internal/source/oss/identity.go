@@ -135,7 +135,7 @@ type profile struct {
 }
 
 func readProfile(path, name string) (profile, error) {
-	text, err := keyfile.Read(path)
+	text, err := keyfile.ReadText(path)
 	if err != nil {
 		return profile{}, err
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +25,10 @@ import (
 
 const (
 	patience = 2 * time.Minute // for one read, from the connection to the last byte
+
+	// connecting is how long a server may take to let somebody in, unless
+	// connect_timeout says it.
+	connecting = 30 * time.Second
 
 	// goodbye is how long a server may take to hear that nobody waits any more.
 	goodbye = 500 * time.Millisecond
@@ -49,6 +55,9 @@ func newConnection(w world.World, s settings, limit int64) (*connection, error) 
 	config, err := driverConfig(s)
 	if err != nil {
 		return nil, err
+	}
+	if config.ConnectTimeout == 0 {
+		config.ConnectTimeout = connecting
 	}
 	c := &connection{
 		config: config, local: true,
@@ -91,15 +100,7 @@ func newConnection(w world.World, s settings, limit int64) (*connection, error) 
 // PGSERVICE is set pgconn reads its file, of which nothing is used, and fails
 // if it cannot.
 func driverConfig(s settings) (*pgconn.Config, error) {
-	var text strings.Builder
-	escape := strings.NewReplacer(`\`, `\\`, `'`, `\'`)
-	for key, value := range driverKeywords() {
-		if own, set := s[key]; set {
-			value = own
-		}
-		fmt.Fprintf(&text, "%s='%s' ", key, escape.Replace(value))
-	}
-	config, err := pgconn.ParseConfig(text.String())
+	config, err := pgconn.ParseConfig(s.driverText())
 	if err == nil {
 		return config, nil
 	}
@@ -119,8 +120,43 @@ func driverConfig(s settings) (*pgconn.Config, error) {
 		return nil, errors.New("sslcert, sslkey or sslrootcert cannot be used: they must be paths of PEM files, the first two belong " +
 			"together, and sslpassword opens an encrypted sslkey")
 	}
-	return nil, errors.New("the connection settings cannot be used; check the port, connect_timeout, sslcertmode, target_session_attrs, " +
-		"channel_binding and require_auth")
+	return nil, errors.New(s.unusable())
+}
+
+// unusable says which setting the driver does not accept: the one without which it
+// accepts the others.
+func (s settings) unusable() string {
+	means := map[string]string{
+		"port": "a number from 1 to 65535 is required", "connect_timeout": "a number of seconds is required",
+		"sslcertmode": "disable, allow or require is required", "channel_binding": "disable, prefer or require is required",
+		"target_session_attrs": "any, read-write, read-only, primary, standby or prefer-standby is required",
+		"require_auth":         "names of ways to log in are required, such as scram-sha-256",
+	}
+	for _, key := range slices.Sorted(maps.Keys(means)) {
+		without := maps.Clone(s)
+		delete(without, key)
+		if _, err := pgconn.ParseConfig(without.driverText()); s[key] != "" && err == nil {
+			what := "in the connection settings, " + key
+			if variable := variable(key); variable != "" {
+				what += " (" + variable + " in the environment)"
+			}
+			return what + ": " + means[key]
+		}
+	}
+	return "the connection settings cannot be used; check " + strings.Join(slices.Sorted(maps.Keys(means)), ", ")
+}
+
+// driverText is what the driver is told: a connection string with all of its keywords.
+func (s settings) driverText() string {
+	var text strings.Builder
+	escape := strings.NewReplacer(`\`, `\\`, `'`, `\'`)
+	for key, value := range driverKeywords() {
+		if own, set := s[key]; set {
+			value = own
+		}
+		fmt.Fprintf(&text, "%s='%s' ", key, escape.Replace(value))
+	}
+	return text.String()
 }
 
 // secure sets what no setting may change.

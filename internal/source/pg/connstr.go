@@ -23,8 +23,26 @@ func parseConnStr(text string) (settings, error) {
 	if strings.HasPrefix(text, "postgres://") || strings.HasPrefix(text, "postgresql://") {
 		return parseURL(text)
 	}
-	return parseKeywords(text)
+	if scheme.MatchString(text) {
+		return nil, errors.New("a connection URL begins with postgres:// or postgresql://, such as postgres://user:password@host:5432/db, " +
+			"and this one begins as those of another program do")
+	}
+	if semicolons.MatchString(text) {
+		return nil, errors.New("a connection string has pairs such as host=db.example.com port=5432 user=tf, with spaces between them; " +
+			"this is that of another program, with semicolons")
+	}
+	s, err := parseKeywords(text)
+	if host, port, ok := strings.Cut(s["host"], ":"); err == nil && ok && number.MatchString(port) && !strings.Contains(host, "/") {
+		err = errors.New("a host has no port after it; write port=… beside it")
+	}
+	return s, err
 }
+
+var (
+	scheme     = lazyregexp.New(`^[A-Za-z][A-Za-z0-9+.:-]*://`)
+	semicolons = lazyregexp.New(`^[A-Za-z ]+=[^;' ]*;[A-Za-z ]+=`)
+	number     = lazyregexp.New(`^[0-9]+$`)
+)
 
 // A password may hold any character that does not end the authority.
 var urlParts = lazyregexp.New(`^[a-z]+://(?:([^/?#]*)@)?([^/?#@]*)(?:/([^?#]*))?(?:\?([^#]*))?$`)
@@ -36,6 +54,9 @@ func parseURL(text string) (settings, error) {
 		"password must be encoded, as %40 is @")
 	parts := urlParts.FindStringSubmatch(text)
 	if parts == nil {
+		return nil, errNotURL
+	}
+	if strings.Contains(parts[3], "@") { // it is the rest of a password with a slash in it
 		return nil, errNotURL
 	}
 	user, password, _ := strings.Cut(parts[1], ":")

@@ -44,9 +44,9 @@ func TestParseConnStr(t *testing.T) {
 		"=c4n4ry":                                    "neither a URL",
 		"password='c4n4ry":                           "does not end",
 		`password='c4n4ry\'`:                         "does not end",
-		"mysql://me:c4n4ry@db":                       "neither a URL",
+		"mysql://me:c4n4ry@db":                       "begins as those of another program do",
 		"postgres://me:c4n4ry#1@db/x":                "special characters of the password must be encoded",
-		"postgres://me:c4n4ry/1@db/x":                "",
+		"postgres://me:c4n4ry/1@db/x":                "must be encoded",
 		"postgres://me:c4n4ry%zz@db/x":               "special characters",
 		"postgres://me:c4n4ry%00@db/x":               "special characters",
 		"postgres://db/x?password=c4n4ry%00":         "special characters",
@@ -56,7 +56,7 @@ func TestParseConnStr(t *testing.T) {
 		s, err := parseConnStr(text)
 		if want == "" { // it can be read, as something else
 			_, err = driverConfig(s)
-			want = "check the port"
+			want = "port in the connection settings"
 		}
 		switch {
 		case err == nil:
@@ -101,4 +101,23 @@ func FuzzConnStr(f *testing.F) {
 			t.Errorf("%q: TLS does not follow sslmode", text)
 		}
 	})
+}
+
+// What is for other programs is no pair of a name and a value: without a host, the
+// server would be one that nobody named.
+func TestConnStrOfOthers(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"jdbc:postgresql://db.example.com/tf?user=tf&password=c4n4ry": "begins as those of another program do",
+		"postgresql+psycopg2://tf:c4n4ry@db/tf":                       "begins as those of another program do",
+		"Server=db;Port=5432;User Id=tf;Password=c4n4ry;Database=tf":  "with semicolons",
+		"Host=db;Username=tf;Password=c4n4ry":                         "with semicolons",
+		"host=127.0.0.1:5432 password=c4n4ry":                         "a host has no port after it",
+		"postgres://tf:c4n4ry@ss/c4n4ry@db.example.com/tf":            "must be encoded",
+	} {
+		_, err := parseConnStr(text)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "c4n4ry") {
+			t.Errorf("%s: got %v", text, err)
+		}
+	}
 }

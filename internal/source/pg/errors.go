@@ -16,7 +16,8 @@ import (
 )
 
 var (
-	errPatience    = errors.New("the server did not answer in time")
+	errPatience = errors.New("the server did not answer in time; check host and port (is it PostgreSQL that listens there?), the network " +
+		"and proxies")
 	errNotPostgres = errors.New("the server does not answer as PostgreSQL does; are host and port right?")
 )
 
@@ -48,6 +49,10 @@ func (c *connection) explain(ctx context.Context, l *location, err error) error 
 	// What is no matter of the network is about the protocol. The text of such
 	// errors may hold what the server wrote.
 	if reason := netfail.KnownReason(anonymous(err), "set sslrootcert in the connection settings"); reason != "" {
+		if l.target.settings["host"] == "" && l.target.settings["hostaddr"] == "" {
+			reason += "; no host is set, so " + defaultHost + " was tried: set it in conn_str of a pg block of credentials, in the provider " +
+				"block, or in PGHOST"
+		}
 		return errors.New(reason)
 	}
 	return errNotPostgres
@@ -95,6 +100,10 @@ func (c *connection) meaning(l *location, code string) string {
 	case "3D000":
 		return "the server has no such database; check the one in the connection settings"
 	case "42P01", "3F000":
+		if strings.Contains(l.schema, ".") {
+			return fmt.Sprintf("the database has no table %s; schema_name is the name of a schema alone, and what follows the dot belongs in "+
+				"table_name", l.name())
+		}
 		return fmt.Sprintf("the database has no table %s; check schema_name, table_name, and the database in the "+
 			"connection settings", l.name())
 	case "42501":

@@ -176,7 +176,7 @@ func (s settings) check() error {
 		return fmt.Errorf("sslmode %s lets anybody on the way switch the encryption off; use verify-full, verify-ca, require or disable",
 			s["sslmode"])
 	default:
-		return errors.New("sslmode must be verify-full, verify-ca, require or disable")
+		return errors.New("sslmode (PGSSLMODE in the environment) must be verify-full, verify-ca, require or disable")
 	}
 	switch strings.ToLower(strings.ReplaceAll(s["client_encoding"], "-", "")) {
 	case "", "utf8", "unicode":
@@ -189,6 +189,15 @@ func (s settings) check() error {
 	return nil
 }
 
+// variable is the one of libpq for a keyword.
+func variable(keyword string) string {
+	a, _ := keywords().Attr(keyword)
+	return strings.Join(a.Env, ", ")
+}
+
+// defaultHost is where libpq looks as well if nobody names a host.
+const defaultHost = "localhost"
+
 // resolve completes the settings with files, and with the defaults of the
 // backend's driver.
 func (t target) resolve() (settings, error) {
@@ -200,7 +209,7 @@ func (t target) resolve() (settings, error) {
 	s, personal := maps.Clone(t.settings), t.personal
 	s["port"], s["sslmode"] = cmp.Or(s["port"], "5432"), cmp.Or(s["sslmode"], "require")
 	s["passfile"] = cmp.Or(s["passfile"], personal(".pgpass"))
-	s["host"] = cmp.Or(s["host"], s["hostaddr"], "localhost")
+	s["host"] = cmp.Or(s["host"], s["hostaddr"], defaultHost)
 	if s["sslcert"] == "" && s["sslkey"] == "" && isFile(personal("postgresql.crt")) && isFile(personal("postgresql.key")) {
 		s["sslcert"], s["sslkey"] = personal("postgresql.crt"), personal("postgresql.key")
 	}
@@ -267,7 +276,7 @@ func readService(path, name string) (settings, error) {
 	if path == "" {
 		return nil, errors.New("service needs servicefile, the path of the connection service file")
 	}
-	data, err := keyfile.Read(path)
+	data, err := keyfile.ReadText(path)
 	if err != nil {
 		return nil, fmt.Errorf("the connection service file: %w", err)
 	}

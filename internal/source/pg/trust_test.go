@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -135,7 +136,7 @@ func TestWhoIsAsked(t *testing.T) {
 					want) {
 					t.Errorf("got parameters %q", params)
 				}
-				if got.config.ConnectTimeout != 0 || got.config.ValidateConnect != nil || got.config.RequireAuth == "none" {
+				if got.config.ConnectTimeout != 30*time.Second || got.config.ValidateConnect != nil || got.config.RequireAuth == "none" {
 					t.Error("the environment had a say")
 				}
 			}
@@ -163,15 +164,17 @@ func TestNoOneIsAsked(t *testing.T) {
 		"not a connection string":   {settingsOf(connStr("secret-a")), "", "neither a URL"},
 		"prefer":                    {settingsOf(connStr("host=a user=me password=secret-a sslmode=prefer")), "", "switch the encryption off"},
 		"allow, of the environment": {with(variables{"PGHOST": "a", "PGSSLMODE": "allow"}), "", "switch the encryption off"},
-		"another sslmode":           {settingsOf(connStr("host=a user=me sslmode=secret-a")), "", "sslmode must be"},
-		"sslinline":                 {settingsOf(connStr("host=a user=me sslinline=true sslkey=secret-a")), "", "sslinline is not supported"},
-		"sslcrl":                    {with(variables{"PGHOST": "a", "PGSSLCRL": "secret-a"}), "", "sslcrl is not supported"},
-		"encoding":                  {settingsOf(connStr("host=a user=me client_encoding=LATIN1")), "", "client_encoding must be UTF8"},
-		"two addresses":             {settingsOf(connStr("host=a,b hostaddr=192.0.2.1,192.0.2.2 user=me")), "", "one host only"},
-		"port":                      {settingsOf(connStr("host=a user=me port=secret-a")), "", "check the port"},
-		"no such service":           {with(ambient, connStr("service=nothing password=secret-a")), "", "has no such service"},
+		"another sslmode": {settingsOf(connStr("host=a user=me sslmode=secret-a")), "",
+			"sslmode (PGSSLMODE in the environment) must be"},
+		"sslinline":     {settingsOf(connStr("host=a user=me sslinline=true sslkey=secret-a")), "", "sslinline is not supported"},
+		"sslcrl":        {with(variables{"PGHOST": "a", "PGSSLCRL": "secret-a"}), "", "sslcrl is not supported"},
+		"encoding":      {settingsOf(connStr("host=a user=me client_encoding=LATIN1")), "", "client_encoding must be UTF8"},
+		"two addresses": {settingsOf(connStr("host=a,b hostaddr=192.0.2.1,192.0.2.2 user=me")), "", "one host only"},
+		"port": {settingsOf(connStr("host=a user=me port=secret-a")), "",
+			"in the connection settings, port (PGPORT in the environment): a number"},
+		"no such service": {with(ambient, connStr("service=nothing password=secret-a")), "", "has no such service"},
 		"no such service file": {settingsOf(connStr("service=main servicefile=/nowhere password=secret-a")), "",
-			`the connection service file: the file of that name cannot be read: no such file`},
+			`the connection service file: the file, whose name is not shown because it may be a secret, cannot be read: no such file`},
 		"service without a file": {settingsOf(connStr("service=main password=secret-a")), "", "service needs servicefile"},
 		"no such root": {settingsOf(connStr("host=a user=me password=secret-a sslrootcert=/nowhere")), "",
 			"the file that sslrootcert names in the connection settings: no such file"},
@@ -190,6 +193,19 @@ func TestNoOneIsAsked(t *testing.T) {
 				t.Errorf("got %q, want it to contain %q, and no secret", err, c.want)
 			}
 		})
+	}
+}
+
+// Where nobody names a host, the error says which was tried.
+func TestDefaultHost(t *testing.T) {
+	t.Parallel()
+	src, err := newRun(with(variables{"PGPORT": nettest.Port(t), "PGUSER": "u", "PGPASSWORD": "p"}).For(Kind())).open(request(t, attrs{}, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "no host is set, so localhost was tried"
+	if _, err := src.Fetch(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
 

@@ -144,3 +144,15 @@ func read(t *testing.T, path string) string {
 	}
 	return string(data)
 }
+
+// TestTokensInUTF16: a file that cannot be read is an error, and not one without tokens.
+func TestTokensInUTF16(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "cli.tfrc")
+	if err := os.WriteFile(path, []byte("\xff\xfec\x00r\x00"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if tokens, err := readTokens(path); err == nil || !strings.Contains(err.Error(), "this is UTF-16") {
+		t.Errorf("got %v, %v", tokens, err)
+	}
+}

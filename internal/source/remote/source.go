@@ -72,6 +72,8 @@ func (r *run) open(req source.Request) (source.Source, error) {
 		return nil, err
 	}
 	switch {
+	case l.version != "" && !strings.HasPrefix(l.version, "sv-"):
+		return nil, req.Errorf("state_version", "the ID of a state version is required, which begins with sv-, such as sv-g4rqST72reoHMM5a")
 	case !isName(l.organization):
 		return nil, req.Errorf("organization", "this cannot be the name of an organization: it is the word before the workspace in "+
 			"its address, such as acme in app.terraform.io/app/acme")
@@ -94,8 +96,11 @@ func workspaceName(req source.Request) (string, error) {
 	var name, prefix string
 	if w.Address != "" {
 		name, prefix = w.String("name"), w.String("prefix")
-		if (name == "") == (prefix == "") {
-			return "", req.Errorf("workspaces", "either name or prefix is required")
+		switch {
+		case name == "" && prefix == "":
+			return "", req.Errorf("workspaces", "name or prefix is required, and none is set; is a variable empty?")
+		case name != "" && prefix != "":
+			return "", req.Errorf("workspaces", "name and prefix are both set; leave one of them out")
 		}
 	}
 	isDefault := req.OtherWorkspace() == ""
@@ -105,7 +110,7 @@ func workspaceName(req source.Request) (string, error) {
 	case name != "":
 		return name, nil
 	case isDefault:
-		return "", req.Errorf("workspaces", "without name there is no workspace called default; set workspace")
+		return "", req.Errorf("workspaces", "nothing names the workspace: set name in workspaces, or, with prefix, workspace")
 	case strings.HasPrefix(req.Workspace, prefix): // the backend does not repeat it
 		return req.Workspace, nil
 	default:

@@ -134,7 +134,7 @@ func readTokens(path string) (map[string]string, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // such as /dev/null
 		return nil, nil
 	}
-	text, err := keyfile.Read(path)
+	text, err := keyfile.ReadText(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil

@@ -18,7 +18,11 @@ import (
 )
 
 // Kind is the s3 source.
-func Kind() source.Kind { return Vendor().Kind() }
+func Kind() source.Kind {
+	kind := Vendor().Kind()
+	kind.Ambient = awsauth.Ambient()
+	return kind
+}
 
 // Vendor is the store that Kind reads from.
 func Vendor() object.Vendor {

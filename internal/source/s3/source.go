@@ -13,10 +13,15 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
 
+var zone = lazyregexp.New(`^[a-z]{2}(-[a-z]+)+-[0-9][a-z]$`)
+
 func locate(req source.Request, g source.Grant, n object.Network) (l object.Location, err error) {
 	l.Region, l.Bucket = req.String("region"), req.String("bucket")
 	if len(l.Region) > 63 || !regionName.MatchString(l.Region) {
 		return l, req.Errorf("region", "this cannot be the name of a region, such as eu-west-1")
+	}
+	if zone.MatchString(l.Region) {
+		return l, req.Errorf("region", "this is the name of an availability zone; leave out the letter at its end, and it is that of the region")
 	}
 	if err := checkBucket(l.Bucket, l.Region); err != nil {
 		return l, req.Errorf("bucket", "%w", err)

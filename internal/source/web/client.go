@@ -46,6 +46,10 @@ type Wire struct {
 	// as "set ca_file in a consul block of credentials". It is "" if there is no
 	// way.
 	Trust string
+
+	// Unreached says what may be wrong if nobody answers at the address; "" for
+	// nothing in particular.
+	Unreached string
 }
 
 // Get asks for what is at from, again if that may help, and has read look at
@@ -178,9 +182,14 @@ func (w Wire) explain(ctx context.Context, err error, tries int) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("the read was cancelled: %w", context.Cause(ctx))
 	}
+	_, own := errors.AsType[ownError](err)
+	broken := !own && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF))
 	err = w.reason(err)
 	if tries > 1 {
 		err = fmt.Errorf("%w (after %d tries)", err, tries)
+	}
+	if broken {
+		err = fmt.Errorf("%w; try again", err)
 	}
 	return err
 }

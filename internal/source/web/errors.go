@@ -3,6 +3,7 @@ package web
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strconv"
 
@@ -55,6 +56,9 @@ func (w Wire) reason(err error) error {
 		return own
 	}
 	text := netfail.Reason(err, w.Trust)
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" && w.Unreached != "" {
+		text += "; " + w.Unreached
+	}
 	if netfail.IsTimeout(err) {
 		text = fmt.Sprintf("there was no complete answer within %s", w.Timeout)
 		if w.Attr != "" {

@@ -63,11 +63,12 @@ func TestGet(t *testing.T) {
 		tries   int
 		err     string // "" for the state
 	}{
-		"at once":                  {[]http.HandlerFunc{state}, 1, ""},
-		"after a status":           {[]http.HandlerFunc{status(503), status(408), state}, 3, ""},
-		"after a broken answer":    {[]http.HandlerFunc{short, state}, 2, ""},
-		"never":                    {[]http.HandlerFunc{status(503)}, 3, "the server answered 503 Service Unavailable (after 3 tries)"},
-		"broken":                   {[]http.HandlerFunc{short}, 3, "the connection broke off before the answer was complete (after 3 tries)"},
+		"at once":               {[]http.HandlerFunc{state}, 1, ""},
+		"after a status":        {[]http.HandlerFunc{status(503), status(408), state}, 3, ""},
+		"after a broken answer": {[]http.HandlerFunc{short, state}, 2, ""},
+		"never":                 {[]http.HandlerFunc{status(503)}, 3, "the server answered 503 Service Unavailable (after 3 tries)"},
+		"broken": {[]http.HandlerFunc{short}, 3, "the connection broke off before the answer was complete (after 3 tries); " +
+			"try again"},
 		"broken, then never":       {[]http.HandlerFunc{short, status(503)}, 3, "the server answered 503 Service Unavailable (after 3 tries)"},
 		"refused":                  {[]http.HandlerFunc{status(403)}, 1, "the server answered 403 Forbidden"},
 		"not implemented":          {[]http.HandlerFunc{status(501)}, 1, "the server answered 501 Not Implemented"},

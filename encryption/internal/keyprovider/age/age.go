@@ -154,6 +154,10 @@ func parse(document json.RawMessage) (m metadata, err error) {
 		return m, err
 	}
 	data := members["external_data"]
+	if len(data) > 0 && data[mark.AgeKey] == nil {
+		return m, fmt.Errorf("%w: another program of key_provider \"external\" stored something there, which age does not know; configure that "+
+			"program, as key_provider \"external\" with its command", encryption.ErrNoKey)
+	}
 	if len(members) != 1 || len(data) != 1 || data[mark.AgeKey] == nil || json.Unmarshal(document, &m) != nil ||
 		!agefile.Recognizes(m.ExternalData.Sealed) || len(m.ExternalData.Sealed) > maxSealed {
 		return m, fmt.Errorf("%w: the metadata in it is not that of %s; restore an intact copy", encryption.ErrDamaged, kind)

@@ -136,7 +136,7 @@ func stored(file []byte) []byte {
 	return fmt.Appendf(nil, `{"external_data":{"statecrypt_age_key":%q}}`, base64.StdEncoding.EncodeToString(file))
 }
 
-// What a file stores may be anything. Damage is not a matter of the wrong key.
+// What a file stores may be anything. Damage is the key is not the problem.
 func TestStored(t *testing.T) {
 	t.Parallel()
 	p := provider(t, "identities", []string{testdata(t, "x25519.key")})
@@ -149,10 +149,14 @@ func TestStored(t *testing.T) {
 	for name, document := range map[string]string{
 		"short key": string(sealed(t, "k")), "long key": string(sealed(t, strings.Repeat("k", 33))), "no key": string(sealed(t, "")),
 		"more": beside, "more within": within, "null": `null`, "nothing": `{}`, "no data": `{"external_data":null}`,
-		"of a program": `{"external_data":{"key":"x"}}`, "number": `{"external_data":{"statecrypt_age_key":1}}`,
+		"number":      `{"external_data":{"statecrypt_age_key":1}}`,
 		"no age file": string(stored([]byte("hello"))), "cut": string(stored([]byte("age-encryption.org/v1\n-> X25519 "))),
 		"long": string(stored(append([]byte("age-encryption.org/v1\n"), make([]byte, 1<<20)...))),
 	} {
+		_, err := p.Key(t.Context(), nil, []byte(`{"external_data":{"key":"x"}}`))
+		if !errors.Is(err, encryption.ErrNoKey) || !strings.Contains(err.Error(), "another program of key_provider") {
+			t.Errorf("of another program: %v", err)
+		}
 		key, err := p.Key(t.Context(), nil, []byte(document))
 		if key != nil || err == nil || errors.Is(err, encryption.ErrNoKey) {
 			t.Errorf("%s: %q, %v", name, key, err)
@@ -232,7 +236,8 @@ func TestMistakenSettings(t *testing.T) {
 		"an identity in place of a path": {attrs("identity_files", []string{line}), "identity_files, element 1: this is an identity"},
 		"a plugin in place of a path":    {attrs("identity_files", []string{"AGE-PLUGIN-X-" + line[20:]}), "element 1: this is an identity"},
 		"an SSH key in place of a path":  {attrs("identity_files", []string{testdata(t, "ssh_ed25519")}), "element 1: this is an identity"},
-		"part of one in place of a path": {attrs("identity_files", []string{line[20:]}), "element 1: the file of that name cannot be read"},
+		"part of one in place of a path": {attrs("identity_files", []string{line[20:]}), "element 1: the file, whose name " +
+			"is not shown because it may be a secret, cannot be read"},
 		"a path in place of an identity": {attrs("identities", []string{"keys/alice.txt"}), "it belongs in identity_files"},
 		"an identity that is cut off":    {attrs("identities", []string{line[:30]}), "is cut off or mistyped"},
 		"the same, with armor":           {attrs("identities", []string{armored(t, sealedFor(t))}), "is encrypted for a recipient, and not with"},

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -76,14 +77,24 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 	case v.Has("key"):
 		// The decoder's own errors repeat a character of the key.
 		if p.key, err = hex.DecodeString(v.String("key")); err != nil {
-			return nil, v.Errorf("key", "this is not hexadecimal: two digits for each byte, from 0 to 9 and a to f, and nothing else, "+
-				"such as 0x or a line break; a key in base64 belongs in key_base64")
+			switch text := v.String("key"); {
+			case allHex.MatchString(text):
+				return nil, v.Errorf("key", "this has an odd number of hexadecimal digits, and a byte has two; one is missing")
+			case strings.Contains(text, " "):
+				return nil, v.Errorf("key", "this is not hexadecimal; a passphrase belongs in key_provider \"pbkdf2\"")
+			}
+			return nil, v.Errorf("key", "this is not hexadecimal: two digits for each byte, from 0 to 9 and a to f, without 0x, colons and line "+
+				"breaks; a key in base64 belongs in key_base64")
 		}
 	case v.Has("key_base64"):
 		if hexadecimal.MatchString(v.String("key_base64")) {
 			return nil, v.Errorf("key_base64", "this is hexadecimal, and belongs in key")
 		}
 		if p.key, err = base64.StdEncoding.DecodeString(v.String("key_base64")); err != nil {
+			if _, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(v.String("key_base64"), "=")); err == nil &&
+				strings.ContainsAny(v.String("key_base64"), "-_") {
+				return nil, v.Errorf("key_base64", "this is base64 for URLs; write + in place of - and / in place of _, with = at the end")
+			}
 			return nil, v.Errorf("key_base64", "this is not standard base64; a key in hexadecimal belongs in key")
 		}
 	default:
@@ -95,6 +106,8 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 	}
 	return &p, nil
 }
+
+var allHex = lazyregexp.New(`^[0-9A-Fa-f]+$`)
 
 // hexadecimal is a key in digits that are base64 as well, but that no base64 of a key has
 // alone: one of 16 bytes would by chance in one of 2 to the 64th.

@@ -58,8 +58,12 @@ func (m *method) Decrypt(ctx context.Context, keys encryption.Keys, data []byte)
 	nonce, sealed := data[:gcm.NonceSize()], data[gcm.NonceSize():]
 	plain, err := gcm.Open(sealed[:0], nonce, sealed, m.aad)
 	if err != nil {
-		return nil, fmt.Errorf("%w: authentication failed: the key, or the argument aad, is another one, or the file was changed",
-			encryption.ErrNoKey)
+		hint := ""
+		if len(m.aad) > 0 {
+			hint = "; aad is set: leave it out if the file was encrypted without it"
+		}
+		return nil, fmt.Errorf("%w: authentication failed: the key or the argument aad differs from that of the file, or the file was changed%s",
+			encryption.ErrNoKey, hint)
 	}
 	return plain, nil
 }
@@ -80,7 +84,12 @@ func (m *method) cipher(ctx context.Context, keys encryption.Keys, mode func(cip
 	}
 	block, err := aes.NewCipher(key)
 	if err != nil {
-		return nil, fmt.Errorf("%s gives a key of %d bytes; AES requires 16, 24 or 32", m.keys, len(key))
+		const bits = 8
+		hint := ""
+		if n := len(key); n == 128 || n == 192 || n == 256 {
+			hint = fmt.Sprintf("; lengths are in bytes, so %d bits are %d", n, n/bits)
+		}
+		return nil, fmt.Errorf("%s gives a key of %d bytes; AES requires 16, 24 or 32%s", m.keys, len(key), hint)
 	}
 	return mode(block)
 }

@@ -12,6 +12,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -58,17 +59,35 @@ var _ encryption.Encrypter = (*method)(nil)
 func build(v attr.Values) (encryption.Method, error) {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(v.String("key")))
 	if err != nil {
-		return nil, v.Errorf("key", "this is not base64 in its standard alphabet, with padding")
+		return nil, v.Errorf("key", "this is not base64 in its standard alphabet, with padding; base64encode(…) makes it of the 32 characters "+
+			"of a key")
 	}
 	if len(key) != keySize {
-		return nil, v.Errorf("key", "the key has %d bytes; Kubeform's have %d", len(key), keySize)
+		return nil, v.Errorf("key", "the key has %d bytes, and Kubeform's have %d; %s", len(key), keySize, instead(v.String("key")))
 	}
 	return &method{[keySize]byte(key)}, nil
 }
 
-// recognizes reports whether file is base91 and white space alone. So is
-// compact JSON, which is no file of Kubeform.
+// instead says what a text probably is that is not the base64 of a key.
+func instead(text string) string {
+	_, notHex := hex.DecodeString(text)
+	switch {
+	case len(text) == keySize:
+		return "the text is as long as a key, so it may be the key itself: base64encode(…) makes base64 of it"
+	case len(text) == 2*keySize && notHex == nil:
+		return "the text is a key in hexadecimal, and base64 is required, as xxd -r -p | base64 makes it"
+	}
+	return "give what the operator has in --secret-key, whole"
+}
+
+// recognizes reports whether file is base91 and white space alone. So are
+// compact JSON and simple manifests, which are no files of Kubeform.
 func recognizes(file []byte) bool {
+	for _, manifest := range []string{"apiVersion:", "kind:"} {
+		if bytes.HasPrefix(bytes.TrimSpace(file), []byte(manifest)) {
+			return false
+		}
+	}
 	values := digits()
 	blank := true
 	for _, c := range file {

@@ -1,0 +1,284 @@
+package config
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+)
+
+// word is what we say in place of an error of package hcl, which holds pieces of the text:
+// one may be a secret that somebody forgot to quote.
+type word struct {
+	summary, detail string // how they begin
+	text            string // "" for the form of the file
+}
+
+// What texts look like, for who has written another one.
+const (
+	formOfSettings = `an argument is NAME = VALUE on a line of its own, and a block begins with TYPE "NAME" "NAME" {`
+	formOfValues   = `a file of values has nothing but lines such as name = "value"`
+)
+
+const (
+	dollarBrace  = "${ begins an expression, and what follows is none; for the two characters themselves, write $${"
+	percentBrace = "%{ begins a directive, and what follows is none; for the two characters themselves, write %%{"
+	inQuotes     = `text, such as a path, is between double quotes (")`
+	parenthesis  = "the ( of a function is not closed, or a comma is missing between its arguments; add ) or the comma"
+	bracket      = "a [ is not closed, or a comma is missing in the list; add ] or the comma"
+	brace        = "a { is not closed; add }"
+	pairs        = `an object has pairs such as name = "value", each on a line of its own`
+	forForm      = "a for expression has the form [for x in LIST : VALUE]"
+	reference    = "a reference has the form var.NAME or key_provider.TYPE.NAME"
+	jsonLabels   = `in JSON, the kind and the name of a block are keys: {"key_provider": {"pbkdf2": {"main": {"iterations": 600000}}}}`
+	jsonClosed   = "a { or [ is not closed, or is closed by the other bracket; the command jq . shows where"
+	jsonComma    = "a comma is missing between two elements"
+	jsonValue    = "a value is required here: a text in double quotes, a number, true, false, an object or a list"
+	jsonColon    = `a colon is required between a name and its value, as in "name": "value"`
+	jsonLast     = "the last element has no comma behind it; remove the comma"
+	jsonTwice    = "this name is there twice; remove one of the two"
+)
+
+// words are those for syntax, of hclsyntax (parser.go, parser_template.go, token.go) and
+// json (parser.go, structure.go).
+func words() []word {
+	return []word{
+		{"Attribute redefined", "The argument \"method\"", "method is set twice; another one that reads belongs in a block of its " +
+			"own: fallback { method = method.aes_gcm.old }"},
+		{"Attribute redefined", "", "this argument is set twice; remove one of the two"},
+		{"Invalid argument name", "", "the name of an argument has no quotation marks around it; JSON begins with {"},
+		{"Unclosed configuration block", "", "the block that begins here is not closed; add the } that ends it"},
+		{"Unclosed configuration body", "", "a block is not closed; add the } that ends it"},
+		{"Argument or block definition required", "An argument or block definition is required here. To set", `to set an argument, write NAME = "value"`},
+		{"Argument or block definition required", "", ""},
+		{"Argument definition required", "", "a block with blocks in it has them on lines of their own"},
+		{"Invalid block definition", "The equals sign", "a block has no = before its {; remove it"},
+		{"Invalid block definition", "A block definition must have", "a block has its { on the line of its names; add it there"},
+		{"Invalid block definition", "", ""},
+		{"Invalid single-argument block definition", "", "a block on one line has one argument; write each argument, and the }, on a " +
+			"line of its own"},
+		{"Missing newline after block definition", "", `the next block is on a line of its own; a shell keeps line breaks in "$(cat FILE)", with the quotes`},
+		{"Unexpected comma after argument", "", "each argument is on a line of its own, without a comma"},
+		{"Missing newline after argument", "", "the next argument is on a line of its own, and " + inQuotes},
+		{"Missing false expression", "", "a ? is followed by two values, with a colon between them"},
+		{"Invalid legacy index syntax", "", "an element of a list is in brackets, as in var.NAME[0]"},
+		{"Nested splat expression", "", "an element of a list is in brackets, as in var.NAME[0]"},
+		{"Invalid attribute name", "", "a name is required behind a dot; " + reference},
+		{"Missing close bracket", "", bracket},
+		{"Unbalanced parentheses", "", "a ( is not closed; add )"},
+		{"Missing expression", "", "a value is required here; " + inQuotes},
+		{"Invalid expression", "", "this is no value; " + inQuotes},
+		{"Invalid number literal", "", "this is no number; " + inQuotes},
+		{"Missing function name", "", "the name of a function has no :: in it; remove what is before the name"},
+		{"Missing open parenthesis", "", parenthesis},
+		{"Missing closing parenthesis", "", parenthesis},
+		{"Unterminated function call", "", parenthesis},
+		{"Missing argument separator", "", parenthesis},
+		{"Unterminated tuple", "", bracket},
+		{"Missing item separator", "", bracket},
+		{"Missing attribute value", "", pairs},
+		{"Missing key/value separator", "", pairs},
+		{"Unterminated object", "", brace},
+		{"Missing attribute separator", "", pairs},
+		{"Invalid 'for' expression", "", forForm},
+		{"Invalid string literal", "Template sequences", dollarBrace},
+		{"Invalid string literal", "", "a text in double quotes is required here"},
+		{"Unterminated string literal", "", `a text is not closed; add the quotation mark (") that ends it`},
+		{"Invalid escape sequence", "", `a backslash in a text is written \\; paths of Windows may have / in its place`},
+		{"Unexpected end of template", "", percentBrace},
+		{"Unexpected ", "", percentBrace},
+		{"Unclosed template interpolation", "", dollarBrace},
+		{"Extra characters after interpolation", "", dollarBrace},
+		{"Invalid template ", "", percentBrace},
+		{"Invalid 'for' directive", "", percentBrace},
+		{"Extra characters in ", "", percentBrace},
+		{"Unterminated template string", "", "a here document is not closed; add a line that is its mark alone, such as EOT"},
+		{"Unsupported operator", "", "this operator is not known; " + inQuotes},
+		{"Invalid character", "The \"`\"", "a backtick (`) is not used here; remove it, as Markdown has it around code; " + inQuotes},
+		{"Invalid character", "Single quotes", `single quotes are not used here; use double quotes (")`},
+		{"Invalid character", `The ";"`, "a ; is not used here; each argument and block is on a line of its own"},
+		{"Invalid character", "Tab", "a tab is not used here; use spaces"},
+		{"Invalid character", `"Curly quotes"`, `curly quotes, as word processors write them; use straight double quotes (")`},
+		{"Invalid character", "Expected an attribute access", reference},
+		{"Invalid character encoding", "", "this is not UTF-8; save it as UTF-8"},
+		{"Invalid character", "", "this character is not used here; it may be a dash, a space or a quotation mark as word processors write it"},
+		{"Invalid multi-line string", "", `a text begins on this line, and has no closing quotation mark (") there`},
+		{"Variable name required", "", reference},
+		{"Attribute name required", "", reference},
+		{"Unclosed index brackets", "", bracket},
+		{"Index value required", "", "an element of a list is in brackets, as in var.NAME[0]"},
+		{"Extra characters after expression", "", "something follows the value; remove it; " + inQuotes},
+
+		{"Extraneous data after value", "", "something follows the JSON, which ends here; remove it"},
+		{"Missing JSON value", "", jsonValue},
+		{"Missing array element value", "", jsonValue},
+		{"Missing value", "", "the JSON ends in the middle; write it again"},
+		{"Invalid start of value", "", jsonValue},
+		{"Invalid object property name", "", `names are in double quotes (") in JSON, as in {"state": {}}`},
+		{"Missing object value", "", jsonColon},
+		{"Missing property value colon", "", jsonColon},
+		{"Trailing comma", "", jsonLast},
+		{"Unclosed object", "", jsonClosed},
+		{"Mismatched bra", "", jsonClosed},
+		{"Missing attribute s", "", jsonComma},
+		{"Invalid array value", "", "a list has values, without names and colons"},
+		{"Invalid JSON number", "", "this is no number; texts are in double quotes (\")"},
+		{"Invalid JSON string", "", `a text is not closed, or has a line break, a backslash or a quotation mark in it, which are written \n, \\ and \"`},
+		{"Invalid JSON keyword", "", `names and texts are in double quotes (") in JSON; only true, false, null and numbers are not`},
+		{"Incorrect JSON value type", "", jsonLabels},
+		{"Missing block label", "", jsonLabels},
+		{"Duplicate ", "", jsonTwice},
+	}
+}
+
+// wordFor finds the word for a mistake.
+func wordFor(d *hcl.Diagnostic) (text string, found bool) {
+	for _, w := range words() {
+		if strings.HasPrefix(d.Summary, w.summary) && strings.HasPrefix(d.Detail, w.detail) {
+			return w.text, true
+		}
+	}
+	return "", false
+}
+
+// mistake is the first mistake in the syntax of a text. The others may only follow from
+// it: a quotation mark that is missing makes an error of each line after it.
+func mistake(diags hcl.Diagnostics, text []byte, form string) error {
+	first := diags[0]
+	for _, d := range diags {
+		if d.Summary == "Invalid multi-line string" && d.Subject != nil {
+			first = d
+			break
+		}
+	}
+	what, found := wordFor(first)
+	switch {
+	case !found:
+		what = "the syntax is wrong here: " + form
+	case form == formOfValues && strings.Contains(strings.ToLower(first.Summary), "block"):
+		what = form
+	case what == "":
+		what = "neither an argument nor a block begins here: " + form
+	}
+	var pos attr.Pos
+	if at := first.Subject; at != nil {
+		if first.Context != nil && first.Context.Start.Line < at.Start.Line { // where it began
+			at = first.Context
+		}
+		pos = position(*at)
+		what = inLine(what, lineAt(text, first.Subject.Start.Byte), text[min(first.Subject.Start.Byte, len(text)):])
+	}
+	return &attr.Error{Pos: pos, Err: errors.New(what)}
+}
+
+// inLine is about what often stands in the line of a mistake, and what the parser stopped
+// at.
+func inLine(what string, line, at []byte) string {
+	const marks = 3 // at the beginning of a text, in it and at its end
+	isOpen := strings.HasPrefix(what, "a text begins on this line")
+	switch {
+	case bytes.Contains(line, []byte("${{")):
+		return "${{ secrets.NAME }} is an expression of a pipeline, and nothing was put in its place: only a workflow file fills it in"
+	case bytes.HasPrefix(bytes.TrimSpace(line), []byte("```")):
+		return "the lines with ``` are marks of Markdown; remove them"
+	case noValue.Match(line):
+		return "there is no value behind the =; is a variable empty?"
+	case isOpen && bytes.Count(line, []byte("${")) > bytes.Count(line, []byte("}")):
+		return dollarBrace
+	case isOpen && bytes.Count(line, []byte(`"`)) >= marks:
+		return what + `; a quotation mark inside a text is written \", and jsonencode(…) writes any text`
+	case bytes.HasPrefix(at, []byte("$")):
+		return "a dollar sign is only used inside quotation marks; the value of a variable is var.NAME, without one"
+	case bytes.HasPrefix(at, []byte("/*")):
+		return "a comment begins with /* here, and has no */ that ends it"
+	case bytes.HasPrefix(at, []byte("//")), bytes.HasPrefix(at, []byte("#")):
+		return "JSON has no comments; remove this one"
+	}
+	return what
+}
+
+// noValue is an argument with nothing behind its equals sign. Base64 ends in one as well.
+var noValue = lazyregexp.New(`^\s*[A-Za-z_][\w-]*\s*=\s*$`)
+
+// lineAt is the line of a text around a byte.
+func lineAt(text []byte, at int) []byte {
+	at = min(at, len(text))
+	begin := bytes.LastIndexByte(text[:at], '\n') + 1
+	line, _, _ := bytes.Cut(text[begin:], []byte("\n"))
+	return line
+}
+
+// failed is what is wrong with the value of an expression, or with the arguments of a
+// function. What HCL says of it holds values.
+func failed(diags hcl.Diagnostics) error {
+	first := diags[0]
+	if unknown, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallUnknownDiagExtra](first); ok {
+		near := syntax.Suggest(unknown.CalledFunctionName(), slices.Sorted(maps.Keys(functions(""))))
+		return errors.New("there is no such function here" + cmp.Or(near, "; give the value in a variable, as var.NAME"))
+	}
+	call, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallDiagExtra](first)
+	if !ok {
+		return errors.New(ofValue(first.Summary))
+	}
+	name := call.CalledFunctionName()
+	if reason, ok := errors.AsType[*callError](call.FunctionCallError()); ok {
+		return fmt.Errorf("%s: %w", name, reason)
+	}
+	return fmt.Errorf("%s: %s", name, ofCall(name, first.Summary))
+}
+
+func ofCall(function, summary string) string {
+	switch {
+	case strings.HasPrefix(summary, "Not enough "):
+		return "an argument is missing"
+	case strings.HasPrefix(summary, "Too many "):
+		return "it has too many arguments; remove the last one"
+	}
+	switch function {
+	case "jsondecode":
+		return "its argument is not JSON" + orItself
+	case "regex":
+		return "nothing fits the pattern, or the pattern is wrong"
+	case "parseint", "tonumber":
+		return "its argument is not a number"
+	case "tobool":
+		return "its argument is neither true nor false"
+	case "format", "formatlist":
+		return "its arguments do not fit the format"
+	}
+	return "one of its arguments has the wrong type, such as a text in place of a list, or is out of range"
+}
+
+const orItself = "; leave the function out if the argument is the value itself, such as a passphrase"
+
+// ofValue is what is wrong with a value, by what ops.go and expression*.go of package hcl
+// call it.
+func ofValue(summary string) string {
+	switch summary {
+	case "Invalid operand", "Operation failed":
+		return `numbers are required here; texts are joined between quotation marks, as in "${var.a}-${var.b}"`
+	case "Unsupported attribute":
+		return "the value has no part of this name; the whole value of a variable is var.NAME"
+	case "Invalid index", "Missing map element":
+		return "there is no such element in the value, or the value is a text, which has none"
+	case "Attempt to index null value", "Attempt to get attribute from null value", "Splat of null value", "Iteration over null value":
+		return "the value is null, which has no parts"
+	case "Invalid template interpolation value":
+		return "a value between ${ and } is null, or neither a text nor a number"
+	case "Null condition", "Incorrect condition type":
+		return "a condition is true or false"
+	case "Inconsistent conditional result types":
+		return "the two values of a condition have different types"
+	}
+	return "the value of this expression cannot be found (" + syntax.LowerFirst(summary) + ")"
+}
