@@ -70,7 +70,7 @@ func (t Target) check() error {
 			return t.fail("no method is set, such as method = method.aes_gcm.main")
 		}
 		if _, ok := t.encryption.methods[address]; !ok {
-			return t.fail("%s", t.encryption.notConfigured(address))
+			return t.fail("%s", t.encryption.notConfigured(address, t.methods[:i]...))
 		}
 		if t.enforced && t.encryption.isPlaintext(address) {
 			return t.fail("the %s %s reads plaintext, which enforced = true forbids; remove one of the two",
@@ -109,7 +109,7 @@ func (e *Encryption) checkThen(address string, path []string) error {
 	case e.isPlaintext(m.then):
 		return fail("plaintext needs no method here: without then, what is inside is the plaintext")
 	case !exists:
-		return fail("%s", e.notConfigured(m.then))
+		return fail("%s", e.notConfigured(m.then, path...))
 	case slices.Contains(path, m.then):
 		start := slices.Index(path, m.then)
 		return fail("the methods lead to one another in a circle: %s; leave out the argument then of "+
@@ -122,8 +122,10 @@ func (t Target) fail(format string, args ...any) error {
 	return &attr.Error{Address: t.name, Pos: t.pos, Err: fmt.Errorf(format, args...)}
 }
 
-// notConfigured explains why there is no method of this name.
-func (e *Encryption) notConfigured(method string) string {
+// notConfigured explains why there is no method of this name. The others, which are
+// selected beside it or lead to it, are not what was meant.
+func (e *Encryption) notConfigured(method string, others ...string) string {
+	isOther := func(address string) bool { return slices.Contains(others, address) }
 	if _, isKind := e.kinds[method]; isKind {
 		if there := configured(e.config.Methods, method); len(there) > 0 {
 			return fmt.Sprintf("a method of the kind %s is configured with settings, so it is named by its address: %s",
@@ -132,13 +134,16 @@ func (e *Encryption) notConfigured(method string) string {
 		return fmt.Sprintf("the kind %s requires settings, so it cannot be named alone: configure a method of this kind, "+
 			"and name its address, such as method.%[1]s.main", method)
 	}
-	all := slices.Sorted(maps.Keys(e.methods))
+	all := slices.DeleteFunc(slices.Sorted(maps.Keys(e.methods)), isOther)
 	if entry := e.config.Methods[syntax.Nearest(method, all)]; entry != nil && e.kinds[entry.Kind].Build == nil {
 		_, err := e.methods[entry.Address]() // it is the entry that is misspelt, and not its name here
 		return err.Error()
 	}
-	return outside.Line(method, maxName) + " is not configured" +
-		cmp.Or(syntax.Suggest(method, all), syntax.Configured(method, addresses(e.config.Methods)))
+	there := slices.DeleteFunc(addresses(e.config.Methods), isOther)
+	if len(there) == 0 {
+		return outside.Line(method, maxName) + " is not configured; add its block, or correct the name"
+	}
+	return outside.Line(method, maxName) + " is not configured" + cmp.Or(syntax.Suggest(method, all), syntax.Configured(method, there))
 }
 
 // isPlaintext reports whether the method at address reads unencrypted data.

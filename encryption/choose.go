@@ -102,7 +102,7 @@ func (e *Encryption) recognizing(file []byte) string {
 }
 
 const isRecordOfBackend = "it is the record of a backend that Terraform and OpenTofu keep in .terraform, and the state is where " +
-	"that backend keeps it"
+	"that backend keeps it: read it from there"
 
 // refuse explains why none of the methods is for this kind of file.
 func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
@@ -136,8 +136,8 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 		if err := t.accept(kind); err != nil {
 			return err
 		}
-		return because(ErrPlaintext, "the file is a %s; plaintext is read only if the method or a fallback is %q%s",
-			kind, syntax.Unencrypted, cmp.Or(selected, ", and no method is selected"))
+		return because(ErrPlaintext, "the file is a %s; plaintext is read only if the method or a fallback is %q%s; if plaintext "+
+			"is meant, select that", kind, syntax.Unencrypted, cmp.Or(selected, ", and no method is selected"))
 	}
 	if address := t.encryption.recognizing(file); address != "" {
 		return because(ErrNotConfigured, "%s; %s may be the method for it, and it is not selected%s", neither, address, selected)

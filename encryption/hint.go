@@ -25,7 +25,8 @@ import (
 func (t Target) withHints(err error, c candidate, env *envelope) error {
 	e := t.encryption
 	if err = e.withOddities(err, c); !errors.Is(err, ErrNoKey) {
-		if env != nil && len(env.Meta) > 0 && len(c.references) > 0 && !e.belongs(env) {
+		isMissing := func(address string) bool { return e.keyProviders[address] == nil }
+		if env != nil && len(env.Meta) > 0 && slices.ContainsFunc(c.references, isMissing) && !e.belongs(env) {
 			return e.notOurs(err, env)
 		}
 		return err
@@ -186,7 +187,8 @@ func (e *Encryption) oddities(c candidate, oddities func(name string, v cty.Valu
 				hints = append(hints, hint{subject, odd})
 			}
 			if s := entry.Settings[name]; s.Replaces && s.FromEnvironment {
-				hints = append(hints, hint{subject, "is that of TF_ENCRYPTION, which is merged over the other settings"})
+				hints = append(hints, hint{subject, "is that of TF_ENCRYPTION, which is merged over the other settings; unset it " +
+					"if it is meant for another file"})
 			}
 		}
 	}
@@ -260,7 +262,7 @@ func ofPassphrase(text string, odd []string) string {
 	case !strings.Contains(text, " ") && percentEncoded.MatchString(text):
 		return "has codes such as %20 in it, as addresses have for a space; write the characters themselves"
 	case strings.ContainsAny(text, "\u2013\u2014\u00a0\u201c\u201d\u2018\u2019\u201e"):
-		return "has a dash, a space or a quotation mark in it as word processors write it"
+		return "has a dash, a space or a quotation mark in it as word processors write it; type it anew"
 	case hexKey.MatchString(text):
 		return "has 64 hexadecimal digits, as a key has, and a key belongs in key_provider \"static\""
 	}
@@ -276,9 +278,9 @@ var hexKey = lazyregexp.New(`^[0-9a-f]{64}$`)
 func isNoSecret(text string) string {
 	switch {
 	case secretAddress.MatchString(text):
-		return "looks like a reference to a secret of another system, which is not looked up here"
+		return "looks like a reference to a secret of another system, which is not looked up here; set the secret itself"
 	case programError.MatchString(text):
-		return "is what a program printed when it failed"
+		return "is what a program printed when it failed; set the secret itself"
 	case keyfile.Exists(strings.TrimPrefix(text, "@")):
 		return "is the path of a file: file(…) reads what is in it"
 	case sentence.MatchString(text):

@@ -28,7 +28,7 @@ func TestHints(t *testing.T) {
 	file := seal(t, settings("pbkdf2", "main", right+short), `{"version":4,"serial":1,"lineage":"l"}`)
 	const ends, sealedWith = "passphrase of key_provider.pbkdf2.", `encrypted with (its metadata names "key_provider.pbkdf2.main")`
 	const path = "looks like the path of a file"
-	const address, masked = "looks like a reference to a secret", "is what logs show in place of a secret"
+	const address, masked = "looks like a reference to a secret", "is what logs show in place of a secret; set the secret itself"
 	const encoded, mark, lines = "is text in base64", "byte order mark", "has several lines"
 	for name, c := range map[string]struct {
 		settings string
@@ -98,10 +98,10 @@ func TestDoubts(t *testing.T) {
 		{passphrase: "$(cat passphrase.txt)", refused: "is an expression"},
 		{passphrase: "op://infra/tofu/password", refused: "looks like a reference to a secret of another system"},
 		{passphrase: "vault:secret/data/tofu#passphrase", refused: "looks like a reference to a secret of another system"},
-		{passphrase: "****************", refused: "is what logs show in place of a secret"},
+		{passphrase: "****************", refused: "is what logs show in place of a secret; set the secret itself"},
 		{passphrase: `{\"passphrase\":\"correct horse\"}`, want: "is JSON, as stores of secrets keep it"},
 		{passphrase: `passphrase = \"correct horse battery\"`, want: "is a line NAME = VALUE"},
-		{passphrase: "An error occurred (AccessDenied)", refused: "is what a program printed when it failed"},
+		{passphrase: "An error occurred (AccessDenied)", refused: "is what a program printed when it failed; set the secret itself"},
 		{passphrase: "<your passphrase here>", refused: "is a placeholder"},
 		{passphrase: "CHANGEME-CHANGEME-CHANGEME", refused: "is a placeholder"},
 		{passphrase: "correct horse battery\r", want: "ends with a carriage return"},
@@ -152,7 +152,8 @@ func TestHintOfTheEnvironment(t *testing.T) {
 		state { method = method.aes_gcm.m }`
 	settings := func(key string) string { return `key_provider "static" "main" { key = "` + key + "\" }\n" + method }
 	right, wrong := strings.Repeat("01", 32), strings.Repeat("02", 32)
-	const replaced, chosen = "key of key_provider.static.main is that of TF_ENCRYPTION, which is merged over the other settings",
+	const replaced, chosen = "key of key_provider.static.main is that of TF_ENCRYPTION, which is merged over the other settings; " +
+		"unset it if it is meant for another file",
 		"the method was chosen by TF_ENCRYPTION, which is merged over the other settings"
 	file := seal(t, settings(right), `{"version":4,"serial":1,"lineage":"l"}`)
 	for name, c := range map[string]struct{ code, env, want string }{

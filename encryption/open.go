@@ -27,7 +27,7 @@ func (t Target) try(ctx context.Context, candidates []candidate, file []byte, en
 		}
 		attempts = append(attempts, Attempt{c.address, t.withHints(err, c, env)})
 		if ctx.Err() != nil || !isForAnother(err) {
-			return nil, failure(ctx, attempts, "the file could not be opened, and the key is not the problem:")
+			return nil, failure(ctx, attempts, "the file could not be opened:")
 		}
 	}
 	return nil, failure(ctx, attempts, describeAll(attempts))

@@ -30,11 +30,15 @@ func (c *call) advised(err error) string {
 		text = strings.Replace(text, e.Error(), e.Error()+"; "+adviseMethod(e), 1)
 	}
 	if errors.Is(err, encryption.ErrPlaintext) && c.name != "rotate" { // which has words of its own
-		text += "\nTo encrypt it, use statecrypt encrypt"
+		command := "statecrypt encrypt"
 		if strings.Contains(text, encryption.KindPlan.String()) {
-			text += " -plan"
+			command += " -plan"
 		}
-		text += "."
+		if c.name == "decrypt" {
+			text += "\nIt is not encrypted, so it can be read as it is; " + command + " encrypts it."
+		} else {
+			text += "\nTo encrypt it, use " + command + "."
+		}
 	}
 	if c.name != "encrypt" {
 		text += wrap.AdviseKey(err)

@@ -248,7 +248,7 @@ func (c *call) understand(args []string) error {
 	case n > c.max && slices.ContainsFunc(c.given, func(v given) bool { return !v.isFile && !strings.Contains(v.text, "=") }):
 		return errors.New("-var requires NAME=VALUE in one word, without spaces beside the =, such as -var 'passphrase=…'")
 	case c.mistake == nil && c.from != "" && c.from == c.to:
-		return errors.New("-from and -to name the same settings; the new key is in others")
+		return errors.New("-from and -to name the same settings; the new key is in others (-again -to FILE, without -from, makes a new data key)")
 	case c.mistake == nil && (n < c.min || n > c.max):
 		return c.miscounted()
 	case c.mistake == nil && c.plan && c.pins != (wrap.Pins{}):

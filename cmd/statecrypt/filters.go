@@ -111,7 +111,7 @@ func (c *call) emptyInput() error {
 			return errors.New("it is an empty file; a shell that writes with > to the file that is read with < empties it first: use -o")
 		}
 	}
-	return errors.New("it is empty; did the program before it fail?")
+	return errors.New("it is empty; name the file to read, or see whether the program before it failed")
 }
 
 // wrap runs terraform or tofu with a backend that encrypts. Its exit code is ours.

@@ -128,6 +128,8 @@ func foreign() []foreignFlags {
 		{"in-place inplace overwrite write w", "o", inPlace},
 		{"in-place inplace overwrite write w i", "rotate", "it replaces the files anyway"},
 		{"backup force f", "rotate", noOutput},
+		{"vault-password-file password-file passphrase-file pass-file", "", "a passphrase in a file belongs in the settings: " +
+			"passphrase = trimspace(file(\"FILE\"))"},
 		{"method", "config", "the settings of -config say which method: state { method = method.aes_gcm.main }"},
 		{"d decrypt", "decrypt", "statecrypt decrypt decrypts without it; leave it out"},
 		{"e encrypt", "encrypt", "statecrypt encrypt encrypts without it; leave it out"},
@@ -233,6 +235,8 @@ func noCommand(name string, names []string) string {
 		return fmt.Sprintf("there is no flag %s before the command: flags follow it%s", wrap.Shown(name, flagNames()), see)
 	case name == "show" && near != "":
 		return `there is no command "show"; decrypt prints a state, and terraform show a plan that statecrypt decrypt -plan -o FILE writes`
+	case name == "state":
+		return `there is no command "state"; Terraform's runs under wrap: statecrypt wrap -config FILE -- terraform state pull`
 	case name == "terraform" || name == "tofu" || wrap.IsCommand(name) && near == "":
 		return fmt.Sprintf("there is no command %q; Terraform and OpenTofu run under wrap: statecrypt wrap -config FILE -- terraform plan", name)
 	case keyfile.Exists(name):

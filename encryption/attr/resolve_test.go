@@ -448,7 +448,8 @@ func TestSecretsAreWords(t *testing.T) {
 		{Name: "note", Type: cty.String},
 		{Name: "inner", Attrs: []Attr{{Name: "token", Type: cty.String, Sensitive: true}}},
 	}}
-	const ends, holds = "ends with a line break, as text files do: trimspace(…) removes it", "holds a line break or another control character"
+	const ends, holds = "ends with a line break, as text files do: trimspace(…) removes it", "holds a line break or another " +
+		"control character; remove it"
 	for name, c := range map[string]struct {
 		attrs map[string]cty.Value
 		env   string

@@ -206,7 +206,7 @@ func TestValueErrors(t *testing.T) {
 		`jsondecode("{c4n4ry")`:       "jsondecode: its argument is not JSON; leave the function out if",
 		`var.known.c4n4ry`:            "the value has no part of this name",
 		`"c4n4ry" + 1`:                "texts are joined between quotation marks",
-		`file("keys/c4n4ry")`:         "; the last folder of its path that exists is \"",
+		`file("keys/c4n4ry")`:         "; check the path: the last folder of it that exists is \"",
 		`file("keys/pass.txt")`:       `file: "keys/pass.txt" cannot be read: `,
 		`key_provider.pbkdf2.k`:       "must stand alone",
 		`method.aes_gcm.m`:            "keys and chain reference key_provider.TYPE.NAME",

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -25,8 +26,8 @@ func (p *parser) keyReference(own string) func(hcl.Expression) (cty.Value, error
 		}
 		v, err := p.scope.value(expr)
 		switch {
-		case err != nil && isCutShort(expr):
-			return v, errKeyRequired
+		case err != nil && cutShort(expr) != nil:
+			return v, meant(errKeyRequired, "key_provider", cutShort(expr))
 		case err != nil || !v.IsWhollyKnown() || v.IsNull():
 			return v, err
 		case v.Type() == cty.String && syntax.IsKeyProviderAddress(v.AsString()):
@@ -41,11 +42,22 @@ func (p *parser) keyReference(own string) func(hcl.Expression) (cty.Value, error
 
 var errKeyRequired = errors.New("a key provider is required, such as key_provider.pbkdf2.main")
 
-// isCutShort reports whether expr is a name that stands for nothing here, such as
+// cutShort returns what expr says if it is a name that stands for nothing here, such as
 // pbkdf2.main: where an address is required, a part of one is meant.
-func isCutShort(expr hcl.Expression) bool {
+func cutShort(expr hcl.Expression) hcl.Traversal {
 	t, diags := hcl.AbsTraversalForExpr(expr)
-	return !diags.HasErrors() && !slices.Contains([]string{"var", "local", "path", "key_provider", "method"}, t.RootName())
+	if diags.HasErrors() || slices.Contains([]string{"var", "local", "path", "key_provider", "method"}, t.RootName()) {
+		return nil
+	}
+	return t
+}
+
+// meant adds the address to an error that a kind and a name are probably the end of.
+func meant(err error, root string, written hcl.Traversal) error {
+	if name, ok := written[len(written)-1].(hcl.TraverseAttr); ok && len(written) == 2 {
+		return fmt.Errorf("%w. Did you mean %s.%s.%s?", err, root, written.RootName(), name.Name)
+	}
+	return err
 }
 
 func literalKey(v cty.Value) (literal, error) {
@@ -82,8 +94,8 @@ func (p *parser) methodReference(expr hcl.Expression) (cty.Value, error) {
 	}
 	v, err := p.scope.value(expr)
 	switch {
-	case err != nil && isCutShort(expr):
-		return v, syntax.ErrMethodRequired
+	case err != nil && cutShort(expr) != nil:
+		return v, meant(syntax.ErrMethodRequired, "method", cutShort(expr))
 	case err != nil || !v.IsKnown() || v.IsNull():
 		return v, err
 	case v.Type() == cty.String && syntax.IsMethodAddress(v.AsString()):
@@ -97,7 +109,10 @@ func (p *parser) methodReference(expr hcl.Expression) (cty.Value, error) {
 func (p *parser) targetMethod(target string, written *hcl.Attribute) string {
 	v, err := p.methodReference(written.Expr)
 	if err != nil || !v.IsKnown() || v.IsNull() {
-		p.fail(target, written.Name, position(written.Range), syntax.ErrMethodRequired)
+		if !errors.Is(err, syntax.ErrMethodRequired) {
+			err = syntax.ErrMethodRequired
+		}
+		p.fail(target, written.Name, position(written.Range), err)
 		return ""
 	}
 	return v.AsString()

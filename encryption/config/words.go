@@ -108,11 +108,12 @@ func words() []word {
 		{"Invalid character", "Single quotes", `single quotes are not used here; use double quotes (")`},
 		{"Invalid character", `The ";"`, "a ; is not used here; each argument and block is on a line of its own"},
 		{"Invalid character", "Tab", "a tab is not used here; use spaces"},
-		{"Invalid character", `"Curly quotes"`, `curly quotes, as word processors write them; use straight double quotes (")`},
+		{"Invalid character", `"Curly quotes"`, `these are curly quotes, as word processors write them; use straight double quotes (")`},
 		{"Invalid character", "Expected an attribute access", reference},
 		{"Invalid character encoding", "", "this is not UTF-8; save it as UTF-8"},
-		{"Invalid character", "", "this character is not used here; it may be a dash, a space or a quotation mark as word processors write it"},
-		{"Invalid multi-line string", "", `a text begins on this line, and has no closing quotation mark (") there`},
+		{"Invalid character", "", "this character is not used here; it may be a dash, a space or a quotation mark as word " +
+			"processors write it; type it anew"},
+		{"Invalid multi-line string", "", `a text begins on this line, and has no closing quotation mark (") there; add it`},
 		{"Variable name required", "", reference},
 		{"Attribute name required", "", reference},
 		{"Unclosed index brackets", "", bracket},
@@ -200,7 +201,7 @@ func inLine(what string, line, at []byte) string {
 	case bytes.HasPrefix(at, []byte("$")):
 		return "a dollar sign is only used inside quotation marks; the value of a variable is var.NAME, without one"
 	case bytes.HasPrefix(at, []byte("/*")):
-		return "a comment begins with /* here, and has no */ that ends it"
+		return "a comment begins with /* here, and has no */ that ends it; add it"
 	case bytes.HasPrefix(at, []byte("//")), bytes.HasPrefix(at, []byte("#")):
 		return "JSON has no comments; remove this one"
 	}

@@ -100,7 +100,7 @@ func TestMistakesInSyntax(t *testing.T) {
 	t.Parallel()
 	const begin = "key_provider \"pbkdf2\" \"k\" {\n  passphrase = "
 	for text, want := range map[string]string{
-		begin + `"c4n4ry"horse"` + "\n}":           `text:2,30: a text begins on this line, and has no closing quotation mark (") there; a quotation mark inside a text is written \"`,
+		begin + `"c4n4ry"horse"` + "\n}":           `text:2,30: a text begins on this line, and has no closing quotation mark (") there; add it; a quotation mark inside a text is written \"`,
 		begin + `"c4n4ry${horse"` + "\n}":          `text:2,`,
 		begin + `"c4n4ry%{horse}"` + "\n}":         "%{ begins a directive, and what follows is none; for the two characters themselves, write %%{",
 		begin + `"${{ secrets.C4N4RY }}"` + "\n}":  "${{ secrets.NAME }} is an expression of a pipeline",
@@ -117,7 +117,7 @@ func TestMistakesInSyntax(t *testing.T) {
 		begin + `["c4n4ry"` + "\n}":                "a [ is not closed",
 		begin + `{ a = "c4n4ry"` + "\n}":           "text:",
 		"```hcl\n" + begin + "\"c4n4ry\"\n}\n```":  "text:1,1: the lines with ``` are marks of Markdown; remove them",
-		"/* c4n4ry\n" + begin + "\"c4n4ry\"\n}":    "text:1,1: a comment begins with /* here, and has no */ that ends it",
+		"/* c4n4ry\n" + begin + "\"c4n4ry\"\n}":    "text:1,1: a comment begins with /* here, and has no */ that ends it; add it",
 		begin + "\"c4n4ry\"\n  passphrase = 1\n}":  "text:3,3: this argument is set twice",
 		"state {\n method = method.a.b\n method = method.a.c\n}": "text:3,2: method is set twice; another one that reads belongs in a " +
 			"block of its own: fallback { method = method.aes_gcm.old }",

@@ -81,7 +81,8 @@ func checkVersion(doc *document, decoding error) error {
 		if doc.TerraformVersion != "" {
 			by = ", written by version " + quote(doc.TerraformVersion) + " of Terraform or OpenTofu,"
 		}
-		return fmt.Errorf("this is a state in a format (version %d)%s that this release can't read; it reads versions 1 to 4", *doc.Version, by)
+		return fmt.Errorf("this is a state in a format (version %d)%s that this release can't read; it reads versions 1 to 4; "+
+			"install a newer release of statecrypt", *doc.Version, by)
 	}
 	return nil
 }

@@ -180,7 +180,7 @@ func (index resourceIndex) nearby(a address.Address) string {
 		return found
 	}
 	if len(index) == 0 {
-		return ", nor any other"
+		return ", nor any other; check which state is read"
 	}
 	if len(elsewhere) == 0 {
 		elsewhere = slices.Collect(maps.Keys(index))

@@ -48,7 +48,7 @@ func TestAccKMSTimeout(t *testing.T) {
 		t.Errorf("got %v, want three errors and no fallback:\n%s", err, out)
 	}
 	for _, kind := range []string{"aws_kms", "gcp_kms", "azure_vault"} {
-		want := []string{"the key is not the problem", "key_provider." + kind + ".good:", "there was no complete answer in time"}
+		want := []string{"the file could not be opened:", "key_provider." + kind + ".good:", "there was no complete answer in time"}
 		if !says(want...).MatchString(out) {
 			t.Errorf("want an error that says %q:\n%s", want, out)
 		}
@@ -204,7 +204,7 @@ func TestAccKMSFinal(t *testing.T) {
 			}
 			for name, final := range k.final {
 				want := slices.Concat([]string{"Cannot get the key of the state", "Step: getting the key",
-					"the file could not be opened, and the key is not the problem",
+					"the file could not be opened",
 					fmt.Sprintf("- method.aes_gcm.%s: key_provider.%s.%[1]s:", name, kind)}, final.words)
 				if !says(want...).MatchString(out) {
 					t.Errorf("want an error that says %q:\n%s", want, out)

@@ -53,12 +53,16 @@ func adviseMethod(e *missing.Method) string {
 		return fmt.Sprintf("; in place of method = %q, set method = %s, or remove it if the provider block has a default",
 			e.Selected[0], join(e.Methods, strconv.Quote))
 	case len(e.Methods) > 0:
-		return "; add " + join(e.Methods, func(method string) string {
-			if e.InText {
-				return fmt.Sprintf("state { method = %s }", method)
-			}
+		if e.InText {
+			return "; add to the settings: " + join(e.Methods, func(method string) string { return fmt.Sprintf("state { method = %s }", method) })
+		}
+		add := "; add to the provider block: " + join(e.Methods, func(method string) string {
 			return fmt.Sprintf("default { method = %q }", method)
 		})
+		if len(e.Methods) > 1 {
+			add += ", whichever has the key of this file"
+		}
+		return add
 	case e.ByKind:
 		return fmt.Sprintf("%s; set method = %q on the data source; if it requires settings, set method = \"method.%[2]s.main\" there, "+
 			"and add its block to the provider block%s", notOfFiles(e), e.Format, syntax.Remedy("method."+e.Format, firstArguments(e.Format)...))

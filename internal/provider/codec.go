@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -121,9 +122,10 @@ func (f *findings) misfits(block cty.Value, fields []field, at path.Path) {
 			f.fail(at.AtName(field.Name), "this argument is required, and its value is null; is a variable not set?")
 		case !field.Computed || v.IsNull():
 		case field.Sensitive: // at the path of an attribute, Terraform prints its value
-			f.fail(path.Empty(), "the attribute %s is what a read gives, and cannot be set%s", field.Name, inPlaceOf(field.Name))
+			f.fail(path.Empty(), "the attribute %s is what a read gives, and cannot be "+
+				"set%s", field.Name, cmp.Or(inPlaceOf(field.Name), "; leave it out"))
 		default:
-			f.fail(at.AtName(field.Name), "this is what a read gives, and cannot be set%s", inPlaceOf(field.Name))
+			f.fail(at.AtName(field.Name), "this is what a read gives, and cannot be set%s", cmp.Or(inPlaceOf(field.Name), "; leave it out"))
 		}
 	}
 }

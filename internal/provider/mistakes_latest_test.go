@@ -76,7 +76,6 @@ func (p *mistakenPlace) latest() []mistake {
 			provider: good},
 		{name: "remote, workspace of the data source",
 			body: reads("s", "remote {\norganization = \"acme\"\nworkspaces {\nname = \"n\"\n}\n}", `workspace = "prod"`), provider: good},
-		{name: "s3, tilde", body: from("s3", "bucket = \"acme-states\"\nkey = \"/s\"\nregion = \"eu-west-1\""), provider: good},
 		// Outputs.
 		{name: "defaults in outputs", body: in("plain", `method = "unencrypted"`, `only = ["zone"]`,
 			"defaults = {\noutputs = {\nzone = \"z\"\n}\n}")},

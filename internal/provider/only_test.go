@@ -196,7 +196,7 @@ func TestValidateFindsDanglingMethods(t *testing.T) {
 	}{
 		"blocks": {provider: set{"key_provider": staticKeys("")}, want: []string{
 			`AttributeName("fallback").ElementKeyInt(0).AttributeName("method") Invalid configuration: ` +
-				`fallback.method: method.aes_gcm.old is not configured; there are: method.aes_gcm.main.`}},
+				`fallback.method: method.aes_gcm.old is not configured; add its block, or correct the name.`}},
 		"nothing known": {provider: set{"key_provider": cty.DynamicVal}},
 		"text":          {provider: set{"encryption": text1("method \"unencrypted\" \"u\" {}")}},
 		"environment":   {},

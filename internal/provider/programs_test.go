@@ -183,7 +183,7 @@ func TestProgramFails(t *testing.T) {
 		"failure": {header + "echo 'the vault is \033[31mclosed' >&2\nexit 3",
 			[]string{"Step: getting the key", "no selected method has the key", "key_provider.external.e", "exit status 3", `the vault is \u001b[31mclosed`}},
 		"other header": {`echo '{"magic":"OpenTofu-External-Encryption-Method","version":1}'`,
-			[]string{"Step: getting the key", "the key is not the problem", "its first line must be"}},
+			[]string{"Step: getting the key", "the file could not be opened:", "its first line must be"}},
 		"no answer":    {header + "echo '{\"keys\":{}}'", []string{"Step: getting the key", "no decryption_key"}},
 		"other fields": {header + "echo '{\"kyes\":{}}'", []string{"Step: getting the key", "a field that does not belong there"}},
 	} {
@@ -257,7 +257,7 @@ func TestTransitFallback(t *testing.T) {
 				e.wantOutputs(map[string]cty.Value{"fallback": cty.True})
 				return
 			}
-			e.wantError(slices.Concat([]string{"Cannot get the key of the state", "Step: getting the key", "the key is not the problem",
+			e.wantError(slices.Concat([]string{"Cannot get the key of the state", "Step: getting the key", "the file could not be opened:",
 				"method.aes_gcm.m: key_provider.openbao.b:"}, c.words)...)
 			if asked := good.Requests(); len(asked) > 0 {
 				t.Errorf("the fallback was asked for %q", asked)

@@ -66,7 +66,7 @@ func (a *arguments) selection(r *remoteStateRequest) {
 		r.only = []string{}
 		for _, name := range v.AsValueSlice() {
 			if name.IsNull() {
-				a.fail(path.Root("only"), "a name must not be null")
+				a.fail(path.Root("only"), "a name must not be null; leave it out, or set the variable that it comes from")
 				continue
 			}
 			r.only = append(r.only, name.AsString())

@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/address"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
@@ -19,6 +20,9 @@ import (
 func (r remoteStateRequest) acceptMissing(s *openedState) error {
 	if s.missing == nil || r.defaultsIfMissing {
 		return nil
+	}
+	if s.missing.Mistaken {
+		return s.missing
 	}
 	return fmt.Errorf("%w%s. If no state is expected there, set on_missing = \"defaults\"", s.missing, r.about(s.missing))
 }
@@ -174,7 +178,7 @@ func (r remoteStateRequest) wanted(stored map[string]tfstate.Output) ([]string, 
 	for _, name := range r.only {
 		if _, found := slices.BinarySearch(names, name); !found {
 			return nil, fmt.Errorf("`only` lists %s, but neither the state nor the defaults have it%s",
-				outside.Quoted(name, maxName), nearOutputs(name, names))
+				outside.Quoted(name, maxName), cmp.Or(r.nested(name), nearOutputs(name, names)))
 		}
 		if stored[name].Sensitive && !r.keepSensitive {
 			return nil, fmt.Errorf("`only` lists %s, which the state marks as sensitive: read it with the ephemeral resource "+
@@ -182,6 +186,17 @@ func (r remoteStateRequest) wanted(stored map[string]tfstate.Output) ([]string, 
 		}
 	}
 	return slices.Compact(slices.Sorted(slices.Values(r.only))), nil
+}
+
+// nested says that the defaults have an output one level too deep, "" if they do not.
+func (r remoteStateRequest) nested(name string) string {
+	for argument, defaults := range map[string]map[string]cty.Value{"defaults": r.defaults, "sensitive_defaults": r.sensitiveDefaults} {
+		inner := defaults["outputs"]
+		if inner != cty.NilVal && inner.IsKnown() && !inner.IsNull() && inner.Type().IsObjectType() && inner.Type().HasAttribute(name) {
+			return fmt.Sprintf("; %s has it inside outputs: leave that level out", argument)
+		}
+	}
+	return ""
 }
 
 // nearOutputs says which output was meant, also by one who wrote where it is or a part of
@@ -197,6 +212,9 @@ func nearOutputs(name string, names []string) string {
 	if suggestion := cmp.Or(syntax.Suggest(name, names), syntax.Suggest(whole, names)); suggestion != "" {
 		return suggestion
 	}
+	if _, err := address.Parse(name); err == nil {
+		return "; this looks like the address of a resource, and only is for outputs: the data source statecrypt_resource reads resources"
+	}
 	const most = 5
 	var shown []string
 	for _, name := range names[:min(len(names), most)] {
@@ -204,7 +222,7 @@ func nearOutputs(name string, names []string) string {
 	}
 	switch {
 	case len(names) == 0:
-		return ", nor any other"
+		return ", nor any other; check which state is read"
 	case len(names) > most:
 		shown = append(shown, "others")
 	}

@@ -176,7 +176,8 @@ func (a *arguments) workspace(kind source.Kind) string {
 	case name == "":
 		a.fail(path.Root("workspace"), "the name of a workspace must not be empty; leave the argument out, or write \"default\"")
 	case name != "default" && kind.Name != "" && !kind.Workspaces:
-		a.fail(path.Root("workspace"), "sources of the kind %s have no workspaces", kind.Name)
+		a.fail(path.Root("workspace"), "sources of the kind %s have no workspaces; leave this argument out: the place in the "+
+			"block is that of one state", kind.Name)
 	case !workspacePattern.MatchString(name) || name == "." || name == "..":
 		a.fail(path.Root("workspace"), "this is not the name of a workspace: letters, digits, dots, dashes, underscores and "+
 			"tildes are allowed")
@@ -188,7 +189,7 @@ func (a *arguments) encryption(r *stateRequest) {
 	r.target = a.target(a.registry, a.block, path.Empty(), nil)
 	r.name = text(a.block, "name")
 	if r.name != "" && r.target != nil {
-		a.fail(path.Root("name"), "name and method are mutually exclusive: a named target has its own methods")
+		a.fail(path.Root("name"), "name and method are mutually exclusive, because a named target has its own methods; leave out one of them")
 	}
 }
 

@@ -97,6 +97,9 @@ func (r stateRequest) openAt(ctx context.Context, src source.Source, target encr
 		return nil, &stepError{step: stepFetch, source: src, err: err}
 	}
 	opened, err := target.DecryptInPlace(ctx, file)
+	if errors.Is(err, encryption.ErrOtherKind) {
+		return nil, &stepError{step: stepOf(err), source: src, err: errPlan}
+	}
 	if err != nil {
 		return nil, &stepError{step: stepOf(err), source: src, err: err}
 	}
@@ -192,8 +195,8 @@ func (r stateRequest) acceptPins(s *openedState) error {
 		return s.failed(stepCheck, fmt.Errorf("the state has the lineage %s, and expected_lineage says %s: %s",
 			outside.Quoted(s.Lineage, maxName), outside.Quoted(r.expectedLineage, maxName), advice))
 	case r.minimumSerial != nil && s.Serial < *r.minimumSerial:
-		return s.failed(stepCheck, fmt.Errorf("the state has the serial %d, and minimum_serial says %d: this is an old copy; restore "+
-			"the newest one, or lower minimum_serial",
+		return s.failed(stepCheck, fmt.Errorf("the state has the serial %d, and minimum_serial says %d: either this is an old "+
+			"copy, and the newest one must be restored, or minimum_serial is too high, and must be lowered",
 			s.Serial, *r.minimumSerial))
 	}
 	return nil
@@ -206,6 +209,8 @@ func (s *openedState) failed(at step, err error) error {
 // about says which workspace is missing, and whether credentials were sent.
 func (r stateRequest) about(m *source.MissingError) string {
 	switch name := r.source.Workspace; {
+	case m.Mistaken:
+		return ""
 	case !r.kind.Workspaces, r.object != nil:
 		return r.sent(m)
 	case name == "default":

@@ -59,7 +59,7 @@ func (s encryptionSettings) check(e *encryption.Encryption) {
 		for _, address := range sortedKeys(s.Methods) {
 			if entry := s.Methods[address]; entry.Kind == kind.Name {
 				s.checkReferences(address, kind.Table, entry)
-				if err := checkMethod(e, address, false); err != nil { // then
+				if err := checkMethod(e, false, address); err != nil { // then
 					s.failAt(s.places[address], err)
 				}
 			}
@@ -78,7 +78,12 @@ func (s encryptionSettings) checkReferences(address string, table attr.Table, en
 		case setting.Err != nil:
 			s.failAt(s.places[address].AtName(a.Name), reason(setting.Err))
 		case !exists:
-			s.fail(s.places[address].AtName(a.Name), "%s is not configured%s", name, syntax.Configured(name, sortedKeys(s.KeyProviders)))
+			others := slices.DeleteFunc(sortedKeys(s.KeyProviders), func(other string) bool { return other == address })
+			then := syntax.Configured(name, others)
+			if len(others) == 0 {
+				then = "; add its block, or correct the name"
+			}
+			s.fail(s.places[address].AtName(a.Name), "%s is not configured%s", name, then)
 		}
 	}
 }
@@ -123,12 +128,16 @@ func (f *findings) checkTarget(c *configured, t *config.Target, p path.Path) {
 	if t == nil {
 		return
 	}
+	var right []string
 	for i, address := range slices.Concat([]string{t.Method}, t.Fallbacks) {
 		at := p.AtName("method")
 		if i > 0 {
 			at = p.AtName("fallback").AtListIndex(i - 1).AtName("method")
 		}
-		if err := checkMethod(c.encryption, address, isYes(c.enforced)); err != nil && !f.hasFailed(at) {
+		switch err := checkMethod(c.encryption, isYes(c.enforced), append(slices.Clone(right), address)...); {
+		case err == nil:
+			right = append(right, address)
+		case !f.hasFailed(at):
 			f.failAt(at, err)
 		}
 	}
@@ -136,8 +145,8 @@ func (f *findings) checkTarget(c *configured, t *config.Target, p path.Path) {
 
 // checkMethod leaves out what makes a method unusable: a variable of the environment may
 // correct it, and where the mistake is an argument, checkValues has the place.
-func checkMethod(e *encryption.Encryption, address string, enforced bool) error {
-	t, err := e.Use(address)
+func checkMethod(e *encryption.Encryption, enforced bool, methods ...string) error {
+	t, err := e.Use(methods...)
 	if enforced {
 		t = t.Enforce()
 	}

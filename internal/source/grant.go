@@ -388,8 +388,11 @@ func (c Credentials) called(choice, name string) (*attr.Entry, error) {
 	case name != "":
 		return nil, fmt.Errorf("no %s block of credentials, in the provider block, has the name %q; there is none", c.Table.Name, name)
 	}
+	if twice := slices.Sorted(slices.Values(others)); len(slices.Compact(slices.Clone(twice))) < len(others) {
+		return nil, fmt.Errorf("two %s blocks of credentials have one name; give each a name of its own, and choose one with %s", c.Table.Name,
+			choice)
+	}
 	slices.Sort(others)
-	others = slices.Compact(others)
 	return nil, fmt.Errorf("every %s block of credentials has a name; set %s to one of %s", c.Table.Name, choice, strings.Join(others, ", "))
 }
 

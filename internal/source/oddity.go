@@ -27,6 +27,7 @@ func (k Kind) withOddities(err error, req Request, credentials []*attr.Entry, en
 			return
 		}
 		with := *missing
+		with.Mistaken = true
 		with.Detail = syntax.Hinted(errors.New(missing.Detail), subject, odd).Error()
 		err = &with
 	}

@@ -13,9 +13,9 @@ func TestCheckWord(t *testing.T) {
 		"hunter2 ü":      "",
 		"hunter2\n":      "token ends with a line break, as text files do: trimspace(…) removes it",
 		"hunter2\r\n":    "token ends with a line break, as text files do: trimspace(…) removes it",
-		"hunter2\nmore":  "token holds a line break or another control character",
-		"hunter2\x00":    "token holds a line break or another control character",
-		"\thunter2\x7f ": "token holds a line break or another control character",
+		"hunter2\nmore":  "token holds a line break or another control character; remove it",
+		"hunter2\x00":    "token holds a line break or another control character; remove it",
+		"\thunter2\x7f ": "token holds a line break or another control character; remove it",
 	} {
 		got := ""
 		if err := CheckWord("token", secret); err != nil {

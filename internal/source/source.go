@@ -57,6 +57,7 @@ type MissingError struct {
 	Detail          string // what was answered, such as "the server answered 404 Not Found"
 	CredentialsSent bool   // some servers answer "not found" for "no access"
 	Listed          bool   // the place says what it holds, so access is not the reason
+	Mistaken        bool   // Detail says what is wrong in the settings, so a state is expected
 	Lock            *Lock  // as in [Snapshot]: a first state may be on its way
 }
 

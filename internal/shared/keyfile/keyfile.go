@@ -199,16 +199,16 @@ func sought(name string) string {
 		return "this is an address, and a path is required: fetch the file first"
 	}
 	if IsOfWindows(name) {
-		return "this is a path of Windows, and this is another system"
+		return "this is a path of Windows, and this is another system; give the path that the file has here"
 	}
 	path, err := filepath.Abs(name)
 	if err != nil {
 		return "check its path"
 	}
 	folder, near := Near(path)
-	text := fmt.Sprintf("it is looked for in %q", folder)
+	text := fmt.Sprintf("check the path: it is looked for in %q", folder)
 	if folder != filepath.Dir(path) {
-		text = fmt.Sprintf("the last folder of its path that exists is %q", folder)
+		text = fmt.Sprintf("check the path: the last folder of it that exists is %q", folder)
 	}
 	if odd, _ := syntax.Oddity(name); odd != "" {
 		text += "; the path " + odd

@@ -23,11 +23,11 @@ func TestExplain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		"key.hcl":             fmt.Sprintf(`; it is looked for in %q. Did you mean "keys.hcl"?`, dir),
-		"c4n4ry":              fmt.Sprintf("; it is looked for in %q", dir),
-		"c4n4ry/c4n4ry+c4n/x": fmt.Sprintf("; the last folder of its path that exists is %q", dir),
-		"flder/c4n4ry/x":      fmt.Sprintf(`; the last folder of its path that exists is %q. Did you mean "folder"?`, dir),
-		"folder/c4n4ry":       fmt.Sprintf("; it is looked for in %q", filepath.Join(dir, "folder")),
+		"key.hcl":             fmt.Sprintf(`; check the path: it is looked for in %q. Did you mean "keys.hcl"?`, dir),
+		"c4n4ry":              fmt.Sprintf("; check the path: it is looked for in %q", dir),
+		"c4n4ry/c4n4ry+c4n/x": fmt.Sprintf("; check the path: the last folder of it that exists is %q", dir),
+		"flder/c4n4ry/x":      fmt.Sprintf(`; check the path: the last folder of it that exists is %q. Did you mean "folder"?`, dir),
+		"folder/c4n4ry":       fmt.Sprintf("; check the path: it is looked for in %q", filepath.Join(dir, "folder")),
 		"folder":              "it is not a regular file, but a folder; the path of a file in it is required",
 	} {
 		path := filepath.Join(dir, name)

@@ -49,7 +49,7 @@ func Oddity(text string) (what string, sure bool) {
 	case shellVariable.MatchString(text):
 		return unexpanded, false
 	case len(text) > 1 && first == last && (first == '"' || first == '\''):
-		return "has quotation marks around it, which count as part of it", true
+		return "has quotation marks around it, which count as part of it; remove them", true
 	}
 	return "", false
 }
@@ -59,11 +59,11 @@ func Oddity(text string) (what string, sure bool) {
 func InPlaceOf(text string) string {
 	switch {
 	case IsMasked(text):
-		return "is what logs show in place of a secret"
+		return "is what logs show in place of a secret; set the secret itself"
 	case placeholder.MatchString(text):
-		return "is a placeholder that was not filled in"
+		return "is a placeholder that was not filled in; put the value in its place"
 	case expression.MatchString(text):
-		return "is an expression of a shell or a pipeline that was not evaluated"
+		return "is an expression of a shell or a pipeline that was not evaluated; put its value in its place"
 	case reference.MatchString(text):
 		return `is the name of a variable in quotation marks; remove them, or, in JSON, write "${var.NAME}"`
 	case wholeVariable.MatchString(text):
@@ -72,7 +72,7 @@ func InPlaceOf(text string) string {
 	return ""
 }
 
-const unexpanded = "begins with a variable of the shell that was not expanded"
+const unexpanded = "begins with a variable of the shell that was not expanded; put its value in its place"
 
 // OfVariable is what [Oddity] or [NoWord] says, for a variable of the environment, where
 // there are no functions.
@@ -130,5 +130,5 @@ func NoWord(text string) string {
 	case !control(strings.TrimRight(text, "\r\n")):
 		return "ends with a line break, as text files do: trimspace(…) removes it"
 	}
-	return "holds a line break or another control character"
+	return "holds a line break or another control character; remove it"
 }

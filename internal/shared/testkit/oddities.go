@@ -9,7 +9,7 @@ func Oddities() map[string]string {
 		"var.states":  "is the name of a variable in quotation marks",
 		"$STATES_KEY": "begins with a variable of the shell",
 		"<states>":    "is a placeholder",
-		"[MASKED]":    "is what logs show in place of a secret",
+		"[MASKED]":    "is what logs show in place of a secret; set the secret itself",
 		" states":     "begins or ends with a space",
 	}
 }

@@ -157,30 +157,19 @@ func (l location) explain(err error) error {
 		path = abs // a relative one is relative to a directory that nobody remembers
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		missing := fmt.Sprintf("%q does not exist", path)
-		if _, err := os.Lstat(path); err == nil {
-			missing = fmt.Sprintf("%q is a symbolic link to a file that does not exist", path)
-		} else if l.elsewhere {
-			missing += "; path is that of the default workspace alone: for another, set workspace_dir to the folder of all of them, such as " +
-				"terraform.tfstate.d beside the configuration that writes them; to read path, leave out workspace"
-		} else if folder, near := keyfile.Near(path); near != "" {
-			missing += fmt.Sprintf(", and %q does", filepath.Join(folder, near))
-		} else if folder != filepath.Dir(path) {
-			missing += fmt.Sprintf("; the last folder of its path that exists is %q", folder)
-		}
+		mistake := l.mistake(path)
 		odd, _ := syntax.Oddity(l.path) // which is said in any case
-		switch {
-		case odd != "", l.elsewhere:
-		case strings.Contains(l.path, "*"):
-			missing += "; the path looks like a pattern, and patterns are not expanded: name one file"
-		case keyfile.IsOfWindows(l.path):
-			missing += "; the path is one of Windows, and this is another system"
-		case strings.Contains(l.path, `\`) && filepath.Separator == '/':
-			missing += "; the path has backslashes, and folders are separated by / on this system"
-		case !filepath.IsAbs(l.path):
-			missing += "; a path like this is relative to the working directory, and ${path.module}/ makes it relative to the module"
+		missing := fmt.Sprintf("%q does not exist%s", path, mistake)
+		if _, err := os.Lstat(path); err == nil {
+			missing, mistake = fmt.Sprintf("%q is a symbolic link to a file that does not exist", path), ""
+		} else if folder, _ := keyfile.Near(path); mistake+odd == "" && folder != filepath.Dir(path) {
+			missing += fmt.Sprintf("; check the path: the last folder of it that exists is %q", folder)
 		}
-		return &source.MissingError{Detail: missing}
+		if mistake+odd == "" && !filepath.IsAbs(l.path) {
+			missing += "; a relative path such as this one starts in the working directory, and ${path.module}/ before it makes it start in the " +
+				"module"
+		}
+		return &source.MissingError{Detail: missing, Mistaken: mistake != ""}
 	}
 	for above := filepath.Dir(path); above != filepath.Dir(above); above = filepath.Dir(above) {
 		if info, err := os.Stat(above); err == nil && !info.IsDir() {
@@ -188,6 +177,25 @@ func (l location) explain(err error) error {
 		}
 	}
 	return fmt.Errorf("reading %q: %w", path, keyfile.Reason(err))
+}
+
+// mistake is what is wrong with a path that does not exist, "" if that is not known.
+func (l location) mistake(path string) string {
+	folder, near := keyfile.Near(path)
+	switch {
+	case l.elsewhere:
+		return "; path is that of the default workspace alone: for another, set workspace_dir to the folder of all of them, such as " +
+			"terraform.tfstate.d beside the configuration that writes them; to read path, leave out workspace"
+	case near != "":
+		return fmt.Sprintf(", and %q does", filepath.Join(folder, near))
+	case strings.Contains(l.path, "*"):
+		return "; the path looks like a pattern, and patterns are not expanded: name one file"
+	case keyfile.IsOfWindows(l.path):
+		return "; the path is one of Windows, and this is another system: give the one that the file has here"
+	case strings.Contains(l.path, `\`) && filepath.Separator == '/':
+		return "; the path has backslashes: write / between folders on this system"
+	}
+	return ""
 }
 
 // steps reads in pieces, so that a large file on a slow disk can be given up.

@@ -107,7 +107,7 @@ func TestPaths(t *testing.T) {
 		{path: "dir/../dir/c.tfstate", want: "relative"},
 		{path: "link", want: "relative"},
 		{path: "dangling", err: "is a symbolic link to a file that does not exist"},
-		{path: "nowhere/a/b.tfstate", err: `; the last folder of its path that exists is "`},
+		{path: "nowhere/a/b.tfstate", err: `; check the path: the last folder of it that exists is "`},
 		{path: "dirr/c.tfstate", err: `dir" does`},
 		{path: "dir/d.tfstate", err: filepath.Join("dir", "c.tfstate") + `" does`},
 		{path: "to-dir", err: "this is a directory"},

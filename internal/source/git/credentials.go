@@ -297,7 +297,7 @@ func readableFile(name string, grant source.Grant) (string, error) {
 	}
 	switch info, err := os.Stat(path); {
 	case err != nil:
-		return "", grant.Errorf(name, "%s cannot be read: %w", shownFile(grant.String(name), path), errors.Unwrap(err))
+		return "", grant.Errorf(name, "%s cannot be read: %w", shownFile(grant.String(name), path), keyfile.Explain(path, err))
 	case !info.Mode().IsRegular():
 		return "", grant.Errorf(name, "this is not a regular file")
 	}

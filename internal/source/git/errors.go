@@ -57,7 +57,7 @@ var advice = []struct {
 	{otherFormat, say("the repository's object ids have another length (SHA-1: 40 digits, SHA-256: 64) than ref has")},
 	{notOurRef, func(_ *repository, at ref) string {
 		if at.isID {
-			return fmt.Sprintf("the server has no commit %s", at)
+			return fmt.Sprintf("the server has no commit %s; check the id, and that a branch or tag with it was pushed", at)
 		}
 		return "the server no longer has the commit that was just read; the branch was probably rewritten: try again"
 	}},

@@ -27,7 +27,7 @@ func (r remote) folder() string {
 func whyNoRepository(path string) string {
 	switch info, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
-		return "there is no such folder on this machine"
+		return "there is no such folder on this machine; check repository, or give the address of the server"
 	case err != nil:
 		return "the folder cannot be read: " + keyfile.Reason(err).Error()
 	case !info.IsDir():

@@ -20,7 +20,7 @@ func TestLocalPaths(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		filepath.Join(folder, "none"): "there is no such folder on this machine",
+		filepath.Join(folder, "none"): "there is no such folder on this machine; check repository, or give the address of the server",
 		file:                          "this is a file, and the folder of a repository is required",
 		inside:                        "this is a folder inside the repository " + work,
 		folder:                        "this folder is no git repository",

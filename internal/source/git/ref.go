@@ -69,7 +69,7 @@ func cleanPath(text string) (string, error) {
 	case strings.HasPrefix(clean, "/"):
 		return "", errors.New("the path starts at the root of the repository and has no leading slash")
 	case clean == "..", strings.HasPrefix(clean, "../"):
-		return "", errors.New("the path leaves the repository")
+		return "", errors.New("the path leaves the repository: it begins at its root, so leave out ../")
 	case strings.Contains(clean, "\x00"):
 		return "", errors.New("the path holds a NUL character")
 	default:

@@ -145,6 +145,7 @@ func (t *tree) missing(name string, credentialsSent bool) error {
 		}
 		break
 	}
+	isMistake := false
 	sought := t.missed(name)
 	if sought != name {
 		detail += ": there is no folder " + shown(sought)
@@ -152,17 +153,20 @@ func (t *tree) missing(name string, credentialsSent bool) error {
 	t.each(func(_, n []byte) bool {
 		if strings.EqualFold(string(n), sought) && string(n) != sought {
 			detail += fmt.Sprintf("; there is %s, and paths in git are case-sensitive", shown(string(n)))
+			isMistake = true
 			return false
 		}
 		return true
 	})
 	if strings.ContainsAny(name, "*?") {
-		detail += "; path is the name of one file, and not a pattern"
+		detail += "; path is the name of one file, and not a pattern: name that file"
+		isMistake = true
 	}
 	if near := t.near(sought, sought != name); near != "" && !strings.Contains(detail, ";") {
 		detail += fmt.Sprintf(" (did you mean %s?)", shown(near))
+		isMistake = true
 	}
-	return &source.MissingError{Detail: detail, CredentialsSent: credentialsSent, Listed: true}
+	return &source.MissingError{Detail: detail, CredentialsSent: credentialsSent, Listed: true, Mistaken: isMistake}
 }
 
 // near returns the file that was probably meant: one with a path that differs in a letter

@@ -88,7 +88,7 @@ func parseRepository(text string) (remote, error) {
 		return remote{}, errors.New("git:: belongs to the source of a module, not to the address of a repository; leave it out" +
 			" (what follows a later // belongs in path, and ?ref= in ref)")
 	case remoteHelper.MatchString(text):
-		return remote{}, errors.New(`remote helpers ("name::address") are not supported, because they can run any program`)
+		return remote{}, errors.New(`remote helpers ("name::address") are not supported, because they can run any program; use an address with https:// or ssh://`)
 	case filepath.IsAbs(text):
 		return localPath(text), nil
 	case strings.Contains(text, "://"):

@@ -41,7 +41,7 @@ func Doubts(v attr.Values) (text string) {
 		text += "; username is set, and password is not, or it is empty"
 	}
 	if scheme, _, more := strings.Cut(v.String("bearer_token"), " "); more && strings.EqualFold(scheme, "Bearer") {
-		text += "; bearer_token begins with Bearer, which is sent before it anyway"
+		text += "; bearer_token begins with Bearer, which is sent before it anyway; leave it out"
 	}
 	headers := v.StringMap("headers")
 	for _, name := range slices.Sorted(maps.Keys(headers)) {

@@ -1,6 +1,7 @@
 package httpsource
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -61,12 +62,28 @@ func (r *run) open(req source.Request) (source.Source, error) {
 
 const anAddress = "https://state.example.com/db"
 
+// sourceOf is the source that reads what addresses of a scheme name, "" if there is none.
+func sourceOf(scheme string) string {
+	switch scheme {
+	case "s3", "cos", "oss", "file":
+		return scheme
+	case "gs":
+		return "gcs"
+	case "ssh", "git":
+		return "git"
+	case "postgres", "postgresql":
+		return "pg"
+	}
+	return ""
+}
+
 func parseAddress(req source.Request) (*url.URL, error) {
 	text := req.String("address")
 	u, err := url.Parse(text)
 	switch {
 	case text != strings.TrimSpace(text):
-		return nil, req.Errorf("address", "it begins or ends with a space or a line break: trimspace(…) removes it")
+		odd, _ := syntax.Oddity(text) // which a reader then does not add
+		return nil, req.Errorf("address", "it %s", cmp.Or(odd, "begins or ends with a space or a line break: trimspace(…) removes it"))
 	case strings.ContainsAny(text, "<>"):
 		return nil, req.Errorf("address", "it holds < or >, as around a placeholder; put the value in its place")
 	case isGetter(text):
@@ -79,6 +96,9 @@ func parseAddress(req source.Request) (*url.URL, error) {
 			"the provider block")
 	case u.Hostname() == "http", u.Hostname() == "https":
 		return nil, req.Errorf("address", "http:// or https:// stands in it twice; write it once")
+	case sourceOf(u.Scheme) != "":
+		return nil, req.Errorf("address", "http or https is required here; for an address such as this one, use the source "+
+			"%s", sourceOf(u.Scheme))
 	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
 		return nil, req.Errorf("address", "a URL with http or https and a host is required, such as "+anAddress)
 	}

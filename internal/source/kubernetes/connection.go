@@ -164,7 +164,7 @@ func (s settings) kubeconfig(paths []string, all bool) (*rest.Config, error) {
 	if all, ok := errors.AsType[utilerrors.Aggregate](err); ok {
 		for _, one := range all.Errors() {
 			if path := pathOf(one); path != "" {
-				return nil, fmt.Errorf("%s names a file that cannot be read%s: %w", quoted(rules.Precedence), path, keyfile.Reason(one))
+				return nil, fmt.Errorf("%s names a file that cannot be read%s: %w", quoted(rules.Precedence), path, explained(one))
 			}
 		}
 	}
@@ -264,11 +264,19 @@ func pathOf(err error) string {
 	return ""
 }
 
+// explained is what is wrong with the file that an error is about.
+func explained(err error) error {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		return keyfile.Explain(failed.Path, failed)
+	}
+	return err
+}
+
 // loadFiles reads the files that the configuration names, once. client-go
 // would watch them, and log what it finds.
 func loadFiles(c *rest.Config) error {
 	if err := rest.LoadTLSFiles(c); err != nil {
-		return fmt.Errorf("a certificate or key that the kubeconfig names cannot be read%s: %w", pathOf(err), keyfile.Reason(err))
+		return fmt.Errorf("a certificate or key that the kubeconfig names cannot be read%s: %w", pathOf(err), explained(err))
 	}
 	c.CAFile, c.CertFile, c.KeyFile = "", "", ""
 	if c.BearerTokenFile == "" {

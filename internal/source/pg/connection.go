@@ -109,7 +109,8 @@ func driverConfig(s settings) (*pgconn.Config, error) {
 	if file, ok := errors.AsType[*fs.PathError](err); ok {
 		for _, key := range []string{"sslrootcert", "sslcert", "sslkey"} {
 			if s[key] == file.Path {
-				return nil, fmt.Errorf("the file%s that %s names in the connection settings: %w", shownPath(file.Path), key, file.Err)
+				return nil, fmt.Errorf("the file%s that %s names in the connection settings: "+
+					"%w", shownPath(file.Path), key, keyfile.Explain(file.Path, err))
 			}
 		}
 	}

@@ -31,7 +31,7 @@ func table() attr.Table {
 			"The token is set in `credentials`, or is that of the CLIs.",
 		Attrs: []attr.Attr{
 			{Name: "hostname", Type: cty.String, Env: []string{"TF_CLOUD_HOSTNAME"}, Default: cty.StringVal("app.terraform.io"),
-				Doc: "The host of the service, with a port where it has one. Defaults to `app.terraform.io`, as in Terraform. OpenTofu's backends " +
+				Doc: "The host of the service, with its port unless that is 443. Defaults to `app.terraform.io`, as in Terraform. OpenTofu's backends " +
 					"have no default."},
 			{Name: "organization", Type: cty.String, Required: true, Env: []string{"TF_CLOUD_ORGANIZATION"},
 				Doc: "The organization that the workspace belongs to."},

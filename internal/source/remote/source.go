@@ -62,7 +62,8 @@ func isID(s string) bool { return len(s) <= 200 && idPattern.MatchString(s) }
 func (r *run) open(req source.Request) (source.Source, error) {
 	host, err := svchost.ForComparison(req.String("hostname"))
 	if err != nil {
-		return nil, req.Errorf("hostname", "the name of a host is required, with a port where it has one, such as app.terraform.io")
+		return nil, req.Errorf("hostname", "the name of a host is required, such as app.terraform.io or tfe.example.com:8443, "+
+			"without https:// and without a path")
 	}
 	l := &location{
 		run: r, host: host.String(), organization: req.String("organization"), limit: req.MaxSize,

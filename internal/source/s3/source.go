@@ -71,7 +71,7 @@ func keyOf(req source.Request) (string, error) {
 		return "", req.Errorf("key", "%w", err)
 	}
 	if strings.HasPrefix(prefix, "/") || strings.HasSuffix(prefix, "/") {
-		return "", req.Errorf("workspace_key_prefix", "it must not begin or end with a slash")
+		return "", req.Errorf("workspace_key_prefix", "it must not begin or end with a slash; leave that out")
 	}
 	if req.OtherWorkspace() == "" {
 		return key, nil

@@ -91,9 +91,13 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 			return nil, v.Errorf("key_base64", "this is hexadecimal, and belongs in key")
 		}
 		if p.key, err = base64.StdEncoding.DecodeString(v.String("key_base64")); err != nil {
+			if allHex.MatchString(strings.TrimPrefix(strings.NewReplacer(":", "", " ", "").Replace(v.String("key_base64")), "0x")) {
+				return nil, v.Errorf("key_base64", "this is hexadecimal, and belongs in key, without 0x, colons and spaces")
+			}
 			if _, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(v.String("key_base64"), "=")); err == nil &&
 				strings.ContainsAny(v.String("key_base64"), "-_") {
-				return nil, v.Errorf("key_base64", "this is base64 for URLs; write + in place of - and / in place of _, with = at the end")
+				return nil, v.Errorf("key_base64", "this has characters of base64 for URLs; write + in place of - and / in place "+
+					"of _, with = at the end")
 			}
 			return nil, v.Errorf("key_base64", "this is not standard base64; a key in hexadecimal belongs in key")
 		}
@@ -114,7 +118,10 @@ var allHex = lazyregexp.New(`^[0-9A-Fa-f]+$`)
 var hexadecimal = lazyregexp.New(`^[0-9a-f]{32,}$`)
 
 func checkLength(key []byte) error {
-	if len(key) == 0 || len(key) > maxKeyLength {
+	if len(key) == 0 {
+		return errors.New("the key is empty; is a variable or a file empty?")
+	}
+	if len(key) > maxKeyLength {
 		return fmt.Errorf("the key is %d bytes long; 1 to %d are allowed", len(key), maxKeyLength)
 	}
 	return nil
