@@ -139,6 +139,10 @@ func (e *Encryption) notConfigured(method string, others ...string) string {
 		_, err := e.methods[entry.Address]() // it is the entry that is misspelt, and not its name here
 		return err.Error()
 	}
+	if strings.HasPrefix(method, "method."+syntax.Unencrypted+".") && !e.isText() {
+		return fmt.Sprintf("%s is not configured; plaintext requires no block: write %q in its "+
+			"place", outside.Line(method, maxName), syntax.Unencrypted)
+	}
 	there := slices.DeleteFunc(addresses(e.config.Methods), isOther)
 	if len(there) == 0 {
 		return outside.Line(method, maxName) + " is not configured; add its block, or correct the name"

@@ -1,7 +1,6 @@
 package encryption
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -136,8 +135,16 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 		if err := t.accept(kind); err != nil {
 			return err
 		}
-		return because(ErrPlaintext, "the file is a %s; plaintext is read only if the method or a fallback is %q%s; if plaintext "+
-			"is meant, select that", kind, syntax.Unencrypted, cmp.Or(selected, ", and no method is selected"))
+		among := ", and no method is selected"
+		if selected != "" {
+			among = ", which is not among those selected (" + strings.Join(t.methods, ", ") + ")"
+		}
+		then := "if plaintext is meant, set the method or a fallback to that, and otherwise check which file is read"
+		if t.enforced {
+			then = "and enforced = true forbids that: check which file is read, or encrypt it"
+		}
+		return because(ErrPlaintext, "the file is a %s; plaintext is read only if the method or a fallback is %q%s; %s",
+			kind, syntax.Unencrypted, among, then)
 	}
 	if address := t.encryption.recognizing(file); address != "" {
 		return because(ErrNotConfigured, "%s; %s may be the method for it, and it is not selected%s", neither, address, selected)

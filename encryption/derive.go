@@ -51,7 +51,8 @@ func (e *Encryption) DeriveKey(ctx context.Context, address string, d Derivation
 		return nil, keyError(address, err)
 	}
 	if !provider.exportable {
-		return nil, &providerError{address, errors.New("keys are derived only from a key provider that says exportable = true")}
+		return nil, &providerError{address, errors.New("keys are derived only from a key provider with exportable = true; set " +
+			"that in its block, or choose the provider block that has it")}
 	}
 	deriver, ok := provider.KeyProvider.(Deriver)
 	if !ok {

@@ -248,7 +248,7 @@ func oddities(name string, v cty.Value) []string {
 func ofPassphrase(text string, odd []string) string {
 	switch {
 	case isPath(text) || keyfile.Exists(text):
-		return "looks like the path of a file: file(…) reads what is in it"
+		return looksLikePath
 	case len(odd) > 0:
 		return odd[0]
 	case isNoSecret(text) != "":
@@ -268,6 +268,11 @@ func ofPassphrase(text string, odd []string) string {
 	}
 	return ""
 }
+
+const looksLikePath = "looks like the path of a file: file(…) reads what is in it"
+
+// surelyPath is a path that no passphrase is by chance, also of a file that is elsewhere.
+var surelyPath = lazyregexp.New(`^(/(run|etc|var|home|root|tmp|opt|usr|mnt|srv|secrets|vault)/|~/|\./)[\w./-]+$`)
 
 var percentEncoded = lazyregexp.New(`%[2-7][0-9A-F]`)
 
@@ -326,6 +331,8 @@ func sureOddity(name string, v cty.Value) []string {
 		return []string{odd}
 	case isWrapped(text) != "":
 		return []string{isWrapped(text)}
+	case surelyPath.MatchString(text):
+		return []string{looksLikePath}
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 // strangers are what people often have in place of a state: by what it begins with, what
 // it is and what to do about it.
 func strangers() []struct{ begins, what string } {
-	const webPage = "it is a web page or XML; check the address and the credentials"
+	const webPage = "it is a web page or XML; check which file is read, or, if a server sent it, the address and the credentials"
 	const encoded = "it is JSON in base64; decode it"
 	const utf16 = "it is UTF-16, as Windows PowerShell writes it with >; save it as UTF-8 without a byte order mark"
 	const openssl = "it is encrypted by openssl enc, which is not supported; decrypt it with openssl"

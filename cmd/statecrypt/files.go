@@ -144,7 +144,10 @@ func (c *call) write(ctx context.Context, r result) error {
 // it, as far as their formats say what that is.
 func (c *call) checkReplaced(ctx context.Context, place string, r result) error {
 	isPlace := func(name string) bool { return sameFile(name, place) }
-	if c.name != "outputs" && slices.ContainsFunc(c.args, isPlace) {
+	switch isInput := slices.ContainsFunc(c.args, isPlace) || c.readsFrom(place); {
+	case isInput && c.name == "outputs":
+		return errors.New("it is the file that is read, and what is left out of it would be lost; name another file")
+	case isInput:
 		return nil
 	}
 	settings := []string{c.config, c.from, c.to}
@@ -179,6 +182,17 @@ func (c *call) checkReplaced(ctx context.Context, place string, r result) error 
 			"first", before.Format)
 	}
 	return wrap.CheckReplaced(before.info, after.info)
+}
+
+// readsFrom reports whether standard input is a file.
+func (c *call) readsFrom(place string) bool {
+	in, ok := c.stdin.(*os.File)
+	if !ok {
+		return false
+	}
+	open, openErr := in.Stat()
+	named, err := os.Stat(place)
+	return err == nil && openErr == nil && os.SameFile(named, open)
 }
 
 // losesResources reports whether a state without resources, such as one of outputs alone,

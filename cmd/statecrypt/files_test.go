@@ -143,9 +143,14 @@ state { method = method.kubeform.k }`
 	if got.code == 0 || !strings.Contains(got.stderr, "it is a state, and this would be a plan") || read(t, state) != plain {
 		t.Errorf("%+v", got)
 	}
-	got = statecrypt(t, "", "", "outputs", "-o", state, state)
-	if got.code == 0 || !strings.Contains(got.stderr, "resources, which would be lost") || read(t, state) != plain {
-		t.Errorf("%+v", got)
+	// Outputs never take the place of what they are read from, resources or not.
+	bare := must(t, "", strings.ReplaceAll(plain, "true", "false"), "outputs", "-sensitive")
+	for _, input := range []string{plain, strings.Replace(bare, `"sensitive": false`, `"sensitive": true`, 1)} {
+		state = write(t, filepath.Join(t.TempDir(), "state"), input)
+		got = statecrypt(t, "", "", "outputs", "-o", state, state)
+		if got.code == 0 || !strings.Contains(got.stderr, "it is the file that is read") || read(t, state) != input {
+			t.Errorf("%+v", got)
+		}
 	}
 	// What readers get does not take the place of the state itself, under any key.
 	const stranger = `key_provider "static" "other" { key = "000102030405060708090a0b0c0d0e0f" }

@@ -199,6 +199,8 @@ func (c *call) miscounted() error {
 		text += "; it encrypts no files, which statecrypt encrypt does; recipients are given with -r, and files with -R or -i"
 	case tooMany && c.config == "" && strings.HasPrefix(c.flags, "config "):
 		text += "; settings are given with -config"
+	case tooMany && slices.ContainsFunc(c.given, func(v given) bool { return !v.isFile }):
+		text += "; a value with spaces is in quotation marks: -var 'NAME=…'"
 	case tooMany && strings.HasPrefix(c.flags, "config "):
 		text += "; verify and rotate work on several"
 	}

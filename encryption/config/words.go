@@ -56,7 +56,7 @@ func words() []word {
 		{"Attribute redefined", "The argument \"method\"", "method is set twice; another one that reads belongs in a block of its " +
 			"own: fallback { method = method.aes_gcm.old }"},
 		{"Attribute redefined", "", "this argument is set twice; remove one of the two"},
-		{"Invalid argument name", "", "the name of an argument has no quotation marks around it; JSON begins with {"},
+		{"Invalid argument name", "", "the name of an argument must not have quotation marks around it; remove them (JSON begins with {)"},
 		{"Unclosed configuration block", "", "the block that begins here is not closed; add the } that ends it"},
 		{"Unclosed configuration body", "", "a block is not closed; add the } that ends it"},
 		{"Argument or block definition required", "An argument or block definition is required here. To set", `to set an argument, write NAME = "value"`},
@@ -67,7 +67,7 @@ func words() []word {
 		{"Invalid block definition", "", ""},
 		{"Invalid single-argument block definition", "", "a block on one line has one argument; write each argument, and the }, on a " +
 			"line of its own"},
-		{"Missing newline after block definition", "", `the next block is on a line of its own; a shell keeps line breaks in "$(cat FILE)", with the quotes`},
+		{"Missing newline after block definition", "", `the next block must be on a line of its own; a shell keeps line breaks in "$(cat FILE)", with the quotes`},
 		{"Unexpected comma after argument", "", "each argument is on a line of its own, without a comma"},
 		{"Missing newline after argument", "", "the next argument is on a line of its own, and " + inQuotes},
 		{"Missing false expression", "", "a ? is followed by two values, with a colon between them"},
@@ -189,7 +189,8 @@ func inLine(what string, line, at []byte) string {
 	isOpen := strings.HasPrefix(what, "a text begins on this line")
 	switch {
 	case bytes.Contains(line, []byte("${{")):
-		return "${{ secrets.NAME }} is an expression of a pipeline, and nothing was put in its place: only a workflow file fills it in"
+		return "${{ secrets.NAME }} is an expression of a pipeline, and nothing was put in its place: only a workflow file fills " +
+			"it in: set the variable there"
 	case bytes.HasPrefix(bytes.TrimSpace(line), []byte("```")):
 		return "the lines with ``` are marks of Markdown; remove them"
 	case noValue.Match(line):

@@ -50,7 +50,8 @@ func adviseMethod(e *missing.Method) string {
 			return fmt.Sprintf("; in place of method = %s, write method = %s", selected,
 				strings.Join(e.Methods, " or "))
 		}
-		return fmt.Sprintf("; in place of method = %q, set method = %s, or remove it if the provider block has a default",
+		return fmt.Sprintf("; in place of method = %q, set method = %s where that stands (on the data source, or in the default block), or "+
+			"remove it from the data source if there is a default block that has it",
 			e.Selected[0], join(e.Methods, strconv.Quote))
 	case len(e.Methods) > 0:
 		if e.InText {
@@ -77,8 +78,8 @@ func adviseMethod(e *missing.Method) string {
 	case len(e.KeyProviders) == 0:
 		return adviseKeyProvider(e)
 	case e.InText:
-		return fmt.Sprintf("; add method \"aes_gcm\" \"main\" { keys = %s } and state { method = method.aes_gcm.main }",
-			e.KeyProviders[0])
+		return fmt.Sprintf("; where the settings are (TF_ENCRYPTION, or encryption in the provider block), add method \"aes_gcm\" \"main\" "+
+			"{ keys = %s } and state { method = method.aes_gcm.main }", e.KeyProviders[0])
 	}
 	others := ""
 	for _, k := range e.KeyProviders[1:] {
@@ -113,6 +114,9 @@ func adviseKeyProvider(e *missing.Method) string {
 	blocks := syntax.Remedy("key_provider."+kind, firstArguments(kind)...)
 	if len(e.Selected) > 0 {
 		blocks += strings.TrimPrefix(syntax.Remedy("method.aes_gcm"), ":\n")
+	}
+	if kind == "age" { // and another name in OpenTofu, which runs a program for it
+		return "; a recipient of age can open it: add a key provider of the kind age" + place + blocks
 	}
 	return "; add its key provider" + with + place + blocks
 }

@@ -76,6 +76,13 @@ func (p *mistakenPlace) latest() []mistake {
 			provider: good},
 		{name: "remote, workspace of the data source",
 			body: reads("s", "remote {\norganization = \"acme\"\nworkspaces {\nname = \"n\"\n}\n}", `workspace = "prod"`), provider: good},
+		{name: "http, an address of git", body: from("http", `address = "ssh://git@git.example.com/acme/infra.git"`), provider: good},
+		// Keys and methods.
+		{name: "key_base64 is hexadecimal with 0x", body: read, provider: settings(keyBlock(`static {
+key_base64 = "0x` + staticKey + `"
+}`))},
+		{name: "text, method without its first word", body: read,
+			provider: textProvider(strings.Replace(staticText, "method = method.aes_gcm.m", "method = aes_gcm.m", 1))},
 		// Outputs.
 		{name: "defaults in outputs", body: in("plain", `method = "unencrypted"`, `only = ["zone"]`,
 			"defaults = {\noutputs = {\nzone = \"z\"\n}\n}")},

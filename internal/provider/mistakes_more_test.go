@@ -90,7 +90,7 @@ func (p *mistakenPlace) more() []mistake {
 		{name: "key with 0x", provider: static(`key = "0x` + staticKey + `"`), body: read},
 		{name: "key of an odd number of digits", provider: static(`key = "` + staticKey[1:] + `"`), body: read},
 		{name: "key of another length", provider: static(`key = "` + staticKey[:20] + `"`), body: read},
-		{name: "key_base64 in hexadecimal", provider: static(`key_base64 = "xx-` + staticKey + `"`), body: read},
+		{name: "key_base64 for URLs", provider: static(`key_base64 = "xx-` + staticKey + `"`), body: read},
 		{name: "key, empty", provider: static(`key = ""`), body: read},
 		{name: "key and key_base64", provider: static(key + "\nkey_base64 = \"AAAA\""), body: read},
 		{name: "key_file of nobody", provider: static(`key_file = "/no/such/key"`), body: read},

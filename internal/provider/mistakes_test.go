@@ -493,7 +493,7 @@ func (p *mistakenPlace) mistakes() []mistake {
 		{name: "text, a provider block", provider: text("provider \"statecrypt\" {\n}"), body: in("sealed")},
 		{name: "text, a variable block", provider: text("variable \"x\" {\n}"), body: in("sealed")},
 		{name: "text, a backend block", provider: text("backend \"http\" {\n}"), body: in("sealed")},
-		{name: "git, token as the user name", provider: good, body: `data "statecrypt_remote_state" "s" {
+		{name: "git, token in the address, and nobody there", provider: good, body: `data "statecrypt_remote_state" "s" {
   git {
     repository = "https://x8Kq-zP2w9LmN3vR7tYb@127.0.0.1:1/a/b.git"
     path       = "s"

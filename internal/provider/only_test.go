@@ -90,7 +90,7 @@ func TestOnlyOne(t *testing.T) {
 		"plaintext beside a key": {provider: set{"key_provider": staticKeys(""), "method": one(set{"unencrypted": bare})},
 			err: "no method for encrypted data is configured"},
 		"a file method is the default": {provider: set{"method": one(set{"sops": bare})}, read: set{"file": text1("plain")},
-			err: "(only method.sops.main)"},
+			err: "which is not among those selected (method.sops.main)"},
 		"by kind":           {read: set{"method": text1("sops")}, err: "(only sops)"},
 		"plaintext by kind": {read: set{"method": text1("unencrypted"), "file": text1("plain")}},
 		"by a kind that requires settings": {provider: set{"key_provider": staticKeys("")}, read: set{"method": text1("aes_gcm")},

@@ -24,7 +24,11 @@ func (r remoteStateRequest) acceptMissing(s *openedState) error {
 	if s.missing.Mistaken {
 		return s.missing
 	}
-	return fmt.Errorf("%w%s. If no state is expected there, set on_missing = \"defaults\"", s.missing, r.about(s.missing))
+	if r.object != nil {
+		return fmt.Errorf("%w%s. If no state is expected there, set on_missing = \"defaults\"", s.missing, r.about(s.missing))
+	}
+	return fmt.Errorf("%w%s. Check the %s block; if no state is expected there, set on_missing = \"defaults\"", s.missing,
+		r.about(s.missing), r.kind.Name)
 }
 
 // result lays the outputs of the state over the defaults.

@@ -90,7 +90,7 @@ func mayWrite(name string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return err
+		return fmt.Errorf("it cannot be written: %w", keyfile.Explain(name, err))
 	}
 	return f.Close()
 }

@@ -102,14 +102,14 @@ func asURL(raw string) string {
 func ParseBase(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
-		return nil, errors.New("this is not a URL, such as " + aBase + asURL(raw)) // url.Error would repeat the text
+		return nil, errors.New("this is not a URL; one is required, such as " + aBase + asURL(raw)) // url.Error would repeat the text
 	}
 	_, hasPassword := u.User.Password()
 	switch {
 	case u.Scheme == "" || u.Hostname() == "":
 		return nil, errors.New("a URL with scheme and host is required, such as " + aBase + asURL(raw))
 	case hasPassword:
-		return nil, errors.New("a password does not belong in this URL; set it in a block of credentials")
+		return nil, errors.New("a password does not belong in this URL; set username and password beside it")
 	case u.User != nil && u.Scheme != "ssh", u.RawQuery != "", u.Fragment != "":
 		return nil, errors.New("only scheme, host, port and path belong in this URL")
 	case !isASCII(u.Hostname()):

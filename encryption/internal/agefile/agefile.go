@@ -73,6 +73,9 @@ func parseRecipient(text string, v attr.Values) (age.Recipient, error) {
 	var recipient age.Recipient
 	var err error
 	switch {
+	case strings.HasPrefix(strings.TrimSpace(text), "-----BEGIN"):
+		return nil, errors.New("this is an SSH private key, which is secret, and a recipient is required: the public key is in the file with " +
+			"the same name and .pub, or ssh-keygen -y -f FILE prints it")
 	case syntax.HoldsPrivateKey([]byte(text)) && !ageplugin.IsIdentity(text):
 		return nil, errors.New("this is an identity, which is secret, and a recipient is required: age-keygen -y FILE prints that of an identity")
 	case hasSeveral(text): // of which package agessh would read the first

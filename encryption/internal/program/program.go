@@ -214,7 +214,7 @@ func (c Command) notFound(err error) error {
 			return fmt.Errorf("%w: nothing puts the home directory in the place of ~ in a command; write the absolute path, such as "+
 				`pathexpand("~/…") returns it`, ErrFailed)
 		}
-		return fmt.Errorf("%w: %s is not found; install it, or give its path", ErrFailed, c.name())
+		return fmt.Errorf("%w: %s is not found; install it, or correct its path", ErrFailed, c.name())
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w: %s is not executable; chmod +x makes it so", ErrFailed, c.name())
 	}

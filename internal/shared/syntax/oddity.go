@@ -18,7 +18,7 @@ var (
 	reference     = lazyregexp.New(`^((var|local)|module\.[A-Za-z_][\w-]*)\.[A-Za-z_][\w-]*$`)
 	masked        = lazyregexp.New(`(?i)^(\*{3,}|[\[(<](masked|redacted|hidden|secret|sensitive|sensitive value)[\])>])$`)
 	placeholder   = lazyregexp.New(`(?i)^(<[^<>]+>|.*…|change[-_ ]?me.*|replace[-_ ](me|with).*|` + yours + `)$`)
-	expression    = lazyregexp.New(`^\$(\{\{[^}]*\}\}|\([^()]*\))$`)
+	expression    = lazyregexp.New(`^(\$?\{\{[^{}]*\}\}|\$\([^()]*\))$`)
 )
 
 // yours is what placeholders ask for: "your-bucket", but not "your horse".
@@ -63,7 +63,7 @@ func InPlaceOf(text string) string {
 	case placeholder.MatchString(text):
 		return "is a placeholder that was not filled in; put the value in its place"
 	case expression.MatchString(text):
-		return "is an expression of a shell or a pipeline that was not evaluated; put its value in its place"
+		return "is an expression of a shell, a pipeline or a template that was not evaluated; put its value in its place"
 	case reference.MatchString(text):
 		return `is the name of a variable in quotation marks; remove them, or, in JSON, write "${var.NAME}"`
 	case wholeVariable.MatchString(text):

@@ -79,7 +79,7 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	case strings.Contains(l.account.name, "."):
 		return nil, req.Errorf("storage_account_name", "the name of a storage account alone is required: leave out the dot and what follows it")
 	case strings.Contains(l.container, "/"):
-		return nil, req.Errorf("container_name", "the name of a container has no slash; what follows it belongs before the key")
+		return nil, req.Errorf("container_name", "the name of a container has no slash; what follows the slash belongs at the beginning of key")
 	case !accountName.MatchString(l.account.name):
 		return nil, req.Errorf("storage_account_name", "the name of a storage account has 3 to 24 lowercase letters and digits")
 	case len(l.container) < 3 || len(l.container) > 63 || !containerName.MatchString(l.container):

@@ -62,7 +62,8 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	}
 	switch {
 	case strings.Contains(l.bucket, "/"):
-		return nil, req.Errorf("bucket", "the name of a bucket has no slash: leave out gs:// before it; what follows it belongs in prefix")
+		return nil, req.Errorf("bucket", "the name of a bucket has no slash: leave out gs://; what follows the name of the "+
+			"bucket belongs in prefix")
 	case len(l.bucket) > 222 || !bucketName.MatchString(l.bucket):
 		return nil, req.Errorf("bucket", "this cannot be the name of a bucket: 3 to 222 lowercase letters, digits, dashes, underscores and dots "+
 			"are allowed")

@@ -159,7 +159,8 @@ func deniedAdvice(d *repository, _ ref) string {
 		return "the server rejected the credentials" + d.access.block
 	}
 	if d.access.username != "" {
-		return "the server wants a password: the user name is set, and password is not; set password, to a token as a rule"
+		return "the server wants a password: the user name is set, and password is not; in the git block of credentials, set " +
+			"password, to a token as a rule"
 	}
 	block := syntax.Remedy("credentials.git", fmt.Sprintf("url = %q", source.Origin(d.remote.url)+"/"), "username = var.git_username",
 		"password = var.git_password")
@@ -183,12 +184,12 @@ func notFoundAdvice(d *repository, _ ref) string {
 		return whyNoRepository(folder)
 	}
 	if d.access.sent() {
-		return "there is no such repository, or these credentials have no access to it"
+		return "there is no such repository, or these credentials have no access to it; check repository and the credentials"
 	}
 	if page := d.remote.ofPage(); page != "" {
 		return "there is no such repository" + page
 	}
-	hidden := "there is no such repository, or it is not public: many servers answer so if credentials are missing"
+	hidden := "there is no such repository, or it is not public: many servers answer so if credentials are missing; check repository"
 	if missed := d.uncovered(); missed != "" {
 		return hidden + "; " + missed
 	}

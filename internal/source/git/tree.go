@@ -120,7 +120,7 @@ func (t *tree) resolve(name string, credentialsSent bool) (entry, error) {
 	case modeFile, modeExecutable, modeGroup, modeSymlink:
 		return e, nil
 	case modeDirectory:
-		return entry{}, fmt.Errorf("the path %s is a directory, and that of a file is required", shown(name))
+		return entry{}, fmt.Errorf("the path %s is a directory; add the name of the file in it", shown(name))
 	case modeSubmodule:
 		return entry{}, fmt.Errorf("the path %s is a submodule; read the file from the submodule's own repository", shown(name))
 	}

@@ -65,6 +65,8 @@ func (r remote) user() string {
 // The errors of this file never repeat the address: it may hold a password,
 // which is why it is refused.
 var (
+	errSecretForSSH = errors.New("a password does not belong in the address, because it would end up in plans and states, and ssh would " +
+		"not use it; leave it out, and set ssh_private_key_file in a git block of credentials, unless an ssh agent has the key")
 	errSecretInURL = errors.New("a password or token does not belong in the address, because it would end up in plans and states; " +
 		"set it in the provider's credentials block")
 	errNotAnURL = errors.New("an address such as https://git.example.com/acme/infra.git, git@git.example.com:acme/infra.git " +
@@ -77,7 +79,7 @@ var (
 func parseRepository(text string) (remote, error) {
 	switch {
 	case text == "":
-		return remote{}, errors.New("the address of a repository is required")
+		return remote{}, errors.New("the address of a repository is required; is a variable empty?")
 	case strings.ContainsFunc(text, unicode.IsControl):
 		return remote{}, errors.New("the address holds control characters; type it again")
 	case strings.HasPrefix(text, "-"):
@@ -110,7 +112,7 @@ func localPath(path string) remote {
 
 func parseURL(text string) (remote, error) {
 	if secretOfSSH.MatchString(text) {
-		return remote{}, errSecretInURL
+		return remote{}, errSecretForSSH
 	}
 	if scpWithScheme.MatchString(text) {
 		return remote{}, errors.New("in an address with ssh://, a slash follows the host, as in " +
@@ -120,7 +122,9 @@ func parseURL(text string) (remote, error) {
 	if err != nil {
 		return remote{}, errNotAnURL // url.Error would repeat the text
 	}
-	if _, has := u.User.Password(); has {
+	if _, has := u.User.Password(); has && strings.HasPrefix(text, "ssh") {
+		return remote{}, errSecretForSSH
+	} else if has {
 		return remote{}, errSecretInURL
 	}
 	if tokenParameter.MatchString(u.RawQuery) {

@@ -60,6 +60,8 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	return &location{run: r, address: address, limit: req.MaxSize, patience: patience}, nil
 }
 
+var withoutScheme = lazyregexp.New(`^([A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+|[A-Za-z0-9-]+:[0-9]+)(:[0-9]+)?(/|$)`)
+
 const anAddress = "https://state.example.com/db"
 
 // sourceOf is the source that reads what addresses of a scheme name, "" if there is none.
@@ -89,16 +91,18 @@ func parseAddress(req source.Request) (*url.URL, error) {
 	case isGetter(text):
 		return nil, req.Errorf("address", "git::, s3:: and the like are for the sources of modules: there is a source of its own for each; "+
 			"here, a URL with http or https is required")
+	case withoutScheme.MatchString(text):
+		return nil, req.Errorf("address", "http or https is required before the host, as in https://HOST/…")
 	case err != nil: // its text would repeat the address
-		return nil, req.Errorf("address", "this is not a URL, such as "+anAddress)
+		return nil, req.Errorf("address", "this is not a URL; one is required, such as "+anAddress)
+	case sourceOf(u.Scheme) != "":
+		return nil, req.Errorf("address", "http or https is required here; for an address such as this one, use the source "+
+			"%s", sourceOf(u.Scheme))
 	case u.User != nil:
 		return nil, req.Errorf("address", "a user name or password does not belong in an address; set it in an http block of credentials, in "+
 			"the provider block")
 	case u.Hostname() == "http", u.Hostname() == "https":
 		return nil, req.Errorf("address", "http:// or https:// stands in it twice; write it once")
-	case sourceOf(u.Scheme) != "":
-		return nil, req.Errorf("address", "http or https is required here; for an address such as this one, use the source "+
-			"%s", sourceOf(u.Scheme))
 	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
 		return nil, req.Errorf("address", "a URL with http or https and a host is required, such as "+anAddress)
 	}

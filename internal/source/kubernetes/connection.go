@@ -157,7 +157,8 @@ func (s settings) kubeconfig(paths []string, all bool) (*rest.Config, error) {
 		if slices.ContainsFunc(paths, func(p string) bool { return strings.Contains(p, ";") }) {
 			hint = "; a colon separates paths on this system"
 		}
-		return nil, fmt.Errorf("%s does not exist%s; check KUBECONFIG, or what else names it", quoted(rules.Precedence), hint)
+		return nil, fmt.Errorf("%s does not exist%s; correct KUBECONFIG, or set config_path in a kubernetes block of "+
+			"credentials", quoted(rules.Precedence), hint)
 	case clientcmd.IsEmptyConfig(err):
 		return nil, fmt.Errorf("%s names no cluster; check which file is named, or set host", quoted(rules.Precedence))
 	}

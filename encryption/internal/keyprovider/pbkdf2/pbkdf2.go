@@ -173,11 +173,13 @@ func (p *provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage
 	case salt != nil:
 		m.Salt = salt
 	default:
-		return nil, errors.New("salt is required, so that the same key comes back each time: keep what openssl rand -base64 32 prints")
+		return nil, errors.New("it requires a salt, so that the same key comes back each time: set the argument salt beside it " +
+			"to what openssl rand -base64 32 prints, and keep that")
 	}
 	switch {
 	case len(m.Salt) < minDerivedSalt:
-		return nil, fmt.Errorf("a salt of at least %d bytes is required", minDerivedSalt)
+		return nil, fmt.Errorf("a salt of at least %d bytes is required: set the argument salt to what openssl rand -base64 32 "+
+			"prints", minDerivedSalt)
 	case m.Iterations < minIterations:
 		return nil, fmt.Errorf("at least %d iterations are required", minIterations)
 	case m.KeyLength < minDerivedKey:

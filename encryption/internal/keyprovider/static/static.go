@@ -20,6 +20,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
 const maxKeyLength = 1024 // bytes; the longest key of any cipher here is 32
@@ -77,9 +78,12 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 	case v.Has("key"):
 		// The decoder's own errors repeat a character of the key.
 		if p.key, err = hex.DecodeString(v.String("key")); err != nil {
+			odd, _ := syntax.Oddity(v.String("key"))
 			switch text := v.String("key"); {
+			case odd != "":
+				return nil, v.Errorf("key", "it %s", odd)
 			case allHex.MatchString(text):
-				return nil, v.Errorf("key", "this has an odd number of hexadecimal digits, and a byte has two; one is missing")
+				return nil, v.Errorf("key", "this has an odd number of hexadecimal digits, and each byte has two; copy it whole")
 			case strings.Contains(text, " "):
 				return nil, v.Errorf("key", "this is not hexadecimal; a passphrase belongs in key_provider \"pbkdf2\"")
 			}

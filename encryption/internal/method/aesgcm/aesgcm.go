@@ -85,7 +85,7 @@ func (m *method) cipher(ctx context.Context, keys encryption.Keys, mode func(cip
 	block, err := aes.NewCipher(key)
 	if err != nil {
 		const bits = 8
-		hint := ""
+		hint := "; was it copied whole?"
 		if n := len(key); n == 128 || n == 192 || n == 256 {
 			hint = fmt.Sprintf("; lengths are in bytes, so %d bits are %d", n, n/bits)
 		}
