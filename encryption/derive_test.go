@@ -113,7 +113,7 @@ func TestDeriveKeyRefuses(t *testing.T) {
 			`Did you mean "key_provider.static.root"`},
 		"short static key":    {"key_provider.static.short", encryption.Derivation{Info: "x", Length: 32}, "at least 16 bytes"},
 		"static with a salt":  {"key_provider.static.root", encryption.Derivation{Info: "x", Length: 32, Salt: salt}, "needs neither"},
-		"pbkdf2 without salt": {"key_provider.pbkdf2.main", encryption.Derivation{Info: "x", Length: 32}, "it requires a salt"},
+		"pbkdf2 without salt": {"key_provider.pbkdf2.main", encryption.Derivation{Info: "x", Length: 32}, "a salt is required"},
 		"salt and wrapped": {"key_provider.pbkdf2.main", encryption.Derivation{Info: "x", Length: 32, Salt: salt, Wrapped: wrapped(`{}`)},
 			"mutually exclusive"},
 		"short salt": {"key_provider.pbkdf2.main", encryption.Derivation{Info: "x", Length: 32, Salt: salt[:15]}, "salt of at least 16"},

@@ -253,6 +253,10 @@ func describeOther(file []byte) string {
 	if err != nil {
 		return describeJSON(err).Error() + "; check which file is read, or restore an intact copy"
 	}
+	const beginning = 1 << 10
+	if bytes.Contains(file[:min(len(file), beginning)], []byte(`"encrypted_data"`)) {
+		return "it is a part of an encrypted state, encrypted_data without meta and encryption_version; give the whole file"
+	}
 	return "it is JSON of something else; check which file is read"
 }
 

@@ -56,7 +56,8 @@ func (t Target) withHints(err error, c candidate, env *envelope) error {
 		return fmt.Errorf("%w; the file was encrypted with %s, and the key that has this name now may be another: give the old key its old name "+
 			"back, or set encrypted_metadata_alias = %[2]q beside it", err, e.other(env))
 	case !empty && nothing && e.other(env) != "":
-		return fmt.Errorf("%w; the file was encrypted with %s, which is configured: select a method that has its key", err, e.other(env))
+		return fmt.Errorf("%w; the file was encrypted with %s, which is configured: let keys of a method name it, and select that method", err,
+			e.other(env))
 	case !empty && nothing:
 		return fmt.Errorf("%w; if it was encrypted under another name, set encrypted_metadata_alias%s", err, env.describeKeys())
 	}
@@ -66,7 +67,7 @@ func (t Target) withHints(err error, c candidate, env *envelope) error {
 func (e *Encryption) notOurs(err error, env *envelope) error {
 	add := "add it"
 	if env.storedKind() == kindAge {
-		add = "it is one of age: add a key provider of the kind age, with the file of your identity"
+		add = "it is one of age: add a key provider of the kind age, with identity_files, and let keys of the method name it"
 	}
 	return fmt.Errorf("%w; the settings lack the key provider that the file was encrypted with%s; %s", err, env.describeKeys(), add)
 }

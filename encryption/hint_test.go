@@ -223,7 +223,7 @@ func TestHintOfTheAlias(t *testing.T) {
 		file     []byte
 		want     string
 	}{
-		"the name of another": {settings(a+b, "pbkdf2.b"), file, "key_provider.pbkdf2.a, which is configured: select a method"},
+		"the name of another": {settings(a+b, "pbkdf2.b"), file, "key_provider.pbkdf2.a, which is configured: let keys of a method name it"},
 		"two names":           {settings(b, "pbkdf2.b"), two, alias},
 		"no metadata":         {settings(a, "pbkdf2.a"), bare, none},
 	} {

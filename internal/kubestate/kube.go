@@ -27,7 +27,7 @@ import (
 
 // ErrNoState means that the object exists, but its controller has not stored a
 // state in it yet. For a reader this is the same as a missing file.
-var ErrNoState = errors.New("its controller has not stored a state yet; see its status")
+var ErrNoState = errors.New("its controller has not stored a state yet; see its status in the cluster")
 
 // Object says which Kubernetes object holds a state, and what its controller
 // knows about the type of the resource and does not write into the object.

@@ -93,6 +93,8 @@ key_base64 = "0x` + staticKey + `"
 		{name: "derived key, bits", provider: textProvider(derivingText), body: derives("k", "static.root", "info = \"backup\"\nlength = 256")},
 		{name: "derived key, address without its kind", provider: textProvider(derivingText),
 			body: strings.Replace(derives("k", "static.root", "info = \"backup\""), "key_provider.static", "static", 1)},
+		{name: "derived key, a file as wrapped_key", provider: textProvider(derivingText),
+			body: derives("k", "static.root", "info = \"backup\"\n"+`wrapped_key = "{\"meta\":{},\"encrypted_data\":\"\"}"`)},
 		{name: "derived key, method", provider: textProvider(staticText),
 			body: strings.Replace(derives("k", "static.root", "info = \"backup\""), "key_provider.static.root", "method.aes_gcm.m", 1)},
 	}

@@ -134,7 +134,8 @@ func (r stateRequest) file(ctx context.Context, fetched []byte) ([]byte, error) 
 	}
 	file, err := r.object.File(fetched, meter.For(ctx, len(fetched)))
 	if errors.Is(err, kubestate.ErrNoState) {
-		err = &source.MissingError{Detail: err.Error()}
+		err = &source.MissingError{Detail: err.Error() + "; a manifest that was written to be applied has none, so take it from the cluster " +
+			"(kubectl get -o yaml)"}
 	}
 	return file, err
 }

@@ -194,7 +194,7 @@ func TestVectorErrors(t *testing.T) {
 		"err_undeclared_method":       {"method.aes_gcm.nope is not configured"},
 		"err_target_without_method":   {"no method is set"},
 		"err_enforced_unencrypted":    {"method.unencrypted.u reads plaintext, which enforced = true forbids"},
-		"err_unencrypted_not_allowed": {"Step: recognizing the file", "the file is a plaintext state", "(only method.aes_gcm.m)"},
+		"err_unencrypted_not_allowed": {"Step: recognizing the file", "a plaintext state", "not among those selected (method.aes_gcm.m)"},
 		"err_serial_mismatch":         {"the serial beside the encrypted data (2) is not the one inside (1)"},
 		"err_lineage_mismatch":        {"the lineage beside the encrypted data is not the one inside"},
 		"err_not_json":                {"Step: recognizing the file", "neither an encrypted state nor a plaintext one"},

@@ -94,7 +94,7 @@ func asURL(raw string) string {
 	if strings.Contains(raw, "://") || !strings.Contains(raw, "@") {
 		return ""
 	}
-	return "; in place of git@HOST:PATH, write ssh://HOST/PATH"
+	return "; git@HOST:PATH is ssh://HOST/PATH, in a git block of credentials"
 }
 
 // ParseBase reads the url of a credentials block: scheme, host, optional port

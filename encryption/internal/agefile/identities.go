@@ -127,7 +127,7 @@ func (i *Identities) parse(text []byte, attribute string) ([]age.Identity, error
 		return nil, errors.New("this is the path of a file; it belongs in identity_files")
 	}
 	return nil, errors.New("this is neither an age identity (AGE-SECRET-KEY-… or AGE-PLUGIN-…) nor an SSH private key in PEM; " +
-		"check which file is read")
+		"copy it whole, or check which file is read")
 }
 
 // errUnknown means that something is no identity of age.

@@ -48,6 +48,13 @@ type Command struct {
 	killDelay time.Duration // for tests; zero is what is usual
 }
 
+// notRun is [ErrFailed] of a program that did not even start.
+type notRun struct{}
+
+func (notRun) Error() string { return "the program did not run" }
+
+func (notRun) Unwrap() error { return ErrFailed }
+
 // What can be wrong with a program, for callers that treat them differently.
 var (
 	// ErrFailed means that the program is not there, or ended with a failure.
@@ -55,6 +62,8 @@ var (
 	// ErrProtocol means that the program ended well, but not with an answer of
 	// the protocol.
 	ErrProtocol = errors.New("the program did not keep to the protocol")
+
+	errNotRun error = notRun{}
 
 	errTimeout = errors.New("the program took too long")
 	errTooLong = errors.New("the program answered more than it may")
@@ -204,19 +213,19 @@ func (q *question) Clean(said []byte) []byte { return q.without(Without(said, q.
 func (c Command) notFound(err error) error {
 	switch {
 	case errors.Is(err, exec.ErrDot):
-		return fmt.Errorf("%w: %s is found in the current directory only; write it with a path", ErrFailed, c.name())
+		return fmt.Errorf("%w: %s is found in the current directory only; write it with a path", errNotRun, c.name())
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
 		if strings.ContainsAny(c.Argv[0], " \t") {
 			return fmt.Errorf("%w: its name is not found, and has spaces in it: write each word of the command as an element of its own, or "+
-				`a line of the shell as ["sh", "-c", "…"]`, ErrFailed)
+				`a line of the shell as ["sh", "-c", "…"]`, errNotRun)
 		}
 		if strings.HasPrefix(c.Argv[0], "~") {
 			return fmt.Errorf("%w: nothing puts the home directory in the place of ~ in a command; write the absolute path, such as "+
-				`pathexpand("~/…") returns it`, ErrFailed)
+				`pathexpand("~/…") returns it`, errNotRun)
 		}
-		return fmt.Errorf("%w: %s is not found; install it, or correct its path", ErrFailed, c.name())
+		return fmt.Errorf("%w: %s is not found; install it, or correct its path", errNotRun, c.name())
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w: %s is not executable; chmod +x makes it so", ErrFailed, c.name())
+		return fmt.Errorf("%w: %s is not executable; chmod +x makes it so", errNotRun, c.name())
 	}
 	return fmt.Errorf("%s could not be run", c.name())
 }

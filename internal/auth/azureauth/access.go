@@ -86,9 +86,11 @@ func (a Access) half() string {
 		switch {
 		case a.values.String(name) == "":
 		case !a.hasOneOf("tenant_id"):
-			return "of the credentials, " + name + " is set, and tenant_id is not; set both, and client_id, in the block or in the environment"
+			return "in the credentials of Azure (arguments, or ARM_… in the environment), " + name + " is set, and tenant_id is not; add it, " +
+				"and client_id"
 		case !a.hasOneOf("client_id", "client_id_file_path"):
-			return "of the credentials, " + name + " is set, and client_id is not; set both, and tenant_id, in the block or in the environment"
+			return "in the credentials of Azure (arguments, or ARM_… in the environment), " + name + " is set, and client_id is not; add it, " +
+				"and tenant_id"
 		}
 	}
 	return ""

@@ -45,7 +45,7 @@ func parseRef(text string) (ref, error) {
 func checkRefFormat(name string) error {
 	switch {
 	case strings.HasPrefix(name, "-"):
-		return errors.New("a ref must not start with a dash")
+		return errors.New("a ref must not start with a dash; that of a branch, a tag or a commit is required, such as main")
 	case strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || strings.ContainsRune(" ~^:?*[\\", r) }):
 		return errors.New(`a ref must not hold spaces, control characters or any of ~ ^ : ? * [ \`)
 	case strings.Contains(name, ".."), strings.Contains(name, "@{"), name == "@", strings.HasSuffix(name, "."), !utf8.ValidString(name):

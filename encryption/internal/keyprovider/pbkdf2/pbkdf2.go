@@ -173,8 +173,8 @@ func (p *provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage
 	case salt != nil:
 		m.Salt = salt
 	default:
-		return nil, errors.New("it requires a salt, so that the same key comes back each time: set the argument salt beside it " +
-			"to what openssl rand -base64 32 prints, and keep that")
+		return nil, errors.New("a salt is required beside its address, so that the same key comes back each time: set salt to " +
+			"what openssl rand -base64 32 prints, and keep that")
 	}
 	switch {
 	case len(m.Salt) < minDerivedSalt:
