@@ -255,7 +255,7 @@ func describeOther(file []byte) string {
 	}
 	const beginning = 1 << 10
 	if bytes.Contains(file[:min(len(file), beginning)], []byte(`"encrypted_data"`)) {
-		return "it is a part of an encrypted state, encrypted_data without meta and encryption_version; give the whole file"
+		return "it has encrypted_data and no encryption_version, so it is a part of an encrypted state, or was edited; give the whole file"
 	}
 	return "it is JSON of something else; check which file is read"
 }

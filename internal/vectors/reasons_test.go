@@ -72,7 +72,7 @@ var reasons = map[string]string{
 	"err_unknown_argument":          `An argument named "iteratons" is not expected`,
 	"err_unknown_block":             `Blocks of type "states" are not expected`,
 	"err_version":                   `encryption_version "v1" is not known`,
-	"err_version_missing":           "it is JSON of something else",
+	"err_version_missing":           "it has encrypted_data and no encryption_version",
 	"err_wrong_aad":                 "authentication failed",
 	"err_wrong_passphrase":          "authentication failed",
 	"remote_state_selection":        "stores nothing of this key provider",
