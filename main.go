@@ -13,8 +13,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/logs"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/provider"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/world/logs"
 )
 
 // version is set by the release build.

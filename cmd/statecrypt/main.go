@@ -7,7 +7,7 @@ import (
 	"context"
 	"os"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/world/logs"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/logs"
 )
 
 // version is set by the release build.

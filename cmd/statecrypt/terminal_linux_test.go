@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/clitest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/clitest"
 )
 
 // on calls the program with a terminal for both outputs, and returns what is shown

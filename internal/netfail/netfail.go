@@ -17,7 +17,7 @@ import (
 	"syscall"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/world/trust"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/trust"
 )
 
 const maxReason = 300 // bytes of an error that are shown

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/cloudtest"
 )
 
 // ownErrors are mistakes that Terraform itself reports.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/vaulttest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/vaulttest"
 )
 
 // A read through the CLI from a real Vault, with a policy that allows to

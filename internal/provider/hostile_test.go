@@ -10,7 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/hostiletest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/hostiletest"
 )
 
 // message reads the outputs of a state, or its resource x.y, and returns what

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/amplification"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/amplification"
 )
 
 // Whoever can lock a state writes the lock's description.

@@ -10,7 +10,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/amplification"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/amplification"
 )
 
 // A saved plan may come from anybody who can write to the place where it is kept.

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/clitest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/clitest"
 )
 
 // On a terminal, Ctrl-C reaches the child from there, and not from us as well: the

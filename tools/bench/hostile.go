@@ -5,7 +5,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/hostiletest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/hostiletest"
 )
 
 // hostileRow reads small states that ask for much work: beside honest ones of

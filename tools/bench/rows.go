@@ -52,11 +52,11 @@ func (b *bench) role(name string, args ...string) command {
 	return command{name: name, args: append([]string{b.self, name}, args...), dir: b.dir}
 }
 
-// startRow asks the benchmark of internal/builds for the time from the start of
+// startRow asks the benchmark of internal/testing/builds for the time from the start of
 // the process to its schema, beside the stub's, and a plan that reads nothing for
 // the memory.
 func (b *bench) startRow() ([]line, error) {
-	cmd := exec.Command("go", "test", "-run", "^$", "-bench", "^BenchmarkStart$", "-count", fmt.Sprint(b.runs), "./internal/builds")
+	cmd := exec.Command("go", "test", "-run", "^$", "-bench", "^BenchmarkStart$", "-count", fmt.Sprint(b.runs), "./internal/testing/builds")
 	cmd.Dir = b.root
 	out, err := cmd.Output()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/azurevault"
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/azurevault/azurevaulttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/kindtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 )
 
 // TestDamage damages files in every way that is one truncation or one flipped

@@ -19,7 +19,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/world/trust"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/trust"
 )
 
 const (

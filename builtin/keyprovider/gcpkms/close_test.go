@@ -12,7 +12,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth/googleauthtest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/kindtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 )
 
 // TestClose is not parallel: it counts what the process has open.

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/openbao"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/kindtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/cloudtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 )
 
 func TestProxyOfTheEnvironment(t *testing.T) {

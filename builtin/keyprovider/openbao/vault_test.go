@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/vaulttest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/vaulttest"
 )
 
 func TestRealVault(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	filippoage "filippo.io/age"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/method/sops"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/kindtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 )
 
 // BenchmarkDecrypt opens a state of 1 MiB: one output of that size, or many

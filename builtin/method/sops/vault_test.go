@@ -9,7 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/openbao"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/vaulttest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/vaulttest"
 )
 
 // TestRealVault opens what the real sops encrypted by a real Vault, with a

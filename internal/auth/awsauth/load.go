@@ -28,7 +28,7 @@ import (
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/world/trust"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/trust"
 )
 
 // requestTimeout is what one attempt may take. Services answer in milliseconds,

@@ -4,8 +4,8 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/amplification"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth/googleauthtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/amplification"
 )
 
 // What the token services answer costs no more than its size allows.

@@ -12,7 +12,7 @@ import (
 	"cloud.google.com/go/auth"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/world/trust"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/trust"
 )
 
 // Bearer puts a token on requests, and the project that user credentials name

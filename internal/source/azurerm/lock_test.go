@@ -7,10 +7,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/clitest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/azurerm/azuretest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/clitest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/cloudtest"
 )
 
 const lockText = `{"ID":"0b1c","Operation":"OperationTypeApply","Info":"","Who":"ci@runner\u001b[31m","Version":"1.12.6","Created":"2026-01-31T12:00:00Z","Path":"x"}`

@@ -12,14 +12,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/clitest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/cloudtest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gcs/gcstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/clitest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/cloudtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/servertest"
 )
 
 // bench is a service that CLIs write to and we read from.

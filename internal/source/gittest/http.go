@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
 // HTTPOptions choose how a server behaves.

@@ -17,11 +17,11 @@ import (
 
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/clitest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/clitest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/servertest"
 )
 
 // apiServer is a real API server with a real etcd behind it.

@@ -25,7 +25,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/world/trust"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/trust"
 )
 
 // serviceAccount is where a pod finds its own token and the cluster's

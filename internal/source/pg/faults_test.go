@@ -19,9 +19,9 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/sidebyside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/sidebyside"
 )
 
 // What the user sees of what goes wrong on the way, with TLS and

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/clitest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/pg/pgtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/clitest"
 )
 
 // States that a real CLI writes through its pg backend are read back, by a role

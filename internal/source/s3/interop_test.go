@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/clitest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/faults"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/clitest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/faults"
 )
 
 // States that a real CLI writes through its s3 backend are read back: of both

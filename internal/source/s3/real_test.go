@@ -16,11 +16,11 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/servertest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/servertest"
 )
 
 // certified writes a certificate for 127.0.0.1 and its key into a folder, under the names

@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/faults"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/faults"
 )
 
 // FaultHarness lets [Faults] stand between a kind that reads over HTTP and its

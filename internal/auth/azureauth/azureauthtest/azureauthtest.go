@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
 // Who signs in, unless a test grants it to others.

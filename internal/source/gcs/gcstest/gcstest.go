@@ -25,7 +25,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
 // Token is the access token that a service accepts.

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/nettest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
 // Server is an API server. It serves GET for single objects and for the kinds

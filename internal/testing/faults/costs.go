@@ -1,0 +1,21 @@
+package faults
+
+import (
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/amplification"
+)
+
+// RunCosts has the answers of the faithful server grow. The client may spend no
+// more on them than their size allows.
+func (s Suite) RunCosts(t *testing.T) {
+	answers := amplification.NewAnswers(s.Server(t))
+	front := New(t, answers, Options{HTTP2: s.HTTP2, Hosts: s.Hosts})
+	answers.Run(t, func(t *testing.T) func() error {
+		client := s.Client(t, front)
+		return func() error {
+			_, err := client.Ask(t.Context())
+			return err
+		}
+	})
+}

@@ -1,0 +1,93 @@
+package faults
+
+import (
+	"net/http"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
+)
+
+// Service has the answers of a key service, in its own form. One that the
+// service does not have is nil, and its rows are in Cannot.
+type Service struct {
+	Throttled, Unavailable, Denied, Disabled, NotFound, AnotherKey http.HandlerFunc
+}
+
+const year = "31536000" // in seconds
+
+// table is what goes wrong. Rows may be added; each client then has to say what
+// its users see. The rows of a service are left out without one.
+func table(service *Service) []fault {
+	rows := []fault{
+		{name: "nobody listens", refused: true, wire: true},
+		{name: "reset at once", conn: resetAtOnce, wire: true},
+		{name: "reset in the body", answer: resetMidBody, wire: true},
+		{name: "reset in the body, once", answer: resetMidBody, once: true},
+		{name: "closed without an answer", answer: closed, wire: true},
+		{name: "short body", answer: short},
+		{name: "Content-Length too large", answer: wrongLength(func(n int) int { return n + 10 }), wire: true},
+		{name: "Content-Length too small", answer: wrongLength(func(n int) int { return n / 2 })},
+		{name: "endless body", answer: endless, large: true},
+		{name: "endless header", answer: endlessHeader, large: true, wire: true},
+		{name: "gzip bomb", answer: bomb(), large: true},
+		{name: "endless gzip of nothing", answer: emptyPacks(), large: true},
+		{name: "nested a million deep", answer: nested, large: true},
+		malformed("not HTTP", ""),
+		malformed("malformed status line", "HTTP/1.1 "),
+		malformed("malformed header", "HTTP/1.1 200 OK\r\n"),
+		{name: "another service", answer: garbage},
+
+		{name: "stall", answer: stall, late: true},
+		{name: "stall in the body", answer: stallMidBody, late: true, wire: true},
+		{name: "slow drip", answer: drip, late: true, wire: true},
+		{name: "stall, cancelled", answer: stall, cancelled: true},
+		{name: "stall in the body, cancelled", answer: stallMidBody, cancelled: true, wire: true},
+		{name: "slow drip, cancelled", answer: drip, cancelled: true, wire: true},
+		{name: "stall in the handshake, cancelled", conn: mute, cancelled: true, wire: true},
+
+		{name: "403", answer: status(403)},
+		{name: "500, once", answer: status(500), once: true, wire: true},
+		{name: "500", answer: status(500)},
+		{name: "503, once", answer: status(503), once: true, wire: true},
+		{name: "503 with Retry-After, once", answer: status(503, "Retry-After", "0"), once: true, wire: true},
+		{name: "429 with Retry-After, once", answer: status(429, "Retry-After", "0"), once: true, wire: true},
+		{name: "429 with Retry-After", answer: status(429, "Retry-After", "0")},
+		{name: "429 with Retry-After of a year", answer: status(429, "Retry-After", year)},
+		{name: "429 with Retry-After of a year, cancelled", answer: status(429, "Retry-After", year), cancelled: true},
+
+		{name: "redirect loop", answer: redirectLoop},
+		{name: "redirect to another origin", answer: redirectAway},
+		{name: "redirect to plain http", answer: downgrade},
+		{name: "301 that names another host", answer: elsewhere(301), stays: true},
+		{name: "401 that names another host", answer: elsewhere(401), stays: true},
+
+		{name: "certificate expired", flaw: nettest.Expired, wire: true},
+		{name: "certificate of another host", flaw: nettest.OfAnotherHost, wire: true},
+		{name: "certificate of an unknown authority", unknown: true},
+		{name: "TLS 1.0", oldTLS: true, wire: true},
+		{name: "no TLS", conn: notTLS, wire: true},
+		{name: "handshake breaks off", conn: brokenHandshake, wire: true},
+	}
+	if service == nil {
+		return rows
+	}
+	return append(rows, []fault{
+		{name: "throttled", answer: answer(service.Throttled)},
+		{name: "throttled, once", answer: answer(service.Throttled), once: true},
+		{name: "throttled for a year", answer: answer(later(service.Throttled))},
+		{name: "throttled for a year, cancelled", answer: answer(later(service.Throttled)), cancelled: true},
+		{name: "unavailable", answer: answer(service.Unavailable)},
+		{name: "unavailable, once", answer: answer(service.Unavailable), once: true},
+		{name: "denied", answer: answer(service.Denied), refusal: true},
+		{name: "disabled", answer: answer(service.Disabled), refusal: true},
+		{name: "not found", answer: answer(service.NotFound), refusal: true},
+		{name: "another key", answer: answer(service.AnotherKey), refusal: true},
+	}...)
+}
+
+// later asks for a wait of a year.
+func later(h http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Retry-After", year)
+		h(w, r)
+	}
+}
