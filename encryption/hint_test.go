@@ -31,6 +31,9 @@ func TestHints(t *testing.T) {
 		"line break": settings("pbkdf2", "main", `passphrase = "correct horse battery\n"`),
 		"alias of itself": settings("pbkdf2", "main", `passphrase = "another horse battery\n"
 			encrypted_metadata_alias = "key_provider.pbkdf2.main"`),
+		"codes of an address": settings("pbkdf2", "main", `passphrase = "correct%20horse%20battery"`),
+		"a long dash":         settings("pbkdf2", "main", `passphrase = "correct horse – battery"`),
+		"hexadecimal":         settings("pbkdf2", "main", `passphrase = "`+strings.Repeat("0a", 32)+`"`),
 		"wrong":               settings("pbkdf2", "main", `passphrase = "another horse battery"`),
 		"two lines":           settings("pbkdf2", "main", `passphrase = "another horse\nbattery\n"`),
 		"of another name":     settings("pbkdf2", "x", `passphrase = "another horse battery\n"`),

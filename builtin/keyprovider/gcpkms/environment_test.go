@@ -61,6 +61,7 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 		return nil
 	}
 	s.Before = users.Before
+	says := kindtest.OpenMistakes(t, "gcp_kms, without the environment")
 	bare := working().With("access_token", nil)
 	external := func(source string) attrs {
 		return bare.With("credentials", `{"type":"external_account","audience":"a","subject_token_type":"urn:ietf:params:oauth:token-type:jwt","token_url":"https://sts.googleapis.com/v1/token","credential_source":`+source+`}`)
@@ -69,27 +70,23 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 		attrs   attrs
 		env     map[string]string
 		options []option.ClientOption
-		want    string // part of the error; "" when the key comes
+		refused bool
 	}{
-		"token":         {attrs: working(), options: s.Start(t)},
-		"user":          {attrs: bare.With("credentials", user), options: users.Start(t)},
-		"impersonation": {attrs: working().With("impersonate_service_account", "target@p.iam.gserviceaccount.com"), options: s.Start(t)},
-		"file of environment": {attrs: bare, env: map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": "/canary"},
-			want: "GOOGLE_APPLICATION_CREDENTIALS"},
-		"metadata": {attrs: bare, env: map[string]string{"GCE_METADATA_HOST": "canary.invalid"}, want: "GCE_METADATA_HOST"},
-		"certificates": {attrs: working(), env: map[string]string{"GOOGLE_API_CERTIFICATE_CONFIG": "/canary"},
-			want: "GOOGLE_API_CERTIFICATE_CONFIG"},
-		"authorities": {attrs: working(), env: map[string]string{"SSL_CERT_FILE": "/canary"}, want: "SSL_CERT_FILE"},
-		"boundary": {attrs: bare.With("credentials", user), env: map[string]string{"GOOGLE_AUTH_TRUST_BOUNDARY_ENABLED": "true"},
-			want: "GOOGLE_AUTH_TRUST_BOUNDARY_ENABLED"},
+		"token":               {attrs: working(), options: s.Start(t)},
+		"user":                {attrs: bare.With("credentials", user), options: users.Start(t)},
+		"impersonation":       {attrs: working().With("impersonate_service_account", "target@p.iam.gserviceaccount.com"), options: s.Start(t)},
+		"file of environment": {attrs: bare, env: map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": "/canary"}, refused: true},
+		"metadata":            {attrs: bare, env: map[string]string{"GCE_METADATA_HOST": "canary.invalid"}, refused: true},
+		"certificates":        {attrs: working(), env: map[string]string{"GOOGLE_API_CERTIFICATE_CONFIG": "/canary"}, refused: true},
+		"authorities":         {attrs: working(), env: map[string]string{"SSL_CERT_FILE": "/canary"}, refused: true},
+		"boundary":            {attrs: bare.With("credentials", user), env: map[string]string{"GOOGLE_AUTH_TRUST_BOUNDARY_ENABLED": "true"}, refused: true},
 		"aws": {attrs: external(`{"environment_id":"aws1","regional_cred_verification_url":"https://sts.{region}.amazonaws.com"}`),
-			env:  map[string]string{"AWS_REGION": "canary", "AWS_ACCESS_KEY_ID": "canary", "AWS_SECRET_ACCESS_KEY": "canary"},
-			want: "credentials of AWS"},
+			env: map[string]string{"AWS_REGION": "canary", "AWS_ACCESS_KEY_ID": "canary", "AWS_SECRET_ACCESS_KEY": "canary"}, refused: true},
 		"program": {attrs: external(`{"executable":{"command":"touch ` + home + `/canary"}}`),
-			env: map[string]string{"GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES": "1"}, want: "a program's credentials"},
-		"certificate":       {attrs: external(`{"certificate":{"use_default_certificate_config":true}}`), want: "a certificate's credentials"},
-		"distributed cloud": {attrs: bare.With("credentials", `{"type":"gdch_service_account"}`), want: "Distributed Cloud"},
-		"within":            {attrs: bare.With("credentials", `{"type":"impersonated_service_account","source_credentials":{"type":"external_account","credential_source":{"environment_id":"aws1"}}}`), want: "credentials of AWS"},
+			env: map[string]string{"GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES": "1"}, refused: true},
+		"certificate":       {attrs: external(`{"certificate":{"use_default_certificate_config":true}}`), refused: true},
+		"distributed cloud": {attrs: bare.With("credentials", `{"type":"gdch_service_account"}`), refused: true},
+		"within":            {attrs: bare.With("credentials", `{"type":"impersonated_service_account","source_credentials":{"type":"external_account","credential_source":{"environment_id":"aws1"}}}`), refused: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if name == "authorities" && (runtime.GOOS == "windows" || runtime.GOOS == "darwin") {
@@ -100,10 +97,11 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 			}
 			got, err := buildWith(t, c.options, c.attrs, nil).Key(t.Context(), nil, stored)
 			switch {
-			case c.want == "" && (err != nil || string(got) != string(key)):
-				t.Errorf("got %v", err)
-			case c.want != "" && (err == nil || errors.Is(err, encryption.ErrNoKey) || !strings.Contains(err.Error(), c.want) ||
-				strings.Contains(err.Error(), canary)):
+			case c.refused:
+				if says.Error(t, name, err); errors.Is(err, encryption.ErrNoKey) {
+					t.Errorf("got %v", err)
+				}
+			case err != nil || string(got) != string(key):
 				t.Errorf("got %v", err)
 			}
 		})
@@ -228,17 +226,16 @@ func TestProgram(t *testing.T) {
 		t.Error("the program ran for a token that was there")
 	}
 	write(output, strings.Replace(answer, "4102444800", "1", 1))
+	says := kindtest.OpenMistakes(t, "gcp_kms, a program")
 	for _, command := range []string{script + " fail", script + " exit", "", "/nonexistent/canary"} {
 		_, err := build(t, options, bare.With("credentials", document("command", command, "output_file", output))).Key(t.Context(), nil, stored)
-		if err == nil || errors.Is(err, encryption.ErrNoKey) || strings.Contains(err.Error(), canary) {
+		if says.Error(t, fmt.Sprintf("%q", strings.TrimPrefix(command, script)), err); errors.Is(err, encryption.ErrNoKey) {
 			t.Errorf("%q: %v", command, err)
 		}
 	}
 	impersonated := `{"type":"impersonated_service_account","service_account_impersonation_url":"https://iamcredentials.googleapis.com/x","source_credentials":` + document() + `}`
-	if _, err := build(t, options, bare.With("credentials", impersonated)).Key(t.Context(), nil, stored); err == nil ||
-		!strings.Contains(err.Error(), "impersonate_service_account") {
-		t.Errorf("a program within other credentials: %v", err)
-	}
+	_, err := build(t, options, bare.With("credentials", impersonated)).Key(t.Context(), nil, stored)
+	says.Error(t, "within other credentials", err)
 	google.Requests()
 }
 
