@@ -59,7 +59,7 @@ func (g *Golden) Check(t *testing.T, name, text string) {
 		t.Errorf("there are two cases %s", name)
 	}
 	g.got[g.group+name] = text
-	if want := g.want[g.group+name]; text != want && os.Getenv(writeGoldens) == "" {
+	if want, ok := g.want[g.group+name]; (text != want || !ok) && os.Getenv(writeGoldens) == "" {
 		t.Errorf("%s: got\n%s\nwant\n%s", name, text, want)
 	}
 }
