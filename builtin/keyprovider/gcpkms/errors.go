@@ -54,7 +54,7 @@ func (p *provider) explain(ctx context.Context, verb string, err error) error {
 		return errors.New("no answer from Cloud KMS: it could not be reached, or did not answer in time; check the network and proxies")
 	default:
 		if errors.Is(err, context.DeadlineExceeded) {
-			return errors.New("no answer from Cloud KMS: there was no complete answer in time")
+			return errors.New("no answer from Cloud KMS: " + netfail.NotInTime)
 		}
 		return fmt.Errorf("unexpected answer: Cloud KMS failed to %s with the key %s (%s)", verb, p.name, code)
 	}

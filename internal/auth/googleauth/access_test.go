@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"cloud.google.com/go/auth"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 )
 
 // The key provider gcp_kms and the source gcs test how credentials are used.
@@ -62,8 +64,7 @@ func TestExplain(t *testing.T) {
 		"for me@p.iam.gserviceaccount.com; the credentials need roles/iam": Access{
 			Impersonate: "me@p.iam.gserviceaccount.com",
 		}.Explain(t.Context(), canary),
-		"the credentials: the server cannot be reached; check the address, proxies, and that it runs: connection " +
-			"refused": Access{}.Explain(t.Context(),
+		"the credentials: " + netfail.NotReached + ": connection refused": Access{}.Explain(t.Context(),
 			errors.New("canary: connection refused")),
 		"waiting for a Google access token: context canceled": Access{}.Explain(ended, canary),
 	} {

@@ -64,6 +64,16 @@ func (g *Golden) Check(t *testing.T, name, text string) {
 	}
 }
 
+// Error compares the text of an error, which there must be.
+func (g *Golden) Error(t *testing.T, name string, err error) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("%s: there is no error", name)
+		return
+	}
+	g.Check(t, name, err.Error())
+}
+
 // files keeps tests apart that write the same file.
 var files sync.Mutex
 
