@@ -429,6 +429,36 @@ func TestRefusals(t *testing.T) {
 		"workflow command":          {args: "decrypt ##[x]", settings: onlyOld},
 		"a file cannot replace":     {args: "decrypt -o " + dir, settings: onlyOld, stdin: sealed},
 		"no folder":                 {args: "decrypt -o " + dir + "/none/x", settings: onlyOld, stdin: sealed},
+		"-var in two words":         {args: "decrypt -var passphrase c4n4ry a"},
+		"-var with spaces":          {args: "decrypt -config k -var passphrase=c4n4ry a b c"},
+		"-from is -to":              {args: "rotate -from a -to a x"},
+		"a URL of a file":           {args: "decrypt file:///none", settings: onlyOld},
+		"a key as a file":           {args: "decrypt|-----BEGIN PRIVATE KEY-----c4n4ry"},
+		"a key as settings":         {args: "decrypt|-config|AGE-SECRET-KEY-1C4N4RYc4n4ry"},
+		"text as settings":          {args: "decrypt|-config|" + onlyOld},
+		"several settings":          {args: "decrypt -config a.hcl,b.hcl x"},
+		"settings of a space":       {args: "decrypt", settings: " ", stdin: sealed},
+		"-recipient of encrypt":     {args: "encrypt -recipient x"},
+		"-key-file":                 {args: "decrypt -key-file x"},
+		"-backup":                   {args: "rotate -backup x"},
+		"-json of outputs":          {args: "outputs -json x"},
+		"-address of wrap":          {args: "wrap -address x -- terraform plan"},
+		"-C of wrap":                {args: "wrap -C x -- terraform plan"},
+		"-i of encrypt":             {args: "encrypt -i x"},
+		"-password-file":            {args: "decrypt -password-file x"},
+		"-d":                        {args: "decrypt -d x"},
+		"-e":                        {args: "encrypt -e x"},
+		"-q":                        {args: "verify -q x"},
+		"a name with a space":       {args: "decrypt " + write(t, filepath.Join(states, "two words"), "")},
+		"edit":                      {args: "edit x"},
+		"show":                      {args: "show x"},
+		"state":                     {args: "state list"},
+		"content as a command":      {args: `{"version":4,"lineage":"c4n4ry"}`},
+		"a dash before a command":   {args: "-decrypt x"},
+		"-only, all":                {args: "outputs -only all", stdin: plain},
+		"-only, output.NAME":        {args: "outputs -only output.n", stdin: plain},
+		"-only, no commas":          {args: "outputs|-only|n s", stdin: plain},
+		"-only, a part of one":      {args: "outputs -only n.x", stdin: plain},
 		"a space in -var":           {args: "encrypt|-var|x = c4n4ry", settings: onlyOld, stdin: plain},
 		"an empty -only, alone":     {args: "outputs -only=", stdin: plain},
 		"an empty -only, last":      {args: "outputs -sensitive -only=s,", stdin: plain},
@@ -784,6 +814,9 @@ func TestWrapVariables(t *testing.T) {
 		name, _, _ := strings.Cut(flag, "=")
 		mistakes.check(t, name, called{code: code, stderr: out.String()})
 	}
+	noValue := write(t, "keys.hcl", "backend \"http\" { address = \"http://127.0.0.1:1/\" }\n"+strings.Replace(onlyOld, `"`+canaryKey+`01"`, "var.key", 1))
+	got := statecrypt(t, "", "", "wrap", "-config", noValue, "--", program, "-chdir="+dir, "apply", "-var", "key="+canaryKey)
+	mistakes.check(t, "-var behind the program", got)
 }
 
 // The file of -config says where the state is, and variables add what it leaves

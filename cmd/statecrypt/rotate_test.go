@@ -151,6 +151,8 @@ func TestRotateRefuses(t *testing.T) {
 			mistakes.check(t, name, got)
 		})
 	}
+	got := statecrypt(t, "", "", "rotate", "-from", r.file(t, "other.hcl", otherKey), "-to", r.file(t, "both.hcl", newAndOld), file)
+	mistakes.check(t, "a fallback of -to", got)
 }
 
 // A file that only a fallback of the new settings opens is rotated, one in plaintext

@@ -2,6 +2,7 @@ package wrap_test
 
 import (
 	"archive/zip"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -37,6 +38,8 @@ func TestRefused(t *testing.T) {
 		"another program":       {program: "terragrunt", args: []string{"plan"}},
 		"a shell":               {program: "sh", args: []string{"-c", "terraform plan"}},
 		"a name that begins so": {program: "terraform-wrapper", args: []string{"plan"}},
+		"all in one word":       {program: "terraform plan", here: true},
+		"not in PATH":           {program: "terraform-0.0.0-none", args: []string{"plan"}},
 		"no such program":       {program: "/nowhere/terraform", args: []string{"plan"}},
 
 		"no subcommand":          {args: nil},
@@ -330,21 +333,24 @@ func TestRehearsal(t *testing.T) {
 		`method "age" "mine" { identities = ["` + mine.String() + "\"] }\n" +
 		"state {\nmethod = method.age.theirs\nfallback { method = method.age.mine }\n}"
 	mistakes := wrap.OpenMistakes(t, "rehearsal")
-	for name, c := range map[string]struct{ text, command string }{
-		"for others":            {text: theirs, command: "apply"},
-		"not encrypted":         {text: readOnly, command: "apply"},
-		"not encrypted, reader": {text: readOnly, command: "plan"},
+	alone := strings.Replace(theirs, "fallback { method = method.age.mine }", "", 1)
+	for name, c := range map[string]struct{ text, command, script string }{
+		"for others alone":       {text: alone, command: "apply"},
+		"not encrypted, errored": {text: readOnly, command: "plan", script: "GET leave=errored.tfstate"},
+		"for others":             {text: theirs, command: "apply"},
+		"not encrypted":          {text: readOnly, command: "apply"},
+		"not encrypted, reader":  {text: readOnly, command: "plan"},
 		"wrong key": {text: `key_provider "static" "k" { key = "` + canary + `" }` + "\n" + `method "aes_gcm" "m" { keys = key_provider.static.k }` +
 			"\nstate { method = method.aes_gcm.m }",
 			command: "apply"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o, _, out := scripted(t, newStore(t), "ready", c.command)
+			o, _, out := scripted(t, newStore(t), cmp.Or(c.script, "ready"), c.command)
 			o.State = target(t, c.text)
 			code, err, told := run(t, o)
 			mistakes.Ended(t, name, told, code, err)
-			if (out.String() == "") != (err != nil) {
+			if (out.String() == "") != (err != nil) && c.script == "" {
 				t.Errorf("it printed %q", out)
 			}
 		})

@@ -171,13 +171,14 @@ func TestPins(t *testing.T) {
 		stored string // the state if it is empty
 		absent bool
 	}{
-		"none":            {},
-		"this one":        {pins: wrap.Pins{Lineage: "l", Serial: new(int64(1))}},
-		"another lineage": {pins: wrap.Pins{Lineage: "x"}},
-		"an old serial":   {pins: wrap.Pins{Serial: new(int64(2))}},
-		"no serial":       {pins: wrap.Pins{Serial: new(int64)}, stored: `{"version":4,"lineage":"l"}`},
-		"absent":          {pins: wrap.Pins{Serial: new(int64)}, absent: true},
-		"absent, lineage": {pins: wrap.Pins{Lineage: "l"}, absent: true},
+		"none":               {},
+		"this one":           {pins: wrap.Pins{Lineage: "l", Serial: new(int64(1))}},
+		"another lineage":    {pins: wrap.Pins{Lineage: "x"}},
+		"in quotation marks": {pins: wrap.Pins{Lineage: `"l"`}},
+		"an old serial":      {pins: wrap.Pins{Serial: new(int64(2))}},
+		"no serial":          {pins: wrap.Pins{Serial: new(int64)}, stored: `{"version":4,"lineage":"l"}`},
+		"absent":             {pins: wrap.Pins{Serial: new(int64)}, absent: true},
+		"absent, lineage":    {pins: wrap.Pins{Lineage: "l"}, absent: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
