@@ -238,7 +238,7 @@ func newGoogle(t *testing.T) *keyService {
 		"credentials": {"good", k.settings + fmt.Sprintf("access_token = %q\n", k.add("access_token")),
 			[]string{"no access: Cloud KMS does not accept the credentials"}},
 		"unreachable": {"good", k.settings + "impersonate_service_account = \"i@p.iam.gserviceaccount.com\"\n",
-			[]string{"Google gives no access token for i@p.iam.gserviceaccount.com"}},
+			[]string{"Google gives no access token for the credentials"}},
 	}
 	var document struct {
 		PrivateKey string `json:"private_key"`
