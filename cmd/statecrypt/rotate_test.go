@@ -67,6 +67,7 @@ func TestRotate(t *testing.T) {
 	}
 	line := func(i int, text string) string { return files[i] + ": " + text + "\n" }
 	const rotated, skipped = "rotated, method.aes_gcm.new", "has the new key already, method.aes_gcm.new; -again encrypts it again"
+	mistakes := openMistakes(t, "rotate")
 	for _, again := range []bool{false, true} {
 		done := rotated
 		if again {
@@ -75,9 +76,10 @@ func TestRotate(t *testing.T) {
 		got := r.rotate(t, files...)
 		want := line(0, done) + line(1, skipped) + line(2, "not rotated") + line(3, "not rotated") +
 			line(4, "not rotated") + line(5, "not rotated") + line(6, "not rotated") + line(7, done)
-		if got.code != exitFailure || got.stdout != want || !strings.Contains(got.stderr, files[2]+": it opens neither with -from nor with -to") {
-			t.Errorf("got %d, %s\nwant %s\n%s", got.code, got.stdout, want, got.stderr)
+		if got.stdout != want {
+			t.Errorf("got %s\nwant %s", got.stdout, want)
 		}
+		mistakes.check(t, fmt.Sprint("many, again: ", again), got)
 		for _, i := range []int{1, 2, 3, 4, 6} {
 			if read(t, files[i]) != before[files[i]] {
 				t.Errorf("%s was changed", files[i])
@@ -112,7 +114,7 @@ func TestRotateJSON(t *testing.T) {
 		}
 		rows = append(rows, f)
 	}
-	if len(rows) != 3 || rows[0].Result != "failed" || rows[0].File != wrong || !strings.Contains(rows[0].Error, "neither") ||
+	if len(rows) != 3 || rows[0].Result != "failed" || rows[0].File != wrong || rows[0].Error == "" ||
 		rows[0].Method != "" || rows[1].Result != "rotated" || *rows[1].Serial != 7 || rows[1].Lineage != "l-1" ||
 		rows[2].Result != "skipped" || rows[2].Method != "method.aes_gcm.new" || strings.Count(got.stdout, "\n") != 3 {
 		t.Errorf("got %s", got.stdout)
@@ -124,31 +126,29 @@ func TestRotateRefuses(t *testing.T) {
 	r := newRotating(t)
 	sealed := must(t, onlyOld, plain, "encrypt")
 	file, toPlaintext := r.file(t, "a", sealed), r.file(t, "plain.hcl", plainText+"state { method = method.unencrypted.p }")
+	mistakes := openMistakes(t, "rotate refuses")
 	for name, c := range map[string]struct {
 		args     []string
 		settings string
-		code     int
-		want     string
 	}{
-		"no -to":   {args: []string{"-from", r.from, file}, code: 2, want: "both -from and -to are required"},
-		"no -from": {args: []string{"-to", r.to, file}, code: 2, want: "both -from and -to are required"},
-		"no file": {args: []string{"-from", r.from, "-to", r.to}, code: 2,
-			want: "rotate requires at least one file, or -backend and no file, and none was given"},
-		"TF_ENCRYPTION": {args: []string{"-from", r.from, "-to", r.to, file}, settings: onlyNew, code: 2, want: "TF_ENCRYPTION is set"},
-		"a stream":      {args: []string{"-from", r.from, "-to", r.to, "-"}, code: 2, want: "standard input cannot be replaced"},
-		"to plaintext": {code: 1, args: []string{"-from", r.from, "-to", toPlaintext, file},
-			want: "-to: method.unencrypted.p encrypts nothing"},
-		"no state block": {args: []string{"-from", r.file(t, "none.hcl", oldText), "-to", r.to, file}, code: 1,
-			want: "-from: state: no method is set; add state { method = method.aes_gcm.old }"},
-		"plans": {args: []string{"-plan", "-from", r.from, "-to", r.to, file}, code: 1,
-			want: "-to: the settings have a state block and no plan block"},
+		"no -to":              {args: []string{"-from", r.from, file}},
+		"no -from":            {args: []string{"-to", r.to, file}},
+		"no file":             {args: []string{"-from", r.from, "-to", r.to}},
+		"TF_ENCRYPTION":       {args: []string{"-from", r.from, "-to", r.to, file}, settings: onlyNew},
+		"a stream":            {args: []string{"-from", r.from, "-to", r.to, "-"}},
+		"to plaintext":        {args: []string{"-from", r.from, "-to", toPlaintext, file}},
+		"no state block":      {args: []string{"-from", r.file(t, "none.hcl", oldText), "-to", r.to, file}},
+		"plans":               {args: []string{"-plan", "-from", r.from, "-to", r.to, file}},
+		"again, broken -from": {args: []string{"-again", "-from", r.file(t, "broken.hcl", onlyOld+"}"), "-to", r.to, file}},
+		"again, broken -to":   {args: []string{"-again", "-from", r.from, "-to", r.file(t, "broken.hcl", onlyOld+"}"), file}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := statecrypt(t, c.settings, "", append([]string{"rotate"}, c.args...)...)
-			if got.code != c.code || got.stdout != "" || !strings.Contains(got.stderr, c.want) || read(t, file) != sealed {
+			if got.code == 0 || got.stdout != "" || read(t, file) != sealed {
 				t.Errorf("got %+v", got)
 			}
+			mistakes.check(t, name, got)
 		})
 	}
 }
@@ -276,16 +276,6 @@ func TestRotateAgain(t *testing.T) {
 		}
 		if got := must(t, read(t, both), "", "decrypt", file); got != plain {
 			t.Errorf("%q: %s", step.args, got)
-		}
-	}
-	if got := statecrypt(t, "", "", "rotate", "-to", one, file); got.code != exitUsage || !strings.Contains(got.stderr, "or -again and -to") {
-		t.Errorf("%+v", got)
-	}
-	for name, settings := range map[string]string{"-from: ": onlyOld + "}", "-to: ": onlyOld} {
-		got := statecrypt(t, "", "", "rotate", "-again", "-from", write(t, filepath.Join(t.TempDir(), "from"), settings),
-			"-to", write(t, filepath.Join(t.TempDir(), "to"), "}"), file)
-		if !strings.Contains(got.stderr, "error: "+name) {
-			t.Errorf("%s%s", name, got.stderr)
 		}
 	}
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
@@ -190,7 +191,7 @@ func newAWS(t *testing.T) *keyService {
 			"disabled": {"the key is disabled"}, "pending": {"waits for its deletion"}, "gone": {"there is no such key"},
 		},
 		final: map[string]finalError{
-			"unreachable": {"good", settings("us-west-2"), []string{"the connection failed, or the answer is not valid"}},
+			"unreachable": {"good", settings("us-west-2"), []string{netfail.Invalid}},
 			"broken":      {"good", settings("us-east-1"), []string{"the connection "}},
 			"timeout":     {"good", settings("eu-north-1"), []string{"the service is out of order"}},
 			"busy":        {"good", settings("eu-west-2"), []string{"too many requests"}},

@@ -4,7 +4,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -13,7 +12,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -23,6 +21,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 )
 
@@ -45,8 +44,10 @@ const staticDefault = `  default {
   }
 `
 
-// mistake is a configuration that cannot work. What users see of it is in
-// testdata/mistakes.txt, under its name.
+// What users see of the mistakes is in it.
+var mistakesFile = filepath.Join("testdata", "mistakes.txt")
+
+// mistake is a configuration that cannot work.
 type mistake struct {
 	name, provider, body string
 	env                  string // a variable
@@ -58,30 +59,27 @@ type mistake struct {
 func TestMistakes(t *testing.T) {
 	isolateGit(t)
 	place := newMistakenPlace(t)
-	want := mistakesText(t)
-	rows := slices.Concat(place.mistakes(), place.more(), place.later(), place.again(), place.newest(), place.latest())
-	if len(rows) < 100 || len(want) != len(rows) {
-		t.Errorf("there are %d rows, and %d texts", len(rows), len(want))
-	}
-	for _, m := range rows {
+	golden := testkit.OpenGolden(t, mistakesFile, "", "c4n4ry", staticKey, "git-password", "x8Kq-zP2w9LmN3vR7tYb",
+		"a passphrase of 16 bytes", "OpenTofu's own passphrase")
+	for _, m := range place.all() {
 		t.Run(m.name, func(t *testing.T) {
 			if name, value, ok := strings.Cut(m.env, "="); ok {
 				t.Setenv(name, value)
 			}
 			e := evaluate(t, m.provider, m.body)
 			got := place.stable(mistakesIn(e.stage, e.errors))
-			if path := os.Getenv("STATECRYPT_MISTAKES"); path != "" { // to write the file anew, see there
-				place.keep(t, path, m.name, got)
-			}
-			if got != want[m.name] {
-				t.Errorf("got\n%s\nwant\n%s", got, want[m.name])
-			}
+			golden.Check(t, m.name, got)
 			place.pastes(t, got)
 		})
 	}
 	if n := place.remedies.Load(); n < 10 {
 		t.Errorf("%d remedies were found", n)
 	}
+}
+
+// all are the rows of all files.
+func (p *mistakenPlace) all() []mistake {
+	return slices.Concat(p.mistakes(), p.more(), p.later(), p.again(), p.newest(), p.latest())
 }
 
 // pastes puts the blocks that a text shows where they belong: all are blocks of the
@@ -120,8 +118,8 @@ func TestAccMistakes(t *testing.T) {
 	needAcceptance(t)
 	t.Parallel()
 	place := newMistakenPlace(t)
-	want := mistakesText(t)
-	for _, m := range slices.Concat(place.mistakes(), place.more(), place.later(), place.again(), place.newest(), place.latest()) {
+	want := testkit.ReadGolden(t, mistakesFile)
+	for _, m := range place.all() {
 		if !m.cli {
 			continue
 		}
@@ -139,18 +137,6 @@ func TestAccMistakes(t *testing.T) {
 			}
 		})
 	}
-}
-
-// mistakesText reads the texts, by name.
-func mistakesText(t *testing.T) map[string]string {
-	t.Helper()
-	_, text, _ := strings.Cut(readText(t, filepath.Join("testdata", "mistakes.txt")), "\n== ")
-	out := map[string]string{}
-	for section := range strings.SplitSeq(text, "\n== ") {
-		name, body, _ := strings.Cut(section, "\n")
-		out[name] = strings.TrimSpace(body)
-	}
-	return out
 }
 
 // firstMistakes are the errors of validate or, if it finds none, of plan.
@@ -205,7 +191,6 @@ type mistakenPlace struct {
 	commit       string
 	git          *gittest.HTTPServer
 	replacements *strings.Replacer
-	mu           sync.Mutex
 	remedies     atomic.Int64 // that were pasted
 }
 
@@ -318,20 +303,6 @@ func (p *mistakenPlace) stable(text string) string {
 
 // afterSomeTime is in what curl says.
 var afterSomeTime = regexp.MustCompile(`after \d+ ms`)
-
-func (p *mistakenPlace) keep(t *testing.T, path, name, text string) {
-	t.Helper()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err == nil {
-		_, err = fmt.Fprintf(f, "\n== %s\n%s\n", name, text)
-		err = errors.Join(err, f.Close())
-	}
-	if err != nil {
-		t.Error(err)
-	}
-}
 
 func keyBlock(body string) string { return "key_provider {\n" + body + "\n}\n" }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
@@ -72,7 +73,7 @@ func TestRotateInBackend(t *testing.T) {
 				"does it: the backend answered 500",
 		},
 		"while it locks":   {interrupt: "LOCK", requests: "LOCK UNLOCK", want: "old", err: context.Canceled.Error()},
-		"while it reads":   {interrupt: "GET", requests: "LOCK GET UNLOCK", want: "old", err: "the request was cancelled"},
+		"while it reads":   {interrupt: "GET", requests: "LOCK GET UNLOCK", want: "old", err: netfail.Cancelled},
 		"while it seals":   {interrupt: "change", requests: "LOCK GET UNLOCK", want: "old", err: context.Canceled.Error()},
 		"while it writes":  {interrupt: "POST", requests: all, want: "new"},
 		"while it unlocks": {interrupt: "UNLOCK", requests: all, want: "new"},

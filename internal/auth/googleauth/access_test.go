@@ -11,6 +11,7 @@ import (
 
 	"cloud.google.com/go/auth"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -64,8 +65,7 @@ func TestExplain(t *testing.T) {
 		"for me@p.iam.gserviceaccount.com; the credentials need roles/iam": Access{
 			Impersonate: "me@p.iam.gserviceaccount.com",
 		}.Explain(t.Context(), canary),
-		"the credentials: the server cannot be reached; check the address, proxies, and that it runs: connection " +
-			"refused": Access{}.Explain(t.Context(),
+		"the credentials: " + netfail.NotReached + ": connection refused": Access{}.Explain(t.Context(),
 			errors.New("canary: connection refused")),
 		"waiting for a Google access token: context canceled": Access{}.Explain(ended, canary),
 	} {

@@ -14,12 +14,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
 // fault is one thing that goes wrong, a row of the table.
 type fault struct {
-	name string
+	name  string
+	usual string // what the user sees of it, unless [Suite.Sees] has something else: the reason of netfail, or [Works]
 
 	refused bool                                   // nobody listens any more
 	conn    func(c net.Conn, over <-chan struct{}) // has each new connection to itself, before TLS
@@ -237,7 +239,7 @@ func emptyPacks() func(*exchange) {
 // malformed is an answer in no protocol, or with what was sent where parsers
 // complain of it.
 func malformed(name, begin string) fault {
-	return fault{name: name, wire: true, answer: func(x *exchange) {
+	return fault{name: name, usual: netfail.Invalid, wire: true, answer: func(x *exchange) {
 		conn := x.raw()
 		defer conn.Close()
 		echo := strings.ReplaceAll(strings.Map(oneLine, x.request.Text), " ", "")

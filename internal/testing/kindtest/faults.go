@@ -42,12 +42,12 @@ type Faults struct {
 
 	Secrets []string // what stands in the configuration; it must not come out
 
-	// Sees is what the user sees of each fault, by the name of its row: a part of
-	// the error, or [Works]. If the moment of a reset decides what the system
-	// reports, the parts that may be seen stand with " | " between them. Cannot
-	// says why a fault cannot befall this key provider, or why its end is not
-	// waited for. Each row is in one of the two; the test names those that are
-	// not.
+	// Sees is what the user sees of each fault, by the name of its row, if that is
+	// not what is usual for it: a part of the error, or [Works]. If the moment of a
+	// reset decides what the system reports, the parts that may be seen stand with
+	// " | " between them. Cannot says why a fault cannot befall this key provider,
+	// or why its end is not waited for. The test names the rows that should be in
+	// one of the two and are not.
 	Sees, Cannot map[string]string
 
 	// Late names the rows that nothing but the patience of this key provider ends,
