@@ -334,7 +334,7 @@ func TestAWS(t *testing.T) {
 func TestGCP(t *testing.T) {
 	t.Parallel()
 	s := &gcpkmstest.Service{Keys: map[string][]byte{gcpID: make([]byte, 32)}, AllowEncrypt: true}
-	block := gcpprovider.Block(s.Start(t)...)
+	block := gcpprovider.BlockWith(gcpprovider.Options{Transport: s.Start(t)})
 	env := environment("GOOGLE_OAUTH_ACCESS_TOKEN", gcpkmstest.Token)
 	dataKey, stored := made(t, block, attrs{"kms_encryption_key": cty.StringVal(gcpID), "key_length": cty.NumberIntVal(32)}, env)
 	file := of(t, dataKey, &gcpkms.MasterKey{ResourceID: gcpID, EncryptedKey: stored["ciphertext"].(string)})
@@ -461,7 +461,7 @@ func TestBackendGitVariables(t *testing.T) {
 	opens(t, build(t, nil, os.LookupEnv, awskms.Block()), assumed, plainState)
 
 	s := &gcpkmstest.Service{Keys: map[string][]byte{gcpID: make([]byte, 32)}, AllowEncrypt: true}
-	google := gcpprovider.Block(s.Start(t)...)
+	google := gcpprovider.BlockWith(gcpprovider.Options{Transport: s.Start(t)})
 	env := environment("GOOGLE_OAUTH_ACCESS_TOKEN", gcpkmstest.Token, "TF_BACKEND_HTTP_SOPS_GCP_KMS_KEYS", gcpID+"2,"+gcpID)
 	dataKey, stored = made(t, google, attrs{"kms_encryption_key": cty.StringVal(gcpID), "key_length": cty.NumberIntVal(32)}, env)
 	opens(t, build(t, nil, env, google), of(t, dataKey, &gcpkms.MasterKey{ResourceID: gcpID,

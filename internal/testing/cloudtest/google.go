@@ -16,18 +16,14 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/gcpkms/gcpkmstest"
 )
 
-// CloudKMS serves a Cloud KMS as the host cloudkms.googleapis.com, until the
-// test ends. Beside its token, it takes those that account signs, if it is not
-// nil.
-func CloudKMS(tb testing.TB, service *gcpkmstest.Service, account *ServiceAccount) http.Handler {
-	tb.Helper()
-	server := service.Server()
-	tb.Cleanup(server.Stop)
+// CloudKMS is a Cloud KMS that takes beside its token those that account signs, if it is
+// not nil.
+func CloudKMS(service *gcpkmstest.Service, account *ServiceAccount) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if account != nil && account.signed(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")) {
 			r.Header.Set("Authorization", "Bearer "+gcpkmstest.Token)
 		}
-		server.ServeHTTP(w, r)
+		service.ServeHTTP(w, r)
 	})
 }
 
