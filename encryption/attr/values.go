@@ -62,6 +62,16 @@ func (v Values) Command(name string) error {
 // see [Attr.EntryOf]; "" counts all.
 func (v Values) HasSecret(besides string) bool { return v.resolver.beside(besides) != nil }
 
+// Hands reports whether the code gives one of the secrets called names, which are those
+// that a client or a program is handed: variables and files that it finds by itself must
+// then not lead the secret elsewhere. One in a block is called block.name, and all of a
+// block by the name of the block.
+func (v Values) Hands(names ...string) bool {
+	return slices.ContainsFunc(v.resolver.secrets, func(w written) bool {
+		return slices.Contains(names, w.Path) || slices.Contains(names, strings.TrimSuffix(w.block, "."))
+	})
+}
+
 // Refuse returns an error if one of variables is set beside a secret of the
 // code. It is for variables that a client library looks up by itself, in place
 // of an absent attribute.

@@ -119,7 +119,7 @@ func build(v attr.Values, options []option.ClientOption) (encryption.KeyProvider
 	if len(p.additionalData) > maxAdditionalData {
 		return nil, v.Errorf("additional_authenticated_data", "at most 64 KiB are allowed")
 	}
-	p.access = googleauth.New(v, world.If(v.Environment() != nil), kms.DefaultAuthScopes()...)
+	p.access = googleauth.New(v, world.For(v.Environment() != nil, false), kms.DefaultAuthScopes()...)
 	p.access.ImpersonateScopes = []string{impersonateScope}
 	return p, nil
 }

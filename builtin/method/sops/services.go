@@ -45,7 +45,7 @@ type services struct {
 func newServices(v attr.Values, blocks []encryption.Block[encryption.KeyProvider]) (services, error) {
 	s := services{
 		address: v.Address, blocks: blocks, env: v.Environment(),
-		vaultToken: v.String("vault_token"), vaultSpace: v.String("vault_namespace"), ownToken: v.HasSecret(""),
+		vaultToken: v.String("vault_token"), vaultSpace: v.String("vault_namespace"), ownToken: v.Hands("vault_token"),
 		profiles: v.Strings("allowed_aws_profiles"), gcpKeys: split(v.Strings("allowed_gcp_keys")),
 		useMSI: v.Bool("azure_use_msi"), unprotected: new(atomic.Pointer[encryption.Warning]),
 	}

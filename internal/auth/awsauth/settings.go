@@ -75,7 +75,7 @@ type webIdentity struct {
 // a region.
 func Parse(v attr.Values, region string) (Settings, error) {
 	s := Settings{
-		Region: region, Timeout: requestTimeout, World: world.If(v.Environment() != nil),
+		Region: region, Timeout: requestTimeout, World: world.For(v.Environment() != nil, false),
 		OwnEndpoints: v.Environment() == nil || v.HasSecret(""), // what the SDK finds in the environment by itself chooses none
 		values:       v, profile: v.String("profile"),
 		configFiles: v.Strings("shared_config_files"), credentialsFiles: v.Strings("shared_credentials_files"),

@@ -122,8 +122,8 @@ func (a Access) UsesCLI() bool {
 // than to sign in at the place that they name.
 func (a Access) refuseVariables(c world.Client) error {
 	if name := a.world.Steering(c); name != "" {
-		return fmt.Errorf("the environment is switched off, but Azure's client would follow the variable %s; "+
-			"unset it, or choose another way to authenticate", name)
+		return fmt.Errorf("%s, but Azure's client would follow the variable %s; unset it, or choose another way to authenticate",
+			a.world.Reason(), name)
 	}
 	return nil
 }

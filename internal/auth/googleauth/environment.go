@@ -71,8 +71,8 @@ func DirectTransport() http.RoundTripper {
 // than those that they name.
 func (a Access) RefuseVariables(c world.Client) error {
 	if name := a.World.Steering(c); name != "" {
-		return fmt.Errorf("the environment is switched off, but Google's client would follow the variable %s; "+
-			"unset it, or set credentials or access_token", name)
+		return fmt.Errorf("%s, but Google's client would follow the variable %s; unset it, or set credentials or access_token",
+			a.World.Reason(), name)
 	}
 	return nil
 }

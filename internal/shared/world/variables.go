@@ -172,14 +172,15 @@ func Known() []Variables {
 }
 
 // Steering returns the first of the variables that is set and would steer c
-// although the environment is off: an error, because c cannot be kept from it.
+// although w does not have it: an error, because c cannot be kept from it.
 func (w World) Steering(c Client) (name string) {
 	for _, some := range Known() {
-		if w.environment || some.Class != Refused || some.Client != c {
+		if some.Class != Refused || some.Client != c {
 			continue
 		}
 		for name := range strings.FieldsSeq(some.Names) {
-			if value := os.Getenv(name); value != "" && !slices.Contains(strings.Fields(some.Except), value) {
+			_, known := w.Lookup(name)
+			if value := os.Getenv(name); !known && value != "" && !slices.Contains(strings.Fields(some.Except), value) {
 				return name
 			}
 		}

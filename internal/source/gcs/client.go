@@ -37,7 +37,7 @@ func newClient(ctx context.Context, s settings, roots *x509.CertPool) (*client, 
 		return nil, err
 	}
 	c := &client{access: s.access, bearer: googleauth.Bearer{Creds: creds}, header: header}
-	c.transport = web.Transport(world.If(s.lookup != nil), &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}, web.Proxies(s.lookup))
+	c.transport = web.Transport(world.For(s.lookup != nil, true), &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}, web.Proxies(s.lookup))
 	if project, ok := s.lookup.Get(quotaVar); ok && isFieldValue(project) {
 		c.header.Set("X-Goog-User-Project", project)
 	}

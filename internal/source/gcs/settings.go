@@ -48,7 +48,7 @@ func choose(credentials source.Credentials, name string) (settings, error) {
 		return settings{}, err
 	}
 	s := settings{
-		access:        googleauth.New(v.Values, world.If(lookup != nil), readScope),
+		access:        googleauth.New(v.Values, world.For(lookup != nil, false), readScope),
 		encryptionKey: v.String("encryption_key"), universe: cmp.Or(v.String("universe_domain"), "googleapis.com"), lookup: lookup,
 		blame: v.Blame,
 	}
