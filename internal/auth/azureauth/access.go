@@ -290,7 +290,7 @@ func (a Access) requestOIDC(ctx context.Context) (string, error) {
 		query.Set("serviceConnectionId", a.Pipeline)
 		header.Set("Accept", "application/json")
 		header.Set("X-Tfs-Fedauthredirect", "Suppress") // a refusal, and not a page to sign in
-	case !query.Has("audience"):
+	case !u.Query().Has("audience"):
 		query.Set("audience", audience(a.Cloud.Configuration))
 	}
 	u.RawQuery = query.Encode()
