@@ -381,8 +381,11 @@ func TestCustomerKey(t *testing.T) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	t.Setenv("AWS_ACCESS_KEY_ID", "AKIATEST")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "canary-secret")
+	for name, value := range map[string]string{
+		"AWS_ACCESS_KEY_ID": "AKIATEST", "AWS_SECRET_ACCESS_KEY": "canary-secret", "AWS_CONFIG_FILE": "", "AWS_SHARED_CREDENTIALS_FILE": "",
+	} {
+		t.Setenv(name, value)
+	}
 	nobody := b.With("access_key", nil).With("secret_key", nil)
 	if _, err := read(t, asks(), settings(os.LookupEnv, nobody.With(customerKeyAttr, customerKey(1)))); err != nil {
 		t.Errorf("beside keys of the environment: %v", err)
