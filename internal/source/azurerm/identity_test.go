@@ -272,6 +272,19 @@ func TestSecretsOfTheCode(t *testing.T) {
 	}
 }
 
+// Whoever signs in is not handed the customer's key, and works as the user's own tools do.
+func TestIdentityBesideTheCustomersKey(t *testing.T) {
+	for name, value := range map[string]string{"MSI_ENDPOINT": "", "IDENTITY_ENDPOINT": "", "AZURE_REGIONAL_AUTHORITY_NAME": "westeurope"} {
+		t.Setenv(name, value)
+	}
+	s := newAccount()
+	s.CustomerKey = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+	e := environment{"ARM_USE_MSI": "true", "ARM_CLIENT_ID": "azurerm-customer"}
+	if _, err := read(t, s.Client(t), e.settings(attrs{}.with("customer_provided_key", s.CustomerKey)), place()); err != nil {
+		t.Error(err)
+	}
+}
+
 // The role of the documentation is enough, and it is all that is needed.
 func TestRole(t *testing.T) {
 	t.Parallel()
