@@ -73,7 +73,7 @@ var setups = []setup{
 	{"another cloud of TF_ENCRYPTION", "azure_vault", "client_secret=OWN", "environment=china", nil, "error: environment client_secret"},
 	{"TF_ENCRYPTION brings all of it", "azure_vault", "vault_key_name=k", "client_secret=s environment=china", nil, "environment=china"},
 	{"GitHub Actions beside a token of the code", "azure_vault", "use_oidc=true oidc_request_token=OWN", "",
-		[]string{"ACTIONS_ID_TOKEN_REQUEST_URL", "https://a"}, "error: oidc_request_url oidc_request_token"},
+		[]string{"ACTIONS_ID_TOKEN_REQUEST_URL", "https://a"}, "oidc_request_url="},
 	{"a request token of the code, and an address of TF_ENCRYPTION", "azure_vault", "oidc_request_token=OWN", "oidc_request_url=https://a",
 		nil, "error: oidc_request_url oidc_request_token"},
 	{"OpenID Connect with a token of the environment", "azure_vault", "use_oidc=true client_id=c", "", []string{"ARM_OIDC_TOKEN", "t"},

@@ -88,7 +88,7 @@ func (s Settings) loadProfile(ctx context.Context) (awsconfig.SharedConfig, erro
 	}
 	name := cmp.Or(s.profile, "default")
 	profile, err := awsconfig.LoadSharedConfigProfile(ctx, name, func(o *awsconfig.LoadSharedConfigOptions) {
-		// Without files, those are meant that are named; nil would be the SDK's own.
+		// An empty list is none, and nil would be the SDK's own.
 		o.ConfigFiles, o.CredentialsFiles = append([]string{}, configFiles...), append([]string{}, credentialsFiles...)
 		o.Logger = logging.Nop{}
 	})

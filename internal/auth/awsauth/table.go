@@ -117,9 +117,10 @@ func NetworkAttrs(what string, endpoints attr.Attr) []attr.Attr {
 			"in between then gets the " + what + "."},
 		{Name: "custom_ca_bundle", Type: cty.String, AllowEmpty: true, Env: []string{"AWS_CA_BUNDLE"}, Doc: "The path " +
 			"of a PEM file with the only certificate authorities to trust."},
-		{Name: "use_fips_endpoint", Type: cty.Bool, Env: []string{"AWS_USE_FIPS_ENDPOINT"}, Harmless: variantHarmless, Doc: "Whether to use the FIPS endpoints. Defaults " +
-			"to what `AWS_USE_FIPS_ENDPOINT` says."},
-		{Name: "use_dualstack_endpoint", Type: cty.Bool, Env: []string{"AWS_USE_DUALSTACK_ENDPOINT"}, Harmless: variantHarmless, Doc: "Whether to use the endpoints that " +
-			"speak IPv6 as well. Defaults to what `AWS_USE_DUALSTACK_ENDPOINT` says."},
+		{Name: "use_fips_endpoint", Type: cty.Bool, Env: []string{"AWS_USE_FIPS_ENDPOINT"}, Harmless: variantHarmless,
+			Doc: "Whether to use the FIPS endpoints. Defaults to what `AWS_USE_FIPS_ENDPOINT` says."},
+		{Name: "use_dualstack_endpoint", Type: cty.Bool, Env: []string{"AWS_USE_DUALSTACK_ENDPOINT"}, Harmless: variantHarmless,
+			Doc: "Whether to use the endpoints that speak IPv6 as well. Defaults to what `AWS_USE_DUALSTACK_ENDPOINT` " +
+				"says."},
 	}
 }

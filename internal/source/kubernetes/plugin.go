@@ -125,8 +125,7 @@ func (p *plugin) run(ctx context.Context) (answer, error) {
 }
 
 // environ is what the plugin gets: what its world gives, what is set for it, and what
-// client-go says to plugins. It is the user's own tool, and its world the user's: it looks
-// for an identity, and the code hands it none.
+// client-go says to plugins. It looks for an identity where the user's own tools do.
 func (p *plugin) environ() (world.Environ, error) {
 	info := clientauthv1.ExecCredential{TypeMeta: metav1.TypeMeta{APIVersion: p.APIVersion, Kind: "ExecCredential"}}
 	if p.cluster != nil {

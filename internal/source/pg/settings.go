@@ -221,11 +221,13 @@ func (t target) resolve() (settings, error) {
 	if s["sslcert"] == "" && s["sslkey"] == "" && isFile(personal("postgresql.crt")) && isFile(personal("postgresql.key")) {
 		s["sslcert"], s["sslkey"] = personal("postgresql.crt"), personal("postgresql.key")
 	}
-	if s["sslrootcert"] == "" && s["sslmode"] != "disable" && !strings.HasPrefix(s["host"], "/") && isFile(personal("root.crt")) {
-		if err := t.grant.RefuseFile("sslrootcert", "~/.postgresql/root.crt"); err != nil && !ofHome {
+	if s["sslrootcert"] == "" && isFile(personal("root.crt")) {
+		switch err := t.grant.RefuseFile("sslrootcert", "~/.postgresql/root.crt"); {
+		case err == nil || ofHome:
+			s["sslrootcert"] = personal("root.crt")
+		case s["sslmode"] != "disable" && !strings.HasPrefix(s["host"], "/"): // it verifies nobody otherwise
 			return nil, err
 		}
-		s["sslrootcert"] = personal("root.crt")
 	}
 	if s["user"] == "" && t.credentials.Env != nil {
 		if u, err := user.Current(); err == nil {

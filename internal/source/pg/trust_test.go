@@ -118,7 +118,8 @@ func TestWhoIsAsked(t *testing.T) {
 			"server-user:from-service@service.test:5499/env-database, unverified"},
 		"service and the rest": {with(without("PGSSLMODE", "PGDATABASE"), connStr("service=main user=me")), "",
 			"me:from-service@service.test:5499/me, unverified"},
-		"service, of the home": {settingsOf(connStr("service=main")), "", "server-user:from-service@service.test:5499/server-user, unverified"},
+		"service, of the home": {settingsOf(connStr("service=main")), "",
+			"server-user:from-service@service.test:5499/server-user, unverified"},
 		"service, named": {settingsOf(connStr("service=main servicefile=" + filepath.Join(ambient["HOME"], ".pg_service.conf"))), "",
 			"server-user:from-service@service.test:5499/server-user, unverified"},
 		"hostaddr": {settingsOf(connStr("hostaddr=192.0.2.1 user=me")), "", "me:from-pgpass@192.0.2.1:5432/me, unverified"},
@@ -245,6 +246,23 @@ func TestAuthorityOfTheHome(t *testing.T) {
 			case err == nil && (c.want == refused || !strings.HasSuffix(summary(got), ", "+c.want)):
 				t.Errorf("%s, %s: got %s, want %s", connStr, name, summary(got), c.want)
 			}
+		}
+	}
+}
+
+// A block with a name has no authority of the home, neither of ours nor of the driver.
+func TestAuthorityBesideANamedBlock(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	if err := os.Mkdir(filepath.Join(home, ".postgresql"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	file(t, filepath.Join(home, ".postgresql", "root.crt"), nettest.NewAuthority().PEM)
+	block := attrs{"name": text("a"), "conn_str": text("host=own.test user=me password=secret-a sslmode=verify-full")}
+	for name, s := range map[string]source.Settings{"on": with(variables{"HOME": home}, block), "off": settingsOf(block)} {
+		got, err := settled(t, s, "a")
+		if err != nil || got.config.TLSConfig.RootCAs != nil {
+			t.Errorf("%s: got an authority, or %v", name, err)
 		}
 	}
 }
