@@ -29,6 +29,7 @@ require (
 
 // For tests only.
 require (
+	cloud.google.com/go/kms v1.32.0 // Cloud KMS for OpenTofu; newer releases need modules that not every proxy has
 	github.com/hashicorp/terraform-plugin-testing v1.16.0 // acceptance tests through the CLIs
 	golang.org/x/mod v0.41.0 // archives of modules
 )
@@ -78,7 +79,6 @@ require (
 	cloud.google.com/go/auth/oauth2adapt v0.2.8 // indirect
 	cloud.google.com/go/compute/metadata v0.9.0 // indirect
 	cloud.google.com/go/iam v1.12.0 // indirect
-	cloud.google.com/go/kms v1.32.0 // indirect; newer releases need modules that not every proxy has
 	cloud.google.com/go/longrunning v1.2.0 // indirect
 	cloud.google.com/go/monitoring v1.30.0 // indirect
 	cloud.google.com/go/storage v1.63.1 // indirect

@@ -260,7 +260,7 @@ func newGoogle(t *testing.T) *keyService {
 		}
 		return &gcpkmstest.Failure{Status: status, Message: k.keep("what the service answered", "canary: the service says too much")}
 	}}
-	k.cloud = cloudtest.New(t, map[string]http.Handler{gcpkmstest.Host: cloudtest.CloudKMS(service, account)})
+	k.cloud = cloudtest.New(t, map[string]http.Handler{gcpkmstest.Host: cloudtest.CloudKMS(t, service, account)})
 	sealer := &gcpkmstest.Service{Keys: keys, AllowEncrypt: true}
 	k.seal(t, gcpkms.BlockWith(gcpkms.Options{Transport: sealer.Start(t)}), fmt.Sprintf("access_token = %q\n", gcpkmstest.Token))
 	return k

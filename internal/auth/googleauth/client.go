@@ -45,8 +45,8 @@ type Bearer struct {
 	creds  *auth.Credentials
 }
 
-// Header is what shows who asks: a token, and the project that pays if the settings or
-// the credentials of a user name one. Its errors are in our own words.
+// Header is what shows who asks: a token, and the project that pays, if a variable or the
+// credentials name one. Its errors are in our own words.
 func (b Bearer) Header(ctx context.Context) (http.Header, error) {
 	token, err := b.creds.Token(ctx)
 	if err != nil {
