@@ -30,6 +30,12 @@ func (m mistakes) check(t *testing.T, name string, got called) {
 	m.Check(t, name, fmt.Sprintf("%s\nexit code %d", text, got.code))
 }
 
+// checkAll is for calls whose standard output is for people as well.
+func (m mistakes) checkAll(t *testing.T, name string, got called) {
+	t.Helper()
+	m.check(t, name, called{code: got.code, stderr: got.stderr + got.stdout})
+}
+
 // What differs from run to run: the folders of tests, and the ports of their servers.
 var (
 	temporary = regexp.MustCompile(regexp.QuoteMeta(filepath.Join(os.TempDir(), "Test")) + `[^/]*/\d+`)

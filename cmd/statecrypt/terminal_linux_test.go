@@ -13,7 +13,7 @@ import (
 func on(t *testing.T, environ []string, args ...string) (code int, shown string) {
 	t.Helper()
 	outer, inner := clitest.Terminal(t)
-	code = run(t.Context(), args, strings.NewReader(""), inner, inner, environ)
+	code = run(t.Context(), args, inner, inner, inner, environ)
 	_, _ = inner.WriteString("\x04end")
 	var seen bytes.Buffer
 	for buffer := make([]byte, 4096); !strings.Contains(seen.String(), "\x04end"); {
@@ -42,6 +42,8 @@ func TestTerminal(t *testing.T) {
 		"a dumb terminal":  {args: "decrypt " + file, env: []string{"TERM=dumb"}},
 		"forced":           {args: "decrypt -force -config " + config + " " + file, want: plain},
 		"to a file":        {args: "decrypt -config " + config + " -o " + file + "2 " + file},
+		"no file":          {args: "inspect"},
+		"a key":            {args: "key-provider age -r age1"},
 		"secret outputs":   {args: "outputs -sensitive " + file},
 		"verify in colour": {args: "verify -config " + config + " " + file, want: "\x1b[32mok\x1b[0m, method.aes_gcm.old\n"},
 	} {

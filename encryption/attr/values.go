@@ -62,15 +62,37 @@ func (v Values) Command(name string) error {
 // see [Attr.EntryOf]; "" counts all.
 func (v Values) HasSecret(besides string) bool { return v.resolver.beside(besides) != nil }
 
+// Hands reports whether the code gives one of the secrets called names, which are those
+// that a client or a program is handed: variables and files that it finds by itself must
+// then not lead the secret elsewhere. One in a block is called block.name, and all of a
+// block by the name of the block.
+func (v Values) Hands(names ...string) bool {
+	return slices.ContainsFunc(v.resolver.secrets, func(w written) bool {
+		return slices.Contains(names, w.Path) || slices.Contains(names, strings.TrimSuffix(w.block, "."))
+	})
+}
+
 // Refuse returns an error if one of variables is set beside a secret of the
 // code. It is for variables that a client library looks up by itself, in place
 // of an absent attribute.
 func (v Values) Refuse(attribute string, variables ...string) error {
 	variable, _ := v.Environment().first(variables)
-	if variable == "" || !v.HasSecret("") {
+	if variable == "" {
 		return nil
 	}
-	return v.Errorf(attribute, "%w", v.resolver.secrets[0].refuse("the environment variable "+variable, attribute))
+	return v.refuse(attribute, "the environment variable "+variable)
+}
+
+// RefuseFile is Refuse for a file of the user's home that says what attribute does not.
+func (v Values) RefuseFile(attribute, file string) error {
+	return v.refuse(attribute, "the file "+file)
+}
+
+func (v Values) refuse(attribute, what string) error {
+	if !v.HasSecret("") {
+		return nil
+	}
+	return v.Errorf(attribute, "%w", v.resolver.secrets[0].refuse(what, attribute))
 }
 
 func (v Values) get(name string) cty.Value {
