@@ -93,10 +93,11 @@ var modules = map[string]struct {
 	"a file, by path.root": {files: map[string]string{"main.tf": inTerraform("file(\"${path.root}/p.txt\")"), "p.txt": strings.Trim(right, `"`)}},
 	"a file, by path.cwd":  {files: map[string]string{"main.tf": inTerraform("file(\"${path.cwd}/p.txt\")"), "p.txt": strings.Trim(right, `"`)}},
 
-	"two files":          {files: map[string]string{"a.tf": inTerraform(right), "b.tf": inTerraform(right)}, refused: true},
-	"two in a file":      {files: map[string]string{"a.tf": inTerraform(right) + inTerraform(right)}, refused: true},
-	"two in a block":     {files: map[string]string{"a.tf": "terraform {\n" + block(right) + block(right) + "}\n"}, refused: true},
-	"two in an override": {files: map[string]string{"a.tf": inTerraform(right), "override.tf": inTerraform(right) + inTerraform(right)}, refused: true},
+	"two files":      {files: map[string]string{"a.tf": inTerraform(right), "b.tf": inTerraform(right)}, refused: true},
+	"two in a file":  {files: map[string]string{"a.tf": inTerraform(right) + inTerraform(right)}, refused: true},
+	"two in a block": {files: map[string]string{"a.tf": "terraform {\n" + block(right) + block(right) + "}\n"}, refused: true},
+	"two in an override": {files: map[string]string{"a.tf": inTerraform(right), "override.tf": inTerraform(right) + inTerraform(right)},
+		refused: true},
 	"a circle": {files: map[string]string{"a.tf": inTerraform("local.a") +
 		"locals {\n  a = local.b\n  b = local.a\n}\n"}, refused: true},
 	"no such local": {files: map[string]string{"a.tf": inTerraform("local.a")}, refused: true},

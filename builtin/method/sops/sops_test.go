@@ -334,7 +334,8 @@ func TestKeyGroups(t *testing.T) {
 		identities = append(identities, identity)
 		groups = append(groups, getsops.KeyGroup{ageKey(t, foreign, parts[i]), ageKey(t, recipient, parts[i])})
 	}
-	file, says := sealed{plain: plainState, dataKey: dataKey, groups: groups, threshold: 3}.file(t), kindtest.OpenMistakes(t, "sops, key groups")
+	file := sealed{plain: plainState, dataKey: dataKey, groups: groups, threshold: 3}.file(t)
+	says := kindtest.OpenMistakes(t, "sops, key groups")
 	for n := range 5 {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			a := attrs{}
@@ -511,7 +512,8 @@ func TestPartlyEncrypted(t *testing.T) {
 	// A rule that the file has by itself does not make plaintext of ciphertext.
 	file = bytes.Replace(seal(plainState, nil), []byte(`"lastmodified"`), []byte(`"unencrypted_regex": "secret", "lastmodified"`), 1)
 	opens(t, strict, bytes.Replace(file, []byte(`"unencrypted_suffix": "_unencrypted",`), nil, 1), plainState)
-	says.Error(t, "a rule of comments", fails(t, allowed, seal(plainState, func(m *getsops.Metadata) { m.EncryptedCommentRegex = "x" }), false))
+	says.Error(t, "a rule of comments",
+		fails(t, allowed, seal(plainState, func(m *getsops.Metadata) { m.EncryptedCommentRegex = "x" }), false))
 	long := bytes.Replace(seal(`{"l":["x"]}`, nil), []byte(`"l"`), []byte(`"`+strings.Repeat("a", 100_000)+`"`), 1)
 	long = bytes.Replace(long, []byte(`"lastmodified"`), []byte(`"encrypted_regex": "(a{1,30}){1,30}", "lastmodified"`), 1)
 	says.Error(t, "a slow rule", fails(t, allowed, bytes.Replace(long, []byte(`"unencrypted_suffix": "_unencrypted",`), nil, 1), false))

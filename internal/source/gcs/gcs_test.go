@@ -364,8 +364,10 @@ func TestAnswers(t *testing.T) {
 		tries         int
 		header, value string
 	}{
-		"no object":       {code: 404, contentType: "text/html; charset=UTF-8", body: "No such object: states/net/default.tfstate", missing: true},
-		"no object, JSON": {code: 404, contentType: json, body: document(404, "notFound", "No such object: states/net/default.tfstate"), missing: true},
+		"no object": {code: 404, contentType: "text/html; charset=UTF-8", body: "No such object: states/net/default.tfstate",
+			missing: true},
+		"no object, JSON": {code: 404, contentType: json, body: document(404, "notFound", "No such object: states/net/default.tfstate"),
+			missing: true},
 		"another object":  {code: 404, body: "No such object: states/net/default.tfstatex"},
 		"another reason":  {code: 404, contentType: json, body: document(404, "other", "No such object: states/net/default.tfstate")},
 		"no bucket":       {code: 404, body: "The specified bucket does not exist."},
