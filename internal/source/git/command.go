@@ -146,7 +146,7 @@ func (r *run) checkVersion(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, r.versionTimeout)
 	defer cancel()
 	var out []byte
-	_, err := execute(limited, r.userEnviron(), nil, func(stdout io.Reader) (err error) {
+	_, err := execute(limited, r.environment(false), nil, func(stdout io.Reader) (err error) {
 		out, err = io.ReadAll(io.LimitReader(stdout, 1<<10))
 		return err
 	}, (*exec.Cmd).Run, []string{"git", "version", "--build-options"})
