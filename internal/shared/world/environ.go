@@ -12,10 +12,10 @@ import (
 type Environ struct{ pairs []string }
 
 // Environ returns what programs get.
-func (w World) Environ() Environ { return Environ{keep(os.Environ(), w.gives)} }
+func (w World) Environ() Environ { return Environ{keep(os.Environ(), w.Gives)} }
 
-// gives reports whether programs get the variable called name, in capitals.
-func (w World) gives(name string) bool {
+// Gives reports whether programs get the variable called name, in capitals.
+func (w World) Gives(name string) bool {
 	switch w.kind {
 	case user:
 		return !withholds(name)

@@ -66,7 +66,7 @@ func (w World) Reason() string {
 
 // Lookup is [os.LookupEnv] for the variables that are found.
 func (w World) Lookup(name string) (string, bool) {
-	if w.kind == none || w.kind == code && !w.gives(strings.ToUpper(name)) {
+	if w.kind == none || w.kind == code && !w.Gives(strings.ToUpper(name)) {
 		return "", false
 	}
 	return os.LookupEnv(name)
