@@ -77,10 +77,22 @@ func (v Values) Hands(names ...string) bool {
 // of an absent attribute.
 func (v Values) Refuse(attribute string, variables ...string) error {
 	variable, _ := v.Environment().first(variables)
-	if variable == "" || !v.HasSecret("") {
+	if variable == "" {
 		return nil
 	}
-	return v.Errorf(attribute, "%w", v.resolver.secrets[0].refuse("the environment variable "+variable, attribute))
+	return v.refuse(attribute, "the environment variable "+variable)
+}
+
+// RefuseFile is Refuse for a file of the user's home that says what attribute does not.
+func (v Values) RefuseFile(attribute, file string) error {
+	return v.refuse(attribute, "the file "+file)
+}
+
+func (v Values) refuse(attribute, what string) error {
+	if !v.HasSecret("") {
+		return nil
+	}
+	return v.Errorf(attribute, "%w", v.resolver.secrets[0].refuse(what, attribute))
 }
 
 func (v Values) get(name string) cty.Value {

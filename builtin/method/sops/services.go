@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -175,11 +174,11 @@ func (s services) vault(k masterKey) (opener, error) {
 
 // savedToken is what "vault login" left behind.
 func (s services) savedToken() string {
-	home, ok := s.env.Get("HOME", "USERPROFILE")
-	if !ok {
+	path, err := keyfile.ExpandHome("~/.vault-token")
+	if err != nil {
 		return ""
 	}
-	token, err := keyfile.ReadText(filepath.Join(home, ".vault-token"))
+	token, err := keyfile.ReadText(path)
 	if err != nil {
 		return "" // then the server asks for one
 	}

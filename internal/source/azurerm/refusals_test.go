@@ -14,6 +14,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/azurerm/azuretest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
@@ -132,7 +133,7 @@ func TestNoSuchHost(t *testing.T) {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: r.URL.Host, IsNotFound: true}}
 	})}
 	_, err := read(t, client, settings(withKey()), place())
-	checkRefusal(t, err, false, "cannot be found; check its name, and proxies: no such host: there is no account acmestates in this cloud")
+	checkRefusal(t, err, false, netfail.NotFound+": no such host: there is no account acmestates in this cloud")
 }
 
 // An error of the network quotes the URL, with the signature in it. Ours do not.
@@ -141,8 +142,7 @@ func TestSecretsInNetworkErrors(t *testing.T) {
 	block := attrs{}.with("sas_token", azuretest.SAS, "customer_provided_key", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
 		"blob_endpoint", "http://"+nettest.Dead(t)+"/"+azuretest.Account)
 	_, err := read(t, nil, settings(block), place())
-	checkRefusal(t, err, false, "no usable answer from the storage account acmestates: the server cannot be reached; check the "+
-		"address, proxies, and that it runs: dial tcp")
+	checkRefusal(t, err, false, "no usable answer from the storage account acmestates: "+netfail.NotReached+": dial tcp")
 	for e := err; e != nil; e = errors.Unwrap(e) {
 		if text := fmt.Sprintf("%v %#v", e, e); strings.Contains(text, "signature") || strings.Contains(text, "AAECAw") {
 			t.Errorf("the error holds a secret: %s", text)
@@ -260,7 +260,7 @@ func TestLateAnswers(t *testing.T) {
 		}
 		src.(*location).timeout = 200 * time.Millisecond
 		_, err = src.Fetch(t.Context())
-		checkRefusal(t, err, false, "there was no complete answer from the storage account "+azuretest.Account+" within 200ms")
+		checkRefusal(t, err, false, netfail.NoAnswer+" from the storage account "+azuretest.Account+" within 200ms")
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/consul/consultest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
@@ -378,7 +379,7 @@ func TestTLS(t *testing.T) {
 		want   string // part of the error; of the warning where it begins with !
 	}{
 		"all":                   {change: func(attrs) {}, want: ""},
-		"another name":          {change: func(a attrs) { delete(a, "tls_server_name") }, want: "the server's certificate is not trusted"},
+		"another name":          {change: func(a attrs) { delete(a, "tls_server_name") }, want: netfail.NotTrusted},
 		"another authority":     {change: func(a attrs) { a["ca_file"] = a["cert_file"] }, want: "unknown authority"},
 		"no client certificate": {change: func(a attrs) { delete(a, "cert_file"); delete(a, "key_file") }, want: "certificate required"},
 		"not verified": {change: func(a attrs) { delete(a, "ca_file"); a["ssl_verify"] = cty.False },

@@ -172,7 +172,7 @@ func TestNobodyReads(t *testing.T) {
 		"another cloud": {settingsOf(and(at, "credentials",
 			strings.Replace(user, `"type"`, `"universe_domain":"canary.example","type"`, 1))), "", "set universe_domain"},
 		"program": {settingsOf(and(at, "credentials", `{"type":"external_account","credential_source":{"executable":{"command":"canary"}}}`)),
-			"", "which is switched off"},
+			"", "is switched off, but"},
 		"old token": {settingsOf(and(at, "access_token", "canary")), "", "does not accept the access token"},
 	} {
 		t.Run(name, func(t *testing.T) {

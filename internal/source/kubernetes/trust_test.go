@@ -11,6 +11,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/kubernetes/kubetest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
 func with(env environment, blocks ...attrs) source.Settings {
@@ -71,6 +72,7 @@ func TestWhoIsAsked(t *testing.T) {
 }
 
 func TestNoOneIsAsked(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
 	path := kubeconfig(t, "https://config.example.test", map[string]any{}, map[string]any{"token": "config-token"})
 	ambient := environment{"KUBE_HOST": "https://env.example.test", "KUBE_TOKEN": "env-token", "KUBECONFIG": path,
 		"KUBERNETES_SERVICE_HOST": "10.0.0.1"}
@@ -128,10 +130,9 @@ func TestBrokenBlock(t *testing.T) {
 	}
 }
 
-// ~/.kube/config is the user's own, and is left alone when the environment is
-// switched off.
-func TestDefaultKubeconfig(t *testing.T) {
-	s := prod(t)
+// atHome writes the user's own kubeconfig, which leads to a server.
+func atHome(t *testing.T, s *kubetest.Server) (path string) {
+	t.Helper()
 	home := t.TempDir()
 	if err := os.Mkdir(filepath.Join(home, ".kube"), 0o700); err != nil {
 		t.Fatal(err)
@@ -140,17 +141,49 @@ func TestDefaultKubeconfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file(t, filepath.Join(home, ".kube", "config"), strings.Replace(string(data), `"current-context":"wrong"`, `"current-context":"right"`,
-		1), 0o600)
 	t.Setenv("HOME", home)
-	t.Setenv("KUBECONFIG", filepath.Join(home, ".kube", "config"))
-	t.Setenv("KUBERNETES_MASTER", s.URL)
-	sourcetest.Fetch(t, open(t, with(environment{"HOME": home})))
-	s.Requests()
-	fails(t, open(t, settingsOf()), "nothing says which cluster")
+	t.Setenv("USERPROFILE", home)
+	return file(t, filepath.Join(home, ".kube", "config"), strings.Replace(string(data), `"current-context":"wrong"`,
+		`"current-context":"right"`, 1), 0o600)
+}
+
+// ~/.kube/config belongs to the user, and not to the environment.
+func TestDefaultKubeconfig(t *testing.T) {
+	s := prod(t)
+	atHome(t, s)
+	t.Setenv("KUBECONFIG", "/nowhere")
+	t.Setenv("KUBERNETES_MASTER", "https://127.0.0.1:1")
+	sourcetest.Fetch(t, open(t, with(environment{})))
+	sourcetest.Fetch(t, open(t, settingsOf()))
+	sourcetest.Fetch(t, open(t, settingsOf(attrs{"tls_server_name": text("127.0.0.1")})))
+}
+
+// A secret of the code does not go to the cluster of ~/.kube/config, but to one that the
+// code names, which that file may be about.
+func TestSecretBesideTheHome(t *testing.T) {
+	s := prod(t)
+	own := atHome(t, s)
+	authority := nettest.NewAuthority()
+	issued := authority.Issue(nettest.OfClient("reader"))
+	plugin := credentialPlugin(t, map[string]any{"token": "canary"}, "")
+	for name, a := range map[string]attrs{
+		"token":       {"token": text("canary")},
+		"password":    {"username": text("me"), "password": text("canary")},
+		"certificate": {"client_certificate": text(issued.Chain), "client_key": text(issued.Key)},
+		"plugin":      {"exec": execBlock(attrs{"command": text(plugin)})},
+	} {
+		for on, settings := range map[string]source.Settings{"on": with(environment{"HOME": os.Getenv("HOME")}, a), "off": settingsOf(a)} {
+			err := fails(t, open(t, settings), "the file ~/.kube/config must not be combined with a secret of the configuration")
+			if strings.Contains(err.Error(), "canary") {
+				t.Errorf("%s, %s: the error holds a secret: %v", name, on, err)
+			}
+		}
+	}
 	if got := s.Requests(); len(got) > 0 {
 		t.Errorf("asked for %q", got)
 	}
+	sourcetest.Fetch(t, open(t, settingsOf(attrs{"token": text(s.Token), "config_path": text(own)})))
+	sourcetest.Fetch(t, open(t, with(environment{"KUBE_TOKEN": s.Token})))
 }
 
 // Two clusters of one run never get each other's token.

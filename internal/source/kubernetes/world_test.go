@@ -15,7 +15,8 @@ import (
 func TestPluginGetsNoEnvironment(t *testing.T) {
 	s := prod(t)
 	for name, value := range map[string]string{
-		"AWS_PROFILE": "theirs", "AWS_SECRET_ACCESS_KEY": "theirs", "TF_VAR_x": "canary", "KUBE_TOKEN": "canary", "SSLKEYLOGFILE": "canary",
+		"AWS_PROFILE": "theirs", "HTTPS_PROXY": "theirs",
+		"AWS_SECRET_ACCESS_KEY": "theirs", "TF_VAR_x": "canary", "KUBE_TOKEN": "canary", "SSLKEYLOGFILE": "canary",
 	} {
 		t.Setenv(name, value)
 	}

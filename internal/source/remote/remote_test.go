@@ -419,8 +419,21 @@ func TestWhereTokensComeFrom(t *testing.T) {
 		}},
 		"use_environment = false": {
 			off: true, want: "there is no token for ",
-			env:   func(h string) map[string]string { return map[string]string{variable(h): right} },
-			files: func(h string) map[string]string { return map[string]string{".terraformrc": hcl(h, right)} },
+			env: func(h string) map[string]string {
+				return map[string]string{variable(h): right, "TF_CLI_CONFIG_FILE": "HOME/my.tfrc", "XDG_CONFIG_HOME": "HOME/xdg"}
+			},
+			files: func(h string) map[string]string {
+				return map[string]string{"my.tfrc": hcl(h, right), "xdg/opentofu/credentials.tfrc.json": json(h, right)}
+			},
+		},
+		"use_environment = false, and a file of the home": {
+			off: true,
+			env: func(h string) map[string]string {
+				return map[string]string{variable(h): wrong, "TF_CLI_CONFIG_FILE": "HOME/my.tfrc"}
+			},
+			files: func(h string) map[string]string {
+				return map[string]string{".terraformrc": hcl(h, right), "my.tfrc": hcl(h, wrong)}
+			},
 		},
 		"a token that is no string": {files: func(h string) map[string]string {
 			return map[string]string{".terraformrc": fmt.Sprintf("credentials %q {\n  token = [1]\n}\n", h)}
@@ -439,6 +452,7 @@ func TestWhereTokensComeFrom(t *testing.T) {
 			s := server([]byte(`{"version":4}`))
 			host, ca := tfetest.Start(t, s)
 			home := t.TempDir()
+			t.Setenv("HOME", home)
 			env := map[string]string{"HOME": home}
 			if r.files != nil {
 				for path, text := range r.files(host) {

@@ -73,6 +73,8 @@ func (a access) connect(ctx context.Context) (*awss3.Client, error) {
 		a.settings.SetEndpoint(ctx, cfg, awss3.ServiceID, &o.BaseEndpoint)
 		if a.endpoint != "" {
 			o.BaseEndpoint = &a.endpoint
+		} else if a.Hands(customerKeyAttr) && !a.Has("shared_config_files") {
+			o.BaseEndpoint = nil // that of a file of the home is for the user's own secrets
 		}
 		o.UsePathStyle = a.Bool("use_path_style")
 		o.Credentials = aws.CredentialsProviderFunc(func(ctx context.Context) (aws.Credentials, error) {
