@@ -19,16 +19,16 @@ import (
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	const (
-		short = `key_provider "pbkdf2" "short" { passphrase = "too short" }
+		short = `key_provider "pbkdf2" "short" { passphrase = "c4n4ry" }
 			method "aes_gcm" "short" { keys = key_provider.pbkdf2.short }` + "\n"
 		chain = `key_provider "pbkdf2" "chain" { chain = key_provider.pbkdf2.short }
 			method "aes_gcm" "chain" { keys = key_provider.pbkdf2.chain }` + "\n"
 	)
+	says := golden(t, "check")
 	marker := filepath.ToSlash(filepath.Join(t.TempDir(), "ran"))
 	for name, c := range map[string]struct {
 		text    string
 		methods string // named in the target; those that cannot be used begin with "!"
-		want    string // "" if nothing is wrong
 	}{
 		"good": {text: keys, methods: "method.aes_gcm.a method.aes_gcm.b unencrypted"},
 		"a literal key": {methods: "method.aes_gcm.m", text: `method "aes_gcm" "m" {
@@ -39,25 +39,21 @@ func TestCheck(t *testing.T) {
 		}`},
 		"a program": {methods: "method.aes_gcm.m", text: `key_provider "external" "k" { command = ["touch", "` + marker + `"] }
 			method "aes_gcm" "m" { keys = key_provider.external.k }`},
-		"a short passphrase": {text: short, methods: "!method.aes_gcm.short",
-			want: "key_provider.pbkdf2.short.passphrase: the passphrase is too short"},
-		"of a chain": {text: short + chain, methods: "!method.aes_gcm.chain",
-			want: "key_provider.pbkdf2.short.passphrase: the passphrase is too short"},
-		"of a fallback": {text: keys + short, methods: "method.aes_gcm.a !method.aes_gcm.short", want: "too short"},
-		"of two": {text: keys + short + chain, methods: "!method.aes_gcm.chain method.aes_gcm.a !method.aes_gcm.short",
-			want: "\n  - method.aes_gcm.short: "},
+		"a short passphrase": {text: short, methods: "!method.aes_gcm.short"},
+		"of a chain":         {text: short + chain, methods: "!method.aes_gcm.chain"},
+		"of a fallback":      {text: keys + short, methods: "method.aes_gcm.a !method.aes_gcm.short"},
+		"of two":             {text: keys + short + chain, methods: "!method.aes_gcm.chain method.aes_gcm.a !method.aes_gcm.short"},
 		"of then": {text: short + `method "kubeform" "m" {
 			key  = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 			then = method.aes_gcm.short
-		}`, methods: "!method.kubeform.m", want: "then method.aes_gcm.short: test:1,33: key_provider.pbkdf2.short.passphrase: the passphrase is too short"},
-		"an unknown kind": {text: `method "xyz" "m" {}`, methods: "!method.xyz.m", want: `xyz`},
+		}`, methods: "!method.kubeform.m"},
+		"an unknown kind": {text: `method "xyz" "m" {}`, methods: "!method.xyz.m"},
 		"an unknown kind of key provider": {text: `key_provider "xyz" "k" {}` + "\n" + `method "aes_gcm" "m" { keys = key_provider.xyz.k }`,
-			methods: "!method.aes_gcm.m", want: "xyz"},
-		"no key provider": {text: `method "aes_gcm" "m" { keys = key_provider.static.gone }`, methods: "!method.aes_gcm.m",
-			want: "key_provider.static.gone: this key provider is not configured"},
+			methods: "!method.aes_gcm.m"},
+		"no key provider": {text: `method "aes_gcm" "m" { keys = key_provider.static.gone }`, methods: "!method.aes_gcm.m"},
 		"a circle": {text: `key_provider "pbkdf2" "k" { chain = key_provider.pbkdf2.k }
-			method "aes_gcm" "m" { keys = key_provider.pbkdf2.k }`, methods: "!method.aes_gcm.m", want: "in a circle"},
-		"no argument": {text: `method "aes_gcm" "m" {}`, methods: "!method.aes_gcm.m", want: "method.aes_gcm.m.keys"},
+			method "aes_gcm" "m" { keys = key_provider.pbkdf2.k }`, methods: "!method.aes_gcm.m"},
+		"no argument": {text: `method "aes_gcm" "m" {}`, methods: "!method.aes_gcm.m"},
 	} {
 		var methods, broken []string
 		for _, m := range strings.Fields(c.methods) {
@@ -75,10 +71,11 @@ func TestCheck(t *testing.T) {
 			continue
 		}
 		failed, ok := errors.AsType[*encryption.Error](err)
-		if !ok || failed.Step != encryption.StepConfiguration || !strings.Contains(err.Error(), c.want) || reason(t, err) != "other" {
-			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		if !ok || failed.Step != encryption.StepConfiguration || reason(t, err) != "other" {
+			t.Errorf("%s: got %v", name, err)
 			continue
 		}
+		says.Error(t, name, err)
 		var named []string
 		for _, a := range failed.Attempts {
 			named = append(named, a.Method)
@@ -103,7 +100,7 @@ func TestCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := use(t, unknown, "method.xyz.m").Check(); err == nil || !strings.Contains(err.Error(), "xyz") {
+	if err := use(t, unknown, "method.xyz.m").Check(); reason(t, err) != "other" { // which lists the kinds in any order
 		t.Errorf("got %v", err)
 	}
 }
@@ -130,6 +127,7 @@ func TestCheckIsNoCondition(t *testing.T) {
 // come from the environment.
 func TestUseByKind(t *testing.T) {
 	t.Parallel()
+	says := golden(t, "a method by its kind")
 	for name, c := range map[string]struct {
 		attr attr.Attr
 		ok   bool
@@ -143,7 +141,9 @@ func TestUseByKind(t *testing.T) {
 		c.attr.Name, c.attr.Type = "key", cty.String
 		registry.Methods[len(registry.Methods)-1].Attrs = []attr.Attr{c.attr}
 		_, err := newEncryption(t, registry, "").Use("box")
-		if (err == nil) != c.ok || err != nil && !strings.Contains(err.Error(), "the kind box requires settings") {
+		if !c.ok {
+			says.Error(t, name, err)
+		} else if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

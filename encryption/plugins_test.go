@@ -210,8 +210,7 @@ func TestEnvironmentRunsNoPlugin(t *testing.T) {
 				if got := ran(); (got == "") != c.refused && name != "among others" || c.refused && got != "" {
 					t.Errorf("%s, %s, %s: %q ran; %v", how, name, when, got, err)
 				}
-				if errors.Is(err, attr.ErrCommand) != c.refused || c.refused && (errors.Is(err, encryption.ErrNoKey) ||
-					!strings.Contains(err.Error(), `"age-plugin-mark": only the environment names this command`)) {
+				if errors.Is(err, attr.ErrCommand) != c.refused || c.refused && errors.Is(err, encryption.ErrNoKey) {
 					t.Errorf("%s, %s, %s: %v", how, name, when, err)
 				}
 			}
@@ -226,25 +225,17 @@ func TestPluginFails(t *testing.T) {
 		"none": hasNone, "fails": "echo the reason >&2; exit 1",
 		"wrong":  `printf -- '-> file-key 0\nAAAAAAAAAAAAAAAAAAAAAA\n-> done\n\n'; read -r line`,
 		"asks":   `printf -- '-> request-secret\nUElO\n-> done\n\n'`,
-		"labels": `printf -- '-> labels canary\n\n-> recipient-stanza 0 x\n\n-> done\n\n'`,
+		"labels": `printf -- '-> labels alone\n\n-> recipient-stanza 0 x\n\n-> done\n\n'`,
 	})
 	key := newIdentity(t)
-	to := `recipients = ["` + key.Recipient().String() + `"]`
+	to, says := `recipients = ["`+key.Recipient().String()+`"]`, golden(t, "plugins of age")
 	for how, text := range throughAge(to) {
 		file, err := through(t, nil, encryption.Code(text, "test"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for identities, c := range map[string]struct {
-			want  []string
-			noKey bool
-		}{
-			"none":               {want: []string{`none is of its recipients`}, noKey: true},
-			"fails":              {want: []string{`decrypting a key: "age-plugin-fails": the program failed: exit status 1; it said: the reason`}},
-			"missing":            {want: []string{`decrypting a key: "age-plugin-missing" is not in PATH; install this plugin of age`}},
-			"wrong":              {want: []string{`the key that "age-plugin-wrong" gave is that of another file, or the header of`}},
-			"asks":               {want: []string{`it asked "PIN", and nobody can be asked here`}},
-			"missing fails none": {want: []string{`"age-plugin-missing" is not in PATH`, `"age-plugin-fails": the program failed`}},
+		for identities, noKey := range map[string]bool{
+			"none": true, "fails": false, "missing": false, "wrong": false, "asks": false, "missing fails none": false,
 		} {
 			var list []string
 			for _, name := range strings.Fields(identities) {
@@ -252,13 +243,8 @@ func TestPluginFails(t *testing.T) {
 			}
 			arguments := "identities = [" + strings.Join(list, ", ") + "]"
 			_, err := through(t, bytes.Clone(file), encryption.Code(throughAge(arguments)[how], "test"))
-			if err == nil || errors.Is(err, encryption.ErrNoKey) != c.noKey {
+			if says.Error(t, how+", identities: "+identities, err); errors.Is(err, encryption.ErrNoKey) != noKey {
 				t.Errorf("%s, %s: %v", how, identities, err)
-			}
-			for _, want := range c.want {
-				if err != nil && !strings.Contains(err.Error(), want) {
-					t.Errorf("%s, %s: %v, want %q", how, identities, err, want)
-				}
 			}
 			// With one that opens it among them, none is asked.
 			ran()
@@ -268,18 +254,15 @@ func TestPluginFails(t *testing.T) {
 				t.Errorf("%s, %s and a key: %q ran, %v", how, identities, got, err)
 			}
 		}
-		for recipients, want := range map[string]string{
-			plugin.EncodeRecipient("missing", nil): `encrypting a key: "age-plugin-missing" is not in PATH`,
-			plugin.EncodeRecipient("fails", nil):   `encrypting a key: "age-plugin-fails": the program failed: exit status 1; it said: the reason`,
-			plugin.EncodeRecipient("none", nil):    `"age-plugin-none" encrypted nothing`,
-			identityOf("asks"):                     `it asked "PIN", and nobody can be asked here`,
-			"age1yubikey1qqq":                      "recipients: element 2: this begins as that of an age plugin does, and is cut off or mistyped",
-			plugin.EncodeRecipient("labels", nil):  "incompatible recipients",
+		for name, recipients := range map[string]string{
+			"one that is missing": plugin.EncodeRecipient("missing", nil), "one that fails": plugin.EncodeRecipient("fails", nil),
+			"one that does nothing": plugin.EncodeRecipient("none", nil), "an identity that asks": identityOf("asks"),
+			"one that is cut off": "age1yubikey1qqq", "one with labels": plugin.EncodeRecipient("labels", nil),
 		} {
 			arguments := strings.TrimSuffix(to, "]") + `, "` + recipients + `"]`
 			file, err := through(t, nil, encryption.Code(throughAge(arguments)[how], "test"))
-			if err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, encryption.ErrNoKey) {
-				t.Errorf("%s, for %s: got %q, %v; want %q", how, recipients, file, err, want)
+			if says.Error(t, how+", to "+name, err); errors.Is(err, encryption.ErrNoKey) {
+				t.Errorf("%s, for %s: got %q, %v", how, recipients, file, err)
 			}
 		}
 	}

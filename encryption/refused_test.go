@@ -3,7 +3,7 @@ package encryption_test
 import (
 	"context"
 	"errors"
-	"strings"
+	"fmt"
 	"testing"
 	"time"
 
@@ -40,27 +40,26 @@ func TestMistakesOfPrograms(t *testing.T) {
 	noBuild := lighttest.Registry()
 	noBuild.KeyProviders = []encryption.Block[encryption.KeyProvider]{{Table: method}}
 	nothing := func(attr.Values) (encryption.Method, error) { return nil, nil }
+	says := golden(t, "mistakes of programs")
 	for name, c := range map[string]struct {
 		registry encryption.Registry
 		settings *config.Config
-		want     string
 	}{
-		"a method without Build":       {own(encryption.Block[encryption.Method]{}), settings, `the registry lists "own" without Build`},
-		"a key provider without Build": {noBuild, provider, `the registry lists "own" without Build`},
-		"Build returns no method": {own(encryption.Block[encryption.Method]{Build: nothing}), settings,
-			"about own: its Build returns neither a"},
-		"Build returns no key provider": {ownKeys, provider, "about own: its Build returns neither a"},
+		"a method without Build":        {own(encryption.Block[encryption.Method]{}), settings},
+		"a key provider without Build":  {noBuild, provider},
+		"Build returns no method":       {own(encryption.Block[encryption.Method]{Build: nothing}), settings},
+		"Build returns no key provider": {ownKeys, provider},
 		"no method": {lighttest.Registry(), &config.Config{Methods: map[string]*attr.Entry{"method.own.m": nil},
-			State: settings.State}, "method.own.m: the entry is nil"},
+			State: settings.State}},
 		"no key provider": {lighttest.Registry(), &config.Config{KeyProviders: map[string]*attr.Entry{"key_provider.own.k": nil},
-			Methods: provider.Methods, State: provider.State}, "key_provider.own.k: the entry is nil"},
+			Methods: provider.Methods, State: provider.State}},
 		"a setting without a value": {lighttest.Registry(), &config.Config{Methods: map[string]*attr.Entry{"method.aes_gcm.m": {
 			Address: "method.aes_gcm.m", Kind: "aes_gcm", Settings: map[string]attr.Setting{"keys": {}}}},
-			State: provider.State}, "method.aes_gcm.m.keys: "},
+			State: provider.State}},
 	} {
-		for _, load := range []func() (*encryption.Encryption, error){
-			func() (*encryption.Encryption, error) { return encryption.New(c.registry, c.settings) },
-			func() (*encryption.Encryption, error) {
+		for how, load := range map[string]func() (*encryption.Encryption, error){
+			"New": func() (*encryption.Encryption, error) { return encryption.New(c.registry, c.settings) },
+			"Load": func() (*encryption.Encryption, error) {
 				return encryption.Load(c.registry, func(config.Options) (*config.Config, error) { return c.settings, nil })
 			},
 		} {
@@ -69,9 +68,7 @@ func TestMistakesOfPrograms(t *testing.T) {
 				_, err = enc.State().Decrypt(t.Context(), seal(t, all, state))
 				enc.Close()
 			}
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%s: got %v, want %q", name, err, c.want)
-			}
+			says.Error(t, name+", "+how, err)
 		}
 	}
 }
@@ -85,10 +82,9 @@ func TestNilContext(t *testing.T) {
 	_, inPlace := enc.State().DecryptInPlace(none, seal(t, all, state))
 	_, sealing := enc.State().Encrypt(none, []byte(state))
 	_, deriving := enc.DeriveKey(none, "key_provider.static.a", encryption.Derivation{Info: "x", Length: 32})
-	for _, err := range []error{opening, inPlace, sealing, deriving} {
-		if err == nil || !strings.Contains(err.Error(), "the context is nil") {
-			t.Errorf("got %v", err)
-		}
+	says := golden(t, "no context")
+	for name, err := range map[string]error{"opening": opening, "in place": inPlace, "sealing": sealing, "deriving": deriving} {
+		says.Error(t, name, err)
 	}
 	if reason(t, opening) != "other" || reason(t, sealing) != "other" {
 		t.Errorf("%v, %v", opening, sealing)
@@ -152,34 +148,29 @@ func TestEndOfContext(t *testing.T) {
 		exportable = true
 	}`)
 	_, err := exportable.DeriveKey(cancelled, "key_provider.static.a", encryption.Derivation{Info: "x", Length: 32})
-	if !strings.HasPrefix(err.Error(), "key_provider.static.a: ") || !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
+	says := golden(t, "the context ends")
+	if says.Error(t, "deriving", err); !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
 		t.Errorf("deriving: got %v", err)
 	}
 	for _, methods := range [][]string{
 		{"method.aes_gcm.a"}, {"no_key"}, {"no_key", "method.aes_gcm.a"}, {"damaged"}, {"other"},
 	} {
 		target := use(t, enc, methods...)
-		check := func(ctx context.Context, err, want error, text string) {
-			if !errors.Is(err, want) || !strings.Contains(err.Error(), text) || reason(t, err) != "other" ||
-				strings.Contains(err.Error(), "wrong key") {
+		check := func(name string, err error, ctx context.Context) {
+			says.Error(t, fmt.Sprintf("%s, %s", name, methods), err)
+			if !errors.Is(err, ctx.Err()) || !errors.Is(err, context.Cause(ctx)) || reason(t, err) != "other" {
 				t.Errorf("%v: got %v", methods, err)
 			}
 			if failed, _ := errors.AsType[*encryption.Error](err); len(failed.Attempts) != 1 {
 				t.Errorf("%v: %d attempts", methods, len(failed.Attempts))
 			}
 		}
-		for _, c := range []struct {
-			ctx  context.Context
-			want error
-			text string
-		}{
-			{cancelled, context.Canceled, "was cancelled"}, {cancelled, cause, cause.Error()}, {late, context.DeadlineExceeded, "deadline"},
-		} {
-			_, err := target.Decrypt(c.ctx, seal(t, all, state))
-			check(c.ctx, err, c.want, c.text)
+		for name, ctx := range map[string]context.Context{"cancelled": cancelled, "late": late} {
+			_, err := target.Decrypt(ctx, seal(t, all, state))
+			check(name+", opening", err, ctx)
 			if methods[0] != "method.aes_gcm.a" {
-				_, err = target.Encrypt(c.ctx, []byte(state))
-				check(c.ctx, err, c.want, c.text)
+				_, err = target.Encrypt(ctx, []byte(state))
+				check(name+", sealing", err, ctx)
 			}
 		}
 	}

@@ -29,7 +29,7 @@ var orders = map[string]struct {
 	files       map[string]string
 	environment map[string]string
 	arguments   []string
-	err         string // of ours, where OpenTofu refuses as well
+	refused     bool
 }{
 	"TF_VAR":                {environment: map[string]string{"p": right}},
 	"terraform.tfvars":      {files: map[string]string{"terraform.tfvars": sets}, environment: map[string]string{"p": wrong}},
@@ -81,25 +81,23 @@ var orders = map[string]struct {
 	"never null": {passphrase: only("var.n == 1"), variable: "variable \"n\" {\n  default = 1\n  nullable = false\n}",
 		files: map[string]string{"terraform.tfvars": "n = null\n"}},
 
-	"-var, not declared": {arguments: []string{"-var=passphrase=x"}, err: `-var: the module declares no variable "passphrase"`},
-	"no such -var-file":  {arguments: []string{"-var-file=gone.tfvars"}, err: `gone.tfvars" cannot be read: no such file`},
-	"not HCL":            {files: map[string]string{"terraform.tfvars": "p = \n"}, err: "terraform.tfvars:1,"},
-	"not JSON":           {files: map[string]string{"a.auto.tfvars.json": sets}, err: "a name that ends in .tfvars"},
-	"a block":            {files: map[string]string{"terraform.tfvars": "horse \"p\" {}\n"}, err: "nothing but lines such as"},
-	"a reference":        {files: map[string]string{"terraform.tfvars": "p = horse\n"}, err: "terraform.tfvars: "},
+	"-var, not declared": {arguments: []string{"-var=passphrase=x"}, refused: true},
+	"no such -var-file":  {arguments: []string{"-var-file=gone.tfvars"}, refused: true},
+	"not HCL":            {files: map[string]string{"terraform.tfvars": "p = \n"}, refused: true},
+	"not JSON":           {files: map[string]string{"a.auto.tfvars.json": sets}, refused: true},
+	"a block":            {files: map[string]string{"terraform.tfvars": "horse \"p\" {}\n"}, refused: true},
+	"a reference":        {files: map[string]string{"terraform.tfvars": "p = horse\n"}, refused: true},
 	"no expression": {passphrase: `join("", var.l)`, variable: `variable "l" { type = list(string) }`,
-		environment: map[string]string{"l": "horse, horse"},
-		err:         "var.l: it is not a string, so an expression is required"},
-	"another type": {passphrase: only("var.n == 1"), variable: `variable "n" { type = number }`, environment: map[string]string{"n": "horse"},
-		err: "var.n: the value does not fit the type of the variable, number"},
+		environment: map[string]string{"l": "horse, horse"}, refused: true},
+	"another type": {passphrase: only("var.n == 1"), variable: `variable "n" { type = number }`, environment: map[string]string{"n": "horse"}, refused: true},
 	"null without a default": {passphrase: only("var.n == 1"), variable: `variable "n" { nullable = false }`,
-		files: map[string]string{"terraform.tfvars": "n = null\n"}, err: "must not be null"},
+		files: map[string]string{"terraform.tfvars": "n = null\n"}, refused: true},
 }
 
 // TestValues: OpenTofu seals a state with the value that it takes, and we open it.
 func TestValues(t *testing.T) {
 	t.Parallel()
-	sealed := seal(t, block(right), state)
+	sealed, says := seal(t, block(right), state), golden(t, "values of a module")
 	for name, c := range orders {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -126,18 +124,17 @@ func TestValues(t *testing.T) {
 			}
 			file := sealed
 			if tofu := os.Getenv("STATECRYPT_TOFU"); tofu != "" {
-				file = sealIn(t, dir, tofu, environment, c.err == "", file, c.arguments...)
+				file = sealIn(t, dir, tofu, environment, !c.refused, file, c.arguments...)
 			}
 			layer := func(o config.Options) (*config.Config, error) {
 				o.Environment, o.Arguments = environment, arguments(dir, c.arguments)
 				return encryption.Module(dir, nil)(o)
 			}
 			err := open(t, layer, file)
-			switch {
-			case c.err == "" && err != nil:
+			if c.refused {
+				says.Error(t, name, err)
+			} else if err != nil {
 				t.Error(err)
-			case c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err) || strings.Contains(err.Error(), "horse")):
-				t.Errorf("got %v", err)
 			}
 		})
 	}

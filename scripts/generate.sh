@@ -1,7 +1,11 @@
 #!/bin/sh
 # Writes docs/ from the schema of the provider in this directory, templates/ with
 # its pictures, and examples/. The schema is asked of a CLI here, because tfplugindocs would
-# otherwise download one.
+# otherwise download one. With -check it fails if that changes anything: it compares
+# with what was there, not with the last commit, so that it also tells the truth in
+# the middle of some work.
+#
+#   scripts/generate.sh [-check]
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 cli=$("$root/scripts/cli.sh")
@@ -40,6 +44,7 @@ export CHECKPOINT_DISABLE=1 TF_CLI_CONFIG_FILE="$work/cli.tfrc"
 sed 's#"registry\.[a-z.]*/statecrypt/statecrypt"#"registry.terraform.io/hashicorp/statecrypt"#' "$work/schema.raw" >"$work/schema.json"
 
 cd "$root"
+cp -R docs "$work/docs"
 run() {
   "$root/.tools/bin/tfplugindocs" "$@" --provider-name statecrypt --providers-schema "$work/schema.json" >"$work/log" 2>&1 || {
     cat "$work/log" >&2
@@ -50,4 +55,8 @@ rm -rf docs/pictures # validate does not know what is in there
 run generate --rendered-provider-name statecrypt
 run validate
 "$root/.tools/bin/pictures" templates/pictures docs/pictures
+if [ "${1:-}" = -check ] && ! diff -ru "$work/docs" docs; then
+  echo 'docs/ changed: run "make generate", and commit the result' >&2
+  exit 1
+fi
 echo "docs/ is up to date"

@@ -2,7 +2,7 @@
 # Runs the tests against real servers that take minutes to build. Says at the
 # end which servers there were.
 #
-#   [RACE=-race] [SERVICES_TIME=600] scripts/services.sh
+#   [SERVICES_TIME=600] scripts/services.sh
 #
 # With SERVICES_TIME, building ends after so many seconds, and a server that
 # could not be built by then, or cannot be built on this machine, is left out.
@@ -45,8 +45,9 @@ build gitea STATECRYPT_GITEA
 
 export STATECRYPT_TOFU="$root/.tools/bin/tofu" STATECRYPT_AGE="$root/.tools/bin/age" STATECRYPT_SOPS="$root/.tools/bin/sops"
 packages=$(grep -rl --include='*_test.go' '^func TestReal' builtin encryption internal | xargs -n 1 dirname | sort -u | sed 's|^|./|')
-# shellcheck disable=SC2086 # RACE is a flag or nothing, and packages have no spaces
-go test ${RACE:-} -count 1 -timeout 20m -run '^TestReal' $packages
+# shellcheck disable=SC2086 # packages have no spaces
+CGO_ENABLED=0 .tools/bin/testsum --packages "$(go list $packages | tr '\n' ' ')" -- \
+  -trimpath -vet=off -ldflags '-s -w' -count 1 -timeout 20m -run '^TestReal'
 TESTARGS='-test.run ^TestAccReal' scripts/testacc.sh terraform .tools/bin/terraform-1.5.7 .tools/bin/tofu
 
 echo

@@ -2,7 +2,7 @@
 # Runs the acceptance tests once for each CLI given: a path, or a name to find
 # on PATH. A name that is not on PATH is left out, and the list at the end says so.
 #
-#   [RACE=-race] [TIMEOUT=20m] scripts/testacc.sh terraform .tools/bin/terraform-1.5.7 .tools/bin/tofu
+#   [TIMEOUT=20m] scripts/testacc.sh terraform .tools/bin/terraform-1.5.7 .tools/bin/tofu
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 packages='internal/provider internal/wrap'
@@ -18,19 +18,12 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 exe=.test$(go env GOEXE)
-# As in GNUmakefile: what is not for the race detector is compiled as releases are.
-flags=-race
-if [ -z "${RACE:-}" ]; then
-  export CGO_ENABLED=0
-  flags='-trimpath -vet=off'
-fi
+export CGO_ENABLED=0
+make -s -C "$root" .tools/bin/testsum
 echo "compiling the acceptance tests"
-summary=$work/testsummary$(go env GOEXE)
-(cd "$root/tools/testsummary" && GOWORK=off CGO_ENABLED=0 go build -trimpath -o "$summary" .)
 for package in $packages; do
   tests=$work/${package##*/}$exe
-  # shellcheck disable=SC2086 # flags is a list
-  (cd "$root" && go test $flags -ldflags '-s -w' -c -o "$tests" "./$package")
+  (cd "$root" && go test -trimpath -vet=off -ldflags '-s -w' -c -o "$tests" "./$package")
 
   if ! (cd "$root/$package" && "$tests" -test.list '^TestAcc') | grep -q '^TestAcc'; then
     echo "there are no acceptance tests in $package" >&2
@@ -42,8 +35,9 @@ run() { # run CLI: the tests of all packages, also if some fail
   failures=0
   for package in $packages; do
     # shellcheck disable=SC2086 # TESTARGS is a list of flags
-    (cd "$root/$package" && TF_ACC_TERRAFORM_PATH=$1 go tool test2json -t -p "$package" "$work/${package##*/}$exe" \
-      -test.v=test2json -test.run '^TestAcc' -test.parallel 4 -test.timeout "${TIMEOUT:-20m}" ${TESTARGS:-} | "$summary") || failures=1
+    (cd "$root/$package" && TF_ACC_TERRAFORM_PATH=$1 "$root/.tools/bin/testsum" --raw-command -- \
+      go tool test2json -t -p "$package" "$work/${package##*/}$exe" -test.v=test2json \
+      -test.run '^TestAcc' -test.parallel 4 -test.timeout "${TIMEOUT:-20m}" ${TESTARGS:-}) || failures=1
   done
   return "$failures"
 }

@@ -29,7 +29,7 @@ func Reason(err error, trust string) string {
 	if known := KnownReason(err, trust); known != "" {
 		return known
 	}
-	return "the connection failed, or the answer is not valid; check the address, and proxies if there are any"
+	return Invalid
 }
 
 // KnownReason is [Reason] for errors that may be about something else than the
@@ -44,26 +44,26 @@ func KnownReason(err error, trust string) string {
 	case refused != "":
 		return refused
 	case errors.Is(err, context.Canceled):
-		return "the request was cancelled"
+		return Cancelled
 	case IsTLS(err):
 		return reasonOfTLS(err, trust)
 	case isDNS && isOfProxy(err, lookup.Name):
 		return strings.TrimSpace("the host "+shown(lookup.Name)) + ", which is that of a proxy, cannot be found; check the argument proxy, or " +
 			"HTTPS_PROXY and HTTP_PROXY: " + shown(lookup.Err)
 	case isDNS:
-		return strings.TrimSpace("the host "+shown(lookup.Name)) + notFound + ": " + shown(lookup.Err)
+		return strings.TrimSpace("the host "+shown(lookup.Name)) + NotFound + ": " + shown(lookup.Err)
 	case IsTimeout(err):
-		return notInTime
+		return NotInTime
 	case isOp && network.Op == "proxyconnect":
 		return "the proxy cannot be reached; check the argument proxy, or HTTPS_PROXY and HTTP_PROXY: " + shown(network.Error())
 	case isOp && errors.Is(err, syscall.ECONNRESET):
-		return ended + shown(network.Error())
+		return Ended + ": " + shown(network.Error())
 	case isOp:
-		return notReached + shown(network.Error())
+		return NotReached + ": " + shown(network.Error())
 	case isErrno:
 		return "the connection failed: " + errno.Error()
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "the connection broke off before the answer was complete"
+		return BrokeOff
 	}
 	return reasonInText(err.Error(), trust)
 }
@@ -107,46 +107,51 @@ func reasonOfTLS(err error, trust string) string {
 	certificate := certificateError(err)
 	switch {
 	case isUnknown && trust != "":
-		return unknownAuthority + trust
+		return UnknownAuthority + trust
 	case certificate != nil:
-		return notTrusted + shown(certificate.Error())
+		return NotTrusted + ": " + shown(certificate.Error())
 	case isPlain(err):
-		return notTLS
+		return NotTLS
 	}
 	op, _ := errors.AsType[*net.OpError](err)
-	return "the TLS handshake failed: " + shown(op.Error())
+	return NoHandshake + ": " + shown(op.Error())
 }
 
+// What [Reason] says, or says first.
 const (
-	notInTime        = "there was no complete answer in time"
-	notReached       = "the server cannot be reached; check the address, proxies, and that it runs: "
-	ended            = "the server ended the connection; check the address, the port, whether TLS is expected there, and proxies: "
-	notFound         = " cannot be found; check its name, and proxies"
-	notTLS           = "the server does not speak TLS; check the port and the scheme"
-	speaksTLS        = "the server speaks TLS at this port; use https://"
-	notTrusted       = "the server's certificate is not trusted: "
-	unknownAuthority = "the server's certificate is signed by an unknown authority; if that is expected, "
+	NoAnswer         = "there was no complete answer"
+	NotInTime        = NoAnswer + " in time"
+	NotReached       = "the server cannot be reached; check the address, proxies, and that it runs"
+	Ended            = "the server ended the connection; check the address, the port, whether TLS is expected there, and proxies"
+	BrokeOff         = "the connection broke off before the answer was complete"
+	Invalid          = "the connection failed, or the answer is not valid; check the address, and proxies if there are any"
+	Cancelled        = "the request was cancelled"
+	NotFound         = " cannot be found; check its name, and proxies" // after the host
+	NotTLS           = "the server does not speak TLS; check the port and the scheme"
+	NoHandshake      = "the TLS handshake failed"
+	NotTrusted       = "the server's certificate is not trusted"
+	UnknownAuthority = "the server's certificate is signed by an unknown authority; if that is expected, " // and what to do
 )
 
 // reasonInText picks out of the text of an error what is known to be harmless,
 // for clients that keep nothing but the text.
 func reasonInText(text, trust string) string {
 	if trust != "" && strings.Contains(text, "certificate signed by unknown authority") {
-		return unknownAuthority + trust
+		return UnknownAuthority + trust
 	}
 	for _, known := range []struct{ text, means string }{
-		{"certificate signed by unknown authority", notTrusted + "certificate signed by unknown authority"},
-		{"certificate has expired", notTrusted + "certificate has expired"},
-		{"certificate is valid for", notTrusted + "certificate is valid for another host"},
-		{"first record does not look like a TLS handshake", notTLS},
-		{`malformed HTTP response "\x15\x03`, speaksTLS}, // an alert: it could not read the request
-		{"no such host", "the host" + notFound},
-		{"connection refused", notReached + "connection refused"},
-		{"connection reset", notReached + "connection reset"},
-		{"network is unreachable", notReached + "network is unreachable"},
-		{"i/o timeout", notReached + "i/o timeout"},
+		{"certificate signed by unknown authority", NotTrusted + ": certificate signed by unknown authority"},
+		{"certificate has expired", NotTrusted + ": certificate has expired"},
+		{"certificate is valid for", NotTrusted + ": certificate is valid for another host"},
+		{"first record does not look like a TLS handshake", NotTLS},
+		{`malformed HTTP response "\x15\x03`, "the server speaks TLS at this port; use https://"}, // an alert: it could not read the request
+		{"no such host", "the host" + NotFound},
+		{"connection refused", NotReached + ": connection refused"},
+		{"connection reset", NotReached + ": connection reset"},
+		{"network is unreachable", NotReached + ": network is unreachable"},
+		{"i/o timeout", NotReached + ": i/o timeout"},
 		{"failed to do connect handshake", "the proxy refuses the connection"},
-		{"context deadline exceeded", notInTime},
+		{"context deadline exceeded", NotInTime},
 	} {
 		if strings.Contains(text, known.text) {
 			return known.means

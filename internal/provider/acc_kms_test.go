@@ -10,6 +10,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
@@ -48,7 +49,7 @@ func TestAccKMSTimeout(t *testing.T) {
 		t.Errorf("got %v, want three errors and no fallback:\n%s", err, out)
 	}
 	for _, kind := range []string{"aws_kms", "gcp_kms", "azure_vault"} {
-		want := []string{"the file could not be opened:", "key_provider." + kind + ".good:", "there was no complete answer in time"}
+		want := []string{"the file could not be opened:", "key_provider." + kind + ".good:", netfail.NotInTime}
 		if !says(want...).MatchString(out) {
 			t.Errorf("want an error that says %q:\n%s", want, out)
 		}

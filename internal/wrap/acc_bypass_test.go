@@ -2,6 +2,7 @@ package wrap_test
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -11,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
@@ -488,7 +490,7 @@ func TestAccPlans(t *testing.T) {
 	}
 	write(t, filepath.Join(p.dir, "main.tf"), module(empty))
 	for _, args := range [][]string{{"apply", "plain.tfplan"}, {"show", "plain.tfplan"}} {
-		if code, err, out := p.wrapped(t, args...); code != 1 || err == nil || !strings.Contains(err.Error(), "plaintext plan") {
+		if code, err, out := p.wrapped(t, args...); code != 1 || !errors.Is(err, encryption.ErrPlaintext) {
 			t.Errorf("%q: %d, %v\n%s", args, code, err, out)
 		}
 	}
@@ -507,7 +509,7 @@ func TestAccErrored(t *testing.T) {
 		return r.Method == http.MethodPost
 	})
 	code, err, out := p.wrapped(t, "apply", "-auto-approve")
-	if code != 1 || err != nil || !strings.Contains(out, "errored.tfstate is encrypted now") {
+	if code != 1 || err != nil {
 		t.Errorf("%d, %v\n%s", code, err, out)
 	}
 	if left := read(t, filepath.Join(p.dir, "errored.tfstate")); strings.Contains(left, secret) {

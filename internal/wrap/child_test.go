@@ -157,6 +157,15 @@ func scripted(t *testing.T, s *store, script string, args ...string) (o wrap.Opt
 	}, dir, out
 }
 
+// run runs, and returns what wrap itself says on the way.
+func run(t *testing.T, o wrap.Options) (code int, err error, said string) { //nolint:staticcheck // in the order of Run
+	t.Helper()
+	told := &lines{}
+	o.Stderr = told
+	code, err = wrap.Run(t.Context(), o)
+	return code, err, told.String()
+}
+
 func write(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -170,52 +179,33 @@ func write(t *testing.T, path, text string) {
 // A child reads and writes through us, and its exit code comes back.
 func TestRun(t *testing.T) {
 	t.Parallel()
+	mistakes := wrap.OpenMistakes(t, "run")
 	for name, c := range map[string]struct {
 		script string
 		args   []string
 		stored string // before
 		held   bool   // somebody has the lock
-		code   int
-		err    string
-		says   string
 	}{
-		"reads and writes": {script: "GET LOCK={} POST=" + state + " UNLOCK={}", args: []string{"apply"}},
-		"exit code":        {script: "GET exit=3", args: []string{"plan"}, code: 3},
-		"killed":           {script: "die", args: []string{"plan"}, code: 137},
-		"lock alone":       {script: "LOCK={} UNLOCK={}", args: []string{"apply"}, code: 1, err: "no state was asked for here"},
-		"lock alone, code": {script: "LOCK={} exit=4", args: []string{"apply"}, code: 4, err: "no state was asked for here"},
-		"nothing asked":    {script: "ready", args: []string{"apply"}, code: 1, err: "no state was asked for here"},
-		"help":             {script: "ready", args: []string{"apply", "-help"}},
-		"lock denied":      {script: "LOCK={}", args: []string{"apply"}, held: true, code: 9, says: "LOCK was answered 423"},
-		"unlocked":         {script: "GET UNLOCK={}", args: []string{"force-unlock", "1"}},
-		"plaintext":        {script: "GET", args: []string{"plan"}, stored: state, code: 9, says: "GET was answered 422"},
-		"changed meanwhile": {
-			script: `GET reset={"backend":{"type":"s3"}}`, args: []string{"plan"}, code: 1, err: `the backend is "s3"`,
-		},
-		"a state store meanwhile": {
-			script: `GET reset={"backend":{"type":"http"},"state_store":{}}`, args: []string{"plan"}, code: 1, err: "the backend is another kind",
-		},
-		"no backend meanwhile": {script: `GET reset={}`, args: []string{"plan"}, code: 1, err: "the backend is another kind"},
-		"init elsewhere": {
-			script: `GET reset={"backend":{"type":"http","config":{"address":"x"}}}`, args: []string{"init"}, code: 1,
-			err: `the backend has a setting of its own, "address"`,
-		},
-		"elsewhere, and failed": {
-			script: `GET reset={"backend":{"type":"s3"}} exit=3`, args: []string{"state", "rm", "x"}, code: 3, err: `the backend is "s3"`,
-		},
-		"a file": {script: "GET leave=terraform.tfstate exit=5", args: []string{"taint", "x"}, code: 5, err: "written to terraform.tfstate"},
-		"two files": {
-			script: "GET leave=terraform.tfstate leave=terraform.tfstate.backup", args: []string{"taint", "x"}, code: 1,
-			err: "written to terraform.tfstate.backup",
-		},
-		"a sealed file, and another": {
-			script: "GET move=sealed,errored.tfstate leave=terraform.tfstate", args: []string{"apply"}, code: 1,
-			err: "written to terraform.tfstate",
-		},
-		"a sealed file": {script: "GET move=sealed,terraform.tfstate", args: []string{"apply"}},
-		"a file that was to be a state": {
-			script: "GET leave=errored.tfstate exit=1", args: []string{"apply"}, code: 1, says: "errored.tfstate is encrypted now",
-		},
+		"reads and writes":              {script: "GET LOCK={} POST=" + state + " UNLOCK={}", args: []string{"apply"}},
+		"exit code":                     {script: "GET exit=3", args: []string{"plan"}},
+		"killed":                        {script: "die", args: []string{"plan"}},
+		"lock alone":                    {script: "LOCK={} UNLOCK={}", args: []string{"apply"}},
+		"lock alone, code":              {script: "LOCK={} exit=4", args: []string{"apply"}},
+		"nothing asked":                 {script: "ready", args: []string{"apply"}},
+		"help":                          {script: "ready", args: []string{"apply", "-help"}},
+		"lock denied":                   {script: "LOCK={}", args: []string{"apply"}, held: true},
+		"unlocked":                      {script: "GET UNLOCK={}", args: []string{"force-unlock", "1"}},
+		"plaintext":                     {script: "GET", args: []string{"plan"}, stored: state},
+		"changed meanwhile":             {script: `GET reset={"backend":{"type":"s3"}}`, args: []string{"plan"}},
+		"a state store meanwhile":       {script: `GET reset={"backend":{"type":"http"},"state_store":{}}`, args: []string{"plan"}},
+		"no backend meanwhile":          {script: `GET reset={}`, args: []string{"plan"}},
+		"init elsewhere":                {script: `GET reset={"backend":{"type":"http","config":{"address":"x"}}}`, args: []string{"init"}},
+		"elsewhere, and failed":         {script: `GET reset={"backend":{"type":"s3"}} exit=3`, args: []string{"state", "rm", "x"}},
+		"a file":                        {script: "GET leave=terraform.tfstate exit=5", args: []string{"taint", "x"}},
+		"two files":                     {script: "GET leave=terraform.tfstate leave=terraform.tfstate.backup", args: []string{"taint", "x"}},
+		"a sealed file, and another":    {script: "GET move=sealed,errored.tfstate leave=terraform.tfstate", args: []string{"apply"}},
+		"a sealed file":                 {script: "GET move=sealed,terraform.tfstate", args: []string{"apply"}},
+		"a file that was to be a state": {script: "GET leave=errored.tfstate exit=1", args: []string{"apply"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -229,15 +219,10 @@ func TestRun(t *testing.T) {
 			if c.held {
 				s.hold([]byte(`{"ID":"1"}`))
 			}
-			o, dir, out := scripted(t, s, c.script, c.args...)
+			o, dir, _ := scripted(t, s, c.script, c.args...)
 			write(t, filepath.Join(dir, "sealed"), string(seal(t, sealing, state)))
-			code, err := wrap.Run(t.Context(), o)
-			if code != c.code || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
-				t.Errorf("got %d, %v; want %d, %q\n%s", code, err, c.code, c.err, out)
-			}
-			if !strings.Contains(out.String(), c.says) {
-				t.Errorf("it printed %s, want %q", out, c.says)
-			}
+			code, err, told := run(t, o)
+			mistakes.Ended(t, name, told, code, err)
 		})
 	}
 }
@@ -275,19 +260,18 @@ func TestEnvironment(t *testing.T) {
 // the child fails for want of it.
 func TestWithheldVariables(t *testing.T) {
 	t.Parallel()
+	mistakes := wrap.OpenMistakes(t, "withheld")
 	for module, noted := range map[string]bool{
 		"variable \"key\" { type = string }\n": true, "variable key {\n}\n": true, "  variable  \"key\"{}": true,
 		"variable \"keys\" {}\n": false, "variable \"other\" {}\n": false, "# variable \"key\" {}\n": false, "": false,
 	} {
-		o, dir, out := scripted(t, newStore(t), "GET", "plan")
+		o, dir, _ := scripted(t, newStore(t), "GET", "plan")
 		write(t, filepath.Join(dir, "more.tf"), module)
 		o.Withhold, o.Environ = []string{"TF_VAR_key", "TF_VAR_other"}, append(o.Environ, "TF_VAR_key="+canary)
-		if code, err := wrap.Run(t.Context(), o); code != 0 || err != nil {
-			t.Fatalf("%d, %v\n%s", code, err, out)
-		}
-		note := "TF_VAR_key is for the encryption settings, so the program does not get it"
-		if strings.Contains(out.String(), note) != noted || strings.Contains(out.String(), canary) {
-			t.Errorf("%q: got %s", module, out)
+		code, err, told := run(t, o)
+		mistakes.Ended(t, fmt.Sprintf("%q", module), told, code, err)
+		if strings.Contains(told, "TF_VAR_key") != noted {
+			t.Errorf("%q: got %s", module, told)
 		}
 	}
 }

@@ -35,20 +35,19 @@ func TestRecordIsNoLink(t *testing.T) {
 // TestCheckRecord: what the child may have written down in place of our record.
 func TestCheckRecord(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ record, err string }{
-		"ours":          {record, ""},
-		"another":       {`{"backend":{"type":"s3","config":{}}}`, `"s3"`},
-		"with settings": {`{"backend":{"type":"http","config":{"address":"x"}}}`, "a setting of its own"},
-		"none":          {`{}`, "another kind"},
-		"a state store": {strings.Replace(record, `{`, `{"state_store":{"type":"x"},`, 1), "another kind"},
+	mistakes := OpenMistakes(t, "record")
+	for name, record := range map[string]string{
+		"ours":          record,
+		"another":       `{"backend":{"type":"s3","config":{}}}`,
+		"with settings": `{"backend":{"type":"http","config":{"address":"x"}}}`,
+		"none":          `{}`,
+		"a state store": strings.Replace(record, `{`, `{"state_store":{"type":"x"},`, 1),
 	} {
 		data := t.TempDir()
-		if err := os.WriteFile(filepath.Join(data, recordName), []byte(c.record), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(data, recordName), []byte(record), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := checkRecord(data); (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
-			t.Errorf("%s: got %v, want %q", name, err, c.err)
-		}
+		mistakes.Failed(t, name, "", checkRecord(data))
 	}
 }
 
@@ -78,9 +77,8 @@ func TestSealedAnother(t *testing.T) {
 		t.Error(err)
 	}
 	changed := strings.Replace(state, `"outputs":{}`, `"outputs":{"a":1}`, 1)
-	if _, _, err := Seal(t.Context(), enc.State(), []byte(changed)); err == nil || !strings.Contains(err.Error(), "is not the same") {
-		t.Errorf("got %v", err)
-	}
+	_, _, err = Seal(t.Context(), enc.State(), []byte(changed))
+	OpenMistakes(t, "sealed").Failed(t, "another state", "", err)
 }
 
 // TestLockOfNobody: a lock that is not given before its child has gone is not waited for,

@@ -17,6 +17,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/awskms/awskmstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
@@ -167,39 +168,32 @@ func TestNoCredentials(t *testing.T) {
 	failing := write(t, "[profile x]\ncredential_process = sh -c 'echo canary; exit 1'\n")
 	broken := write(t, "[profile x]\nrole_arn = canary\nsource_profile = gone\n")
 	wrong := write(t, "[profile x]\nretry_mode = canary\n")
-	for name, c := range map[string]struct {
-		attrs attrs
-		text  string
-	}{
-		"none":            {anonymous(), "set access_key and secret_key, a profile or a role"},
-		"no such profile": {anonymous().With("profile", "none"), `no profile "none"`},
-		"broken profile":  {anonymous().With("profile", "x").With("shared_config_files", []string{broken}), `no profile "gone"`},
-		"broken setting":  {anonymous().With("profile", "x").With("shared_config_files", []string{wrong}), "not valid"},
-		"failing program": {anonymous().With("profile", "x").With("shared_config_files", []string{failing}), `the profile is "x"`},
-		"role denied": {static().With("assume_role", role), "STS AssumeRole: access is denied (AccessDenied); the role to assume is " +
-			reader},
-		"token denied": {anonymous().With("assume_role_with_web_identity", role.With("web_identity_token", "canary-token")),
-			"AssumeRoleWithWebIdentity: access is denied"},
-		"no token file": {anonymous().With("assume_role_with_web_identity", role.With("web_identity_token_file", "/nonexistent/token")),
-			"web_identity_token_file: the file, whose name is not shown because it may be a secret, cannot be read"},
-		"identity denied": {static().With("allowed_account_ids", []string{"1"}), "the AWS account of the credentials cannot be told"},
-		"role out of reach": {static().With("assume_role", role).With("endpoints", attrs{}.With("sts", "http://127.0.0.1:1")).With("max_retries",
+	says := kindtest.OpenMistakes(t, "aws_kms, no credentials")
+	for name, a := range map[string]attrs{
+		"none":            anonymous(),
+		"no such profile": anonymous().With("profile", "none"),
+		"broken profile":  anonymous().With("profile", "x").With("shared_config_files", []string{broken}),
+		"broken setting":  anonymous().With("profile", "x").With("shared_config_files", []string{wrong}),
+		"failing program": anonymous().With("profile", "x").With("shared_config_files", []string{failing}),
+		"role denied":     static().With("assume_role", role),
+		"token denied":    anonymous().With("assume_role_with_web_identity", role.With("web_identity_token", "canary-token")),
+		"no token file":   anonymous().With("assume_role_with_web_identity", role.With("web_identity_token_file", "/nonexistent/token")),
+		"identity denied": static().With("allowed_account_ids", []string{"1"}),
+		"role out of reach": static().With("assume_role", role).With("endpoints", attrs{}.With("sts", "http://127.0.0.1:1")).With("max_retries",
 			1),
-			"connection refused"},
 	} {
-		_, err := provider(t, c.attrs).Key(t.Context(), nil, stored)
-		if err == nil || errors.Is(err, encryption.ErrNoKey) || !strings.Contains(err.Error(), c.text) {
+		_, err := provider(t, a).Key(t.Context(), nil, stored)
+		if says.Error(t, name, err); errors.Is(err, encryption.ErrNoKey) {
 			t.Errorf("%s: got %v", name, err)
 		}
-		clean(t, err)
 	}
 	sts.Deny("")
-	for text, a := range map[string]attrs{
-		"which allowed_account_ids does not list": static().With("allowed_account_ids", []string{"1"}),
-		"which forbidden_account_ids lists":       static().With("forbidden_account_ids", []string{"1", "111122223333"}),
+	for name, a := range map[string]attrs{
+		"an account that is not allowed": static().With("allowed_account_ids", []string{"1"}),
+		"an account that is forbidden":   static().With("forbidden_account_ids", []string{"1", "111122223333"}),
 	} {
-		if _, err := provider(t, a).Key(t.Context(), nil, stored); err == nil || errors.Is(err, encryption.ErrNoKey) ||
-			!strings.Contains(err.Error(), text) {
+		_, err := provider(t, a).Key(t.Context(), nil, stored)
+		if says.Error(t, name, err); errors.Is(err, encryption.ErrNoKey) {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -214,9 +208,9 @@ func TestTableWithoutEnvironment(t *testing.T) {
 	server := standard(t)
 	_, stored := wrapped(t, server, static())
 	t.Setenv("AWS_REGION", "us-east-1")
-	if _, err := build(t, static().With("region", nil), nil); err == nil || !strings.Contains(err.Error(), "AWS_REGION") {
-		t.Errorf("no region: %v", err)
-	}
+	says := kindtest.OpenMistakes(t, "aws_kms, without the environment")
+	_, err := build(t, static().With("region", nil), nil)
+	says.Error(t, "no region", err)
 	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
 	secure := nettest.Start(t, server)
 	t.Setenv("AWS_CA_BUNDLE", write(t, nettest.PEM(secure.Certificate())))
@@ -225,12 +219,10 @@ func TestTableWithoutEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Key(t.Context(), nil, stored); err == nil || !strings.Contains(err.Error(), "unknown authority") {
-		t.Errorf("the CA of the environment: %v", err)
-	}
-	if _, err := build(t, placed(static()), os.LookupEnv); err == nil || !strings.Contains(err.Error(), "AWS_CA_BUNDLE") {
-		t.Errorf("the CA of the environment, beside a key of the code: %v", err)
-	}
+	_, err = p.Key(t.Context(), nil, stored)
+	says.Error(t, "the authority of the environment", err)
+	_, err = build(t, placed(static()), os.LookupEnv)
+	says.Error(t, "the authority of the environment, beside a key of the code", err)
 	t.Setenv("AWS_ACCESS_KEY_ID", "AKIASTATIC")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "canary-secret")
 	if _, err := provider(t, anonymous().With("max_retries", 1)).Key(t.Context(), nil, stored); err != nil {
@@ -249,18 +241,21 @@ func TestTLS(t *testing.T) {
 	secure := nettest.Start(t, server)
 	t.Setenv("AWS_ENDPOINT_URL_KMS", secure.URL)
 	once := static().With("max_retries", 1)
-	for text, a := range map[string]attrs{
-		"":                      once.With("custom_ca_bundle", write(t, nettest.PEM(secure.Certificate()))),
-		"<nil>":                 once.With("insecure", true),
-		"unknown authority":     once,
-		"holds no certificate":  once.With("custom_ca_bundle", write(t, "canary")),
-		"custom_ca_bundle: \"/": once.With("custom_ca_bundle", "/nonexistent/ca.pem"),
+	for _, a := range []attrs{once.With("custom_ca_bundle", write(t, nettest.PEM(secure.Certificate()))), once.With("insecure", true)} {
+		if _, err := provider(t, a).Key(t.Context(), nil, stored); err != nil {
+			t.Error(err)
+		}
+	}
+	says := kindtest.OpenMistakes(t, "aws_kms, authorities")
+	for name, a := range map[string]attrs{
+		"of the system":  once,
+		"no certificate": once.With("custom_ca_bundle", write(t, "canary")),
+		"no file":        once.With("custom_ca_bundle", "/nonexistent/ca.pem"),
 	} {
 		_, err := provider(t, a).Key(t.Context(), nil, stored)
-		if errors.Is(err, encryption.ErrNoKey) || !strings.Contains(fmt.Sprint(err), text) || (err == nil) != (text == "" || text == "<nil>") {
-			t.Errorf("%q: got %v", text, err)
+		if says.Error(t, name, err); errors.Is(err, encryption.ErrNoKey) {
+			t.Errorf("%s: got %v", name, err)
 		}
-		clean(t, err)
 	}
 }
 

@@ -12,48 +12,47 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/awskms/awskmstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 )
 
 // What KMS answers decides whether the next method is tried.
 func TestAnswers(t *testing.T) {
 	server := standard(t)
 	_, stored := wrapped(t, server, static())
+	says := kindtest.OpenMistakes(t, "aws_kms, answers", "\u202e")
 	for _, c := range []struct {
 		code   string
 		status int
 		times  int // how often it is asked
 		noKey  bool
-		text   string
 	}{
-		{"AccessDeniedException", 400, 1, true, "kms:Decrypt"},
-		{"NotFoundException", 400, 1, true, "no such key"},
-		{"DisabledException", 400, 1, true, "disabled"},
-		{"KMSInvalidStateException", 400, 1, true, "state"},
-		{"InvalidCiphertextException", 400, 1, true, "not encrypted with this key"},
-		{"IncorrectKeyException", 400, 1, true, "another key"},
-		{"InvalidKeyUsageException", 400, 1, false, "symmetric"},
-		{"ValidationException", 400, 1, false, "kms_key_id"},
-		{"InvalidArnException", 400, 1, false, "kms_key_id"},
-		{"UnrecognizedClientException", 400, 1, false, "not valid"},
-		{"InvalidSignatureException", 400, 1, false, "clock"},
-		{"ExpiredTokenException", 400, 1, false, "expired"},
-		{"OptInRequired", 403, 1, false, "not enabled"},
-		{"ThrottlingException", 400, 2, false, "too many requests"},
-		{"RequestLimitExceeded", 400, 1, false, "too many requests"},
-		{"KMSInternalException", 500, 2, false, "out of order"},
-		{"DependencyTimeoutException", 503, 1, false, "out of order"},
-		{"KeyUnavailableException", 500, 1, false, "out of order"},
-		{"What<is>\u202ethis" + strings.Repeat("x", 100), 400, 1, false, "the request failed (What<is>"},
+		{"AccessDeniedException", 400, 1, true},
+		{"NotFoundException", 400, 1, true},
+		{"DisabledException", 400, 1, true},
+		{"KMSInvalidStateException", 400, 1, true},
+		{"InvalidCiphertextException", 400, 1, true},
+		{"IncorrectKeyException", 400, 1, true},
+		{"InvalidKeyUsageException", 400, 1, false},
+		{"ValidationException", 400, 1, false},
+		{"InvalidArnException", 400, 1, false},
+		{"UnrecognizedClientException", 400, 1, false},
+		{"InvalidSignatureException", 400, 1, false},
+		{"ExpiredTokenException", 400, 1, false},
+		{"OptInRequired", 403, 1, false},
+		{"ThrottlingException", 400, 2, false},
+		{"RequestLimitExceeded", 400, 1, false},
+		{"KMSInternalException", 500, 2, false},
+		{"DependencyTimeoutException", 503, 1, false},
+		{"KeyUnavailableException", 500, 1, false},
+		{"What<is>\u202ethis" + strings.Repeat("x", 100), 400, 1, false},
 	} {
 		for range c.times {
 			server.Fail(c.status, c.code)
 		}
 		_, err := hasty(t, static().With("max_retries", c.times)).Key(t.Context(), nil, stored)
-		if err == nil || errors.Is(err, encryption.ErrNoKey) != c.noKey || !strings.Contains(err.Error(), c.text) ||
-			!strings.Contains(err.Error(), keyARN) || len(err.Error()) > 500 || strings.Contains(err.Error(), "\u202e") {
+		if says.Error(t, fmt.Sprintf("%.40q", c.code), err); errors.Is(err, encryption.ErrNoKey) != c.noKey {
 			t.Errorf("%s: got %v", c.code, err)
 		}
-		clean(t, err)
 		if n := len(server.Requests()); n != c.times {
 			t.Errorf("%s: asked %d times", c.code, n)
 		}
@@ -71,20 +70,12 @@ func TestKeys(t *testing.T) {
 		awskmstest.Key{ID: "particular", Master: master(1), Context: map[string]string{"env": "prod"}},
 	)
 	_, stored := wrapped(t, server, static())
-	for id, code := range map[string]string{
-		"other":      "IncorrectKeyException",
-		"disabled":   "DisabledException",
-		"dying":      "KMSInvalidStateException",
-		"denied":     "AccessDeniedException",
-		"particular": "AccessDeniedException",
-		"missing":    "NotFoundException",
-		"arn:aws:kms:us-east-1:111122223333:key/x": "the ARN is of us-east-1, and the request went to eu-west-1 (NotFoundException)",
-	} {
+	says := kindtest.OpenMistakes(t, "aws_kms, keys")
+	for _, id := range []string{"other", "disabled", "dying", "denied", "particular", "missing", "arn:aws:kms:us-east-1:111122223333:key/x"} {
 		_, err := provider(t, static().With("kms_key_id", id)).Key(t.Context(), nil, stored)
-		if !errors.Is(err, encryption.ErrNoKey) || !strings.Contains(err.Error(), code) {
+		if says.Error(t, id, err); !errors.Is(err, encryption.ErrNoKey) {
 			t.Errorf("%s: got %v", id, err)
 		}
-		clean(t, err)
 	}
 }
 
@@ -95,10 +86,7 @@ func TestSealingIsDenied(t *testing.T) {
 		t.Fatal("it makes no keys")
 	}
 	_, _, err := maker.NewKey(t.Context(), nil)
-	if err == nil || !strings.Contains(err.Error(), "kms:GenerateDataKey") {
-		t.Errorf("got %v", err)
-	}
-	clean(t, err)
+	kindtest.OpenMistakes(t, "aws_kms, sealing").Error(t, "denied", err)
 }
 
 // A service that is busy for a moment is asked again.
@@ -150,14 +138,10 @@ func TestHostileMetadata(t *testing.T) {
 func TestBrokenService(t *testing.T) {
 	server := standard(t)
 	_, stored := wrapped(t, server, static())
-	for text, answer := range map[string]string{
-		"a key of 0 bytes":                     `{}`,
-		"a key of 2000 bytes":                  fmt.Sprintf(`{"Plaintext":%q}`, strings.Repeat("AAAA", 2000/3)+"AAA="),
-		"(HTTP status 200)":                    `canary`,
-		"(HTTP status 500)":                    "",
-		"the connection broke off":             "breaks off",
-		"connection refused":                   "closed",
-		"the host kms.invalid cannot be found": "unknown host",
+	says := kindtest.OpenMistakes(t, "aws_kms, a broken service")
+	for name, answer := range map[string]string{
+		"an empty key": `{}`, "a long key": fmt.Sprintf(`{"Plaintext":%q}`, strings.Repeat("AAAA", 2000/3)+"AAA="),
+		"no JSON": `canary`, "status 500": "", "it breaks off": "breaks off", "nobody there": "closed", "unknown host": "unknown host",
 	} {
 		broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			if answer == "" {
@@ -179,10 +163,9 @@ func TestBrokenService(t *testing.T) {
 			t.Setenv("AWS_ENDPOINT_URL_KMS", "http://kms.invalid")
 		}
 		_, err := provider(t, static().With("max_retries", 1)).Key(t.Context(), nil, stored)
-		if err == nil || errors.Is(err, encryption.ErrNoKey) || !strings.Contains(err.Error(), text) {
-			t.Errorf("%s: got %v", text, err)
+		if says.Error(t, name, err); errors.Is(err, encryption.ErrNoKey) {
+			t.Errorf("%s: got %v", name, err)
 		}
-		clean(t, err)
 		broken.Close()
 	}
 }
@@ -208,7 +191,7 @@ func TestCancellation(t *testing.T) {
 	defer cancel()
 	start := time.Now()
 	_, err := p.Key(ctx, nil, stored)
-	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, encryption.ErrNoKey) || !strings.Contains(err.Error(), "in time") ||
+	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, encryption.ErrNoKey) ||
 		time.Since(start) > 20*time.Second {
 		t.Errorf("a deadline: %v after %v", err, time.Since(start))
 	}

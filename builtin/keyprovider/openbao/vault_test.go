@@ -39,34 +39,32 @@ func TestRealVault(t *testing.T) {
 	for name, c := range map[string]struct {
 		attrs  attrs
 		stored []byte
-		want   string // "" when the key comes; otherwise a part of the error, which is that there is no key
+		noKey  bool
 	}{
-		"least privilege":       {reader, stored, ""},
-		"approle":               {admin.With("token", "", "auth_approle", attrs{}.With("role_id", roleID, "secret_id", secretID)), stored, ""},
-		"another key":           {admin.With("key_name", "other"), stored, "the key is another one"},
-		"no such key":           {admin.With("key_name", "gone"), stored, "there is no such key"},
-		"no such engine":        {admin.With("transit_engine_path", "elsewhere"), stored, "transit_engine_path"},
-		"another reader":        {reader.With("token", v.Reader(t, "other")), stored, "denies it"},
-		"unknown token":         {reader.With("token", "canary"), stored, "denies it"},
-		"no token":              {reader.With("token", ""), stored, "asks for a token"},
-		"damaged":               {reader, damaged, "the key is another one"},
-		"a version yet to come": {reader, later, "version of the key is not there"},
+		"least privilege":       {reader, stored, false},
+		"approle":               {admin.With("token", "", "auth_approle", attrs{}.With("role_id", roleID, "secret_id", secretID)), stored, false},
+		"another key":           {admin.With("key_name", "other"), stored, true},
+		"no such key":           {admin.With("key_name", "gone"), stored, true},
+		"no such engine":        {admin.With("transit_engine_path", "elsewhere"), stored, true},
+		"another reader":        {reader.With("token", v.Reader(t, "other")), stored, true},
+		"unknown token":         {reader.With("token", "canary"), stored, true},
+		"no token":              {reader.With("token", ""), stored, true},
+		"damaged":               {reader, damaged, true},
+		"a version yet to come": {reader, later, true},
 	} {
 		got, err := build(t, c.attrs, nil).Key(t.Context(), nil, c.stored)
 		switch {
-		case c.want == "" && (err != nil || !bytes.Equal(got, key)):
+		case c.noKey && (!errors.Is(err, encryption.ErrNoKey) || strings.Contains(err.Error(), "canary")):
+			t.Errorf("%s: got %v", name, err)
+		case !c.noKey && (err != nil || !bytes.Equal(got, key)):
 			t.Errorf("%s: %v", name, err)
-		case c.want != "" && (!errors.Is(err, encryption.ErrNoKey) || !strings.Contains(err.Error(), c.want) ||
-			strings.Contains(err.Error(), "canary")):
-			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
 	}
 
 	// A version that the owner has retired.
 	v.Do(t, http.MethodPost, "transit/keys/state/rotate", nil)
 	v.Do(t, http.MethodPost, "transit/keys/state/config", map[string]any{"min_decryption_version": 2})
-	if _, err := build(t, reader, nil).Key(t.Context(), nil, stored); !errors.Is(err, encryption.ErrNoKey) ||
-		!strings.Contains(err.Error(), "disabled") {
+	if _, err := build(t, reader, nil).Key(t.Context(), nil, stored); !errors.Is(err, encryption.ErrNoKey) {
 		t.Errorf("a retired version: %v", err)
 	}
 }
@@ -80,8 +78,7 @@ func TestRealVaultAssociatedData(t *testing.T) {
 	v := vaulttest.Start(t, "state")
 	base := attrs{}.With("address", v.Address, "token", v.Token, "key_name", "state", "max_retries", 0)
 	bound, other := base.With("associated_data", "YWFk"), base.With("associated_data", "b3RoZXI=")
-	if _, _, err := build(t, bound, nil).(encryption.KeyMaker).NewKey(t.Context(), nil); err == nil || errors.Is(err, encryption.ErrNoKey) ||
-		!strings.Contains(err.Error(), "associated_data") {
+	if _, _, err := build(t, bound, nil).(encryption.KeyMaker).NewKey(t.Context(), nil); err == nil || errors.Is(err, encryption.ErrNoKey) {
 		t.Errorf("a key that is not bound to what it should be: %v", err)
 	}
 	key := bytes.Repeat([]byte{7}, 32)

@@ -108,14 +108,14 @@ func TestSopsProgram(t *testing.T) {
 			opens(t, build(t, attrs{"age_identities": texts(stranger)}, nil), file, plainState)
 			opens(t, withKey, file, plainState)
 			opens(t, withGPG, file, plainState)
-			fails(t, build(t, attrs{"age_identities": texts(wrong)}, nil), file, true, "none of the file's keys", "PGP key")
+			fails(t, build(t, attrs{"age_identities": texts(wrong)}, nil), file, true)
 		})
 	}
 	t.Run("partly", func(t *testing.T) {
 		file := runSops(t, env, append(append([]string{"encrypt"}, recipients...), "--input-type", "json", "--output-type", "json",
 			"--encrypted-regex", "^(outputs|resources)$", plain)...)
 		opens(t, build(t, attrs{"age_identities": texts(identity), "allow_unencrypted_values": cty.True}, nil), file, plainState)
-		fails(t, withAge, file, false, "allow_unencrypted_values")
+		fails(t, withAge, file, false)
 	})
 	t.Run("what sops itself reads", func(t *testing.T) {
 		numbers := filepath.Join(t.TempDir(), "numbers.json")
@@ -149,25 +149,24 @@ func TestPGP(t *testing.T) {
 	for name, c := range map[string]struct {
 		attrs attrs
 		noKey bool
-		want  string
 	}{
-		"another key":      {attrs{"pgp_private_keys": texts(other.private(t, ""))}, true, "none of pgp_private_keys fits"},
-		"locked":           {attrs{"pgp_private_keys": texts(key)}, false, "check pgp_passphrase"},
-		"wrong passphrase": {attrs{"pgp_private_keys": texts(key), "pgp_passphrase": cty.StringVal("canary")}, false, "check pgp_passphrase"},
-		"public":           {attrs{"pgp_private_keys": texts(gpg.run(t, "--armor", "--export"))}, false, "a public key"},
-		"no key":           {attrs{"pgp_private_keys": texts("canary")}, false, "not an armoured PGP key"},
-		"none":             {nil, true, "there is no PGP key"},
-		"no gpg":           {attrs{"use_gpg": cty.True, "gpg_command": cty.StringVal("no-such-gpg")}, true, "is not there"},
+		"another key":      {attrs{"pgp_private_keys": texts(other.private(t, ""))}, true},
+		"locked":           {attrs{"pgp_private_keys": texts(key)}, false},
+		"wrong passphrase": {attrs{"pgp_private_keys": texts(key), "pgp_passphrase": cty.StringVal("canary")}, false},
+		"public":           {attrs{"pgp_private_keys": texts(gpg.run(t, "--armor", "--export"))}, false},
+		"no key":           {attrs{"pgp_private_keys": texts("canary")}, false},
+		"none":             {nil, true},
+		"no gpg":           {attrs{"use_gpg": cty.True, "gpg_command": cty.StringVal("no-such-gpg")}, true},
 	} {
-		t.Run(name, func(t *testing.T) { fails(t, build(t, c.attrs, nil), file, c.noKey, c.want) })
+		t.Run(name, func(t *testing.T) { fails(t, build(t, c.attrs, nil), file, c.noKey) })
 	}
 	t.Setenv("GNUPGHOME", other.dir)
-	fails(t, build(t, nil, environment("HOME", t.TempDir())), file, true, "does not have the private key")
+	fails(t, build(t, nil, environment("HOME", t.TempDir())), file, true)
 	both := build(t, attrs{"pgp_private_keys": texts(other.private(t, ""))}, environment("HOME", t.TempDir()))
-	fails(t, both, file, true, "does not have the private key", "none of pgp_private_keys fits")
+	fails(t, both, file, true)
 	opens(t, build(t, attrs{"pgp_private_keys": texts(key), "pgp_passphrase": cty.StringVal(passphrase)}, environment("HOME", t.TempDir())),
 		file, plainState)
-	fails(t, build(t, attrs{"use_gpg": cty.False}, environment("HOME", t.TempDir())), file, true, "there is no PGP key")
+	fails(t, build(t, attrs{"use_gpg": cty.False}, environment("HOME", t.TempDir())), file, true)
 }
 
 func pgpKey(fingerprint, message string) keys.MasterKey {
@@ -202,8 +201,8 @@ func TestForgedPGP(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := of(t, dataKey, pgpKey(gpg.fingerprint, gpg.run(t, arguments...)))
-			fails(t, build(t, attrs{"pgp_private_keys": texts(gpg.private(t, ""))}, nil), file, true, "none of pgp_private_keys fits")
-			fails(t, build(t, nil, environment("HOME", t.TempDir())), file, true, "gpg cannot decrypt it")
+			fails(t, build(t, attrs{"pgp_private_keys": texts(gpg.private(t, ""))}, nil), file, true)
+			fails(t, build(t, nil, environment("HOME", t.TempDir())), file, true)
 		})
 	}
 }
@@ -225,7 +224,7 @@ func TestGPGEnvironment(t *testing.T) {
 	t.Setenv("TF_VAR_x", "canary")
 	t.Setenv("GNUPGHOME", dir)
 	file := of(t, newDataKey(), pgpKey("AAAA", "-----BEGIN PGP MESSAGE-----"))
-	fails(t, build(t, attrs{"gpg_command": cty.StringVal(script)}, environment("HOME", dir)), file, true, `it said: "said \u001b[31m"`)
+	fails(t, build(t, attrs{"gpg_command": cty.StringVal(script)}, environment("HOME", dir)), file, true)
 	got, err := os.ReadFile(filepath.Join(dir, "env"))
 	if err != nil {
 		t.Fatal(err)
@@ -233,11 +232,11 @@ func TestGPGEnvironment(t *testing.T) {
 	if strings.Contains(string(got), "canary") || !strings.Contains(string(got), "GNUPGHOME="+dir) {
 		t.Errorf("gpg got %s", got)
 	}
-	fails(t, build(t, attrs{"gpg_command": cty.StringVal(script), "use_gpg": cty.True}, nil), file, true, "it said")
+	fails(t, build(t, attrs{"gpg_command": cty.StringVal(script), "use_gpg": cty.True}, nil), file, true)
 	if got, err = os.ReadFile(filepath.Join(dir, "env")); err != nil || strings.Contains(string(got), "GNUPGHOME") {
 		t.Errorf("without the environment, gpg got %s, %v", got, err)
 	}
 	// SOPS_GPG_EXEC would choose a program; it is not read.
 	t.Setenv("PATH", t.TempDir())
-	fails(t, build(t, nil, environment("HOME", dir, "SOPS_GPG_EXEC", script)), file, true, "is not there")
+	fails(t, build(t, nil, environment("HOME", dir, "SOPS_GPG_EXEC", script)), file, true)
 }

@@ -153,11 +153,13 @@ func TestVault(t *testing.T) {
 			asked = len(s.Requests())
 		})
 	}
-	fails(t, build(t, nil, environment("VAULT_ADDR", s.URL, "VAULT_TOKEN", "wrong"), openbao.Block()), file, true, "denies it")
+	says := kindtest.OpenMistakes(t, "sops, Vault")
+	says.Error(t, "a wrong token",
+		fails(t, build(t, nil, environment("VAULT_ADDR", s.URL, "VAULT_TOKEN", "wrong"), openbao.Block()), file, true))
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("USERPROFILE", os.Getenv("HOME"))
-	fails(t, build(t, nil, environment("VAULT_ADDR", s.URL), openbao.Block()), file, true, "there is no token")
-	fails(t, build(t, nil, environment("VAULT_ADDR", s.URL)), file, true, "this program does not ask")
+	says.Error(t, "no token", fails(t, build(t, nil, environment("VAULT_ADDR", s.URL), openbao.Block()), file, true))
+	says.Error(t, "no openbao", fails(t, build(t, nil, environment("VAULT_ADDR", s.URL)), file, true))
 }
 
 // TestNotAllowed: a key that is not allowed is not asked for. The listener
@@ -200,57 +202,52 @@ func TestNotAllowed(t *testing.T) {
 		return &azkv.MasterKey{VaultURL: where, Name: "k", Version: "v", EncryptedKey: raw}
 	}
 	someAWS, someGCP := attrs{"allowed_aws_keys": texts(arn)}, attrs{"allowed_gcp_keys": texts(gcpID)}
+	says := kindtest.OpenMistakes(t, "sops, not allowed", "\x1b")
 	someVault, anyAzure := attrs{"allowed_vault_addresses": texts(address)}, attrs{"allowed_azure_vaults": texts("*")}
 	for name, c := range map[string]struct {
 		key   keys.MasterKey
 		attrs attrs
 		noKey bool
-		want  string
 	}{
-		"foreign Vault":             {vault(address, "transit", "k"), nil, false, "allowed_vault_addresses"},
-		"Vault with another scheme": {vault("http://vault.example.com:8200", "transit", "k"), nil, false, "allowed_vault_addresses"},
-		"Vault with another port":   {vault("https://vault.example.com", "transit", "k"), nil, false, "allowed_vault_addresses"},
-		"Vault with a longer name": {vault("https://vault.example.com.evil.example:8200", "transit", "k"), nil, false,
-			"allowed_vault_addresses"},
-		"Vault with a user": {vault("https://vault.example.com:8200@evil.example", "transit", "k"), nil, false,
-			"does not name the address"},
-		"Vault with a path":           {vault(address+"/x", "transit", "k"), someVault, false, "does not name the address"},
-		"Vault with a fragment":       {vault(address+"#x", "transit", "k"), someVault, false, "does not name the address"},
-		"no Vault":                    {vault("", "transit", "k"), nil, false, "does not name the address"},
-		"engine that leads elsewhere": {vault(address, "transit/../sys/seal", ".."), someVault, false, "impossible transit engine"},
-		"key that leads elsewhere":    {vault(address, "sys/seal", ".."), someVault, false, "impossible transit engine"},
-		"key with a slash":            {vault(address, "transit", "a/b"), someVault, false, "impossible transit engine"},
-		"engine with a question mark": {vault(address, "sys/seal?", "k"), someVault, false, "impossible transit engine"},
-		"region that is a host":       {aws("arn:aws:kms:evil.example/x:111122223333:key/a", "", ""), nil, false, "by an ARN"},
-		"region with an at sign":      {aws("arn:aws:kms:x@"+listener.Addr().String()+":111122223333:key/a", "", ""), nil, false, "by an ARN"},
-		"no ARN":                      {aws("alias/x", "", ""), nil, false, "by an ARN"},
-		"any AWS key":                 {aws(arn, "", ""), nil, false, `set allowed_aws_keys = ["` + arn + `"]`},
-		"any Google key": {&gcpkms.MasterKey{ResourceID: gcpID, EncryptedKey: b64}, nil, false,
-			`set allowed_gcp_keys = ["` + gcpID + `"]`},
-		"any Azure vault": {azure("https://abc.vault.azure.net"), nil, false,
-			`set allowed_azure_vaults = ["https://abc.vault.azure.net:443"]`},
-		"a server that lies": {vault("http://evil.example:1/", "transit", "k"), nil, false,
-			`add it as in allowed_vault_addresses = ["http://evil.example:1"]`},
-		"a profile of many lines": {aws(arn, "", "a\nError: ##[x]\x1b[2J"), someAWS, false, `["a\nError: #\u0023[x]\u001b[2J"]`},
-		"another AWS key":         {aws(arn+"0", "", ""), someAWS, false, "allowed_aws_keys"},
-		"a role":                  {aws(arn, role, ""), someAWS, false, `allowed_aws_roles = ["` + role + `"]`},
+		"foreign Vault":               {vault(address, "transit", "k"), nil, false},
+		"Vault with another scheme":   {vault("http://vault.example.com:8200", "transit", "k"), nil, false},
+		"Vault with another port":     {vault("https://vault.example.com", "transit", "k"), nil, false},
+		"Vault with a longer name":    {vault("https://vault.example.com.evil.example:8200", "transit", "k"), nil, false},
+		"Vault with a user":           {vault("https://vault.example.com:8200@evil.example", "transit", "k"), nil, false},
+		"Vault with a path":           {vault(address+"/x", "transit", "k"), someVault, false},
+		"Vault with a fragment":       {vault(address+"#x", "transit", "k"), someVault, false},
+		"no Vault":                    {vault("", "transit", "k"), nil, false},
+		"engine that leads elsewhere": {vault(address, "transit/../sys/seal", ".."), someVault, false},
+		"key that leads elsewhere":    {vault(address, "sys/seal", ".."), someVault, false},
+		"key with a slash":            {vault(address, "transit", "a/b"), someVault, false},
+		"engine with a question mark": {vault(address, "sys/seal?", "k"), someVault, false},
+		"region that is a host":       {aws("arn:aws:kms:evil.example/x:111122223333:key/a", "", ""), nil, false},
+		"region with an at sign":      {aws("arn:aws:kms:x@"+listener.Addr().String()+":111122223333:key/a", "", ""), nil, false},
+		"no ARN":                      {aws("alias/x", "", ""), nil, false},
+		"any AWS key":                 {aws(arn, "", ""), nil, false},
+		"any Google key":              {&gcpkms.MasterKey{ResourceID: gcpID, EncryptedKey: b64}, nil, false},
+		"any Azure vault":             {azure("https://abc.vault.azure.net"), nil, false},
+		"a server that lies":          {vault("http://evil.example:1/", "transit", "k"), nil, false},
+		"a profile of many lines":     {aws(arn, "", "a\nError: ##[x]\x1b[2J"), someAWS, false},
+		"another AWS key":             {aws(arn+"0", "", ""), someAWS, false},
+		"a role":                      {aws(arn, role, ""), someAWS, false},
 		"another role": {aws(arn, role+"2", ""),
-			attrs{"allowed_aws_keys": texts("*"), "allowed_aws_roles": texts(role)}, false, "allowed_aws_roles"},
-		"a profile": {aws(arn, "", "admin"), someAWS, false, `allowed_aws_profiles = ["admin"]`},
+			attrs{"allowed_aws_keys": texts("*"), "allowed_aws_roles": texts(role)}, false},
+		"a profile": {aws(arn, "", "admin"), someAWS, false},
 		"another profile": {aws(arn, "", "admin"),
-			attrs{"allowed_aws_keys": texts("*"), "allowed_aws_profiles": texts("reader")}, false, "allowed_aws_profiles"},
+			attrs{"allowed_aws_keys": texts("*"), "allowed_aws_profiles": texts("reader")}, false},
 		"no list of any profile": {aws(arn, "", "admin"),
-			attrs{"allowed_aws_keys": texts("*"), "allowed_aws_profiles": texts("*")}, false, "allowed_aws_profiles"},
-		"another Google key":      {&gcpkms.MasterKey{ResourceID: gcpID + "2", EncryptedKey: b64}, someGCP, false, "allowed_gcp_keys"},
-		"no Google key":           {&gcpkms.MasterKey{ResourceID: "projects/../x", EncryptedKey: b64}, nil, false, "resource name"},
-		"Azure at a foreign host": {azure("https://" + listener.Addr().String()), anyAzure, false, "allowed_azure_vaults"},
-		"Azure, a longer name":    {azure("https://a.vault.azure.net.evil.example"), anyAzure, false, "allowed_azure_vaults"},
-		"Azure without TLS":       {azure("http://abc.vault.azure.net"), anyAzure, false, "allowed_azure_vaults"},
-		"Azure with a path":       {azure("https://abc.vault.azure.net/x"), nil, false, "does not name the URL"},
+			attrs{"allowed_aws_keys": texts("*"), "allowed_aws_profiles": texts("*")}, false},
+		"another Google key":      {&gcpkms.MasterKey{ResourceID: gcpID + "2", EncryptedKey: b64}, someGCP, false},
+		"no Google key":           {&gcpkms.MasterKey{ResourceID: "projects/../x", EncryptedKey: b64}, nil, false},
+		"Azure at a foreign host": {azure("https://" + listener.Addr().String()), anyAzure, false},
+		"Azure, a longer name":    {azure("https://a.vault.azure.net.evil.example"), anyAzure, false},
+		"Azure without TLS":       {azure("http://abc.vault.azure.net"), anyAzure, false},
+		"Azure with a path":       {azure("https://abc.vault.azure.net/x"), nil, false},
 		"Azure, another vault": {azure("https://abc.vault.azure.net"),
-			attrs{"allowed_azure_vaults": texts("https://other.vault.azure.net")}, false, "allowed_azure_vaults"},
+			attrs{"allowed_azure_vaults": texts("https://other.vault.azure.net")}, false},
 		"Huawei": {&hckms.MasterKey{KeyID: "tr-west-1:11111111-2222-3333-4444-555555555555", Region: "tr-west-1",
-			KeyUUID: "11111111-2222-3333-4444-555555555555", EncryptedKey: b64}, nil, true, "not supported"},
+			KeyUUID: "11111111-2222-3333-4444-555555555555", EncryptedKey: b64}, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := of(t, newDataKey(), c.key)
@@ -258,20 +255,20 @@ func TestNotAllowed(t *testing.T) {
 				c.attrs = attrs{}
 			}
 			c.attrs["use_gpg"] = cty.False
-			fails(t, build(t, c.attrs, env, all...), file, c.noKey, c.want)
+			says.Error(t, name, fails(t, build(t, c.attrs, env, all...), file, c.noKey))
 		})
 	}
 	for name, k := range map[string]keys.MasterKey{"AWS": aws(arn, "", ""), "Google": &gcpkms.MasterKey{ResourceID: gcpID, EncryptedKey: b64},
 		"Azure": azure("https://abc.vault.azure.net")} {
 		t.Run("no environment, "+name, func(t *testing.T) {
 			lists := attrs{"allowed_aws_keys": texts("*"), "allowed_gcp_keys": texts("*"), "allowed_azure_vaults": texts("*")}
-			fails(t, build(t, lists, nil, all...), of(t, newDataKey(), k), true, "the environment must not be used")
+			says.Error(t, "no environment, "+name, fails(t, build(t, lists, nil, all...), of(t, newDataKey(), k), true))
 		})
 	}
 	t.Run("a token of the code, beside a variable that weakens its protection", func(t *testing.T) {
 		own := attrs{"allowed_vault_addresses": texts(address), "vault_token": cty.StringVal("canary"), "use_gpg": cty.False}
-		fails(t, build(t, own, environment("VAULT_SKIP_VERIFY", "true"), all...), of(t, newDataKey(), vault(address, "transit", "k")), false,
-			"must not be combined with a secret of the configuration")
+		says.Error(t, "a variable that weakens its protection", fails(t, build(t, own, environment("VAULT_SKIP_VERIFY", "true"), all...),
+			of(t, newDataKey(), vault(address, "transit", "k")), false))
 	})
 	if n := connections.Load(); n != 0 {
 		t.Errorf("%d connections were made", n)
@@ -336,13 +333,13 @@ func TestAWS(t *testing.T) {
 	file = of(t, dataKey, &kms.MasterKey{Arn: arn, AwsProfile: "reader", EncryptedKey: stored["ciphertext_blob"].(string),
 		EncryptionContext: map[string]*string{"app": &app}})
 	server.Fail(400, "AccessDeniedException")
-	fails(t, build(t, reads, os.LookupEnv, awskms.Block()), file, true, "access is denied")
+	kindtest.OpenMistakes(t, "sops, AWS KMS").Error(t, "denied", fails(t, build(t, reads, os.LookupEnv, awskms.Block()), file, true))
 }
 
 func TestGCP(t *testing.T) {
 	t.Parallel()
 	s := &gcpkmstest.Service{Keys: map[string][]byte{gcpID: make([]byte, 32)}, AllowEncrypt: true}
-	block := gcpprovider.Block(s.Start(t)...)
+	block := gcpprovider.BlockWith(gcpprovider.Options{Transport: s.Start(t)})
 	env := environment("GOOGLE_OAUTH_ACCESS_TOKEN", gcpkmstest.Token)
 	dataKey, stored := made(t, block, attrs{"kms_encryption_key": cty.StringVal(gcpID), "key_length": cty.NumberIntVal(32)}, env)
 	file := of(t, dataKey, &gcpkms.MasterKey{ResourceID: gcpID, EncryptedKey: stored["ciphertext"].(string)})
@@ -356,8 +353,8 @@ func TestGCP(t *testing.T) {
 	if calls := s.Calls()[before:]; !slices.Equal(calls, []string{"Decrypt", "Decrypt"}) {
 		t.Errorf("asked for %q", calls)
 	}
-	fails(t, build(t, attrs{"allowed_gcp_keys": texts(gcpID)}, environment("GOOGLE_OAUTH_ACCESS_TOKEN", "wrong"), block), file, false,
-		"credentials")
+	kindtest.OpenMistakes(t, "sops, Cloud KMS").Error(t, "a wrong token", fails(t, build(t, attrs{"allowed_gcp_keys": texts(gcpID)},
+		environment("GOOGLE_OAUTH_ACCESS_TOKEN", "wrong"), block), file, false))
 }
 
 func TestAzure(t *testing.T) {
@@ -412,11 +409,10 @@ func TestReasons(t *testing.T) {
 	a := attrs{"age_identities": texts(identity), "vault_token": cty.StringVal("canary"),
 		"allowed_vault_addresses": texts("http://127.0.0.1:1")}
 	once := environment("VAULT_MAX_RETRIES", "0")
-	fails(t, build(t, a, once, openbao.Block()), file, false,
-		"of 3 key groups, 1 can be opened and 2 must be", "key group 2, age recipient", "the only age identity does not fit",
-		"key group 3, Vault key", "cannot be reached")
+	says := kindtest.OpenMistakes(t, "sops, parts of a key")
+	says.Error(t, "too few", fails(t, build(t, a, once, openbao.Block()), file, false))
 	delete(a, "allowed_vault_addresses")
-	fails(t, build(t, a, nil, openbao.Block()), file, false, "key group 3", "allowed_vault_addresses")
+	says.Error(t, "too few are allowed", fails(t, build(t, a, nil, openbao.Block()), file, false))
 
 	// Enough parts without the server, which is allowed, and not asked.
 	server := newVault(t)
@@ -436,13 +432,13 @@ func TestReasons(t *testing.T) {
 	mixed := sealed{plain: plainState, dataKey: dataKey, threshold: 2, groups: []getsops.KeyGroup{
 		{ageKey(t, recipient, parts[0])}, {ageKey(t, recipient, others[1])},
 	}}.file(t)
-	fails(t, build(t, a, nil, openbao.Block()), mixed, false, "mixed up")
+	says.Error(t, "mixed up", fails(t, build(t, a, nil, openbao.Block()), mixed, false))
 	twice := sealed{plain: plainState, dataKey: dataKey, threshold: 2, groups: []getsops.KeyGroup{
 		{ageKey(t, recipient, parts[0])}, {ageKey(t, recipient, parts[0])},
 	}}.file(t)
-	fails(t, build(t, a, nil, openbao.Block()), twice, false, "do not belong together")
+	says.Error(t, "one twice", fails(t, build(t, a, nil, openbao.Block()), twice, false))
 	short := sealed{plain: plainState, dataKey: dataKey, groups: []getsops.KeyGroup{{ageKey(t, recipient, dataKey[:16])}}}.file(t)
-	fails(t, build(t, a, nil, openbao.Block()), short, false, "16 bytes")
+	says.Error(t, "a short key", fails(t, build(t, a, nil, openbao.Block()), short, false))
 }
 
 // TestBackendGitVariables: what terraform-backend-git writes with is a list of
@@ -462,13 +458,15 @@ func TestBackendGitVariables(t *testing.T) {
 		of(t, dataKey, &kms.MasterKey{Arn: arn, Role: role, EncryptedKey: wrapped})
 	t.Setenv("TF_BACKEND_HTTP_SOPS_AWS_KMS_ARNS", arn+"0, "+arn)
 	opens(t, build(t, nil, os.LookupEnv, awskms.Block()), plain, plainState)
-	fails(t, build(t, nil, os.LookupEnv, awskms.Block()), assumed, false, "allowed_aws_roles")
-	fails(t, build(t, attrs{"allowed_aws_keys": texts(arn + "0")}, os.LookupEnv, awskms.Block()), plain, false, "allowed_aws_keys")
+	says := kindtest.OpenMistakes(t, "sops, variables of terraform-backend-git")
+	says.Error(t, "a role", fails(t, build(t, nil, os.LookupEnv, awskms.Block()), assumed, false))
+	says.Error(t, "another key",
+		fails(t, build(t, attrs{"allowed_aws_keys": texts(arn + "0")}, os.LookupEnv, awskms.Block()), plain, false))
 	t.Setenv("TF_BACKEND_HTTP_SOPS_AWS_KMS_ARNS", arn+"+"+role)
 	opens(t, build(t, nil, os.LookupEnv, awskms.Block()), assumed, plainState)
 
 	s := &gcpkmstest.Service{Keys: map[string][]byte{gcpID: make([]byte, 32)}, AllowEncrypt: true}
-	google := gcpprovider.Block(s.Start(t)...)
+	google := gcpprovider.BlockWith(gcpprovider.Options{Transport: s.Start(t)})
 	env := environment("GOOGLE_OAUTH_ACCESS_TOKEN", gcpkmstest.Token, "TF_BACKEND_HTTP_SOPS_GCP_KMS_KEYS", gcpID+"2,"+gcpID)
 	dataKey, stored = made(t, google, attrs{"kms_encryption_key": cty.StringVal(gcpID), "key_length": cty.NumberIntVal(32)}, env)
 	opens(t, build(t, nil, env, google), of(t, dataKey, &gcpkms.MasterKey{ResourceID: gcpID,

@@ -33,9 +33,8 @@ func TestRealVault(t *testing.T) {
 	one := runSops(t, env, "encrypt", "--hc-vault-transit", v.Address+"/v1/team/transit/keys/state", "--input-type", "json", "--output-type",
 		"json", plain)
 	opens(t, build(t, nil, environment("VAULT_ADDR", v.Address, "VAULT_TOKEN", token), openbao.Block()), one, plainState)
-	fails(t, build(t, nil, environment("VAULT_ADDR", v.Address, "VAULT_TOKEN", "wrong"), openbao.Block()), one, true, "denies it")
-	fails(t, build(t, nil, environment("VAULT_ADDR", "http://127.0.0.1:1", "VAULT_TOKEN", token), openbao.Block()), one, false,
-		"allowed_vault_addresses")
+	fails(t, build(t, nil, environment("VAULT_ADDR", v.Address, "VAULT_TOKEN", "wrong"), openbao.Block()), one, true)
+	fails(t, build(t, nil, environment("VAULT_ADDR", "http://127.0.0.1:1", "VAULT_TOKEN", token), openbao.Block()), one, false)
 
 	// Two key groups, of which both are needed.
 	rules := filepath.Join(t.TempDir(), ".sops.yaml")
@@ -48,5 +47,5 @@ func TestRealVault(t *testing.T) {
 	both := attrs{"age_identities": texts(identity), "vault_token": cty.StringVal(token), "allowed_vault_addresses": texts(v.Address)}
 	opens(t, build(t, both, nil, openbao.Block()), two, plainState)
 	delete(both, "age_identities")
-	fails(t, build(t, both, nil, openbao.Block()), two, true, "of 2 key groups, 1 can be opened and 2 must be")
+	fails(t, build(t, both, nil, openbao.Block()), two, true)
 }

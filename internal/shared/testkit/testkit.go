@@ -9,6 +9,15 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
+// Rounds is how often a loop of many rounds runs: a tenth of all, at least once, and
+// all of them in "make soak".
+func Rounds(all int) int {
+	if os.Getenv("STATECRYPT_SOAK") != "" {
+		return all
+	}
+	return max(1, all/10)
+}
+
 // Attrs are the attributes of an entry.
 type Attrs map[string]cty.Value
 

@@ -11,6 +11,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
@@ -25,7 +26,7 @@ var (
 		"portal shows it; a URL or a connection string is not one")
 	errEndpoint  = errors.New("an https URL is required; http is for this machine itself only")
 	errNoStorage = web.Final("what answered is not Azure Storage; check the proxy and blob_endpoint")
-	errBrokeOff  = errors.New("the connection broke off before the answer was complete")
+	errBrokeOff  = errors.New(netfail.BrokeOff)
 )
 
 // explain says in our own words what went wrong.
@@ -36,7 +37,7 @@ func (l *location) explain(limited context.Context, err error) error {
 		asked = "resource manager"
 	}
 	if limited.Err() != nil {
-		return fmt.Errorf("there was no complete answer from the %s within %s; timeout_seconds can be raised", asked, l.timeout)
+		return fmt.Errorf("%s from the %s within %s; timeout_seconds can be raised", netfail.NoAnswer, asked, l.timeout)
 	}
 	if own := web.Own(err); own != nil {
 		return own

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
@@ -263,7 +264,7 @@ func TestBrokenServices(t *testing.T) {
 		"redirect":        {302, `canary`, "the answer has the status 302"},
 		"unknown role":    {404, `canary`, `knows no role "reader"`},
 		"too many":        {429, `canary`, "the answer has the status 429"},
-		"nothing at all ": {0, "", "the server cannot be reached"},
+		"nothing at all ": {0, "", netfail.NotReached},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := newStore()

@@ -23,6 +23,8 @@ const (
 
 	maxStderr = 256 << 10
 
+	maxStall = 30 * time.Second
+
 	// maxMemory limits git, and each program that it starts, while it talks to a
 	// server: it keeps the whole list of refs in memory, however long it is.
 	maxMemory = 2 << 30 // bytes

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
@@ -103,7 +104,7 @@ func (d *repository) environ() world.Environ {
 	if d.ssh != "" {
 		env = env.With("GIT_SSH_COMMAND=" + d.ssh)
 	}
-	return appendConfig(env, append(fixedConfig(), d.access.gitConfig(d.remote)...))
+	return appendConfig(env, append(fixedConfig(d.run.maxStall), d.access.gitConfig(d.remote)...))
 }
 
 // allowedProtocols keep redirects and url.<base>.insteadOf from turning one
@@ -125,7 +126,7 @@ var allowedProtocols = map[string]string{
 
 type setting struct{ key, value string }
 
-func fixedConfig() []setting {
+func fixedConfig(stall time.Duration) []setting {
 	return []setting{
 		{"core.hooksPath", os.DevNull},
 		{"core.fsync", "none"}, // nothing here outlives the process
@@ -138,10 +139,10 @@ func fixedConfig() []setting {
 		{"fetch.prune", "false"},
 		{"fetch.negotiationAlgorithm", "noop"}, // there is nothing to offer
 		{"protocol.version", "2"},
-		{"http.postBuffer", "1048576"}, // git reserves that much memory, of which it has little, and asks for little
-		{"http.sslVersion", "tlsv1.2"}, // or later; otherwise some builds of git take 1.0
-		{"http.lowSpeedLimit", "1000"}, // bytes per second, for
-		{"http.lowSpeedTime", "30"},    // seconds, before a stalled transfer ends
+		{"http.postBuffer", "1048576"},                            // git reserves that much memory, of which it has little, and asks for little
+		{"http.sslVersion", "tlsv1.2"},                            // or later; otherwise some builds of git take 1.0
+		{"http.lowSpeedLimit", "1000"},                            // bytes per second, for
+		{"http.lowSpeedTime", strconv.Itoa(int(stall.Seconds()))}, // before a stalled transfer ends
 		{"credential.interactive", "false"},
 	}
 }

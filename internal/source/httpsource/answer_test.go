@@ -12,6 +12,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
@@ -193,7 +194,7 @@ func TestBrokenBody(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, func(w http.ResponseWriter, _ *http.Request) { hijack(w, answer) })
-			at(s.URL).wantError(t, "the connection broke off before the answer was complete (after 3 tries)")
+			at(s.URL).wantError(t, netfail.BrokeOff+" (after 3 tries)")
 			s.wantRequests(t, 3)
 		})
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 )
 
 const (
@@ -114,7 +116,7 @@ func TestTerraformBackendGitWithPasswordAndTLS(t *testing.T) {
 			trust := attrs{}
 			if name == "https" {
 				trust["client_ca_certificate_pem"] = s.ca()
-				at(s.URL+gitQuery(), block(s.URL, own)).wantError(t, "signed by an unknown authority")
+				at(s.URL+gitQuery(), block(s.URL, own)).wantError(t, netfail.UnknownAuthority)
 				s.wantRequests(t, 0)
 			}
 			at(s.URL+gitQuery(), block(s.URL, own, trust)).want(t, gitState)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/faults"
 )
@@ -19,7 +20,7 @@ func TestCosts(t *testing.T) { sourcetest.Costs(t, faultHarness(t)) }
 func faultHarness(t *testing.T) sourcetest.FaultHarness {
 	t.Helper()
 	const (
-		brokeOff = "the connection broke off before the answer was complete (after 2 tries)"
+		brokeOff = netfail.BrokeOff + " (after 2 tries)"
 		tooSlow  = "; timeout can be raised (after 2 tries)"
 		tooLarge = "the file is larger than 1048576 bytes"
 	)
@@ -43,7 +44,6 @@ func faultHarness(t *testing.T) sourcetest.FaultHarness {
 		},
 		SharedWire: true,
 		Sees: map[string]string{
-			"reset in the body, once":     faults.Works,
 			"short body":                  brokeOff,
 			"Content-Length too small":    faults.Cut,
 			"endless body":                tooLarge,
@@ -65,7 +65,7 @@ func faultHarness(t *testing.T) sourcetest.FaultHarness {
 			"redirect to another origin": "no credentials were sent to https://127.0.0.1:",
 			"redirect to plain http":     "the server redirected us: the answer is at a place with http instead of https",
 
-			"certificate of an unknown authority": "signed by an unknown authority",
+			"certificate of an unknown authority": netfail.UnknownAuthority,
 		},
 		Cannot: map[string]string{
 			"429 with Retry-After of a year, cancelled": "retry_wait_max ends the wait; TestCancelledWhileWaiting cancels one",

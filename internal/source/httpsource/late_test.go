@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 )
 
 // Where the time of a try runs out at the end of its answer, net/http may hand
@@ -18,7 +20,7 @@ func TestTimeoutAtTheEnd(t *testing.T) {
 	}
 	// The connection is put aside between the last byte and the end.
 	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{PutIdleConn: func(error) { time.Sleep(2 * patience) }})
-	if snap, err := src.Fetch(ctx); err == nil || !contains(err, "there was no complete answer within 100ms") {
+	if snap, err := src.Fetch(ctx); err == nil || !contains(err, netfail.NoAnswer+" within 100ms") {
 		t.Errorf("got %+v, %v", snap, err)
 	}
 }

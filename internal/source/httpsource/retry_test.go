@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/sidebyside"
@@ -126,7 +127,7 @@ func TestTimeout(t *testing.T) {
 				<-req.Context().Done()
 			})
 			at(s.URL+"/state?x="+canary).with("timeout", cty.StringVal("100ms")).
-				wantError(t, "there was no complete answer within 100ms; timeout can be raised (after 3 tries)")
+				wantError(t, netfail.NoAnswer+" within 100ms; timeout can be raised (after 3 tries)")
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
@@ -38,8 +39,8 @@ func (r *recorder) trusted() attrs { return attrs{"client_ca_certificate_pem": r
 
 func TestOwnCA(t *testing.T) {
 	s := serveTLS(t, ok)
-	at(s.URL).wantError(t, "signed by an unknown authority", "client_ca_certificate_pem")
-	at(s.URL, block(s.URL+"/elsewhere", s.trusted())).wantError(t, "signed by an unknown authority")
+	at(s.URL).wantError(t, netfail.UnknownAuthority, "client_ca_certificate_pem")
+	at(s.URL, block(s.URL+"/elsewhere", s.trusted())).wantError(t, netfail.UnknownAuthority)
 	if snap := at(s.URL, block(s.URL, s.trusted())).want(t, "state"); len(snap.Warnings) > 0 {
 		t.Errorf("got the warnings %q", snap.Warnings)
 	}

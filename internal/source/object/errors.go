@@ -10,6 +10,7 @@ import (
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
@@ -34,7 +35,7 @@ type Words struct {
 	Reasons map[string]string
 }
 
-var errPatience = errors.New("there was no complete answer in time")
+var errPatience = errors.New(netfail.NotInTime)
 
 // brokenError says that the bytes of an object did not all come. Another try
 // may help.

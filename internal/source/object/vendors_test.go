@@ -4,7 +4,6 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -195,22 +194,10 @@ func (v vendor) warnings(t *testing.T) {
 
 // faults is sourcetest.Faults.
 func (v vendor) faults(t *testing.T) {
-	const (
-		reset     = "connection reset by peer | the connection broke off before the answer was complete"
-		broken    = "the connection broke off before the answer was complete"
-		invalid   = "the connection failed, or the answer is not valid"
-		slow      = "there was no complete answer in time"
-		moved     = "the bucket is elsewhere, and nothing was sent there; it was asked for in the region "
-		untrusted = "the server's certificate is not trusted: "
-	)
+	const moved = "the bucket is elsewhere, and nothing was sent there; it was asked for in the region "
 	strange := "the answer is not one of " + v.Words.Store + " (HTTP status "
-	unknown := untrusted
-	if v.Words.Trust != "" {
-		unknown = "is signed by an unknown authority; if that is expected, " + v.Words.Trust
-	}
-	sees := map[string]string{
-		"reset in the body, once":     faults.Works,
-		"short body":                  broken,
+	h := v.faultHarness(t)
+	h.Sees = map[string]string{
 		"Content-Length too small":    faults.Cut, // S3 sends checksums where it has them, and then it is noticed
 		"endless body":                "the file is larger than 1048576 bytes",
 		"endless gzip of nothing":     "the file is larger than 1048576 bytes",
@@ -220,8 +207,6 @@ func (v vendor) faults(t *testing.T) {
 		"gzip bomb":                   faults.Other, // it is not asked for, and not unpacked
 		"another service":             strange + "200",
 
-		"stall": slow,
-
 		"403":                            strange + "403",
 		"500":                            strange + "500",
 		"429 with Retry-After":           strange + "429",
@@ -230,35 +215,10 @@ func (v vendor) faults(t *testing.T) {
 		"redirect loop":              moved,
 		"redirect to another origin": moved,
 		"redirect to plain http":     moved,
-
-		"certificate of an unknown authority": unknown,
 	}
-	if v.Name == "s3" { // of the four that share a client
-		maps.Copy(sees, map[string]string{
-			"nobody listens":              "connection refused",
-			"reset at once":               reset,
-			"reset in the body":           reset,
-			"closed without an answer":    broken,
-			"Content-Length too large":    broken,
-			"endless header":              invalid,
-			"not HTTP":                    invalid,
-			"malformed status line":       invalid,
-			"malformed header":            invalid,
-			"stall in the body":           slow,
-			"slow drip":                   slow,
-			"500, once":                   faults.Works,
-			"503, once":                   faults.Works,
-			"503 with Retry-After, once":  faults.Works,
-			"429 with Retry-After, once":  faults.Works,
-			"certificate expired":         untrusted,
-			"certificate of another host": untrusted,
-			"TLS 1.0":                     "protocol version not supported",
-			"no TLS":                      "the server does not speak TLS; check the port and the scheme",
-			"handshake breaks off":        broken,
-		})
+	if v.Words.Trust != "" {
+		h.Sees["certificate of an unknown authority"] = netfail.UnknownAuthority + v.Words.Trust
 	}
-	h := v.faultHarness(t)
-	h.Sees = sees
 	h.Cannot = map[string]string{
 		"429 with Retry-After of a year, cancelled": "a client of S3 does not wait for what Retry-After says",
 	}

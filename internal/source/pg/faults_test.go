@@ -19,6 +19,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/sidebyside"
@@ -28,13 +29,13 @@ import (
 // sslmode=verify-full unless said otherwise.
 func TestFaults(t *testing.T) {
 	const (
-		lost      = "the connection broke off before the answer was complete"
-		ended     = "the server ended the connection; check the address, the port, whether TLS is expected there"
+		lost      = netfail.BrokeOff
+		ended     = netfail.Ended
 		late      = "the server did not answer in time"
 		notOurs   = "the server does not answer as PostgreSQL does"
 		tooMuch   = "the server sends more than was asked for"
-		unknown   = "signed by an unknown authority; if that is expected, set sslrootcert in the connection settings"
-		untrusted = "the server's certificate is not trusted: x509: "
+		unknown   = netfail.UnknownAuthority + "set sslrootcert in the connection settings"
+		untrusted = netfail.NotTrusted + ": x509: "
 		unfit     = "does not hold text"
 	)
 	trusted := nettest.NewAuthority()
@@ -178,11 +179,10 @@ func TestFaults(t *testing.T) {
 			"sent to it"},
 		"TLS refused, by default":   {fault: write("N"), query: "application_name=x", sees: "the server does not offer TLS"},
 		"TLS refused with an error": {fault: write("E" + echo), sees: "the server does not offer TLS"},
-		"not TLS": {fault: write("SHTTP/1.1 400 Bad Request\r\n\r\n"),
-			sees: "the server does not speak TLS; check the port and the scheme"},
-		"handshake breaks off": {fault: write("S"), sees: lost + " | " + ended},
+		"not TLS":                   {fault: write("SHTTP/1.1 400 Bad Request\r\n\r\n"), sees: netfail.NotTLS},
+		"handshake breaks off":      {fault: write("S"), sees: lost + " | " + ended},
 		"TLS 1.0": {fault: withCertificate(trusted, nil, tls.VersionTLS10),
-			sees: "the TLS handshake failed: remote error: tls: protocol version not supported | tls: protocol version not supported"},
+			sees: netfail.NoHandshake + ": remote error: tls: protocol version not supported | tls: protocol version not supported"},
 		"certificate expired": {fault: withCertificate(trusted, nettest.Expired, 0), sees: untrusted + "certificate has expired"},
 		"certificate of another host": {fault: withCertificate(trusted, nettest.OfAnotherHost, 0), sees: untrusted +
 			"certificate is valid for 127.0.0.9, not 127.0.0.1"},

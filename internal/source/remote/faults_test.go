@@ -9,6 +9,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/remote/tfetest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
@@ -19,17 +20,8 @@ import (
 // What goes wrong may go wrong with a document, of which the first says where the
 // service is, or with the state itself.
 func TestFaults(t *testing.T) {
-	const (
-		lost    = "the connection broke off before the answer was complete"
-		late    = "there was no complete answer within"
-		nothing = "the answer is not what the API of HCP Terraform has there"
-	)
+	const nothing = "the answer is not what the API of HCP Terraform has there"
 	common := map[string]string{
-		"reset in the body, once": faults.Works,
-		"short body":              lost,
-
-		"stall": late,
-
 		"500":                            "500 Internal Server Error",
 		"429 with Retry-After":           "429 Too Many Requests",
 		"429 with Retry-After of a year": "429 Too Many Requests",
@@ -37,8 +29,7 @@ func TestFaults(t *testing.T) {
 		"redirect loop":          "the server redirected more than 10 times",
 		"redirect to plain http": "the server redirected us: the answer is at a place with http instead of https",
 
-		"certificate of an unknown authority": "signed by an unknown authority; if that is expected, set client_ca_certificate_pem in a " +
-			"remote block",
+		"certificate of an unknown authority": netfail.UnknownAuthority + "set client_ca_certificate_pem in a remote block",
 	}
 	for where, at := range map[string]struct {
 		path string // a part of it

@@ -10,6 +10,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/remote/tfetest"
@@ -253,8 +254,7 @@ func TestConnections(t *testing.T) {
 	delete(unverified, "skip_cert_verification")
 	a.settings.Credentials = blocks(unverified)
 	_, err = a.fetch(t)
-	fails(t, err, "https://"+host+": the server's certificate is signed by an unknown authority; if that is expected, set "+
-		"client_ca_certificate_pem in a remote block of credentials with this URL")
+	fails(t, err, "https://"+host+": "+netfail.UnknownAuthority+"set client_ca_certificate_pem in a remote block of credentials with this URL")
 
 	for code, want := range map[int]string{407: "the proxy refused the connection (407 Proxy Authentication Required); check its user " +
 		"name and password", 502: "the proxy refused the connection (502 Bad Gateway); check the proxy settings (after 3 tries)"} {

@@ -60,7 +60,7 @@ func (w Wire) reason(err error) error {
 		text += "; " + w.Unreached
 	}
 	if netfail.IsTimeout(err) {
-		text = fmt.Sprintf("there was no complete answer within %s", w.Timeout)
+		text = fmt.Sprintf("%s within %s", netfail.NoAnswer, w.Timeout)
 		if w.Attr != "" {
 			text += "; " + w.Attr + " can be raised"
 		}

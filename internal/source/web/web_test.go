@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
@@ -67,7 +68,7 @@ func TestGet(t *testing.T) {
 		"after a status":        {[]http.HandlerFunc{status(503), status(408), state}, 3, ""},
 		"after a broken answer": {[]http.HandlerFunc{short, state}, 2, ""},
 		"never":                 {[]http.HandlerFunc{status(503)}, 3, "the server answered 503 Service Unavailable (after 3 tries)"},
-		"broken": {[]http.HandlerFunc{short}, 3, "the connection broke off before the answer was complete (after 3 tries); " +
+		"broken": {[]http.HandlerFunc{short}, 3, netfail.BrokeOff + " (after 3 tries); " +
 			"try again"},
 		"broken, then never":       {[]http.HandlerFunc{short, status(503)}, 3, "the server answered 503 Service Unavailable (after 3 tries)"},
 		"refused":                  {[]http.HandlerFunc{status(403)}, 1, "the server answered 403 Forbidden"},

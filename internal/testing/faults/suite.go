@@ -51,12 +51,16 @@ type Suite struct {
 	// it has no such key for this caller.
 	Check func(t *testing.T, err error, refusal bool)
 
-	// Sees is what the user sees of each fault: a part of the error, or [Works],
-	// [Cut] or [Other]. If the moment of a reset decides what the system reports,
-	// the parts that may be seen stand with " | " between them. Cannot says why a
-	// fault cannot befall this client, or why its end is not waited for. Each row
-	// is in one of the two, unless the caller gives up in it.
+	// Sees is what the user sees of each fault that is not what is usual for it: a
+	// part of the error, or [Works], [Cut], [Other] or [InGolden]. If the moment of a reset
+	// decides what the system reports, the parts that may be seen stand with " | "
+	// between them. Cannot says why a fault cannot befall this client, or why its
+	// end is not waited for. A row for which nothing is usual is in one of the two,
+	// unless the caller gives up in it.
 	Sees, Cannot map[string]string
+
+	// Golden compares the text of an error that Sees has as [InGolden].
+	Golden func(t *testing.T, name, text string)
 
 	// Late names the rows that nothing but the patience of this client ends,
 	// besides the stalls.
@@ -92,7 +96,12 @@ const (
 	// Other is what another service answered, if any bytes may be a file. It is
 	// not JSON, so what reads the answer refuses it.
 	Other = "no answer"
+
+	// InGolden is an error that no moment decides, in full.
+	InGolden = "as in the golden"
 )
+
+const or = " | " // between the parts of errors that may be seen
 
 const (
 	patience   = 2 * time.Minute        // of a client that must not need it
@@ -101,7 +110,6 @@ const (
 	grace      = 5 * time.Second        // for a client to give up after its patience, and for an answer to come again
 	moment     = time.Second / 10       // until the caller gives up, once the fault has begun
 	givenUp    = patience / 3           // until the caller is back who gave up; one try alone may take half of patience
-	recovering = time.Minute            // until an answer comes again, with HTTP/2
 	memory     = bombSize / 2           // bytes that may be allocated meanwhile, by other tests too
 	longest    = 3000                   // bytes of an error
 	again      = 2                      // tries, after one in which the fault did not begin
@@ -159,8 +167,11 @@ func (s Suite) runRow(t *testing.T, row fault) {
 	if why, ok := s.Cannot[row.name]; ok {
 		t.Skip(why)
 	}
-	if _, declared := s.Sees[row.name]; !declared && !row.cancelled {
+	switch sees, declared := s.Sees[row.name]; {
+	case !declared && row.usual == "" && !row.cancelled:
 		t.Fatal("what the user sees of this fault is not in Sees, nor in Cannot why it cannot happen")
+	case declared && sees == row.usual:
+		t.Errorf("Sees has %q, which is what is usual", sees)
 	}
 	s.run(t, row)
 }
@@ -213,6 +224,9 @@ func (s Suite) show(t *testing.T, front *Front, row fault) (wrong string, hasBeg
 		wrong = s.recovers(t, client, front, row)
 	}
 	s.checkRequests(t, client, front, row)
+	if wrong == "" && s.Sees[row.name] == InGolden {
+		s.Golden(t, row.name, err.Error())
+	}
 	return wrong, true
 }
 
@@ -263,7 +277,10 @@ func Allocations() uint64 {
 
 // checkSeen compares an answer with Sees.
 func (s Suite) checkSeen(row fault, got []byte, err error) (wrong string) {
-	sees := s.Sees[row.name]
+	sees, declared := s.Sees[row.name]
+	if !declared {
+		sees = row.usual
+	}
 	want := map[string]bool{
 		Works: bytes.Equal(got, s.Want),
 		Cut:   bytes.Equal(got, s.Want[:len(s.Want)/2]),
@@ -275,6 +292,8 @@ func (s Suite) checkSeen(row fault, got []byte, err error) (wrong string) {
 		ok, sees = errors.Is(err, context.Canceled), context.Canceled.Error()
 	case isAnswer:
 		ok = ok && err == nil
+	case sees == InGolden:
+		ok = err != nil
 	default:
 		ok = err != nil && saysOneOf(err, sees)
 	}
@@ -285,7 +304,7 @@ func (s Suite) checkSeen(row fault, got []byte, err error) (wrong string) {
 }
 
 func saysOneOf(err error, parts string) bool {
-	return slices.ContainsFunc(strings.Split(parts, " | "), func(part string) bool {
+	return slices.ContainsFunc(strings.Split(parts, or), func(part string) bool {
 		return part != "" && strings.Contains(err.Error(), part)
 	})
 }
@@ -326,17 +345,13 @@ func (s Secrets) CheckText(t *testing.T, what, text string) {
 	}
 }
 
-// recovers asks again, now that the fault is over. gRPC keeps away from a server
-// that failed for a moment, and little patience may be over too early; nobody
-// else needs another try.
+// recovers asks again, now that the fault is over. Little patience may be over too
+// early; nobody else needs another try.
 func (s Suite) recovers(t *testing.T, client Client, front *Front, row fault) (wrong string) {
 	t.Helper()
 	var most time.Duration
-	switch {
-	case row.late:
+	if row.late {
 		most = front.Patience + grace
-	case s.HTTP2:
-		most = recovering
 	}
 	for begin := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		got, err := client.Ask(t.Context())

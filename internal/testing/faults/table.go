@@ -3,6 +3,7 @@ package faults
 import (
 	"net/http"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
@@ -14,20 +15,24 @@ type Service struct {
 
 const year = "31536000" // in seconds
 
+// broken is what is seen of a connection that ends: the moment decides.
+const broken = netfail.Ended + or + netfail.BrokeOff
+
 // table is what goes wrong. Rows may be added; each client then has to say what
-// its users see. The rows of a service are left out without one.
+// its users see, unless that is as usual. The rows of a service are left out
+// without one.
 func table(service *Service) []fault {
 	rows := []fault{
-		{name: "nobody listens", refused: true, wire: true},
-		{name: "reset at once", conn: resetAtOnce, wire: true},
-		{name: "reset in the body", answer: resetMidBody, wire: true},
-		{name: "reset in the body, once", answer: resetMidBody, once: true},
-		{name: "closed without an answer", answer: closed, wire: true},
-		{name: "short body", answer: short},
-		{name: "Content-Length too large", answer: wrongLength(func(n int) int { return n + 10 }), wire: true},
+		{name: "nobody listens", usual: netfail.NotReached, refused: true, wire: true},
+		{name: "reset at once", usual: broken, conn: resetAtOnce, wire: true},
+		{name: "reset in the body", usual: broken, answer: resetMidBody, wire: true},
+		{name: "reset in the body, once", usual: Works, answer: resetMidBody, once: true},
+		{name: "closed without an answer", usual: netfail.BrokeOff, answer: closed, wire: true},
+		{name: "short body", usual: netfail.BrokeOff, answer: short},
+		{name: "Content-Length too large", usual: netfail.BrokeOff, answer: wrongLength(func(n int) int { return n + 10 }), wire: true},
 		{name: "Content-Length too small", answer: wrongLength(func(n int) int { return n / 2 })},
 		{name: "endless body", answer: endless, large: true},
-		{name: "endless header", answer: endlessHeader, large: true, wire: true},
+		{name: "endless header", usual: netfail.Invalid, answer: endlessHeader, large: true, wire: true},
 		{name: "gzip bomb", answer: bomb(), large: true},
 		{name: "endless gzip of nothing", answer: emptyPacks(), large: true},
 		{name: "nested a million deep", answer: nested, large: true},
@@ -36,20 +41,20 @@ func table(service *Service) []fault {
 		malformed("malformed header", "HTTP/1.1 200 OK\r\n"),
 		{name: "another service", answer: garbage},
 
-		{name: "stall", answer: stall, late: true},
-		{name: "stall in the body", answer: stallMidBody, late: true, wire: true},
-		{name: "slow drip", answer: drip, late: true, wire: true},
+		{name: "stall", usual: netfail.NoAnswer, answer: stall, late: true},
+		{name: "stall in the body", usual: netfail.NoAnswer, answer: stallMidBody, late: true, wire: true},
+		{name: "slow drip", usual: netfail.NoAnswer, answer: drip, late: true, wire: true},
 		{name: "stall, cancelled", answer: stall, cancelled: true},
 		{name: "stall in the body, cancelled", answer: stallMidBody, cancelled: true, wire: true},
 		{name: "slow drip, cancelled", answer: drip, cancelled: true, wire: true},
 		{name: "stall in the handshake, cancelled", conn: mute, cancelled: true, wire: true},
 
 		{name: "403", answer: status(403)},
-		{name: "500, once", answer: status(500), once: true, wire: true},
+		{name: "500, once", usual: Works, answer: status(500), once: true, wire: true},
 		{name: "500", answer: status(500)},
-		{name: "503, once", answer: status(503), once: true, wire: true},
-		{name: "503 with Retry-After, once", answer: status(503, "Retry-After", "0"), once: true, wire: true},
-		{name: "429 with Retry-After, once", answer: status(429, "Retry-After", "0"), once: true, wire: true},
+		{name: "503, once", usual: Works, answer: status(503), once: true, wire: true},
+		{name: "503 with Retry-After, once", usual: Works, answer: status(503, "Retry-After", "0"), once: true, wire: true},
+		{name: "429 with Retry-After, once", usual: Works, answer: status(429, "Retry-After", "0"), once: true, wire: true},
 		{name: "429 with Retry-After", answer: status(429, "Retry-After", "0")},
 		{name: "429 with Retry-After of a year", answer: status(429, "Retry-After", year)},
 		{name: "429 with Retry-After of a year, cancelled", answer: status(429, "Retry-After", year), cancelled: true},
@@ -60,23 +65,23 @@ func table(service *Service) []fault {
 		{name: "301 that names another host", answer: elsewhere(301), stays: true},
 		{name: "401 that names another host", answer: elsewhere(401), stays: true},
 
-		{name: "certificate expired", flaw: nettest.Expired, wire: true},
-		{name: "certificate of another host", flaw: nettest.OfAnotherHost, wire: true},
-		{name: "certificate of an unknown authority", unknown: true},
-		{name: "TLS 1.0", oldTLS: true, wire: true},
-		{name: "no TLS", conn: notTLS, wire: true},
-		{name: "handshake breaks off", conn: brokenHandshake, wire: true},
+		{name: "certificate expired", usual: netfail.NotTrusted, flaw: nettest.Expired, wire: true},
+		{name: "certificate of another host", usual: netfail.NotTrusted, flaw: nettest.OfAnotherHost, wire: true},
+		{name: "certificate of an unknown authority", usual: netfail.NotTrusted, unknown: true},
+		{name: "TLS 1.0", usual: netfail.NoHandshake, oldTLS: true, wire: true},
+		{name: "no TLS", usual: netfail.NotTLS, conn: notTLS, wire: true},
+		{name: "handshake breaks off", usual: broken, conn: brokenHandshake, wire: true},
 	}
 	if service == nil {
 		return rows
 	}
 	return append(rows, []fault{
 		{name: "throttled", answer: answer(service.Throttled)},
-		{name: "throttled, once", answer: answer(service.Throttled), once: true},
+		{name: "throttled, once", usual: Works, answer: answer(service.Throttled), once: true},
 		{name: "throttled for a year", answer: answer(later(service.Throttled))},
 		{name: "throttled for a year, cancelled", answer: answer(later(service.Throttled)), cancelled: true},
 		{name: "unavailable", answer: answer(service.Unavailable)},
-		{name: "unavailable, once", answer: answer(service.Unavailable), once: true},
+		{name: "unavailable, once", usual: Works, answer: answer(service.Unavailable), once: true},
 		{name: "denied", answer: answer(service.Denied), refusal: true},
 		{name: "disabled", answer: answer(service.Disabled), refusal: true},
 		{name: "not found", answer: answer(service.NotFound), refusal: true},

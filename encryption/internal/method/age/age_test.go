@@ -221,63 +221,52 @@ func TestErrors(t *testing.T) {
 	start := strings.Index(binary, "\n--- ")
 	end := start + strings.Index(binary[start+1:], "\n") + 2 // of the header
 	withKey := []any{"identities", []string{x25519}}
+	says := testkit.OpenGolden(t, "../../../testdata/mistakes.txt", "method age", append(secretsOf(x25519), "canary", "CANARY", "\x1b")...)
 	for name, c := range map[string]struct {
 		file  string
 		attrs []any
-		want  string
 		noKey bool
 	}{
-		"another key": {binary, []any{"identities", []string{string(testdata(t, "other.key"))}}, `none is of its recipients`,
+		"another key": {binary, []any{"identities", []string{string(testdata(t, "other.key"))}},
 			true},
-		"another kind of key":    {string(testdata(t, "ssh_rsa.age")), withKey, `it is encrypted for "ssh-rsa"`, true},
-		"a passphrase for a key": {binary, []any{"passphrase", filePassphrase}, `none is of its recipients`, true},
-		"a key for a passphrase": {string(testdata(t, "passphrase.age")), withKey, "set passphrase to the one that it was encrypted with", true},
-		"another passphrase": {string(testdata(t, "passphrase.age")), []any{"passphrase", "canary"}, "it is encrypted with a " +
-			"passphrase, and none is set here, or another one", true},
-		"too much work": {string(testdata(t, "hard.age")), []any{"passphrase", filePassphrase}, "work factor too large: 21", false},
-		"much too much work": {strings.Replace(string(testdata(t, "hard.age")), " 21\n", " 63\n", 1), []any{"passphrase", filePassphrase},
-			"work factor too large: 63", false},
-		"cut off in the header":  {binary[:start], withKey, "the header of the file is damaged", false},
-		"cut off after it":       {binary[:end], withKey, "the header of the file is damaged", false},
-		"cut off in the payload": {binary[:len(binary)-1], withKey, "the file is damaged or cut off", false},
-		"more after the end":     {binary + "x", withKey, "the file is damaged or cut off", false},
-		"header of another file": {strings.Replace(binary, "\n--- ", "\n-> grease\n\n--- ", 1), withKey, "bad header MAC", false},
-		"a later version":        {strings.Replace(binary, "/v1", "/v2", 1), withKey, "the header of the file is damaged", false},
-		"a long line": {"age-encryption.org/v1\n-> " + strings.Repeat("x", 1<<16) + "\x1b[31m\n", withKey,
-			"the header of the file is damaged", false},
-		"an endless header": {"age-encryption.org/v1\n" + strings.Repeat("-> x\n\n", 1<<19), withKey, "the header of the file is damaged",
+		"another kind of key":    {string(testdata(t, "ssh_rsa.age")), withKey, true},
+		"a passphrase for a key": {binary, []any{"passphrase", filePassphrase}, true},
+		"a key for a passphrase": {string(testdata(t, "passphrase.age")), withKey, true},
+		"another passphrase":     {string(testdata(t, "passphrase.age")), []any{"passphrase", "canary"}, true},
+		"too much work":          {string(testdata(t, "hard.age")), []any{"passphrase", filePassphrase}, false},
+		"much too much work":     {strings.Replace(string(testdata(t, "hard.age")), " 21\n", " 63\n", 1), []any{"passphrase", filePassphrase}, false},
+		"cut off in the header":  {binary[:start], withKey, false},
+		"cut off after it":       {binary[:end], withKey, false},
+		"cut off in the payload": {binary[:len(binary)-1], withKey, false},
+		"more after the end":     {binary + "x", withKey, false},
+		"header of another file": {strings.Replace(binary, "\n--- ", "\n-> grease\n\n--- ", 1), withKey, false},
+		"a later version":        {strings.Replace(binary, "/v1", "/v2", 1), withKey, false},
+		"a long line":            {"age-encryption.org/v1\n-> " + strings.Repeat("x", 1<<16) + "\x1b[31m\n", withKey, false},
+		"an endless header": {"age-encryption.org/v1\n" + strings.Repeat("-> x\n\n", 1<<19), withKey,
 			false},
-		"armor without an end": {armored[:len(armored)-20], withKey, "armor", false},
-		"text after the armor": {armored + "x", withKey, "trailing data", false},
+		"armor without an end": {armored[:len(armored)-20], withKey, false},
+		"text after the armor": {armored + "x", withKey, false},
 		"armor within armor": {"-----BEGIN AGE ENCRYPTED FILE-----\n" + base64.StdEncoding.EncodeToString([]byte("-----BEGIN AGE")) +
-			"\n-----END AGE ENCRYPTED FILE-----\n", withKey, "the header of the file is damaged", false},
-		"only the start of armor": {"-----BEGIN AGE ENCRYPTED FILE-----", withKey, "armor", false},
-		"not age":                 {"hello", withKey, "the header of the file is damaged", false},
+			"\n-----END AGE ENCRYPTED FILE-----\n", withKey, false},
+		"only the start of armor": {"-----BEGIN AGE ENCRYPTED FILE-----", withKey, false},
+		"not age":                 {"hello", withKey, false},
 	} {
 		start := time.Now()
 		plain, err := newMethod(t, c.attrs...).Decrypt(t.Context(), nil, []byte(c.file))
-		if err == nil || plain != nil || !strings.Contains(err.Error(), c.want) || errors.Is(err, encryption.ErrNoKey) != c.noKey {
+		if says.Error(t, name, err); plain != nil || errors.Is(err, encryption.ErrNoKey) != c.noKey {
 			t.Errorf("%s: got %q, %v", name, plain, err)
-		}
-		if err != nil && (len(err.Error()) > 500 || strings.Contains(err.Error(), "\x1b")) {
-			t.Errorf("%s: it shows the file: %q", name, err)
 		}
 		if took := time.Since(start); took > time.Minute {
 			t.Errorf("%s: it took %v", name, took)
 		}
 	}
-	for want, identity := range map[string]string{
-		"that of an age plugin does, and is cut off": "AGE-PLUGIN-YUBIKEY-1CANARY",
-		"set identity_passphrase":                    string(testdata(t, "ssh_protected")),
-		"only Ed25519 and RSA":                       string(testdata(t, "ssh_ecdsa")),
-		"cut off or mistyped":                        "AGE-SECRET-KEY-1CANARY",
-		"neither an age identity":                    "canary",
-		"this is a public key (age1…)":               public(t, []byte(x25519)),
+	for name, identity := range map[string]string{
+		"of a plugin, cut off": "AGE-PLUGIN-YUBIKEY-1CANARY", "with a passphrase": string(testdata(t, "ssh_protected")),
+		"of another kind": string(testdata(t, "ssh_ecdsa")), "cut off": "AGE-SECRET-KEY-1CANARY", "none": "canary",
+		"a public key": public(t, []byte(x25519)),
 	} {
 		_, err := newMethod(t, "identities", []string{x25519, identity}).Decrypt(t.Context(), nil, bytes.Clone(file))
-		if err == nil || !strings.Contains(err.Error(), "identities, element 2: ") || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
+		says.Error(t, "the second identity: "+name, err)
 	}
 }
 
@@ -300,10 +289,8 @@ func TestIdentityFileIsReadLate(t *testing.T) {
 	if err := os.WriteFile(path, append(testdata(t, "x25519.key"), make([]byte, 1<<20)...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := method.Decrypt(t.Context(), nil, testdata(t, "x25519.age")); err == nil ||
-		!strings.Contains(err.Error(), "larger than 1 MiB") {
-		t.Errorf("got %v", err)
-	}
+	_, err := method.Decrypt(t.Context(), nil, testdata(t, "x25519.age"))
+	testkit.OpenGolden(t, "../../../testdata/mistakes.txt", "method age, identity files").Error(t, "too large", err)
 }
 
 func TestRecognizes(t *testing.T) {

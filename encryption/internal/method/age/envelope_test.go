@@ -53,24 +53,23 @@ func TestEnvelope(t *testing.T) {
 	if err != nil || string(opened.Data) != plain || !opened.Encrypted {
 		t.Fatalf("%+v, %v", opened, err)
 	}
+	says := testkit.OpenGolden(t, "../../../testdata/mistakes.txt", "method age, in an envelope", "AGE-SECRET")
 	other := fmt.Sprintf("method \"age\" \"m\" { identities = [%q] }\nstate { method = method.age.m }\n", testdata(t, "other.key"))
 	for name, c := range map[string]struct {
 		text string
 		file []byte
 		is   error
-		says string
 	}{
-		"another serial":   {ours(t), enveloped(4, sealed), encryption.ErrDamaged, "serial"},
-		"another identity": {other, enveloped(3, sealed), encryption.ErrNoKey, `none is of its recipients`},
-		"cut off":          {ours(t), enveloped(3, sealed[:len(sealed)-1]), encryption.ErrDamaged, "cut off"},
-		"not of age":       {ours(t), enveloped(3, []byte("hello")), encryption.ErrNotConfigured, "no method for encrypted data is configured"},
-		"nothing":          {ours(t), enveloped(3, nil), encryption.ErrNotConfigured, "no method for encrypted data is configured"},
-		"no method of age": {"method \"aes_gcm\" \"m\" { keys = {} }\n", enveloped(3, sealed), encryption.ErrNotConfigured,
-			"the file is encrypted by age, and no age method is selected"},
+		"another serial":   {ours(t), enveloped(4, sealed), encryption.ErrDamaged},
+		"another identity": {other, enveloped(3, sealed), encryption.ErrNoKey},
+		"cut off":          {ours(t), enveloped(3, sealed[:len(sealed)-1]), encryption.ErrDamaged},
+		"not of age":       {ours(t), enveloped(3, []byte("hello")), encryption.ErrNotConfigured},
+		"nothing":          {ours(t), enveloped(3, nil), encryption.ErrNotConfigured},
+		"no method of age": {"method \"aes_gcm\" \"m\" { keys = {} }\n", enveloped(3, sealed), encryption.ErrNotConfigured},
 	} {
 		opened, err := target(t, c.text).Decrypt(t.Context(), c.file)
-		if opened != nil || !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v, want %q", name, err, c.says)
+		if says.Error(t, name, err); opened != nil || !errors.Is(err, c.is) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

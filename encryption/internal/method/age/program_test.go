@@ -179,13 +179,10 @@ func TestRealPlugins(t *testing.T) {
 	}
 
 	// None of them opens what is for others, and one does not get a passphrase.
-	for identity, want := range map[string]string{
-		string(asPlugin): `no identity here opens it; none is of its recipients`, tagtest: `none is of its recipients`,
-		plugin.EncodeIdentity("batchpass", nil): `it says "either AGE_PASSPHRASE or AGE_PASSPHRASE_FD must be set"`,
-	} {
+	for identity, noKey := range map[string]bool{string(asPlugin): true, tagtest: true, plugin.EncodeIdentity("batchpass", nil): false} {
 		_, err := newMethod(t, "identities", []string{identity}).Decrypt(t.Context(), nil, testdata(t, "x25519.age"))
-		if err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, encryption.ErrNoKey) == strings.Contains(want, "it says") {
-			t.Errorf("got %v, want %q", err, want)
+		if err == nil || errors.Is(err, encryption.ErrNoKey) != noKey {
+			t.Errorf("got %v", err)
 		}
 	}
 }

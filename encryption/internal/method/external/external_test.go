@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
@@ -120,6 +119,7 @@ func TestInput(t *testing.T) {
 
 func TestFailures(t *testing.T) {
 	t.Parallel()
+	says := testkit.OpenGolden(t, "../../../testdata/mistakes.txt", "method external", "canary", "Y2FuYXJ5")
 	for name, c := range map[string]struct {
 		script string
 		noKey  bool // the next method is tried
@@ -133,15 +133,11 @@ func TestFailures(t *testing.T) {
 	} {
 		m := answering(t, c.script, "key_provider.static.k")
 		got, err := m.Decrypt(t.Context(), canaryKey, []byte("data"))
-		if err == nil || errors.Is(err, encryption.ErrNoKey) != c.noKey || got != nil {
+		if says.Error(t, name, err); errors.Is(err, encryption.ErrNoKey) != c.noKey || got != nil {
 			t.Errorf("%s: got %.20q, %v", name, got, err)
 		}
-		if err != nil && (strings.Contains(err.Error(), "canary") || strings.Contains(err.Error(), "Y2FuYXJ5")) {
-			t.Errorf("%s: the error holds a secret: %v", name, err)
-		}
-		if _, err := m.(encryption.Encrypter).Encrypt(t.Context(), canaryKey, []byte("data")); err == nil {
-			t.Errorf("%s: it encrypts", name)
-		}
+		_, err = m.(encryption.Encrypter).Encrypt(t.Context(), canaryKey, []byte("data"))
+		says.Error(t, name+", sealing", err)
 	}
 	m := answering(t, `sleep 30`, "")
 	if _, err := m.Decrypt(t.Context(), nil, nil); !errors.Is(err, encryption.ErrNoKey) {

@@ -1,0 +1,135 @@
+package testkit
+
+import (
+	"errors"
+	"flag"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+const (
+	writeGoldens = "STATECRYPT_GOLDENS" // if it is set, tests write goldens in place of comparing with them
+
+	goldenHead = "What users see of each mistake, in full. Tests compare with this file; with " + writeGoldens +
+		"=write, they\nwrite it: read the difference before you commit it.\n"
+	goldenSection = "\n== "
+)
+
+// Golden is a group of cases in a file that has what users see of each, in full.
+type Golden struct {
+	path, group string
+	secrets     []string
+	want        map[string]string
+
+	mu  sync.Mutex
+	got map[string]string
+}
+
+// OpenGolden opens a file for the cases of a test and all of its subtests, which have the
+// group before their names. None of the texts may have a secret in it, and at the end of
+// the test, each text of the group must have had its case.
+func OpenGolden(t *testing.T, path, group string, secrets ...string) *Golden {
+	t.Helper()
+	if group != "" {
+		group += ": "
+	}
+	g := &Golden{path: path, group: group, secrets: secrets, want: ReadGolden(t, path), got: map[string]string{}}
+	t.Cleanup(func() { g.end(t) })
+	return g
+}
+
+// Check compares what users see of a case.
+func (g *Golden) Check(t *testing.T, name, text string) {
+	t.Helper()
+	text = strings.TrimSpace(text)
+	for _, secret := range g.secrets {
+		if strings.Contains(text, secret) {
+			t.Errorf("%s: there is a secret in\n%s", name, text)
+			return
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if _, twice := g.got[g.group+name]; twice {
+		t.Errorf("there are two cases %s", name)
+	}
+	g.got[g.group+name] = text
+	if want, ok := g.want[g.group+name]; (text != want || !ok) && os.Getenv(writeGoldens) == "" {
+		t.Errorf("%s: got\n%s\nwant\n%s", name, text, want)
+	}
+}
+
+var (
+	folderOfTest = regexp.MustCompile(regexp.QuoteMeta(os.TempDir()) + `/Test[^/"]*/\d+`)
+	portOfTest   = regexp.MustCompile(`127\.0\.0\.1:\d{4,}`)
+	recipientOf  = regexp.MustCompile(`age1[0-9a-z]{58}`)
+)
+
+// Error compares the text of an error, which there must be, without what each run has of
+// its own: folders, ports and keys of age.
+func (g *Golden) Error(t *testing.T, name string, err error) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("%s: there is no error", name)
+		return
+	}
+	text := portOfTest.ReplaceAllString(folderOfTest.ReplaceAllString(err.Error(), "/dir"), "127.0.0.1:PORT")
+	g.Check(t, name, recipientOf.ReplaceAllString(text, "age1…"))
+}
+
+// files keeps tests apart that write the same file.
+var files sync.Mutex
+
+func (g *Golden) end(t *testing.T) {
+	t.Helper()
+	missing := func(name, _ string) bool {
+		_, ok := g.got[name]
+		return !ok && strings.HasPrefix(name, g.group)
+	}
+	if testing.Short() || strings.Contains(flag.Lookup("test.run").Value.String(), "/") {
+		missing = func(string, string) bool { return false } // only some of the cases run
+	}
+	files.Lock()
+	defer files.Unlock()
+	texts := ReadGolden(t, g.path)
+	before := len(texts)
+	maps.DeleteFunc(texts, missing)
+	if os.Getenv(writeGoldens) == "" {
+		if len(texts) != before && !t.Failed() {
+			t.Errorf("%s has texts of cases that there are not: %d of %d", g.path, before-len(texts), before)
+		}
+		return
+	}
+	maps.Copy(texts, g.got)
+	var b strings.Builder
+	b.WriteString(goldenHead)
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		b.WriteString(goldenSection + name + "\n" + texts[name] + "\n")
+	}
+	if err := errors.Join(os.MkdirAll(filepath.Dir(g.path), 0o750), os.WriteFile(g.path, []byte(b.String()), 0o600)); err != nil {
+		t.Error(err)
+	}
+}
+
+// ReadGolden reads the texts of all groups in a file, by name.
+func ReadGolden(t *testing.T, path string) map[string]string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil && os.Getenv(writeGoldens) == "" {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	_, sections, _ := strings.Cut(string(content), goldenSection)
+	for section := range strings.SplitSeq(sections, goldenSection) {
+		if name, text, ok := strings.Cut(section, "\n"); ok {
+			out[name] = strings.TrimSpace(text)
+		}
+	}
+	return out
+}
