@@ -9,7 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zclconf/go-cty/cty"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 )
 
@@ -223,6 +227,14 @@ func TestEncryptRefuses(t *testing.T) {
 		"an object":        {target: use(t, strict, "method.aes_gcm.a"), plain: "{}", want: "not a state"},
 		"a record":         {target: strict.State(), plain: record, want: "not a state"},
 		"no settings":      {target: none.State(), plain: state, want: "no method is set"},
+		"a serial twice": {target: strict.State(), plain: `{"version":4,"serial":7,"lineage":"l","serial":8}`,
+			want: "has its serial twice or in another case"},
+		"a lineage twice":    {target: strict.State(), plain: `{"version":4,"lineage":"l","lineage":"l"}`, want: "its lineage twice"},
+		"a version twice":    {target: strict.State(), plain: `{"version":"x","version":4}`, want: "its version twice"},
+		"a capital":          {target: strict.State(), plain: `{"version":4,"Serial":7}`, want: "its serial twice or in another case"},
+		"a version capital":  {target: strict.State(), plain: `{"VERSION":4,"serial":7}`, want: "its version twice or in another case"},
+		"a long s":           {target: strict.State(), plain: "{\"version\":4,\"\u017ferial\":7}", want: "its serial twice or in another case"},
+		"a capital in a box": {target: use(t, strict, "method.box.outer"), plain: `{"version":4,"Lineage":"l"}`, want: "its lineage twice"},
 	} {
 		file, err := c.target.Encrypt(t.Context(), []byte(c.plain))
 		switch {
@@ -372,6 +384,21 @@ func TestZero(t *testing.T) {
 	}
 	enc.Close()
 
+	for _, text := range []string{
+		(&encryption.Error{}).Error(), (&attr.Error{}).Error(), attr.Pos{}.String(), encryption.FileKind(-1).String(), encryption.FileKind(99).String(),
+	} {
+		if strings.Contains(text, "nil") {
+			t.Errorf("got %q", text)
+		}
+	}
+	for _, layer := range []encryption.Layer{encryption.Layer(nil).AllowCommands(), encryption.Layer(nil).WithVariables(cty.EmptyObjectVal)} {
+		if loaded, err := encryption.Load(encryption.Registry{}, layer); err != nil {
+			t.Errorf("a layer of nothing: %v, %v", loaded, err)
+		}
+	}
+	if _, _, ok := (&config.Config{}).Literal("key_provider.a.b"); ok {
+		t.Error("no settings are some")
+	}
 	blank, err := encryption.Load(encryption.Registry{}, nil)
 	if err != nil {
 		t.Fatal(err)
