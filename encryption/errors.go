@@ -80,7 +80,9 @@ type Error struct {
 
 func (e *Error) Error() string {
 	var b strings.Builder
-	b.WriteString(e.Err.Error())
+	if e.Err != nil {
+		b.WriteString(e.Err.Error())
+	}
 	for _, a := range e.Attempts {
 		fmt.Fprintf(&b, "\n  - %s: %v", a.Method, a.Err)
 	}

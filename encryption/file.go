@@ -30,9 +30,13 @@ const (
 
 // String returns a few words for users, such as "plaintext state".
 func (k FileKind) String() string {
-	return [...]string{
+	names := [...]string{
 		"file of an unknown kind", "empty file", "encrypted file", "plaintext state", "plaintext plan", "record of a backend",
-	}[k]
+	}
+	if k < 0 || int(k) >= len(names) {
+		k = KindUnknown
+	}
+	return names[k]
 }
 
 // content is a state or a plan, without how it is kept.
@@ -171,7 +175,7 @@ func identify(file []byte) (FileKind, *envelope, error) {
 	var encoded, backend, modules json.RawMessage
 	isState, isOther := false, false // other programs have a version as well
 	small, err := jsonwalk.Pick(file, func(name string, value []byte) bool {
-		name = strings.ToLower(name) // encoding/json does not care either
+		name = jsonwalk.Fold(name)
 		switch name {
 		case "version":
 		case "terraform_version", "serial", "lineage", "outputs", "resources", "check_results", "modules", "backend", "state_store":

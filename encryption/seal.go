@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 )
 
 // AppendEncrypt is [Target.Encrypt] to the end of dst, for callers that have
@@ -149,6 +150,25 @@ func (env *envelope) append(dst, data []byte) ([]byte, error) {
 		dst = base64.StdEncoding.AppendEncode(dst, part[:n])
 	}
 	return append(dst, end...), nil
+}
+
+// checkNames refuses a state that has what stands on the envelope twice or in another
+// case: readers would disagree about which of them counts, and check about whether it is
+// the one on the envelope.
+func checkNames(state []byte) error {
+	seen := map[string]bool{}
+	return jsonwalk.Members(state, func(name string, _ []byte) (bool, error) {
+		meant := jsonwalk.Fold(name)
+		if meant != "version" && meant != "serial" && meant != "lineage" {
+			return true, nil
+		}
+		if seen[meant] || name != meant {
+			return false, fmt.Errorf("the state has its %s twice or in another case, as Terraform and OpenTofu never write it: it was "+
+				"edited or damaged; restore an intact copy", meant)
+		}
+		seen[meant] = true
+		return true, nil
+	})
 }
 
 // label puts the state's serial and lineage on the envelope, in cleartext.

@@ -31,8 +31,15 @@ type Wrapping[Metadata any] struct {
 
 // Recognizes reports whether stored is metadata of this kind.
 func (w Wrapping[Metadata]) Recognizes(stored json.RawMessage) bool {
+	return w.check(stored) == nil
+}
+
+func (w Wrapping[Metadata]) check(stored json.RawMessage) error {
+	if w.Parse == nil {
+		return errors.New("a Wrapping without Parse recognizes nothing")
+	}
 	_, err := w.Parse(stored)
-	return err == nil
+	return err
 }
 
 // Stored returns wrapped, which is opened to the same key each time.
@@ -43,7 +50,7 @@ func (w Wrapping[Metadata]) Stored(salt []byte, wrapped json.RawMessage) (json.R
 	case wrapped == nil:
 		return nil, fmt.Errorf("wrapped_key is required, so that the same key comes back each time: the metadata that %s stores", w.Kind)
 	}
-	if _, err := w.Parse(wrapped); err != nil {
+	if w.check(wrapped) != nil {
 		return nil, errors.New("wrapped_key must be the metadata that " + w.Kind + " stores")
 	}
 	return wrapped, nil

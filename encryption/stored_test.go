@@ -23,6 +23,18 @@ func TestDecodeStored(t *testing.T) {
 	}
 }
 
+// A program that forgot to say how metadata is parsed hears so.
+func TestWrappingWithoutParse(t *testing.T) {
+	t.Parallel()
+	var w encryption.Wrapping[int]
+	if w.Recognizes(json.RawMessage(`{}`)) {
+		t.Error("it recognizes something")
+	}
+	if got, err := w.Stored(nil, json.RawMessage(`{}`)); err == nil || got != nil {
+		t.Errorf("got %s, %v", got, err)
+	}
+}
+
 func TestWrapping(t *testing.T) {
 	t.Parallel()
 	parse := func(document json.RawMessage) (int, error) {

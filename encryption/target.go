@@ -146,6 +146,8 @@ func (t Target) checkPlain(plain []byte) error {
 		err = errors.New("this is not a state: " + isRecordOfBackend)
 	case kind != KindState && kind != KindPlan:
 		err = fmt.Errorf("this is not a state and not a plan: %s", describeOther(plain))
+	case err == nil && kind == KindState:
+		err = checkNames(plain)
 	}
 	if err != nil {
 		return &Error{Step: StepEnvelope, Err: err}

@@ -9,7 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zclconf/go-cty/cty"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 )
 
@@ -215,22 +219,29 @@ func TestEncryptRefuses(t *testing.T) {
 		plain   string
 		refused bool
 	}{
-		"state":            {target: strict.State(), plain: state},
-		"plan":             {target: strict.Plan(), plain: plan},
-		"state by methods": {target: use(t, strict, "method.aes_gcm.a"), plain: state},
-		"plan by methods":  {target: use(t, strict, "method.aes_gcm.a"), plain: plan},
-		"plan as state":    {target: strict.State(), plain: plan, refused: true},
-		"state as plan":    {target: strict.Plan(), plain: state, refused: true},
-		"sealed":           {target: strict.State(), plain: string(seal(t, all, state)), refused: true},
-		"sealed plan":      {target: strict.Plan(), plain: sealPlan(t), refused: true},
-		"a broken seal":    {target: strict.State(), plain: `{"encryption_version":"v0","meta":1}`, refused: true},
-		"sops":             {target: strict.State(), plain: `{"version":4,"sops":{"mac":"x","version":"3"}}`, refused: true},
-		"another format":   {target: strict.State(), plain: "BOX 1\n" + state, refused: true},
-		"nothing":          {target: strict.State(), plain: "", refused: true},
-		"text":             {target: strict.State(), plain: "hello", refused: true},
-		"an object":        {target: use(t, strict, "method.aes_gcm.a"), plain: "{}", refused: true},
-		"a record":         {target: strict.State(), plain: record, refused: true},
-		"no settings":      {target: none.State(), plain: state, refused: true},
+		"state":              {target: strict.State(), plain: state},
+		"plan":               {target: strict.Plan(), plain: plan},
+		"state by methods":   {target: use(t, strict, "method.aes_gcm.a"), plain: state},
+		"plan by methods":    {target: use(t, strict, "method.aes_gcm.a"), plain: plan},
+		"plan as state":      {target: strict.State(), plain: plan, refused: true},
+		"state as plan":      {target: strict.Plan(), plain: state, refused: true},
+		"sealed":             {target: strict.State(), plain: string(seal(t, all, state)), refused: true},
+		"sealed plan":        {target: strict.Plan(), plain: sealPlan(t), refused: true},
+		"a broken seal":      {target: strict.State(), plain: `{"encryption_version":"v0","meta":1}`, refused: true},
+		"sops":               {target: strict.State(), plain: `{"version":4,"sops":{"mac":"x","version":"3"}}`, refused: true},
+		"another format":     {target: strict.State(), plain: "BOX 1\n" + state, refused: true},
+		"nothing":            {target: strict.State(), plain: "", refused: true},
+		"text":               {target: strict.State(), plain: "hello", refused: true},
+		"an object":          {target: use(t, strict, "method.aes_gcm.a"), plain: "{}", refused: true},
+		"a record":           {target: strict.State(), plain: record, refused: true},
+		"no settings":        {target: none.State(), plain: state, refused: true},
+		"a serial twice":     {target: strict.State(), plain: `{"version":4,"serial":7,"lineage":"l","serial":8}`, refused: true},
+		"a lineage twice":    {target: strict.State(), plain: `{"version":4,"lineage":"l","lineage":"l"}`, refused: true},
+		"a version twice":    {target: strict.State(), plain: `{"version":"x","version":4}`, refused: true},
+		"a capital":          {target: strict.State(), plain: `{"version":4,"Serial":7}`, refused: true},
+		"a version capital":  {target: strict.State(), plain: `{"VERSION":4,"serial":7}`, refused: true},
+		"a long s":           {target: strict.State(), plain: "{\"version\":4,\"\u017ferial\":7}", refused: true},
+		"a capital in a box": {target: use(t, strict, "method.box.outer"), plain: `{"version":4,"Lineage":"l"}`, refused: true},
 	} {
 		file, err := c.target.Encrypt(t.Context(), []byte(c.plain))
 		switch {
@@ -384,6 +395,21 @@ func TestZero(t *testing.T) {
 	}
 	enc.Close()
 
+	for _, text := range []string{
+		(&encryption.Error{}).Error(), (&attr.Error{}).Error(), attr.Pos{}.String(), encryption.FileKind(-1).String(), encryption.FileKind(99).String(),
+	} {
+		if strings.Contains(text, "nil") {
+			t.Errorf("got %q", text)
+		}
+	}
+	for _, layer := range []encryption.Layer{encryption.Layer(nil).AllowCommands(), encryption.Layer(nil).WithVariables(cty.EmptyObjectVal)} {
+		if loaded, err := encryption.Load(encryption.Registry{}, layer); err != nil {
+			t.Errorf("a layer of nothing: %v, %v", loaded, err)
+		}
+	}
+	if _, _, ok := (&config.Config{}).Literal("key_provider.a.b"); ok {
+		t.Error("no settings are some")
+	}
 	blank, err := encryption.Load(encryption.Registry{}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -581,6 +581,10 @@ func TestOutputs(t *testing.T) {
 			t.Errorf("%s: got %s", args, compact(got.stdout))
 		}
 	}
+	odd := strings.NewReplacer(`"outputs"`, `"OUTPUTS"`, `"sensitive"`, "\"\u017fensitive\"").Replace(plain)
+	if got := must(t, "", odd, "outputs"); strings.Contains(got, canary) || !strings.Contains(got, `12345678901234567890.1230`) {
+		t.Errorf("in another case: got %s", got)
+	}
 	v3 := string(conformance.Get("plain_v3").State())
 	if got := compact(must(t, "", v3, "outputs", "-only", "str")); got != `{"lineage":"aaaa","modules":[{"depends_on":[],"outputs":{"str":`+
 		`{"sensitive":false,"type":"string","value":"public"}},"path":["root"],"resources":{}}],"serial":42,"terraform_version":"0.11.14","version":3}` {

@@ -41,7 +41,7 @@ type object map[string]json.RawMessage
 func pick(text []byte, names ...string) (object, error) {
 	picked := object{}
 	err := jsonwalk.Members(text, func(name string, value []byte) (bool, error) {
-		if slices.Contains(names, name) {
+		if name = jsonwalk.Fold(name); slices.Contains(names, name) {
 			picked[name] = value
 		}
 		return true, nil

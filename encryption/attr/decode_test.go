@@ -372,6 +372,7 @@ func TestCommands(t *testing.T) {
 	table := attr.Table{Name: "run", Attrs: []attr.Attr{
 		{Name: "command", Type: cty.String, Command: true},
 		{Name: "maybe", Type: cty.String, Env: []string{"MAYBE"}},
+		{Name: "note", Type: cty.String},
 		{Name: "block", Attrs: []attr.Attr{{Name: "command", Type: cty.String, Command: true}}},
 		{Name: "other", Attrs: []attr.Attr{{Name: "maybe", Type: cty.String}}},
 	}}
@@ -386,15 +387,16 @@ func TestCommands(t *testing.T) {
 		refused   bool
 		asked     bool // it is refused when Command is asked
 	}{
-		"code":                  {"command", cty.StringVal("canary"), false, ofCode, false, false},
-		"layer":                 {"command", cty.StringVal("canary"), true, ofCode, true, false},
-		"block of the code":     {"block", block("command"), false, ofCode, false, false},
-		"block of a layer":      {"block", block("command"), true, ofCode, true, false},
-		"maybe, code":           {"maybe", cty.StringVal("canary"), false, variable, false, false},
-		"maybe, layer":          {"maybe", cty.StringVal("canary"), true, ofCode, false, true},
-		"maybe, variable":       {"maybe", cty.NullVal(cty.String), false, variable, false, true},
-		"maybe, block":          {"other", block("maybe"), false, ofCode, false, false},
-		"maybe, block of layer": {"other", block("maybe"), true, ofCode, false, true},
+		"code":                           {"command", cty.StringVal("canary"), false, ofCode, false, false},
+		"layer":                          {"command", cty.StringVal("canary"), true, ofCode, true, false},
+		"block of the code":              {"block", block("command"), false, ofCode, false, false},
+		"block of a layer":               {"block", block("command"), true, ofCode, true, false},
+		"maybe, code":                    {"maybe", cty.StringVal("canary"), false, variable, false, false},
+		"maybe, layer":                   {"maybe", cty.StringVal("canary"), true, ofCode, false, true},
+		"maybe, variable":                {"maybe", cty.NullVal(cty.String), false, variable, false, true},
+		"maybe, variable beside a layer": {"note", cty.StringVal("x"), true, variable, false, true},
+		"maybe, block":                   {"other", block("maybe"), false, ofCode, false, false},
+		"maybe, block of layer":          {"other", block("maybe"), true, ofCode, false, true},
 	} {
 		for _, allowed := range []bool{false, true} {
 			entry := &attr.Entry{Address: "x", Settings: map[string]attr.Setting{c.attribute: {Value: c.value, FromEnvironment: c.layer}}}
@@ -420,6 +422,10 @@ func TestCommands(t *testing.T) {
 			}
 			if err := values.Command("maybe"); errors.Is(err, attr.ErrCommand) != (c.asked && !allowed) {
 				t.Errorf("%s, allowed %t: asked, it says %v", name, allowed, err)
+			}
+			// What a variable leads to is refused beside something of a layer.
+			if err := values.LeadsToCommand("maybe"); errors.Is(err, attr.ErrCommand) != (c.asked && c.layer && !allowed) {
+				t.Errorf("%s, allowed %t: asked what it leads to, it says %v", name, allowed, err)
 			}
 		}
 	}

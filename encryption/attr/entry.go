@@ -89,7 +89,10 @@ type Error struct {
 // Error returns the place, the address and the attribute, if they are set, and the
 // text of Err.
 func (e *Error) Error() string {
-	parts := []string{e.Pos.String(), strings.Trim(e.Address+"."+e.Attr, "."), e.Err.Error()}
+	parts := []string{e.Pos.String(), strings.Trim(e.Address+"."+e.Attr, ".")}
+	if e.Err != nil {
+		parts = append(parts, e.Err.Error())
+	}
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 )
@@ -32,7 +31,7 @@ type module struct {
 func parseDocument(data []byte) (*document, error) {
 	var doc document
 	small, err := jsonwalk.Pick(data, func(name string, value []byte) bool {
-		switch strings.ToLower(name) { // encoding/json does not care either
+		switch jsonwalk.Fold(name) {
 		case "outputs":
 			doc.Outputs = value
 		case "modules":

@@ -80,7 +80,7 @@ func readResource(reader *jsonwalk.Reader) (*storedResource, error) {
 	r := &storedResource{}
 	if err := reader.Object(func(name string) (err error) {
 		var into *string
-		switch strings.ToLower(name) {
+		switch jsonwalk.Fold(name) {
 		case "module":
 			into = &r.Module
 		case "mode":
@@ -236,7 +236,7 @@ type storedInstance struct {
 
 func readInstance(raw []byte) (i storedInstance, err error) {
 	small, err := jsonwalk.Pick(raw, func(name string, value []byte) bool {
-		switch strings.ToLower(name) { // encoding/json does not care either
+		switch jsonwalk.Fold(name) {
 		case "attributes":
 			i.attributes = value
 		case "attributes_flat":

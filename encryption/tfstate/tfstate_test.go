@@ -2,6 +2,7 @@ package tfstate
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -84,6 +85,49 @@ func TestOddButLegal(t *testing.T) {
 		}
 		if got, err := s.Outputs["a"].Value(); err != nil || !got.RawEquals(want) {
 			t.Errorf("%.80s: got %#v, %v", file, got, err)
+		}
+	}
+}
+
+// Terraform reads a member by its name in any case, of which two letters have a third
+// one. What it takes for a mark is one.
+func TestNamesInAnotherCase(t *testing.T) {
+	for _, text := range []string{
+		`{"version":4,"outputs":{"a":{"value":"v","type":"string","sensitive":true}}}`,
+		`{"version":3,"modules":[{"path":["root"],"outputs":{"a":{"value":"v","sensitive":true}}}]}`,
+		`{"version":4,"resources":[{"mode":"managed","type":"t","name":"n","instances":[{"attributes":{"p":"v"},
+			"sensitive_attributes":[[{"type":"get_attr","value":"p"}]]}]}]}`,
+	} {
+		for name, change := range map[string]func(string) string{
+			"as they are": strings.Clone, "capitals": strings.ToUpper,
+			"long s": func(s string) string { return strings.ReplaceAll(s, "s", "\u017f") },
+			"kelvin": func(s string) string { return strings.ReplaceAll(s, "k", "\u212a") },
+		} {
+			members := regexp.MustCompile(`"\w+":`).ReplaceAllStringFunc(text, func(member string) string {
+				if strings.Contains(`"a": "p":`, member) {
+					return member
+				}
+				return change(member)
+			})
+			s, err := Parse([]byte(members))
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			if strings.Contains(text, "outputs") {
+				if o := s.Outputs["a"]; !o.Sensitive || o.Size() == 0 {
+					t.Errorf("%s: %s has %+v", name, members, o)
+				}
+				continue
+			}
+			r, err := s.Resource("t.n")
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			if open, _, err := r.Values(); err != nil || !open.GetAttr("p").IsNull() {
+				t.Errorf("%s: %s: %#v, %v", name, members, open, err)
+			}
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 )
@@ -42,7 +41,7 @@ func outputs4(raw json.RawMessage) (map[string]Output, error) {
 // readEntry4 finds value and type of an output and decodes the rest.
 func readEntry4(raw json.RawMessage) (e entry4, err error) {
 	small, err := jsonwalk.Pick(raw, func(name string, value []byte) bool {
-		switch strings.ToLower(name) {
+		switch jsonwalk.Fold(name) {
 		case "value":
 			e.Value = value
 		case "type":

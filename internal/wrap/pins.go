@@ -50,7 +50,10 @@ func Label(state []byte) (serial *int64, lineage string, err error) {
 		Serial  *int64
 		Lineage string
 	}
-	picked, err := jsonwalk.Pick(state, func(name string, _ []byte) bool { return name == "serial" || name == "lineage" })
+	picked, err := jsonwalk.Pick(state, func(name string, _ []byte) bool {
+		name = jsonwalk.Fold(name)
+		return name == "serial" || name == "lineage"
+	})
 	if err != nil || json.Unmarshal(picked, &label) != nil { // the errors may quote the state
 		return nil, "", errors.New("it is not a state in the format of Terraform; check which one is read")
 	}

@@ -36,6 +36,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/gcpkms/gcpkmstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/openbao"
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/openbao/openbaotest"
+	"github.com/statecrypt/terraform-provider-statecrypt/builtin/method/sops"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
@@ -221,16 +222,22 @@ func TestNotAllowed(t *testing.T) {
 		"key that leads elsewhere":    {vault(address, "sys/seal", ".."), someVault, false},
 		"key with a slash":            {vault(address, "transit", "a/b"), someVault, false},
 		"engine with a question mark": {vault(address, "sys/seal?", "k"), someVault, false},
-		"region that is a host":       {aws("arn:aws:kms:evil.example/x:111122223333:key/a", "", ""), nil, false},
-		"region with an at sign":      {aws("arn:aws:kms:x@"+listener.Addr().String()+":111122223333:key/a", "", ""), nil, false},
-		"no ARN":                      {aws("alias/x", "", ""), nil, false},
-		"any AWS key":                 {aws(arn, "", ""), nil, false},
-		"any Google key":              {&gcpkms.MasterKey{ResourceID: gcpID, EncryptedKey: b64}, nil, false},
-		"any Azure vault":             {azure("https://abc.vault.azure.net"), nil, false},
-		"a server that lies":          {vault("http://evil.example:1/", "transit", "k"), nil, false},
-		"a profile of many lines":     {aws(arn, "", "a\nError: ##[x]\x1b[2J"), someAWS, false},
-		"another AWS key":             {aws(arn+"0", "", ""), someAWS, false},
-		"a role":                      {aws(arn, role, ""), someAWS, false},
+		"a store of secrets":          {vault(address, "secret", "x"), someVault, false},
+		"the store of the token":      {vault(address, "cubbyhole/", "x"), someVault, false},
+		"leases":                      {vault(address, "sys/leases/revoke-force", "x"), someVault, false},
+		"an engine of others":         {vault(address, "team/transit", "x"), someVault, false},
+		"another engine than the listed one": {vault(address, "transit", "x"),
+			attrs{"allowed_vault_addresses": texts(address + "/v1/team/transit")}, false},
+		"region that is a host":   {aws("arn:aws:kms:evil.example/x:111122223333:key/a", "", ""), nil, false},
+		"region with an at sign":  {aws("arn:aws:kms:x@"+listener.Addr().String()+":111122223333:key/a", "", ""), nil, false},
+		"no ARN":                  {aws("alias/x", "", ""), nil, false},
+		"any AWS key":             {aws(arn, "", ""), nil, false},
+		"any Google key":          {&gcpkms.MasterKey{ResourceID: gcpID, EncryptedKey: b64}, nil, false},
+		"any Azure vault":         {azure("https://abc.vault.azure.net"), nil, false},
+		"a server that lies":      {vault("http://evil.example:1/", "transit", "k"), nil, false},
+		"a profile of many lines": {aws(arn, "", "a\nError: ##[x]\x1b[2J"), someAWS, false},
+		"another AWS key":         {aws(arn+"0", "", ""), someAWS, false},
+		"a role":                  {aws(arn, role, ""), someAWS, false},
 		"another role": {aws(arn, role+"2", ""),
 			attrs{"allowed_aws_keys": texts("*"), "allowed_aws_roles": texts(role)}, false},
 		"a profile": {aws(arn, "", "admin"), someAWS, false},
@@ -317,6 +324,36 @@ func TestAWS(t *testing.T) {
 	opens(t, build(t, reads, os.LookupEnv, awskms.Block()), file, plainState)
 	if got := server.Requests(); len(got) != 1 || got[0].AccessKey != "AKIAPROFILE" {
 		t.Errorf("asked for %+v", got)
+	}
+	// Its program runs if the code allows the profile, and not if TF_ENCRYPTION does.
+	answer := filepath.Join(t.TempDir(), "answer")
+	if err := errors.Join(os.WriteFile(answer, []byte(`{"Version":1,"AccessKeyId":"AKIAPROGRAM","SecretAccessKey":"canary"}`), 0o600),
+		os.WriteFile(profiles, []byte("[profile reader]\ncredential_process = cat "+answer+"\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, ofLayer := range []bool{false, true} {
+		block := sops.Block(awskms.Block())
+		entry := attr.NewEntry("method.sops.m", block.Table, reads)
+		for name, setting := range entry.Settings {
+			setting.FromEnvironment = ofLayer
+			entry.Settings[name] = setting
+		}
+		values, err := entry.Decode(block.Table, os.LookupEnv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := block.Build(values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ofLayer {
+			fails(t, m, file, false, "only the environment names this command")
+		} else {
+			opens(t, m, file, plainState)
+		}
+		if got := server.Requests(); (len(got) == 0) != ofLayer {
+			t.Errorf("of a layer %t: asked for %+v", ofLayer, got)
+		}
 	}
 	// And so is a role.
 	sts := awskmstest.NewSTS(t)

@@ -37,8 +37,9 @@ type Access struct {
 
 	// World is the user's, or none. Secret says that Credentials or Token are the code's:
 	// what that means for the World depends on what is in them.
-	World  world.World
-	Secret bool
+	World   world.World
+	Secret  bool
+	Command error // why no program of Credentials may run, nil if it may
 }
 
 // Open finds the credentials and gets a first token with them, so that a

@@ -80,6 +80,9 @@ func (a Access) check(document []byte) (*program, error) {
 		}
 		return nil, err
 	}
+	if f.Source.Program != nil && a.Command != nil {
+		return nil, fmt.Errorf("credentials: a program (executable): %w", a.Command)
+	}
 	if w := a.World.Beside(a.Secret && f.hasSecret()); !w.ReadsEnvironment() {
 		what := ""
 		switch {

@@ -19,7 +19,7 @@ func Attrs(variables ...string) []attr.Attr {
 		{Name: "access_token", Type: cty.String, Sensitive: true, Group: "identity", Harmless: harmless.Secret,
 			Env: []string{"GOOGLE_OAUTH_ACCESS_TOKEN"},
 			Doc: "An OAuth 2.0 access token. It takes precedence over `credentials`."},
-		{Name: "impersonate_service_account", Type: cty.String,
+		{Name: "impersonate_service_account", Type: cty.String, Form: attr.Name,
 			Env:      []string{"GOOGLE_BACKEND_IMPERSONATE_SERVICE_ACCOUNT", "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT"},
 			Harmless: "An account to act as is a name: Google gives its tokens only to those who may act as it.",
 			Doc:      "The e-mail address of a service account to act as."},
@@ -38,7 +38,7 @@ func New(v attr.Values, env attr.LookupEnv, scopes ...string) Access {
 		Credentials: v.String("credentials"), From: v.Variable("credentials"), Token: v.String("access_token"),
 		Impersonate: v.String("impersonate_service_account"), Delegates: v.Strings("impersonate_service_account_delegates"),
 		Scopes: scopes, ImpersonateScopes: scopes,
-		World: world.For(env != nil, false), Secret: v.Hands("credentials", "access_token"),
+		World: world.For(env != nil, false), Secret: v.Hands("credentials", "access_token"), Command: v.LeadsToCommand("credentials"),
 	}
 	if project, _ := env.Get(quotaVar); web.IsFieldValue(project) {
 		a.QuotaProject = project

@@ -6,6 +6,7 @@ package jsonwalk
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 )
 
 // Members calls member for each member of the object that data holds, in order,
@@ -36,6 +37,23 @@ func Members(data []byte, member func(name string, value []byte) (more bool, err
 		return err
 	}
 	return r.End()
+}
+
+// Fold returns the name, in small ASCII letters, of the member that encoding/json takes
+// name for: it compares without regard to case, and two letters that are not ASCII are
+// another case of s and k.
+func Fold(name string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'A' && r <= 'Z':
+			return r - 'A' + 'a'
+		case r == '\u017f': // long s
+			return 's'
+		case r == '\u212a': // kelvin
+			return 'k'
+		}
+		return r
+	}, name)
 }
 
 // Pick returns data with only those members for which want is true, as an object

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 )
 
 type member struct{ name, value string }
@@ -89,6 +91,35 @@ func TestStop(t *testing.T) {
 		})
 		if calls != 1 || !errors.Is(err, answer) {
 			t.Errorf("%d calls, %v", calls, err)
+		}
+	}
+}
+
+// TestFold: every character is the letter for which encoding/json takes it.
+func TestFold(t *testing.T) {
+	for r := range unicode.MaxRune {
+		if folded := Fold(string(r)); folded != string(r) && !strings.EqualFold(string(r), folded) && utf8.ValidRune(r) {
+			t.Errorf("%c is no %s", r, folded)
+		}
+	}
+	for _, letter := range "abcdefghijklmnopqrstuvwxyz_" {
+		for r := unicode.SimpleFold(letter); r != letter; r = unicode.SimpleFold(r) {
+			if Fold(string(r)) != string(letter) {
+				t.Errorf("%c is %c as well", r, letter)
+			}
+		}
+	}
+	var decoded struct {
+		Sensitive bool `json:"sensitive"`
+		Kind      bool `json:"kind"`
+	}
+	for name := range map[string]bool{"SENSITIVE": true, "\u017fen\u017fitive": true, "\u212aind": true} {
+		decoded.Sensitive, decoded.Kind = false, false
+		if err := json.Unmarshal([]byte(`{"`+name+`":true}`), &decoded); err != nil {
+			t.Fatal(err)
+		}
+		if folded := Fold(name); decoded.Sensitive != (folded == "sensitive") || decoded.Kind != (folded == "kind") {
+			t.Errorf("%s is %s, and encoding/json has %+v", name, folded, decoded)
 		}
 	}
 }

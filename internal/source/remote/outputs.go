@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -108,7 +107,7 @@ func checkEmpty(data []byte) error {
 	var outputs map[string]struct{}
 	encrypted, readable := false, true
 	small, err := jsonwalk.Pick(data, func(name string, value []byte) bool {
-		switch strings.ToLower(name) { // encoding/json does not care either
+		switch jsonwalk.Fold(name) {
 		case "encrypted_data":
 			encrypted = true
 		case "outputs":

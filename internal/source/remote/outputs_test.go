@@ -91,11 +91,13 @@ func TestNoOutputs(t *testing.T) {
 		terse  bool
 		want   string // an error, "" if there is none
 	}{
-		"none":                      {state: none, access: tfetest.Read},
-		"not a word of outputs":     {state: `{"version":4}`, access: tfetest.Read, terse: true},
-		"none, and not to be read":  {state: none, access: tfetest.Outputs, want: unread},
-		"encrypted":                 {state: encrypted, access: tfetest.Read, want: "the state is encrypted, and the service lists no outputs"},
-		"encrypted, spelled oddly":  {state: `{"version":4,"Encrypted_Data":""}`, access: tfetest.Read, want: "remove outputs_only"},
+		"none":                     {state: none, access: tfetest.Read},
+		"not a word of outputs":    {state: `{"version":4}`, access: tfetest.Read, terse: true},
+		"none, and not to be read": {state: none, access: tfetest.Outputs, want: unread},
+		"encrypted":                {state: encrypted, access: tfetest.Read, want: "the state is encrypted, and the service lists no outputs"},
+		"encrypted, spelled oddly": {state: `{"version":4,"Encrypted_Data":""}`, access: tfetest.Read, want: "remove outputs_only"},
+		"outputs, spelled oddly": {state: "{\"version\":4,\"output\u017f\":{\"a\":{}}}", access: tfetest.Read,
+			want: "none of the outputs that the state has"},
 		"encrypted, not to be read": {state: encrypted, access: tfetest.Outputs, want: unread},
 		"encrypted by another tool": {state: "age-encryption.org/v1\n", access: tfetest.Read, want: "is not a plaintext one of version 4"},
 		"of an older version":       {state: `{"version":3,"modules":[]}`, access: tfetest.Read, want: "is not a plaintext one of version 4"},
