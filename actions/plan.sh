@@ -6,36 +6,52 @@
 # RECIPIENTS is a file with recipients of age, one in each line; IDENTITY is a private key,
 # or a file with one. CONFIG is a file with encryption settings, in place of both. If there
 # is no statecrypt in PATH, VERSION of it is downloaded, and compared with SHA256 or, if that
-# is empty, with the checksum of the release.
+# is empty, with the checksum of the release. No other variable of the job chooses what runs
+# here, or with which key.
 set -eu
 umask 077
+unset TF_ENCRYPTION # which is for the state
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' HUP INT TERM
 
+fail() {
+  echo "$1" >&2
+  exit 1
+}
+
+# clean runs a program with what any program needs in order to run, and the machine's proxies
+# and authorities: TAR_OPTIONS, CURL_HOME or PERL5OPT would choose what else runs.
+clean() {
+  env -i PATH="$PATH" ${HOME+"HOME=$HOME"} ${TMPDIR+"TMPDIR=$TMPDIR"} \
+    ${https_proxy+"https_proxy=$https_proxy"} ${HTTPS_PROXY+"HTTPS_PROXY=$HTTPS_PROXY"} \
+    ${no_proxy+"no_proxy=$no_proxy"} ${NO_PROXY+"NO_PROXY=$NO_PROXY"} \
+    ${SSL_CERT_FILE+"SSL_CERT_FILE=$SSL_CERT_FILE"} ${SSL_CERT_DIR+"SSL_CERT_DIR=$SSL_CERT_DIR"} "$@"
+}
+
 fetch() {
-  if command -v curl >/dev/null; then curl -fsSL "$1"; else wget -qO- "$1"; fi
+  if command -v curl >/dev/null; then clean curl -fsSL --proto =https "$1"; else clean wget -qO- "$1"; fi
 }
 
 install() {
   : "${VERSION:?the version of statecrypt to install is required}"
   platform=$(uname -s | tr '[:upper:]' '[:lower:]')_$(uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')
   archive=statecrypt_${VERSION#v}_$platform.tar.gz
-  from=${RELEASES:-https://github.com/statecrypt/terraform-provider-statecrypt/releases/download}/v${VERSION#v}
+  from=https://github.com/statecrypt/terraform-provider-statecrypt/releases/download/v${VERSION#v}
+  sum=sha256sum
+  if ! command -v sha256sum >/dev/null; then
+    command -v shasum >/dev/null || fail "sha256sum or shasum is required to compare the checksum of statecrypt"
+    sum='shasum -a 256'
+  fi
   fetch "$from/$archive" >"$work/archive"
   wanted=${SHA256:-$(fetch "$from/$archive.sha256" | cut -c 1-64)}
-  sum=sha256sum
-  command -v sha256sum >/dev/null || sum='shasum -a 256'
-  if [ "$($sum <"$work/archive" | cut -c 1-64)" != "$wanted" ]; then
-    echo "$from/$archive does not have the checksum $wanted" >&2
-    exit 1
-  fi
-  tar -xzf "$work/archive" -C "$work" statecrypt
+  [ ${#wanted} -eq 64 ] || fail "there is no checksum of $from/$archive"
+  [ "$(clean $sum <"$work/archive" | cut -c 1-64)" = "$wanted" ] || fail "$from/$archive does not have the checksum $wanted"
+  clean tar -xzf "$work/archive" -C "$work" statecrypt
   PATH=$work:$PATH
 }
 
 settings() {
-  unset TF_ENCRYPTION # which is for the state
   CONFIG=$work/plans.hcl
   if [ "$1" = encrypt ]; then
     : "${RECIPIENTS:?a file with recipients is required, or config}"

@@ -498,7 +498,8 @@ func TestPipelineInstalls(t *testing.T) {
 	}
 	sum := fmt.Sprintf("%x", sha256.Sum256(archive.Bytes()))
 	path := fmt.Sprintf("/v0.1.0/statecrypt_0.1.0_%s_%s.tar.gz", runtime.GOOS, runtime.GOARCH)
-	served := map[string]string{path: archive.String(), path + ".sha256": sum + "  statecrypt.tar.gz\n"}
+	served := map[string]string{path: archive.String(), path + ".sha256": sum + "  statecrypt.tar.gz\n",
+		strings.ReplaceAll(path, "0.1.0", "0.3.0"): archive.String()}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if text, ok := served[r.URL.Path]; ok {
 			_, _ = w.Write([]byte(text))
@@ -507,7 +508,7 @@ func TestPipelineInstalls(t *testing.T) {
 		http.NotFound(w, r)
 	}))
 	t.Cleanup(server.Close)
-	r.environ = append(r.environ, "RELEASES="+server.URL, "no_proxy=127.0.0.1")
+	r.releases(t, server.URL)
 	r.must(t, "terraform plan -out=tfplan")
 	plaintext := read(t, r.file("tfplan"))
 	for row, c := range map[string]struct {
@@ -516,8 +517,10 @@ func TestPipelineInstalls(t *testing.T) {
 	}{
 		"a checksum that is another": {map[string]string{"version": "v0.1.0", "sha256": strings.Repeat("0", 64)},
 			"does not have the checksum 000"},
-		"no such version": {map[string]string{"version": "0.2.0"}, ""},
-		"no version":      {map[string]string{}, "the version of statecrypt to install is required"},
+		"a checksum that is none": {map[string]string{"version": "v0.1.0", "sha256": "0"}, "there is no checksum of https://github.com/"},
+		"no such version":         {map[string]string{"version": "0.2.0"}, ""},
+		"no such checksum":        {map[string]string{"version": "0.3.0"}, "there is no checksum of https://github.com/"},
+		"no version":              {map[string]string{}, "the version of statecrypt to install is required"},
 	} {
 		c.with["recipients"] = "team.txt"
 		if out, err := r.action(t, "encrypt-plan", c.with); err == nil || !strings.Contains(out, c.want) {
@@ -526,6 +529,31 @@ func TestPipelineInstalls(t *testing.T) {
 		if _, err := os.Stat(r.file("log")); err == nil || read(t, r.file("tfplan")) != plaintext {
 			t.Errorf("%s: it ran", row)
 		}
+	}
+	for row, c := range map[string]struct {
+		lacks   []string
+		environ string
+		want    string
+	}{
+		"no program for checksums": {lacks: []string{"sha256sum", "shasum"}, want: "sha256sum or shasum is required"},
+		"another place":            {environ: "RELEASES=" + server.URL + "/evil"},
+		"options of tar":           {environ: "TAR_OPTIONS=--to-command=" + write(t, r.file("evil"), "evil")},
+		"options of curl":          {environ: "CURL_HOME=/evil"},
+		"options of Perl":          {lacks: []string{"sha256sum"}, environ: "PERL5OPT=-Mevil"},
+	} {
+		write(t, r.file("tfplan"), plaintext)
+		job := r.lacking(t, c.lacks...)
+		if c.environ != "" {
+			job.environ = append([]string{c.environ}, job.environ...)
+		}
+		out, err := job.action(t, "encrypt-plan", map[string]string{"version": "v0.1.0", "recipients": "team.txt"})
+		switch {
+		case c.want != "" && (err == nil || !strings.Contains(out, c.want) || read(t, r.file("tfplan")) != plaintext):
+			t.Errorf("%s: %v, %s", row, err, out)
+		case c.want == "" && (err != nil || read(t, r.file("tfplan")) == plaintext || strings.Contains(read(t, r.file("fetched")), "evil")):
+			t.Errorf("%s: %v, %s", row, err, out)
+		}
+		_ = os.Remove(r.file("log"))
 	}
 	for _, with := range []map[string]string{{"version": "v0.1.0"}, {"version": "0.1.0", "sha256": sum}} {
 		write(t, r.file("tfplan"), plaintext)
@@ -537,11 +565,49 @@ func TestPipelineInstalls(t *testing.T) {
 	r.checkLeft(t)
 }
 
+// releases has a curl that finds releases on another server, and writes down what it is
+// asked for and told.
+func (r *runner) releases(t *testing.T, server string) {
+	t.Helper()
+	curl, err := exec.LookPath("curl")
+	if err != nil {
+		t.Skip(err)
+	}
+	r.program(t, "curl", `for url; do :; done
+{ echo "$url"; env; } >>'`+r.file("fetched")+`'
+exec '`+curl+`' -fsSL --noproxy '*' "`+server+`${url#https://github.com/statecrypt/terraform-provider-statecrypt/releases/download}"`)
+}
+
+// lacking has all programs in PATH but these.
+func (r runner) lacking(t *testing.T, names ...string) runner {
+	t.Helper()
+	if len(names) == 0 {
+		return r
+	}
+	dir := t.TempDir()
+	last := len(r.environ) - 1
+	for _, folder := range filepath.SplitList(strings.TrimPrefix(r.environ[last], "PATH=")) {
+		entries, err := os.ReadDir(folder)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			if !slices.Contains(names, e.Name()) {
+				_ = os.Symlink(filepath.Join(folder, e.Name()), filepath.Join(dir, e.Name())) // the first of a name
+			}
+		}
+	}
+	r.environ = append(slices.Clone(r.environ[:last]), "PATH="+dir)
+	return r
+}
+
 // Settings of one's own take the place of recipients and identities.
 func TestPipelineWithSettings(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, filepath.Dir(built(t)))
-	r.environ = append(r.environ, "TF_ENCRYPTION=")
+	path := r.environ[len(r.environ)-1]
+	another := strings.Replace(newText, canaryKey, strings.Repeat("0", len(canaryKey)), 1)
+	r.environ = append(slices.Clone(r.environ), "TF_ENCRYPTION="+another, path)
 	write(t, r.file("keys.hcl"), strings.Replace(onlyNew, "state {", "plan {", 1))
 	r.must(t, "terraform plan -out=tfplan")
 	plaintext := read(t, r.file("tfplan"))
@@ -551,6 +617,11 @@ func TestPipelineWithSettings(t *testing.T) {
 		}
 		if changed := read(t, r.file("tfplan")) != plaintext; changed != (action == "encrypt-plan") {
 			t.Errorf("%s: changed is %t", action, changed)
+		}
+		if sealed := read(t, r.file("tfplan")); action == "encrypt-plan" {
+			if got := statecrypt(t, strings.Replace(onlyNew, "state {", "plan {", 1), sealed, "decrypt", "-plan"); got.stdout != plaintext {
+				t.Errorf("the settings alone do not open what they sealed: %+v", got)
+			}
 		}
 	}
 	for _, c := range [][2]string{{"encrypt-plan", "a file with recipients is required"}, {"decrypt-plan", "an identity is required"}} {
