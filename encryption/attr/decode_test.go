@@ -367,6 +367,7 @@ func TestCommands(t *testing.T) {
 	table := attr.Table{Name: "run", Attrs: []attr.Attr{
 		{Name: "command", Type: cty.String, Command: true},
 		{Name: "maybe", Type: cty.String, Env: []string{"MAYBE"}},
+		{Name: "note", Type: cty.String},
 		{Name: "block", Attrs: []attr.Attr{{Name: "command", Type: cty.String, Command: true}}},
 		{Name: "other", Attrs: []attr.Attr{{Name: "maybe", Type: cty.String}}},
 	}}
@@ -380,15 +381,16 @@ func TestCommands(t *testing.T) {
 		refused   string // when it is decoded
 		asked     bool   // it is refused when Command is asked
 	}{
-		"code":                  {"command", cty.StringVal("canary"), false, ofCode, "", false},
-		"layer":                 {"command", cty.StringVal("canary"), true, ofCode, "x.command: ", false},
-		"block of the code":     {"block", block("command"), false, ofCode, "", false},
-		"block of a layer":      {"block", block("command"), true, ofCode, "x.block.command: ", false},
-		"maybe, code":           {"maybe", cty.StringVal("canary"), false, variable, "", false},
-		"maybe, layer":          {"maybe", cty.StringVal("canary"), true, ofCode, "", true},
-		"maybe, variable":       {"maybe", cty.NullVal(cty.String), false, variable, "", true},
-		"maybe, block":          {"other", block("maybe"), false, ofCode, "", false},
-		"maybe, block of layer": {"other", block("maybe"), true, ofCode, "", true},
+		"code":                           {"command", cty.StringVal("canary"), false, ofCode, "", false},
+		"layer":                          {"command", cty.StringVal("canary"), true, ofCode, "x.command: ", false},
+		"block of the code":              {"block", block("command"), false, ofCode, "", false},
+		"block of a layer":               {"block", block("command"), true, ofCode, "x.block.command: ", false},
+		"maybe, code":                    {"maybe", cty.StringVal("canary"), false, variable, "", false},
+		"maybe, layer":                   {"maybe", cty.StringVal("canary"), true, ofCode, "", true},
+		"maybe, variable":                {"maybe", cty.NullVal(cty.String), false, variable, "", true},
+		"maybe, variable beside a layer": {"note", cty.StringVal("x"), true, variable, "", true},
+		"maybe, block":                   {"other", block("maybe"), false, ofCode, "", false},
+		"maybe, block of layer":          {"other", block("maybe"), true, ofCode, "", true},
 	} {
 		for _, allowed := range []bool{false, true} {
 			entry := &attr.Entry{Address: "x", Settings: map[string]attr.Setting{c.attribute: {Value: c.value, FromEnvironment: c.layer}}}
@@ -411,6 +413,10 @@ func TestCommands(t *testing.T) {
 			}
 			if err := values.Command("maybe"); errors.Is(err, attr.ErrCommand) != (c.asked && !allowed) {
 				t.Errorf("%s, allowed %t: asked, it says %v", name, allowed, err)
+			}
+			// What a variable leads to is refused beside something of a layer.
+			if err := values.LeadsToCommand("maybe"); errors.Is(err, attr.ErrCommand) != (c.asked && c.layer && !allowed) {
+				t.Errorf("%s, allowed %t: asked what it leads to, it says %v", name, allowed, err)
 			}
 		}
 	}

@@ -53,6 +53,19 @@ func (v Values) Command(name string) error {
 	return ErrCommand
 }
 
+// LeadsToCommand is Command for attributes whose values lead to a command that stands
+// elsewhere, such as a profile. What only a variable says counts beside a layer: it is the
+// user's own if the code has the rest.
+func (v Values) LeadsToCommand(names ...string) error {
+	beside := slices.Contains(slices.Collect(maps.Values(v.layered)), true)
+	for _, name := range names {
+		if v.layered[name] || beside && v.variables[name] != "" {
+			return v.Command(name)
+		}
+	}
+	return nil
+}
+
 // HasSecret reports whether the code gives a secret that is sent somewhere.
 // Variables then say neither where it goes nor how it is protected on the way,
 // and a client library that looks into the environment by itself must be kept

@@ -38,6 +38,7 @@ type services struct {
 	gcpKeys                  []string
 	azureVaults              []string // normalized
 	useMSI                   bool
+	allowCommands            bool // of the credentials in the environment
 
 	unprotected *atomic.Pointer[encryption.Warning] // of a service that was called
 }
@@ -48,6 +49,7 @@ func newServices(v attr.Values, blocks []encryption.Block[encryption.KeyProvider
 		vaultToken: v.String("vault_token"), vaultSpace: v.String("vault_namespace"), ownToken: v.HasSecret(""),
 		profiles: v.Strings("allowed_aws_profiles"), gcpKeys: split(v.Strings("allowed_gcp_keys")),
 		useMSI: v.Bool("azure_use_msi"), unprotected: new(atomic.Pointer[encryption.Warning]),
+		allowCommands: v.LeadsToCommand("allowed_aws_profiles", "allowed_aws_keys", "allowed_gcp_keys") == nil,
 	}
 	for _, key := range split(v.Strings("allowed_aws_keys")) {
 		arn, _, _ := strings.Cut(key, "+arn:")
@@ -323,7 +325,7 @@ func (s services) ask(kind string, attrs map[string]cty.Value, stored any) (open
 			setting.FromEnvironment = kind != vaultKind || !s.ownToken
 			entry.Settings[name] = setting
 		}
-		values, err := entry.Decode(block.Table, s.env)
+		values, err := entry.Resolve(block.Table, attr.Scope{Lookup: s.env, AllowCommands: s.allowCommands})
 		if err != nil {
 			return nil, err
 		}

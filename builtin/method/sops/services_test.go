@@ -36,6 +36,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/gcpkms/gcpkmstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/openbao"
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/openbao/openbaotest"
+	"github.com/statecrypt/terraform-provider-statecrypt/builtin/method/sops"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
@@ -315,6 +316,36 @@ func TestAWS(t *testing.T) {
 	opens(t, build(t, reads, os.LookupEnv, awskms.Block()), file, plainState)
 	if got := server.Requests(); len(got) != 1 || got[0].AccessKey != "AKIAPROFILE" {
 		t.Errorf("asked for %+v", got)
+	}
+	// Its program runs if the code allows the profile, and not if TF_ENCRYPTION does.
+	answer := filepath.Join(t.TempDir(), "answer")
+	if err := errors.Join(os.WriteFile(answer, []byte(`{"Version":1,"AccessKeyId":"AKIAPROGRAM","SecretAccessKey":"canary"}`), 0o600),
+		os.WriteFile(profiles, []byte("[profile reader]\ncredential_process = cat "+answer+"\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, ofLayer := range []bool{false, true} {
+		block := sops.Block(awskms.Block())
+		entry := attr.NewEntry("method.sops.m", block.Table, reads)
+		for name, setting := range entry.Settings {
+			setting.FromEnvironment = ofLayer
+			entry.Settings[name] = setting
+		}
+		values, err := entry.Decode(block.Table, os.LookupEnv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := block.Build(values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ofLayer {
+			fails(t, m, file, false, "only the environment names this command")
+		} else {
+			opens(t, m, file, plainState)
+		}
+		if got := server.Requests(); (len(got) == 0) != ofLayer {
+			t.Errorf("of a layer %t: asked for %+v", ofLayer, got)
+		}
 	}
 	// And so is a role.
 	sts := awskmstest.NewSTS(t)

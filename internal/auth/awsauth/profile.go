@@ -116,6 +116,8 @@ func (s Settings) profileCredentials(cfg aws.Config, p awsconfig.SharedConfig) (
 	case p.SSOSession != nil || p.SSOStartURL != "" || p.LoginSession != "":
 		return nil, fmt.Errorf("the profile %q signs in with a browser session, which is not used where the "+
 			"environment is switched off; use access keys, a role or a credential_process", p.Profile)
+	case p.CredentialProcess != "" && s.command != nil:
+		return nil, fmt.Errorf("credential_process of the profile %q: %w", p.Profile, s.command)
 	case p.CredentialProcess != "":
 		cfg.Credentials = processcreds.NewProviderCommand(s.program(p.CredentialProcess))
 	default:

@@ -48,7 +48,8 @@ type Settings struct {
 
 	STSEndpoint string // "" leaves it to the SDK
 
-	values attr.Values // the rest, and what the following are made of
+	values  attr.Values // the rest, and what the following are made of
+	command error       // why no program of a profile may run, nil if it may
 
 	attempts                       int
 	retryMode                      aws.RetryMode
@@ -78,6 +79,7 @@ func Parse(v attr.Values, region string) (Settings, error) {
 		Region: region, Timeout: requestTimeout, World: world.If(v.Environment() != nil),
 		OwnEndpoints: v.Environment() == nil || v.HasSecret(""), // what the SDK finds in the environment by itself chooses none
 		values:       v, profile: v.String("profile"),
+		command:     v.LeadsToCommand("profile", "shared_config_files", "shared_credentials_files"),
 		configFiles: v.Strings("shared_config_files"), credentialsFiles: v.Strings("shared_credentials_files"),
 		httpProxy: v.String("http_proxy"), httpsProxy: v.String("https_proxy"), noProxy: v.String("no_proxy"),
 	}

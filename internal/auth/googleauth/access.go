@@ -35,7 +35,8 @@ type Access struct {
 
 	Universe string // of Google's clouds; googleapis.com when empty
 
-	World world.World
+	World   world.World
+	Command error // why no program of Credentials may run, nil if it may
 }
 
 // Open finds the credentials and gets a first token with them, so that a

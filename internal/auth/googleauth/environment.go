@@ -120,6 +120,9 @@ func (a Access) check(document []byte) (*program, error) {
 		}
 		return nil, err
 	}
+	if f.Source.Program != nil && a.Command != nil {
+		return nil, fmt.Errorf("credentials: a program (executable): %w", a.Command)
+	}
 	if !a.World.ReadsEnvironment() {
 		what := ""
 		switch {

@@ -32,6 +32,6 @@ func New(v attr.Values, w world.World, scopes ...string) Access {
 	return Access{
 		Credentials: v.String("credentials"), From: v.Variable("credentials"), Token: v.String("access_token"),
 		Impersonate: v.String("impersonate_service_account"), Delegates: v.Strings("impersonate_service_account_delegates"),
-		Scopes: scopes, ImpersonateScopes: scopes, World: w,
+		Scopes: scopes, ImpersonateScopes: scopes, World: w, Command: v.LeadsToCommand("credentials"),
 	}
 }
