@@ -157,7 +157,7 @@ func (v Values) set(a Attr, s Setting, g groups) (err error) {
 			}
 			return v.Errorf(a.Name, "%s", text)
 		}
-		if problem := a.word(v.attrs[a.Name]); problem != "" {
+		if problem := a.problem(v.attrs[a.Name]); problem != "" {
 			if v.variables[a.Name] != "" {
 				problem = syntax.OfVariable(problem)
 			}
@@ -174,13 +174,16 @@ func (v Values) set(a Attr, s Setting, g groups) (err error) {
 	return nil
 }
 
-// word says what keeps a secret from being one word; "" if nothing does, or if it need
-// not be one. The secret is not in the text.
-func (a Attr) word(v cty.Value) string {
-	if !a.Sensitive || a.Local || a.Lines || a.Type != cty.String || v.IsNull() {
+// problem says what keeps a value from its form, or a secret from being one word; "" if
+// nothing does. The value is not in the text.
+func (a Attr) problem(v cty.Value) string {
+	switch {
+	case a.Type != cty.String || v.IsNull():
 		return ""
+	case a.Sensitive && !a.Local && !a.Lines:
+		return syntax.NoWord(v.AsString())
 	}
-	return syntax.NoWord(v.AsString())
+	return a.Form.problem(v.AsString())
 }
 
 // checkCompany returns what the code must not set together, or not alone.

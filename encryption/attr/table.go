@@ -93,6 +93,10 @@ type Attr struct {
 	// type or meaning is another.
 	InPlaceOf string
 
+	// Form says that the text becomes a part of something else, such as a path. A value
+	// that would be more or less than that is an error.
+	Form Form
+
 	// Reference says that the value is the address of a key provider: a string
 	// in a Terraform block; a bare reference, a string or a literal key object
 	// in text. Type is cty.String.

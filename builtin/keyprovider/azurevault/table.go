@@ -25,7 +25,7 @@ func table() attr.Table {
 		Attrs: append([]attr.Attr{
 			{Name: "vault_uri", Type: cty.String, Required: true, Doc: "The URL of the vault, such as " +
 				"`https://example.vault.azure.net`."},
-			{Name: "vault_key_name", Type: cty.String, Required: true, Harmless: keyHarmless,
+			{Name: "vault_key_name", Type: cty.String, Required: true, Form: attr.Name, Harmless: keyHarmless,
 				Doc: "The name of the key: 1 to 127 letters, digits and hyphens."},
 			{Name: "key_length", Type: cty.Number, Required: true, Harmless: keyHarmless, Doc: "Length of new keys in bytes; `aes_gcm` " +
 				"needs 16, 24 or 32. A file that is read has its own."},

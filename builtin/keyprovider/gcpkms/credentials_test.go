@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/gcpkms"
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/gcpkms/gcpkmstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth/googleauthtest"
@@ -145,5 +146,33 @@ func TestServiceAccount(t *testing.T) {
 	}
 	if got := google.Requests(); len(got) != 0 {
 		t.Errorf("token requests: %q", got)
+	}
+}
+
+// The account to act as is one segment of the path that a token is requested at.
+func TestAccountIsASegment(t *testing.T) {
+	options := service().Start(t)
+	for account, isOne := range map[string]bool{
+		"a b@p.iam": true, "a?b@p.iam": true, "a#b@p.iam": true, "a%2fb@p.iam": true, "a/b@p.iam": false, "../x@p.iam": false, "x@p.iam/..": false,
+	} {
+		google.Requests()
+		p, err := kindtest.TryBuild(gcpkms.Block(options...), working().With("impersonate_service_account", account), nil)
+		if !isOne {
+			if err == nil || strings.Contains(err.Error(), account) {
+				t.Errorf("%s: got %v", account, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", account, err)
+			continue
+		}
+		if _, err := p.Key(t.Context(), nil, json.RawMessage(`{"ciphertext":"eA=="}`)); err == nil {
+			t.Errorf("%s: nobody may act as it", account)
+		}
+		want := "iamcredentials.googleapis.com /v1/projects/-/serviceAccounts/" + account + ":generateAccessToken "
+		if got := google.Requests(); len(got) == 0 || !strings.HasPrefix(got[0], want) {
+			t.Errorf("%s: asked for %q", account, got)
+		}
 	}
 }

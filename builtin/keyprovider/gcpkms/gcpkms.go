@@ -57,7 +57,7 @@ func table() attr.Table {
 		Doc: "Google Cloud KMS wraps the key of each file. Reading requires `cloudkms.cryptoKeyVersions.useToDecrypt`. Without " +
 			"`access_token` and `credentials`, the application default credentials are used.",
 		Attrs: slices.Concat([]attr.Attr{
-			{Name: "kms_encryption_key", Type: cty.String, Required: true, Harmless: keyHarmless, Doc: "The key's resource name: " +
+			{Name: "kms_encryption_key", Type: cty.String, Required: true, Form: attr.Path, Harmless: keyHarmless, Doc: "The key's resource name: " +
 				"`projects/…/locations/…/keyRings/…/cryptoKeys/…`."},
 			{Name: "key_length", Type: cty.Number, Required: true, Harmless: keyHarmless, Doc: "Length of new keys in bytes, from 1 to " +
 				"1024; `aes_gcm` needs 16, 24 or 32. A file that is read has its own."},

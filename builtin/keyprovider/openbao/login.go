@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"strings"
 	"time"
 
@@ -40,7 +39,7 @@ func newLogin(v attr.Values) (*login, error) {
 		if !ok {
 			continue
 		}
-		l := &login{path: path.Join("auth", block.String("mount_path"), "login"), body: map[string]string{}}
+		l := &login{path: "auth/" + strings.Trim(block.String("mount_path"), "/") + "/login", body: map[string]string{}}
 		names := []string{"role", "jwt"}
 		if kind == "approle" {
 			names = []string{"role_id", "secret_id"}

@@ -16,7 +16,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"path"
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
@@ -90,19 +89,10 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 	p := &provider{
 		Wrapping: encryption.Wrapping[metadata]{Kind: kind, Parse: parse},
 
-		transit: v.String("transit_engine_path"), keyName: v.String("key_name"), associatedData: v.String("associated_data"),
+		transit: strings.Trim(v.String("transit_engine_path"), "/"), keyName: v.String("key_name"), associatedData: v.String("associated_data"),
 	}
-	if p.keyName == "" || p.keyName == "." || p.keyName == ".." {
-		return nil, v.Errorf("key_name", "the name of a key is required")
-	}
-	if strings.Contains(p.keyName, "/") {
-		return nil, v.Errorf("key_name", "the name of a key has no slash; what is before it belongs in transit_engine_path")
-	}
-	if strings.HasPrefix(path.Join("/", p.transit), "/v1/") {
+	if strings.HasPrefix(p.transit, "v1/") {
 		return nil, v.Errorf("transit_engine_path", "the path of the engine is required, without /v1 before it, which belongs to the API")
-	}
-	if path.Join("/", p.transit) == "/" {
-		return nil, v.Errorf("transit_engine_path", "the path of a transit engine is required, such as /transit")
 	}
 	var err error
 	if p.keyLength, err = v.Int("key_length", 16, 64); err != nil || p.keyLength != 16 && p.keyLength != 32 && p.keyLength != 64 {

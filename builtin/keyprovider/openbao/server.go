@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"path"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -210,10 +209,10 @@ func (p *provider) ask(ctx context.Context, operation string, body map[string]an
 	if err != nil {
 		return nil, err
 	}
-	where := path.Join(p.transit, operation, url.PathEscape(p.keyName))
+	where := p.transit + "/" + operation + "/" + p.keyName // which the client encodes
 	secret, err := p.server.put(ctx, client, token, where, body)
 	if err != nil {
-		return nil, p.server.explain(ctx, err, path.Join("/", where)[1:], p.keyName)
+		return nil, p.server.explain(ctx, err, where, p.keyName)
 	}
 	return secret.Data, nil
 }

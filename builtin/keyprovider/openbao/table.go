@@ -33,12 +33,12 @@ func table() attr.Table {
 		Doc: "Gets the key from the transit engine of OpenBao or HashiCorp Vault, with one `decrypt` call. At most one of the `auth_` " +
 			"blocks logs in before that; without one, `token` is used.",
 		Attrs: []attr.Attr{
-			{Name: "key_name", Type: str, Required: true, Harmless: keyHarmless, Doc: "The name of the key in the transit engine."},
+			{Name: "key_name", Type: str, Required: true, Form: attr.Name, Harmless: keyHarmless, Doc: "The name of the key in the transit engine."},
 			{Name: "key_length", Type: num, Default: cty.NumberIntVal(32), Harmless: keyHarmless, Doc: "Length of new keys in bytes: 16, " +
 				"32 or 64. A key of 64 bytes is too long for `aes_gcm`; put a `pbkdf2` with a `chain` in between. " +
 				"Defaults to `32`."},
-			{Name: "transit_engine_path", Type: str, Default: cty.StringVal("/transit"), Harmless: keyHarmless, Doc: "Where the transit " +
-				"engine is mounted. Defaults to `/transit`."},
+			{Name: "transit_engine_path", Type: str, Form: attr.Path, Default: cty.StringVal("/transit"), Harmless: keyHarmless,
+				Doc: "Where the transit engine is mounted. Defaults to `/transit`."},
 			{Name: "associated_data", Type: str, Harmless: keyHarmless,
 				Doc: "Data that new keys are bound to, in base64; it is stored in the file. OpenBao only: " +
 					"Vault does not bind keys, and OpenTofu 1.12 cannot read what is encrypted with it."},
@@ -50,14 +50,15 @@ func table() attr.Table {
 			{Name: "auth_approle", Doc: "Log in with an AppRole.", Attrs: []attr.Attr{
 				{Name: "role_id", Type: str, Required: true, Doc: "The RoleID."},
 				{Name: "secret_id", Type: str, Sensitive: true, Doc: "The SecretID, if the role requires one."},
-				{Name: "mount_path", Type: str, Default: cty.StringVal("approle"), Doc: "Where the auth method is mounted. Defaults to `approle`."},
+				{Name: "mount_path", Type: str, Form: attr.Path, Default: cty.StringVal("approle"),
+					Doc: "Where the auth method is mounted. Defaults to `approle`."},
 			}},
 			{Name: "auth_kubernetes", Doc: "Log in with the token of a Kubernetes service account.", Attrs: []attr.Attr{
 				{Name: "role", Type: str, Required: true, Doc: "The name of the role."},
 				{Name: "jwt", Type: str, Sensitive: true, Doc: "The token itself. Defaults to the content of `jwt_file`."},
 				{Name: "jwt_file", Type: str, Secret: true, Default: cty.StringVal("/var/run/secrets/kubernetes.io/serviceaccount/token"),
 					Doc: "The path of the file that holds the token. Defaults to that of the pod's service account."},
-				{Name: "mount_path", Type: str, Default: cty.StringVal("kubernetes"), Doc: "Where the auth method " +
+				{Name: "mount_path", Type: str, Form: attr.Path, Default: cty.StringVal("kubernetes"), Doc: "Where the auth method " +
 					"is mounted. Defaults to `kubernetes`."},
 			}},
 			{Name: "auth_jwt", Doc: "Log in with a JSON web token, such as that of a CI job.", Attrs: []attr.Attr{
@@ -65,7 +66,8 @@ func table() attr.Table {
 				{Name: "jwt", Type: str, Group: "jwt", Sensitive: true, Harmless: harmless.Secret, Env: []string{"TERRAFORM_VAULT_AUTH_JWT"},
 					Doc: "The token itself. Exactly one of `jwt` and `jwt_file` is required."},
 				{Name: "jwt_file", Type: str, Group: "jwt", Secret: true, Doc: "The path of a file that holds the token."},
-				{Name: "mount_path", Type: str, Default: cty.StringVal("jwt"), Doc: "Where the auth method is mounted. Defaults to `jwt`."},
+				{Name: "mount_path", Type: str, Form: attr.Path, Default: cty.StringVal("jwt"),
+					Doc: "Where the auth method is mounted. Defaults to `jwt`."},
 			}},
 			{Name: "ca_cert_file", Type: str, AllowEmpty: true, Env: both("CACERT"), Doc: "The path of a PEM file with " +
 				"the certificates of authorities to trust, in place of those of the system."},

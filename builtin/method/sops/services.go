@@ -31,7 +31,7 @@ type services struct {
 	blocks  []encryption.Block[encryption.KeyProvider]
 	env     attr.LookupEnv // nil: the clouds are not asked
 
-	vaultAddresses           []string // normalized; see origin
+	vaults                   []string // normalized; see vaultOf
 	vaultToken, vaultSpace   string
 	ownToken                 bool // vaultToken is one of the code
 	awsKeys, roles, profiles []string
@@ -62,12 +62,14 @@ func newServices(v attr.Values, blocks []encryption.Block[encryption.KeyProvider
 		s.roles = append(s.roles, key)
 	}
 	for _, address := range split(v.Strings("allowed_vault_addresses")) {
-		server, _, _ := strings.Cut(address, "/v1/")
+		server, rest, _ := strings.Cut(address, "/v1/")
 		o, ok := origin(server)
-		if !ok {
-			return s, v.Errorf("allowed_vault_addresses", "URLs without a path are required, such as https://vault.example.com:8200")
+		engine, _, _ := strings.Cut(rest, "/keys/")
+		if ok = ok && (rest == "" || engineName.MatchString(strings.Trim(engine, "/"))); !ok {
+			return s, v.Errorf("allowed_vault_addresses", "URLs of servers are required, such as https://vault.example.com:8200, or of transit "+
+				"engines, such as https://vault.example.com:8200/v1/sops")
 		}
-		s.vaultAddresses = append(s.vaultAddresses, o)
+		s.vaults = append(s.vaults, vaultOf(o, engine))
 	}
 	for _, address := range v.Strings("allowed_azure_vaults") {
 		o, _ := origin(address)
@@ -142,16 +144,25 @@ var (
 // only one that may get a secret of the code.
 const vaultKind = "openbao"
 
+// vaultOf is how a list names an engine: by the server alone if it is where Vault has the
+// transit engine. Anything else may be no transit engine, and would be written to.
+func vaultOf(server, engine string) string {
+	if engine = strings.Trim(engine, "/"); engine == "" || engine == "transit" {
+		return server
+	}
+	return server + "/v1/" + engine
+}
+
 func (s services) vault(k masterKey) (opener, error) {
 	address, ok := origin(k.VaultAddress)
 	if !ok {
 		return nil, errors.New("the file does not name the address of a Vault server; restore an intact copy")
 	}
-	if err := permit("allowed_vault_addresses", s.vaultAddresses, address); err != nil {
-		return nil, err
-	}
 	if !engineName.MatchString(strings.Trim(k.EnginePath, "/")) || !transitKey.MatchString(k.KeyName) {
 		return nil, errors.New("the file names an impossible transit engine or key")
+	}
+	if err := permit("allowed_vault_addresses", s.vaults, vaultOf(address, k.EnginePath)); err != nil {
+		return nil, err
 	}
 	attrs := map[string]cty.Value{
 		"address":             cty.StringVal(address),

@@ -32,10 +32,12 @@ func TestRealVault(t *testing.T) {
 	env := []string{"VAULT_ADDR=" + v.Address, "VAULT_TOKEN=" + v.Token}
 	one := runSops(t, env, "encrypt", "--hc-vault-transit", v.Address+"/v1/team/transit/keys/state", "--input-type", "json", "--output-type",
 		"json", plain)
-	opens(t, build(t, nil, environment("VAULT_ADDR", v.Address, "VAULT_TOKEN", token), openbao.Block()), one, plainState)
-	fails(t, build(t, nil, environment("VAULT_ADDR", v.Address, "VAULT_TOKEN", "wrong"), openbao.Block()), one, true, "denies it")
-	fails(t, build(t, nil, environment("VAULT_ADDR", "http://127.0.0.1:1", "VAULT_TOKEN", token), openbao.Block()), one, false,
-		"allowed_vault_addresses")
+	engine := attrs{"allowed_vault_addresses": texts(v.Address + "/v1/team/transit")}
+	opens(t, build(t, engine, environment("VAULT_TOKEN", token), openbao.Block()), one, plainState)
+	fails(t, build(t, engine, environment("VAULT_TOKEN", "wrong"), openbao.Block()), one, true, "denies it")
+	for _, other := range []string{v.Address, "http://127.0.0.1:1"} {
+		fails(t, build(t, nil, environment("VAULT_ADDR", other, "VAULT_TOKEN", token), openbao.Block()), one, false, "allowed_vault_addresses")
+	}
 
 	// Two key groups, of which both are needed.
 	rules := filepath.Join(t.TempDir(), ".sops.yaml")
@@ -45,7 +47,7 @@ func TestRealVault(t *testing.T) {
 		t.Fatal(err)
 	}
 	two := runSops(t, env, "--config", rules, "encrypt", "--input-type", "json", "--output-type", "json", plain)
-	both := attrs{"age_identities": texts(identity), "vault_token": cty.StringVal(token), "allowed_vault_addresses": texts(v.Address)}
+	both := attrs{"age_identities": texts(identity), "vault_token": cty.StringVal(token), "allowed_vault_addresses": engine["allowed_vault_addresses"]}
 	opens(t, build(t, both, nil, openbao.Block()), two, plainState)
 	delete(both, "age_identities")
 	fails(t, build(t, both, nil, openbao.Block()), two, true, "of 2 key groups, 1 can be opened and 2 must be")

@@ -21,7 +21,8 @@ const (
 // Env replaces the common variables of some of them.
 func Attrs(env map[string][]string) []attr.Attr {
 	attrs := []attr.Attr{
-		text("tenant_id", "The tenant to sign in to.", "Whatever the tenant, Microsoft alone gets the secret.", "ARM_TENANT_ID"),
+		{Name: "tenant_id", Type: cty.String, Form: attr.Name, Env: []string{"ARM_TENANT_ID"},
+			Harmless: "Whatever the tenant, Microsoft alone gets the secret.", Doc: "The tenant to sign in to."},
 		text("subscription_id", "The subscription whose account the Azure CLI is to use.",
 			"It chooses among the accounts of the user's Azure CLI, which get no secret of the code.", "ARM_SUBSCRIPTION_ID"),
 		text("client_id", "The client ID of a service principal, or of a managed identity.", nameHarmless, "ARM_CLIENT_ID"),

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 
@@ -54,7 +55,7 @@ func (a Access) Open(ctx context.Context) (*auth.Credentials, error) {
 	}
 	if a.Impersonate != "" {
 		options := &impersonate.CredentialsOptions{
-			TargetPrincipal: a.Impersonate,
+			TargetPrincipal: url.PathEscape(a.Impersonate), // it becomes a part of a URL as it is
 			Delegates:       a.Delegates,
 			Scopes:          a.ImpersonateScopes,
 			Credentials:     creds,

@@ -18,7 +18,7 @@ func Attrs(variables ...string) []attr.Attr {
 		{Name: "access_token", Type: cty.String, Sensitive: true, Group: "identity", Harmless: harmless.Secret,
 			Env: []string{"GOOGLE_OAUTH_ACCESS_TOKEN"},
 			Doc: "An OAuth 2.0 access token. It takes precedence over `credentials`."},
-		{Name: "impersonate_service_account", Type: cty.String,
+		{Name: "impersonate_service_account", Type: cty.String, Form: attr.Name,
 			Env:      []string{"GOOGLE_BACKEND_IMPERSONATE_SERVICE_ACCOUNT", "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT"},
 			Harmless: "An account to act as is a name: Google gives its tokens only to those who may act as it.",
 			Doc:      "The e-mail address of a service account to act as."},

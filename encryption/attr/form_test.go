@@ -1,0 +1,61 @@
+package attr_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+)
+
+// TestForms: what each form takes, of the code and of a variable, whose name the error
+// has then.
+func TestForms(t *testing.T) {
+	t.Parallel()
+	const moves, holds, slash = "nothing between its slashes", "backslashes or control characters", "has no slash"
+	for name, c := range map[string]struct {
+		text, name, path string // an error as a name and as a path, "" if there is none
+	}{
+		"a word":          {text: "a b?#%2f%2e"},
+		"dots in a word":  {text: "a..b"},
+		"three dots":      {text: "..."},
+		"empty":           {text: ""},
+		"a path":          {"a/b", slash, ""},
+		"slashes around":  {"/a/b/", slash, ""},
+		"slashes alone":   {"//", slash, moves},
+		"two in a row":    {"a//b", slash, moves},
+		"a dot":           {".", moves, moves},
+		"two dots":        {"..", moves, moves},
+		"dots inside":     {"a/../b", slash, moves},
+		"dots at the end": {"a/..", slash, moves},
+		"dots in front":   {"/../a", slash, moves},
+		"a backslash":     {`a\..\b`, holds, holds},
+		"a line break":    {"a\nb", holds, holds},
+		"a zero":          {"a\x00", holds, holds},
+		"not UTF-8":       {"a\xff", holds, holds},
+	} {
+		for form, want := range map[attr.Form]string{0: "", attr.Name: c.name, attr.Path: c.path} {
+			table := attr.Table{Name: "kind", Attrs: []attr.Attr{
+				{Name: "part", Type: cty.String, Env: []string{"PART"}, Form: form}, {Name: "other", Type: cty.Bool, Form: form},
+			}}
+			of := map[string]attr.LookupEnv{
+				"kind.e.part: it ": nil,
+				"kind.e.part: the environment variable PART: it ": func(name string) (string, bool) { return c.text, name == "PART" },
+			}
+			for begins, env := range of {
+				attrs := map[string]cty.Value{"other": cty.True}
+				if env == nil {
+					attrs["part"] = cty.StringVal(c.text)
+				}
+				_, err := attr.NewEntry("kind.e", table, attrs).Decode(table, env)
+				switch {
+				case want == "" && err != nil:
+					t.Errorf("%s, %d: %v", name, form, err)
+				case want != "" && (err == nil || !strings.HasPrefix(err.Error(), begins) || !strings.Contains(err.Error(), want)):
+					t.Errorf("%s, %d: got %v, want %q", name, form, err, want)
+				}
+			}
+		}
+	}
+}
