@@ -90,6 +90,7 @@ var setups = []setup{
 	{"TF_ENCRYPTION changes the iterations", "pbkdf2", "passphrase=OWN-OWN-OWN-OWN-OWN", "iterations=1000000", nil, "iterations=1000000"},
 	{"TF_ENCRYPTION names another key", "openbao", "token=OWN", "key_name=k", nil, "key_name=k"},
 	{"TF_ENCRYPTION makes a key exportable", "openbao", "token=OWN", "exportable=true", nil, "error: exportable token"},
+	{"TF_ENCRYPTION chooses an engine", "openbao", "token=OWN", "transit_engine_path=/secret", nil, "error: transit_engine_path token"},
 	{"VAULT_ADDR beside age identities", "sops", "age_identities=OWN", "", []string{"VAULT_ADDR", "https://v"},
 		"allowed_vault_addresses=https://v"},
 }

@@ -183,7 +183,11 @@ func (a Attr) problem(v cty.Value) string {
 	case a.Sensitive && !a.Local && !a.Lines:
 		return syntax.NoWord(v.AsString())
 	}
-	return a.Form.problem(v.AsString())
+	problem := a.Form.problem(v.AsString())
+	if problem != "" {
+		problem += briefly(a.Doc)
+	}
+	return problem
 }
 
 // checkCompany returns what the code must not set together, or not alone.

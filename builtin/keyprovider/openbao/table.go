@@ -33,12 +33,14 @@ func table() attr.Table {
 		Doc: "Gets the key from the transit engine of OpenBao or HashiCorp Vault, with one `decrypt` call. At most one of the `auth_` " +
 			"blocks logs in before that; without one, `token` is used.",
 		Attrs: []attr.Attr{
-			{Name: "key_name", Type: str, Required: true, Form: attr.Name, Harmless: keyHarmless, Doc: "The name of the key in the transit engine."},
+			{Name: "key_name", Type: str, Required: true, Form: attr.Name, Harmless: keyHarmless, Doc: "The name of the key in the " +
+				"engine at `transit_engine_path`."},
 			{Name: "key_length", Type: num, Default: cty.NumberIntVal(32), Harmless: keyHarmless, Doc: "Length of new keys in bytes: 16, " +
 				"32 or 64. A key of 64 bytes is too long for `aes_gcm`; put a `pbkdf2` with a `chain` in between. " +
 				"Defaults to `32`."},
-			{Name: "transit_engine_path", Type: str, Form: attr.Path, Default: cty.StringVal("/transit"), Harmless: keyHarmless,
-				Doc: "Where the transit engine is mounted. Defaults to `/transit`."},
+			// Not harmless: elsewhere is no transit engine, and what is asked for would be written.
+			{Name: "transit_engine_path", Type: str, Form: attr.Path, Default: cty.StringVal("/transit"), Doc: "Where the transit engine is " +
+				"mounted. Defaults to `/transit`."},
 			{Name: "associated_data", Type: str, Harmless: keyHarmless,
 				Doc: "Data that new keys are bound to, in base64; it is stored in the file. OpenBao only: " +
 					"Vault does not bind keys, and OpenTofu 1.12 cannot read what is encrypted with it."},

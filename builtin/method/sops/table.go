@@ -48,8 +48,8 @@ func table() attr.Table {
 			"sign in to Azure as the managed identity of this machine. Defaults to `false`."},
 		{Name: "allowed_vault_addresses", Type: cty.List(cty.String),
 			Env: []string{"TF_BACKEND_HTTP_SOPS_HC_VAULT_URIS", "VAULT_ADDR", "BAO_ADDR"},
-			Doc: "The Vault or OpenBao servers that a file may name, such as `https://vault.example.com:8200`, for their transit engine " +
-				"at `transit`; `https://vault.example.com:8200/v1/sops` is for one at `sops`. Without it, none is called."},
+			Doc: "The Vault or OpenBao servers that a file may name, such as `https://vault.example.com:8200`, for the engine " +
+				"`transit`; `https://vault.example.com:8200/v1/sops` is for `sops`. Defaults to none."},
 		{Name: "allowed_aws_keys", Type: cty.List(cty.String), Harmless: cloudHarmless, Env: []string{"TF_BACKEND_HTTP_SOPS_AWS_KMS_ARNS"},
 			Doc: "The ARNs of the AWS KMS keys that a file may name, or `[\"*\"]` for any. Without it, AWS is not called."},
 		{Name: "allowed_aws_roles", Type: cty.List(cty.String), Harmless: cloudHarmless, Env: []string{"TF_BACKEND_HTTP_SOPS_AWS_KMS_ARNS"},
