@@ -25,7 +25,9 @@ func (f Form) problem(text string) string {
 	moves := func(segment string) bool { return segment == "" || segment == "." || segment == ".." }
 	segments := strings.Split(strings.Trim(text, "/"), "/")
 	switch {
-	case f == 0 || text == "":
+	case f == 0:
+	case text == "":
+		return "becomes a part of a URL, and is empty"
 	case !utf8.ValidString(text) || strings.ContainsRune(text, '\\') || strings.ContainsFunc(text, unicode.IsControl):
 		return "becomes a part of a URL, and must not hold backslashes or control characters"
 	case f == Name && strings.Contains(text, "/"):

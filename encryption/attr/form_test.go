@@ -59,3 +59,24 @@ func TestForms(t *testing.T) {
 		}
 	}
 }
+
+// TestEmptyParts: what must be there is not empty. An empty variable of Terraform sets
+// nothing else.
+func TestEmptyParts(t *testing.T) {
+	t.Parallel()
+	for want, part := range map[string]attr.Attr{
+		"": {Name: "part", Type: cty.String, Form: attr.Name},
+		"e.part: it becomes a part of a URL, and is empty: the key": {
+			Name: "part", Type: cty.String, Form: attr.Name, Required: true, Doc: "The key. It is one."},
+		"e.part: it becomes a part of a URL, and is empty": {Name: "part", Type: cty.String, Form: attr.Path, Default: cty.StringVal("a")},
+	} {
+		table := attr.Table{Name: "kind", Attrs: []attr.Attr{part}}
+		got := ""
+		if _, err := attr.NewEntry("e", table, map[string]cty.Value{"part": cty.StringVal("")}).Decode(table, nil); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

@@ -184,10 +184,10 @@ func (a Attr) problem(v cty.Value) string {
 		return syntax.NoWord(v.AsString())
 	}
 	problem := a.Form.problem(v.AsString())
-	if problem != "" {
-		problem += briefly(a.Doc)
+	if problem == "" || isEmpty(v) && !a.Required && a.Default == cty.NilVal { // an empty one is none
+		return ""
 	}
-	return problem
+	return problem + briefly(a.Doc)
 }
 
 // checkCompany returns what the code must not set together, or not alone.

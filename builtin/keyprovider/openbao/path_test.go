@@ -17,7 +17,7 @@ import (
 var odd = map[string]bool{
 	"a": true, "a b": true, "a#b": true, "a?b=c": true, "a%2fb": true, "%2e%2e": true, "a+b": true, "a;b": true, "a..b": true, "...": true,
 	"ä/b": false, "a/b": false, "..": false, ".": false, "../../tenant-b/transit": false, "a/../b": false, "a/..": false, "a//b": false,
-	"a/./b": false, `..\x`: false, "a\nb": false, "a\x7fb": false, "/": false, "a\xff": false,
+	"a/./b": false, `..\x`: false, "a\nb": false, "a\x7fb": false, "/": false, "a\xff": false, "": false,
 }
 
 // TestPathsOnTheWire: what becomes a part of a path arrives as that, below the path of the

@@ -31,7 +31,7 @@ func table() attr.Table {
 		Doc: "Reads the state from a key of Consul, as the `consul` backend writes it, with `GET` requests only. How to reach Consul is " +
 			"set in `credentials`, in the provider block.",
 		Attrs: []attr.Attr{
-			{Name: "path", Type: cty.String, Required: true,
+			{Name: "path", Type: cty.String, Required: true, Form: attr.Path,
 				Doc: "The key of the state. That of a workspace other than `default` is this one with `-env:` and the name of the workspace after it."},
 			{Name: "datacenter", Type: cty.String, Doc: "The datacenter to ask. Defaults to that of the agent."},
 			{Name: "namespace", Type: cty.String,

@@ -72,8 +72,11 @@ func TestKeys(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"", "/", "/a", "a//b", "a//", ".", "..", "a/../b", "../agent/self", "a/.", `a\..\b`, "a\nb", "a\x00"} {
-		if _, err := Kind().Start(settingsOf())(request(t, attrs{"path": text(path)}, nil)); err == nil ||
-			!strings.Contains(err.Error(), "path: the path of a key must not") {
+		values, err := attr.NewEntry("data.x", Kind().Table, attrs{"path": text(path)}).Decode(Kind().Table, nil)
+		if err == nil {
+			_, err = Kind().Start(settingsOf())(source.Request{Values: values, Workspace: "default"})
+		}
+		if err == nil || !strings.Contains(err.Error(), ".path: ") {
 			t.Errorf("%q: got %v", path, err)
 		}
 	}

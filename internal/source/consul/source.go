@@ -47,8 +47,8 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	if strings.HasPrefix(path, "v1/kv/") {
 		return nil, req.Errorf("path", "v1/kv/ is where Consul's API has its keys, and no part of them; leave it out")
 	}
-	if err := checkPath(path); err != nil {
-		return nil, req.Errorf("path", "%w", err)
+	if strings.HasPrefix(path, "/") || strings.HasSuffix(path, "//") { // Consul redirects such a path to another
+		return nil, req.Errorf("path", "the path of a key must not begin with a slash, nor end with two")
 	}
 	l.chunks = strings.TrimRight(path, "/")
 	if w := req.OtherWorkspace(); w != "" {
@@ -62,20 +62,6 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	}
 	l.key = path
 	return l, nil
-}
-
-// checkPath refuses what is no key of its own in the URL of a request. Consul
-// redirects such paths to others, as the backend does not expect either.
-func checkPath(path string) error {
-	moves := func(segment string) bool { return segment == "" || segment == "." || segment == ".." }
-	if slices.ContainsFunc(strings.Split(strings.TrimSuffix(path, "/"), "/"), moves) {
-		return errors.New("the path of a key must not begin with a slash, and must not hold two slashes in a row, \".\" or \"..\" between " +
-			"slashes")
-	}
-	if strings.ContainsRune(path, '\\') || !web.IsFieldValue(path) {
-		return errors.New("the path of a key must not hold backslashes or control characters")
-	}
-	return nil
 }
 
 // location is a state in Consul.
