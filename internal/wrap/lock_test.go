@@ -67,7 +67,7 @@ func TestRotateInBackend(t *testing.T) {
 		"another answer": {intercept: answer("GET", 203, canary), requests: "LOCK GET UNLOCK", want: "old", err: "answered 203"},
 		"not written":    {intercept: answer("POST", 500, canary), requests: all, want: "old", err: "the backend answered 500"},
 		"many choices":   {intercept: answer("POST", 300, canary), requests: all, want: "old", err: "the backend answered 300"},
-		"a broken write": {intercept: on("POST", breakOff), requests: all, want: "old", err: "the connection broke off"},
+		"a broken write": {intercept: on("POST", breakOff), requests: all, want: "old", err: netfail.BrokeOff},
 		"not unlocked": {
 			intercept: answer("UNLOCK", 500, canary), requests: all, want: "new", err: " was not given back, and force-unlock of the CLI " +
 				"does it: the backend answered 500",

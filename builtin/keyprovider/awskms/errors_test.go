@@ -12,6 +12,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/awskms/awskmstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 )
 
 // What KMS answers decides whether the next method is tried.
@@ -151,13 +152,13 @@ func TestBrokenService(t *testing.T) {
 	server := standard(t)
 	_, stored := wrapped(t, server, static())
 	for text, answer := range map[string]string{
-		"a key of 0 bytes":                     `{}`,
-		"a key of 2000 bytes":                  fmt.Sprintf(`{"Plaintext":%q}`, strings.Repeat("AAAA", 2000/3)+"AAA="),
-		"(HTTP status 200)":                    `canary`,
-		"(HTTP status 500)":                    "",
-		"the connection broke off":             "breaks off",
-		"connection refused":                   "closed",
-		"the host kms.invalid cannot be found": "unknown host",
+		"a key of 0 bytes":                        `{}`,
+		"a key of 2000 bytes":                     fmt.Sprintf(`{"Plaintext":%q}`, strings.Repeat("AAAA", 2000/3)+"AAA="),
+		"(HTTP status 200)":                       `canary`,
+		"(HTTP status 500)":                       "",
+		netfail.BrokeOff:                          "breaks off",
+		"connection refused":                      "closed",
+		"the host kms.invalid" + netfail.NotFound: "unknown host",
 	} {
 		broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			if answer == "" {

@@ -21,6 +21,7 @@ import (
 	api "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/klog/v2"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/kubernetes/kubetest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
@@ -99,7 +100,7 @@ func TestKubeconfig(t *testing.T) {
 		attrs attrs
 		want  string
 	}{
-		"current context": {attrs{"config_path": text(path)}, "cannot be reached"},
+		"current context": {attrs{"config_path": text(path)}, netfail.NotReached},
 		"no such context": {attrs{"config_path": text(path), "config_context": text("none")},
 			"has no context of the name in config_context; there are: right, wrong"},
 		"no such user": {attrs{"config_path": text(path), "config_context_auth_info": text("none")}, "cannot be used"},
