@@ -11,6 +11,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 )
 
@@ -281,7 +282,7 @@ func TestMissingOverHTTP(t *testing.T) {
 	}
 	t.Run("timeout", func(t *testing.T) {
 		slow := fmt.Sprintf("http {\naddress = \"%s/slow\"\nretry_max = 0\ntimeout = \"100ms\"\n}", server.URL)
-		evaluate(t, reads("s", slow, tolerant)).wantError("Step: fetching the file", "no complete answer within 100ms")
+		evaluate(t, reads("s", slow, tolerant)).wantError("Step: fetching the file", netfail.NoAnswer+" within 100ms")
 	})
 	t.Run("nobody there", func(t *testing.T) {
 		gone := httptest.NewServer(nil)

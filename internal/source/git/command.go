@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"os/exec"
 	"runtime"
 	"strconv"
@@ -91,26 +92,34 @@ func execute(ctx context.Context, environ world.Environ, stdin io.Reader, read f
 	var stderr capped
 	cmd.Stdin, cmd.Stderr = stdin, &stderr
 	cmd.WaitDelay = killDelay
-
-	if read == nil {
-		read = func(stdout io.Reader) error { _, err := io.Copy(io.Discard, stdout); return err }
-	}
+	var stdout *os.File // nil if nobody reads it
 	readErr := make(chan error, 1)
-	r, stdout := io.Pipe()
-	cmd.Stdout = stdout
-	go func() {
-		err := read(r)
-		_ = r.CloseWithError(errors.Join(err, io.ErrClosedPipe)) // never nil, so that git stops writing
-		readErr <- err
-	}()
+	if read == nil {
+		readErr <- nil
+	} else {
+		// exec does not copy from a file. It would stop in the middle if that took
+		// longer than WaitDelay, and what git printed would look complete.
+		r, w, err := os.Pipe()
+		if err != nil {
+			return "", err
+		}
+		defer context.AfterFunc(ctx, func() { _ = r.Close() })()
+		stdout, cmd.Stdout = w, w
+		go func() {
+			err := read(r)
+			_ = r.Close() // so that git stops writing
+			readErr <- err
+		}()
+	}
 	err := run(cmd)
 	_ = stdout.Close()
 	if ctx.Err() != nil {
 		world.KillGroup(cmd)
-		return "", errors.Join(context.Cause(ctx), <-readErr)
+		<-readErr
+		return "", context.Cause(ctx)
 	}
 	if errors.Is(err, exec.ErrWaitDelay) {
-		err = nil // git is done; a connection that the user's ssh keeps for later holds the pipe
+		err = nil // git is done; a connection that the user's ssh keeps for later holds the pipe of stderr
 	}
 	e := <-readErr
 	switch exit, ok := errors.AsType[*exec.ExitError](err); {

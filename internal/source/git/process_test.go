@@ -3,6 +3,8 @@ package git
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -50,6 +52,36 @@ func fetchIn(ctx context.Context, t *testing.T, r *run, p place) <-chan answer {
 		done <- answer{s, err}
 	}()
 	return done
+}
+
+// What git printed is read to its end, however long after its own that is: a list
+// that breaks off looks like one without the file.
+func TestLateReader(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip("sh is not installed")
+	}
+	const printed = 40_000 // bytes: more than are copied at a time, and less than a pipe holds
+	lives, life, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lives.Close()
+	run := func(cmd *exec.Cmd) error {
+		cmd.ExtraFiles, cmd.WaitDelay = []*os.File{life}, 1
+		err := cmd.Start()
+		life.Close()
+		return errors.Join(err, cmd.Wait())
+	}
+	var got []byte
+	_, err = execute(t.Context(), newTestRun(t, nil).userEnviron(), nil, func(stdout io.Reader) (err error) {
+		_, _ = io.ReadAll(lives) // until the program has ended
+		got, err = io.ReadAll(stdout)
+		return err
+	}, run, []string{"sh", "-c", fmt.Sprintf("printf %%%dd 1", printed)})
+	if err != nil || len(got) != printed {
+		t.Errorf("got %d bytes, %v; want %d", len(got), err, printed)
+	}
 }
 
 func processesWith(word string) string {

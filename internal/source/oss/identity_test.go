@@ -13,6 +13,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/amplification"
@@ -153,7 +154,7 @@ func TestIdentity(t *testing.T) {
 			blocks: []objecttest.Attrs{pair().With("access_key", "x").With("assume_role_role_arn", role)}},
 		"role by a wrong secret": {calls: "AssumeRole statecrypt 3600", err: "the keys are not valid (SignatureDoesNotMatch)",
 			blocks: []objecttest.Attrs{pair().With("secret_key", "x").With("assume_role_role_arn", role)}},
-		"no STS there": {err: "the host sts.invalid cannot be found",
+		"no STS there": {err: "the host sts.invalid" + netfail.NotFound,
 			blocks: []objecttest.Attrs{pair().With("assume_role_role_arn", role).With("sts_endpoint", "sts.invalid")}},
 		"not a host": {err: "a host is required",
 			blocks: []objecttest.Attrs{pair().With("endpoint", "https://u:"+objecttest.Canary+"@x")}},

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
@@ -94,7 +95,7 @@ func TestAnswers(t *testing.T) {
 			err: "has no free connection; try again, or lower -parallelism (SQLSTATE 53300)"},
 		"unknown parameter":  {connStr: reader + "&c4n4ry=1", err: "does not accept a parameter of the connection settings (SQLSTATE 42704)"},
 		"statement_timeout":  {connStr: reader + "&statement_timeout=1ms&options=-c%20c4n4ry.x=1", table: "slow", err: "statement_timeout"},
-		"not a host":         {connStr: "host=c4n4ry..invalid user=me", err: "the host cannot be found"},
+		"not a host":         {connStr: "host=c4n4ry..invalid user=me", err: "the host" + netfail.NotFound},
 		"client certificate": {connStr: x.URL("certuser", "", "postgres", "sslmode=require"), err: "refused the login"},
 	} {
 		t.Run(name, func(t *testing.T) {
