@@ -92,7 +92,7 @@ func TestSopsProgram(t *testing.T) {
 	recipients := []string{"--age", other + "," + recipient, "--pgp", gpg.fingerprint}
 	withAge := build(t, attrs{"age_identities": texts(identity)}, nil)
 	withKey := build(t, attrs{"pgp_private_keys": texts(gpg.private(t, ""))}, nil)
-	withGPG := build(t, nil, environment("HOME", t.TempDir()))
+	withGPG := build(t, nil, environment())
 	wrong, _ := newAge(t)
 	for name, arguments := range map[string][]string{
 		"json":   {"--input-type", "json", "--output-type", "json"},
@@ -161,12 +161,12 @@ func TestPGP(t *testing.T) {
 		t.Run(name, func(t *testing.T) { fails(t, build(t, c.attrs, nil), file, c.noKey) })
 	}
 	t.Setenv("GNUPGHOME", other.dir)
-	fails(t, build(t, nil, environment("HOME", t.TempDir())), file, true)
-	both := build(t, attrs{"pgp_private_keys": texts(other.private(t, ""))}, environment("HOME", t.TempDir()))
+	fails(t, build(t, nil, environment()), file, true)
+	both := build(t, attrs{"pgp_private_keys": texts(other.private(t, ""))}, environment())
 	fails(t, both, file, true)
-	opens(t, build(t, attrs{"pgp_private_keys": texts(key), "pgp_passphrase": cty.StringVal(passphrase)}, environment("HOME", t.TempDir())),
+	opens(t, build(t, attrs{"pgp_private_keys": texts(key), "pgp_passphrase": cty.StringVal(passphrase)}, environment()),
 		file, plainState)
-	fails(t, build(t, attrs{"use_gpg": cty.False}, environment("HOME", t.TempDir())), file, true)
+	fails(t, build(t, attrs{"use_gpg": cty.False}, environment()), file, true)
 }
 
 func pgpKey(fingerprint, message string) keys.MasterKey {
@@ -202,7 +202,7 @@ func TestForgedPGP(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file := of(t, dataKey, pgpKey(gpg.fingerprint, gpg.run(t, arguments...)))
 			fails(t, build(t, attrs{"pgp_private_keys": texts(gpg.private(t, ""))}, nil), file, true)
-			fails(t, build(t, nil, environment("HOME", t.TempDir())), file, true)
+			fails(t, build(t, nil, environment()), file, true)
 		})
 	}
 }
@@ -224,7 +224,7 @@ func TestGPGEnvironment(t *testing.T) {
 	t.Setenv("TF_VAR_x", "canary")
 	t.Setenv("GNUPGHOME", dir)
 	file := of(t, newDataKey(), pgpKey("AAAA", "-----BEGIN PGP MESSAGE-----"))
-	fails(t, build(t, attrs{"gpg_command": cty.StringVal(script)}, environment("HOME", dir)), file, true)
+	fails(t, build(t, attrs{"gpg_command": cty.StringVal(script)}, environment()), file, true)
 	got, err := os.ReadFile(filepath.Join(dir, "env"))
 	if err != nil {
 		t.Fatal(err)
@@ -238,5 +238,5 @@ func TestGPGEnvironment(t *testing.T) {
 	}
 	// SOPS_GPG_EXEC would choose a program; it is not read.
 	t.Setenv("PATH", t.TempDir())
-	fails(t, build(t, nil, environment("HOME", dir, "SOPS_GPG_EXEC", script)), file, true)
+	fails(t, build(t, nil, environment("SOPS_GPG_EXEC", script)), file, true)
 }
