@@ -66,8 +66,11 @@ func (v Values) HasSecret(besides string) bool { return v.resolver.beside(beside
 // that a client or a program is handed: variables and files that it finds by itself must
 // then not lead the secret elsewhere. One in a block is called block.name, and all of a
 // block by the name of the block.
-func (v Values) Hands(names ...string) bool {
-	return slices.ContainsFunc(v.resolver.secrets, func(w written) bool {
+func (v Values) Hands(names ...string) bool { return v.handed(names) >= 0 }
+
+// handed is the index of the first such secret, -1 for none.
+func (v Values) handed(names []string) int {
+	return slices.IndexFunc(v.resolver.secrets, func(w written) bool {
 		return slices.Contains(names, w.Path) || slices.Contains(names, strings.TrimSuffix(w.block, "."))
 	})
 }
@@ -77,22 +80,20 @@ func (v Values) Hands(names ...string) bool {
 // of an absent attribute.
 func (v Values) Refuse(attribute string, variables ...string) error {
 	variable, _ := v.Environment().first(variables)
-	if variable == "" {
+	if variable == "" || !v.HasSecret("") {
 		return nil
 	}
-	return v.refuse(attribute, "the environment variable "+variable)
+	return v.Errorf(attribute, "%w", v.resolver.secrets[0].refuse("the environment variable "+variable, attribute))
 }
 
-// RefuseFile is Refuse for a file of the user's home that says what attribute does not.
-func (v Values) RefuseFile(attribute, file string) error {
-	return v.refuse(attribute, "the file "+file)
-}
-
-func (v Values) refuse(attribute, what string) error {
-	if !v.HasSecret("") {
+// RefuseFile is Refuse for a file of the user's home, if the code gives one of the secrets
+// called handed: see [Values.Hands].
+func (v Values) RefuseFile(attribute, file string, handed ...string) error {
+	i := v.handed(handed)
+	if i < 0 {
 		return nil
 	}
-	return v.Errorf(attribute, "%w", v.resolver.secrets[0].refuse(what, attribute))
+	return v.Errorf(attribute, "%w", v.resolver.secrets[i].refuse("the file "+file, attribute))
 }
 
 func (v Values) get(name string) cty.Value {

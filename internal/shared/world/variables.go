@@ -80,7 +80,7 @@ func Known() []Variables {
 			"AWS_S3_DISABLE_EXPRESS_SESSION_AUTH AWS_S3_DISABLE_MULTIREGION_ACCESS_POINTS AWS_S3_USE_ARN_REGION " +
 			"AWS_SDK_UA_APP_ID AWS_SECRET_ACCESS_KEY AWS_SECRET_KEY AWS_SESSION_TOKEN AWS_USE_DUALSTACK_ENDPOINT " +
 			"AWS_USE_FIPS_ENDPOINT",
-			Why: "with the environment off, AWS's own loader is not used, and its clients are told everything"},
+			Why: "with the environment off, and beside keys of the code, AWS's own loader is not used, and its clients are told everything"},
 		{Class: Withheld, Names: "AZURE_AUTHORITY_HOST",
 			Why: "the client is told its cloud"},
 		{Class: Withheld, Names: "AZURE_ADDITIONALLY_ALLOWED_TENANTS AZURE_CLIENT_CERTIFICATE_PASSWORD AZURE_CLIENT_CERTIFICATE_PATH " +

@@ -98,7 +98,7 @@ func (r *run) place(s settings) (*rest.Config, error) {
 	}
 	if path, err := keyfile.ExpandHome(homeConfig); err == nil {
 		if _, err := os.Stat(path); err == nil {
-			if err := s.RefuseFile("host", homeConfig); err != nil {
+			if err := s.RefuseFile("host", homeConfig, "token", "password", "client_key"); err != nil {
 				return nil, err
 			}
 			return s.kubeconfig([]string{path}, true)

@@ -157,12 +157,10 @@ func TestSecretBesideTheHome(t *testing.T) {
 	own := atHome(t, s)
 	authority := nettest.NewAuthority()
 	issued := authority.Issue(nettest.OfClient("reader"))
-	plugin := credentialPlugin(t, map[string]any{"token": "canary"}, "")
 	for name, a := range map[string]attrs{
 		"token":       {"token": text("canary")},
 		"password":    {"username": text("me"), "password": text("canary")},
 		"certificate": {"client_certificate": text(issued.Chain), "client_key": text(issued.Key)},
-		"plugin":      {"exec": execBlock(attrs{"command": text(plugin)})},
 	} {
 		for on, settings := range map[string]source.Settings{"on": with(environment{"HOME": os.Getenv("HOME")}, a), "off": settingsOf(a)} {
 			err := fails(t, open(t, settings), "the file ~/.kube/config must not be combined with a secret of the configuration")
@@ -176,6 +174,8 @@ func TestSecretBesideTheHome(t *testing.T) {
 	}
 	sourcetest.Fetch(t, open(t, settingsOf(attrs{"token": text(s.Token), "config_path": text(own)})))
 	sourcetest.Fetch(t, open(t, with(environment{"KUBE_TOKEN": s.Token})))
+	plugin := credentialPlugin(t, map[string]any{"token": s.Token}, "") // which finds an identity of the user
+	sourcetest.Fetch(t, open(t, settingsOf(attrs{"exec": execBlock(attrs{"command": text(plugin)})})))
 }
 
 // Two clusters of one run never get each other's token.

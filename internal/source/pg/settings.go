@@ -208,7 +208,7 @@ const defaultHost = "localhost"
 // resolve completes the settings with files, and with the defaults of the
 // backend's driver.
 func (t target) resolve() (settings, error) {
-	ofHome := t.settings["service"] != "" && t.settings[serviceFile] == "" // and so are the secrets
+	theirs := t.settings["service"] != "" && t.own[serviceFile] == "" // the user's own service, and what is in it
 	if t.settings["service"] != "" {
 		if err := t.useService(); err != nil {
 			return nil, err
@@ -222,8 +222,8 @@ func (t target) resolve() (settings, error) {
 		s["sslcert"], s["sslkey"] = personal("postgresql.crt"), personal("postgresql.key")
 	}
 	if s["sslrootcert"] == "" && isFile(personal("root.crt")) {
-		switch err := t.grant.RefuseFile("sslrootcert", "~/.postgresql/root.crt"); {
-		case err == nil || ofHome:
+		switch err := t.grant.RefuseFile("sslrootcert", "~/.postgresql/root.crt", "password"); {
+		case err == nil || theirs:
 			s["sslrootcert"] = personal("root.crt")
 		case s["sslmode"] != "disable" && !strings.HasPrefix(s["host"], "/"): // it verifies nobody otherwise
 			return nil, err
@@ -247,7 +247,7 @@ func (t *target) useService() error {
 	path := t.settings[serviceFile]
 	if path == "" {
 		const ofHome = ".pg_service.conf"
-		if err := t.grant.RefuseFile(serviceFile, "~/"+ofHome); err != nil && !t.named {
+		if err := t.grant.RefuseFile(serviceFile, "~/"+ofHome, "password"); err != nil && !t.named {
 			return err
 		}
 		path = t.personal(ofHome)

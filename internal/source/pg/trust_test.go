@@ -124,7 +124,8 @@ func TestWhoIsAsked(t *testing.T) {
 		"service, named": {settingsOf(connStr("service=main servicefile=" + filepath.Join(ambient["HOME"], ".pg_service.conf"))), "",
 			"server-user:from-service@service.test:5499/server-user, unverified"},
 		"hostaddr": {settingsOf(connStr("hostaddr=192.0.2.1 user=me")), "", "me:from-pgpass@192.0.2.1:5432/me, unverified"},
-		"socket":   {settingsOf(connStr("host=/run/postgresql user=me sslmode=verify-full")), "", "me:from-pgpass@/run/postgresql:5432/me, plain"},
+		"socket": {settingsOf(connStr("host=/run/postgresql user=me sslmode=verify-full")), "",
+			"me:from-pgpass@/run/postgresql:5432/me, plain"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := settled(t, c.settings, c.name)
@@ -208,15 +209,16 @@ func TestAuthorityOfTheHome(t *testing.T) {
 		env  variables
 		want string
 	}{
-		"host=own.test user=me password=secret-a sslmode=verify-full":                    {want: refused},
-		"host=own.test user=me password=secret-a sslmode=require":                        {want: refused},
-		"host=own.test user=me password=secret-a":                                        {want: refused},
-		"host=own.test user=me password=secret-a sslmode=verify-ca sslrootcert=" + own:   {want: "verified"},
-		"host=own.test user=me password=secret-a sslmode=verify-full sslrootcert=system": {want: "verified for own.test"},
-		"host=own.test user=me password=secret-a sslmode=disable":                        {want: "plain"},
-		"host=/run/postgresql user=me password=secret-a":                                 {want: "plain"},
-		"host=own.test user=me sslmode=verify-full":                                      {want: "verified for own.test"},
-		"host=own.test user=me sslmode=verify-ca":                                        {env: password, want: "verified"},
+		"host=own.test user=me password=secret-a sslmode=verify-full":                          {want: refused},
+		"host=own.test user=me password=secret-a sslmode=require":                              {want: refused},
+		"host=own.test user=me password=secret-a":                                              {want: refused},
+		"host=own.test user=me password=secret-a sslmode=verify-ca sslrootcert=" + own:         {want: "verified"},
+		"host=own.test user=me password=secret-a sslmode=verify-full sslrootcert=system":       {want: "verified for own.test"},
+		"host=own.test user=me password=secret-a sslmode=disable":                              {want: "plain"},
+		"host=/run/postgresql user=me password=secret-a":                                       {want: "plain"},
+		"host=own.test user=me sslmode=verify-full passfile=" + filepath.Join(home, ".pgpass"): {want: "verified for own.test"},
+		"host=own.test user=me sslmode=verify-full":                                            {want: "verified for own.test"},
+		"host=own.test user=me sslmode=verify-ca":                                              {env: password, want: "verified"},
 		"service=main": {want: "verified"},
 	} {
 		settings := map[string]source.Settings{"on": with(variables{"HOME": home}, attrs{"conn_str": text(connStr)})}

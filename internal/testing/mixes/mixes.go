@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -25,9 +26,8 @@ func (v Variables) Lookup(name string) (string, bool) {
 }
 
 // Of sets all of names, all but one of them, and random halves, each with a name for it.
-// A variable has one of the values that it may have, also at random. With STATECRYPT_SOAK=1
-// these are a few hundred, otherwise a tenth. The names have the seed, which
-// STATECRYPT_SEED sets.
+// A variable has one of the values that it may have, also at random. They are a few
+// hundred, see [testkit.Rounds]. The names have the seed, which STATECRYPT_SEED sets.
 func Of(names []string, values func(name string) []string) iter.Seq2[string, Variables] {
 	const halves = 200
 	m := newMix(names, values)
@@ -35,12 +35,12 @@ func Of(names []string, values func(name string) []string) iter.Seq2[string, Var
 		if !yield(m.set("all", func(string) bool { return true })) {
 			return
 		}
-		for _, i := range m.rand.Perm(len(m.names))[:len(m.names)/m.share] {
+		for _, i := range m.rand.Perm(len(m.names))[:testkit.Rounds(len(m.names))] {
 			if !yield(m.set("all but "+m.names[i], func(name string) bool { return name != m.names[i] })) {
 				return
 			}
 		}
-		for i := range halves / m.share {
+		for i := range testkit.Rounds(halves) {
 			if !yield(m.set(fmt.Sprintf("half %d", i), func(string) bool { return m.rand.IntN(2) == 0 })) {
 				return
 			}
@@ -54,7 +54,7 @@ func Pairs(names []string, values func(name string) []string) iter.Seq2[string, 
 	return func(yield func(string, Variables) bool) {
 		for i, one := range m.names {
 			for _, other := range m.names[i+1:] {
-				if m.rand.IntN(m.share) > 0 {
+				if m.rand.IntN(10) >= testkit.Rounds(10) {
 					continue
 				}
 				if !yield(m.set(one+" and "+other, func(name string) bool { return name == one || name == other })) {
@@ -70,7 +70,6 @@ type mix struct {
 	values func(name string) []string
 	rand   *rand.Rand
 	seed   uint64
-	share  int // of the sets there are, one in so many is made
 }
 
 func newMix(names []string, values func(name string) []string) mix {
@@ -78,11 +77,7 @@ func newMix(names []string, values func(name string) []string) mix {
 	if err != nil {
 		seed = rand.Uint64()
 	}
-	m := mix{slices.Compact(slices.Sorted(slices.Values(names))), values, rand.New(rand.NewPCG(seed, 0)), seed, 10}
-	if os.Getenv("STATECRYPT_SOAK") == "1" {
-		m.share = 1
-	}
-	return m
+	return mix{slices.Compact(slices.Sorted(slices.Values(names))), values, rand.New(rand.NewPCG(seed, 0)), seed}
 }
 
 func (m mix) set(what string, keep func(name string) bool) (string, Variables) {
