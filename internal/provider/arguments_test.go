@@ -140,25 +140,16 @@ func argumentsThatSucceed(t *testing.T) (config string, want map[string]cty.Valu
 func TestDefaultOfAnotherName(t *testing.T) {
 	t.Parallel()
 	from := fromFile(filepath.Join(argumentsFiles(t), "sealed"))
-	for defaults, want := range map[string]string{
-		`{ Open = 1 }`:  `There is a default for "Open", which the state does not have; it has "open". Give the default that name.`,
-		`{ op_en = 1 }`: `default for "op_en"`, `{ hid-den = 1 }`: `it has "hidden"`, `{ opened = 1 }`: "", `{ open = 1 }`: "",
-		`{ hidden = 1 }`: `There is a default for "hidden", which the state marks as sensitive, so neither it nor the default is given; ` +
-			"read it with the ephemeral resource statecrypt_remote_state",
+	golden := openMistakes(t, "default")
+	for _, more := range [][]string{
+		{"defaults = { Open = 1 }"}, {"defaults = { op_en = 1 }"}, {"defaults = { hid-den = 1 }"}, {"defaults = { opened = 1 }"},
+		{"defaults = { open = 1 }"}, {"defaults = { hidden = 1 }"}, {"defaults = { Open = 1, op_en = 1 }"},
+		{"sensitive_defaults = { Open = 1 }", "store_sensitive = true"}, {"defaults = { hidden = 1 }", "store_sensitive = true"},
+		{"sensitive_defaults = { open = 1 }", "store_sensitive = true"},
 	} {
-		e := evaluate(t, textProvider(staticText), reads("s", from, "defaults = "+defaults)).succeeds()
-		if text := shownText(e.warnings); strings.Contains(text, "There is a default") != (want != "") || !strings.Contains(text, want) {
-			t.Errorf("%s: %q", defaults, text)
-		}
+		e := evaluate(t, textProvider(staticText), reads("s", append([]string{from}, more...)...)).succeeds()
+		golden.Check(t, strings.Join(more, ", "), shownText(e.warnings))
 	}
-	evaluate(t, textProvider(staticText), reads("s", from, "sensitive_defaults = { Open = 1 }", "store_sensitive = true")).
-		wantWarning(`default for "Open"`)
-	evaluate(t, textProvider(staticText), reads("s", from, "defaults = { hidden = 1 }", "store_sensitive = true")).
-		wantWarning("so it is in sensitive_outputs; give its default in sensitive_defaults")
-	evaluate(t, textProvider(staticText), reads("s", from, "sensitive_defaults = { open = 1 }", "store_sensitive = true")).
-		wantWarning("does not mark as sensitive, so it is in outputs; give its default in defaults")
-	evaluate(t, textProvider(staticText), reads("s", from, "defaults = { Open = 1, op_en = 1 }")).
-		wantWarning(`default for "Open"`, `default for "op_en"`)
 }
 
 func TestArgumentMistakes(t *testing.T) {
