@@ -31,8 +31,9 @@ type Golden struct {
 }
 
 // OpenGolden opens a file for the cases of a test and all of its subtests, which have the
-// group before their names; a case of no group has no colon in its name. None of the texts may have a secret in it, and at the end of
-// the test, each text of the group must have had its case.
+// group before their names; a case of no group has no colon in its name. None of the texts
+// may have a secret in it, and at the end of the test, each text of the group must have had
+// its case.
 func OpenGolden(t *testing.T, path, group string, secrets ...string) *Golden {
 	t.Helper()
 	if group != "" {
