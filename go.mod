@@ -17,6 +17,8 @@ require (
 	golang.org/x/sys v0.49.0 // how Linux hands a secret to git, and Windows ends git with us
 	golang.org/x/term v0.47.0 // whether a stream is a terminal
 	golang.org/x/text v0.43.0 // file names in git that are spelled with other code points
+	google.golang.org/grpc v1.82.1 // what the plugin protocol is spoken with, whose log is silenced
+	google.golang.org/protobuf v1.36.12-0.20260120151049-f2248ac996af // plans
 )
 
 // Modules of this repository. go.work says where they are; a release has all of them.
@@ -27,6 +29,7 @@ require (
 
 // For tests only.
 require (
+	cloud.google.com/go/kms v1.32.0 // Cloud KMS for OpenTofu; newer releases need modules that not every proxy has
 	github.com/hashicorp/terraform-plugin-testing v1.16.0 // acceptance tests through the CLIs
 	golang.org/x/mod v0.41.0 // archives of modules
 )
@@ -34,7 +37,6 @@ require (
 // Key services.
 require (
 	cloud.google.com/go/auth v0.22.0 // credentials for Google Cloud
-	cloud.google.com/go/kms v1.32.0 // Cloud KMS; newer releases need modules that not every proxy has
 	github.com/Azure/azure-sdk-for-go/sdk/azcore v1.23.3 // Azure, the vendor's own client
 	github.com/Azure/azure-sdk-for-go/sdk/azidentity v1.15.0 // every way to sign in to Azure
 	github.com/Azure/azure-sdk-for-go/sdk/security/keyvault/azkeys v1.5.0 // Azure Key Vault
@@ -48,11 +50,7 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/ssooidc v1.44.2 // AWS single sign-on, its tokens
 	github.com/aws/aws-sdk-go-v2/service/sts v1.51.7 // AWS roles
 	github.com/aws/smithy-go v1.28.8 // errors of the AWS client
-	github.com/googleapis/gax-go/v2 v2.23.0 // errors of the Google client
 	github.com/openbao/openbao/api/v2 v2.7.1 // OpenBao and Vault, the vendor's own client
-	google.golang.org/api v0.289.0 // options of the Google client
-	google.golang.org/grpc v1.82.1 // status codes of Cloud KMS
-	google.golang.org/protobuf v1.36.12-0.20260120151049-f2248ac996af // checksums in Cloud KMS messages
 )
 
 // Formats and places of others.
@@ -129,6 +127,7 @@ require (
 	github.com/google/shlex v0.0.0-20191202100458-e7afc7fbc510 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/googleapis/enterprise-certificate-proxy v0.3.18 // indirect
+	github.com/googleapis/gax-go/v2 v2.23.0 // indirect
 	github.com/goware/prefixer v0.0.0-20160118172347-395022866408 // indirect
 	github.com/hashicorp/errwrap v1.1.0 // indirect
 	github.com/hashicorp/go-checkpoint v0.5.0 // indirect
@@ -195,6 +194,7 @@ require (
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/time v0.15.0 // indirect
 	golang.org/x/tools v0.51.0 // indirect
+	google.golang.org/api v0.289.0 // indirect
 	google.golang.org/appengine v1.6.8 // indirect
 	google.golang.org/genproto v0.0.0-20260720171339-e059f2f05d78 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20260720171339-e059f2f05d78 // indirect

@@ -112,7 +112,8 @@ method "aes_gcm" "main" { keys = key_provider.openbao.main }
 state { method = method.aes_gcm.main }
 key_provider "openbao" "main" {
 key_name = "k" `
-	address, says := variables("BAO_ADDR", server.URL), testkit.OpenGolden(t, "testdata/mistakes.txt", "an address of the environment", "canary")
+	address := variables("BAO_ADDR", server.URL)
+	says := testkit.OpenGolden(t, "testdata/mistakes.txt", "an address of the environment", "canary")
 	for name, c := range map[string]struct {
 		layers []encryption.Layer
 		token  string // that the server gets

@@ -182,6 +182,8 @@ func TestRoutesAreClosed(t *testing.T) {
 		"aws_kms.endpoints.iam":                      "nothing is sent in any case",
 		"aws_kms.ec2_metadata_service_endpoint":      "where credentials come from",
 		"aws_kms.ec2_metadata_service_endpoint_mode": "where credentials come from",
+		"aws_kms.use_fips_endpoint":                  "a host of AWS in any case",
+		"aws_kms.use_dualstack_endpoint":             "a host of AWS in any case",
 		"azure_vault.oidc_request_url":               "where a token comes from, and its own goes",
 		"azure_vault.msi_endpoint":                   "where a token comes from",
 	}

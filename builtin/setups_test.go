@@ -54,6 +54,9 @@ var setups = []setup{
 		[]string{"AWS_ENDPOINT_URL_KMS", "http://localhost:4566"}, "endpoints.kms=http://localhost:4566"},
 	{"EKS: a token of the pod", "aws_kms", "assume_role_with_web_identity.role_arn=r", "",
 		[]string{"AWS_WEB_IDENTITY_TOKEN_FILE", "/token"}, "assume_role_with_web_identity.web_identity_token_file=/token"},
+	{"FIPS beside keys", "aws_kms", "access_key=A secret_key=OWN", "", []string{"AWS_USE_FIPS_ENDPOINT", "true"}, "use_fips_endpoint=true"},
+	{"a profile with the credentials of the job", "aws_kms", "profile=dev", "",
+		[]string{"AWS_ACCESS_KEY_ID", "a", "AWS_SECRET_ACCESS_KEY", "s", "AWS_CONFIG_FILE", "/aws/config"}, "shared_config_files=/aws/config"},
 
 	// Azure
 	{"ARM_TENANT_ID beside a client_secret", "azure_vault", "client_secret=OWN", "", []string{"ARM_TENANT_ID", "t"}, "tenant_id=t"},
@@ -69,6 +72,12 @@ var setups = []setup{
 		[]string{"ARM_ENVIRONMENT", "china", "ARM_CLIENT_SECRET", "s"}, "environment=china"},
 	{"another cloud of TF_ENCRYPTION", "azure_vault", "client_secret=OWN", "environment=china", nil, "error: environment client_secret"},
 	{"TF_ENCRYPTION brings all of it", "azure_vault", "vault_key_name=k", "client_secret=s environment=china", nil, "environment=china"},
+	{"GitHub Actions beside a token of the code", "azure_vault", "use_oidc=true oidc_request_token=OWN", "",
+		[]string{"ACTIONS_ID_TOKEN_REQUEST_URL", "https://a"}, "oidc_request_url="},
+	{"a request token of the code, and an address of TF_ENCRYPTION", "azure_vault", "oidc_request_token=OWN", "oidc_request_url=https://a",
+		nil, "error: oidc_request_url oidc_request_token"},
+	{"OpenID Connect with a token of the environment", "azure_vault", "use_oidc=true client_id=c", "", []string{"ARM_OIDC_TOKEN", "t"},
+		"oidc_token=t"},
 
 	// Google
 	{"GOOGLE_CREDENTIALS beside impersonation", "gcp_kms", "impersonate_service_account=a@example.com", "",

@@ -32,8 +32,8 @@ method "unencrypted" "u" {}
 // golden has the texts of a group of errors, in which there is none of the secrets of these tests.
 func golden(t *testing.T, group string) *testkit.Golden {
 	t.Helper()
-	return testkit.OpenGolden(t, "testdata/mistakes.txt", group, "c4n4ry", "C4N4RY", "canary", "Y2FuYXJ5", "horse", "battery", "sixteen bytes or more",
-		"0a0a0a", "0001020304", "0000000000", "1111111111")
+	return testkit.OpenGolden(t, "testdata/mistakes.txt", group, "c4n4ry", "C4N4RY", "canary", "Y2FuYXJ5",
+		"horse", "battery", "sixteen bytes or more", "0a0a0a", "0001020304", "0000000000", "1111111111")
 }
 
 func newEncryption(t *testing.T, registry encryption.Registry, text string) *encryption.Encryption {

@@ -109,7 +109,8 @@ func TestMistakesInCode(t *testing.T) {
 	}
 
 	for name, then := range map[string]cty.Value{
-		"then a number": cty.NumberIntVal(1), "then no method": cty.StringVal("not a method"), "then nowhere": cty.StringVal("method.aes_gcm.nowhere"),
+		"then a number": cty.NumberIntVal(1), "then no method": cty.StringVal("not a method"),
+		"then nowhere": cty.StringVal("method.aes_gcm.nowhere"),
 	} {
 		outer := attr.NewEntry("method.kubeform.outer", kubeform.Block().Table, map[string]cty.Value{"then": then,
 			"key": cty.StringVal("Y2FuYXJ5Y2FuYXJ5Y2FuYXJ5Y2FuYXJ5Y2FuYXJ5Y2E=")})

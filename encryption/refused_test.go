@@ -156,7 +156,7 @@ func TestEndOfContext(t *testing.T) {
 		{"method.aes_gcm.a"}, {"no_key"}, {"no_key", "method.aes_gcm.a"}, {"damaged"}, {"other"},
 	} {
 		target := use(t, enc, methods...)
-		check := func(name string, err error, ctx context.Context) {
+		check := func(ctx context.Context, name string, err error) {
 			says.Error(t, fmt.Sprintf("%s, %s", name, methods), err)
 			if !errors.Is(err, ctx.Err()) || !errors.Is(err, context.Cause(ctx)) || reason(t, err) != "other" {
 				t.Errorf("%v: got %v", methods, err)
@@ -167,10 +167,10 @@ func TestEndOfContext(t *testing.T) {
 		}
 		for name, ctx := range map[string]context.Context{"cancelled": cancelled, "late": late} {
 			_, err := target.Decrypt(ctx, seal(t, all, state))
-			check(name+", opening", err, ctx)
+			check(ctx, name+", opening", err)
 			if methods[0] != "method.aes_gcm.a" {
 				_, err = target.Encrypt(ctx, []byte(state))
-				check(name+", sealing", err, ctx)
+				check(ctx, name+", sealing", err)
 			}
 		}
 	}

@@ -318,10 +318,12 @@ func TestWhatKindsAsk(t *testing.T) {
 		{Name: "token", Type: cty.String, Sensitive: true},
 		{Name: "profile", Type: cty.String, Secret: true, EntryOf: []string{"file"}},
 		{Name: "file", Type: cty.String},
+		{Name: "auth", Attrs: []attr.Attr{{Name: "jwt", Type: cty.String, Sensitive: true}}},
 	}}
+	jwt := attr.Setting{Value: cty.ObjectVal(map[string]cty.Value{"jwt": text("x")})}
 	env := attr.LookupEnv(func(name string) (string, bool) { return "set", name == "SET" })
 	for name, c := range map[string]struct {
-		secret  string // the attribute that the code sets
+		secret  string // the attribute or the block that the code sets
 		scope   attr.Scope
 		want    string
 		refused string // whether SET, and UNSET, are refused
@@ -329,12 +331,17 @@ func TestWhatKindsAsk(t *testing.T) {
 		"nothing":         {refused: "false false"},
 		"environment":     {scope: attr.Scope{Lookup: env}, want: "environment", refused: "false false"},
 		"another server":  {scope: attr.Scope{Lookup: env, OtherServer: true}, refused: "false false"},
-		"a secret":        {secret: "token", want: "secret, not in file", refused: "false false"},
-		"both":            {"token", attr.Scope{Lookup: env}, "environment, secret, not in file", "true false"},
+		"a secret":        {secret: "token", want: "secret, not in file, token", refused: "false false"},
+		"both":            {"token", attr.Scope{Lookup: env}, "environment, secret, not in file, token", "true false"},
 		"an entry":        {"profile", attr.Scope{Lookup: env}, "environment, secret", "true false"},
-		"elsewhere, both": {"token", attr.Scope{Lookup: env, OtherServer: true}, "secret, not in file", "false false"},
+		"elsewhere, both": {"token", attr.Scope{Lookup: env, OtherServer: true}, "secret, not in file, token", "false false"},
+		"in a block":      {"auth", attr.Scope{Lookup: env}, "environment, secret, not in file, auth, auth.jwt", "true false"},
+		"no code":         {"token", attr.Scope{Lookup: env, OnlyEnvironment: true}, "environment", "false false"},
 	} {
 		e := attr.Entry{Address: "e", Settings: map[string]attr.Setting{c.secret: {Value: text("x")}}}
+		if c.secret == "auth" {
+			e.Settings["auth"] = jwt
+		}
 		v, err := e.Resolve(asked, c.scope)
 		if err != nil {
 			t.Fatal(err)
@@ -345,6 +352,7 @@ func TestWhatKindsAsk(t *testing.T) {
 			is   bool
 		}{
 			{"environment", v.Environment() != nil}, {"secret", v.HasSecret("")}, {"not in file", v.HasSecret("file")},
+			{"token", v.Hands("token", "file")}, {"auth", v.Hands("auth")}, {"auth.jwt", v.Hands("auth.jwt")}, {"jwt", v.Hands("jwt")},
 		} {
 			if answer.is {
 				got = append(got, answer.name)

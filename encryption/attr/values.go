@@ -62,6 +62,19 @@ func (v Values) Command(name string) error {
 // see [Attr.EntryOf]; "" counts all.
 func (v Values) HasSecret(besides string) bool { return v.resolver.beside(besides) != nil }
 
+// Hands reports whether the code gives one of the secrets called names, which are those
+// that a client or a program is handed: variables and files that it finds by itself must
+// then not lead the secret elsewhere. One in a block is called block.name, and all of a
+// block by the name of the block.
+func (v Values) Hands(names ...string) bool { return v.handed(names) >= 0 }
+
+// handed is the index of the first such secret, -1 for none.
+func (v Values) handed(names []string) int {
+	return slices.IndexFunc(v.resolver.secrets, func(w written) bool {
+		return slices.Contains(names, w.Path) || slices.Contains(names, strings.TrimSuffix(w.block, "."))
+	})
+}
+
 // Refuse returns an error if one of variables is set beside a secret of the
 // code. It is for variables that a client library looks up by itself, in place
 // of an absent attribute.
@@ -71,6 +84,16 @@ func (v Values) Refuse(attribute string, variables ...string) error {
 		return nil
 	}
 	return v.Errorf(attribute, "%w", v.resolver.secrets[0].refuse("the environment variable "+variable, attribute))
+}
+
+// RefuseFile is Refuse for a file of the user's home, if the code gives one of the secrets
+// called handed: see [Values.Hands].
+func (v Values) RefuseFile(attribute, file string, handed ...string) error {
+	i := v.handed(handed)
+	if i < 0 {
+		return nil
+	}
+	return v.Errorf(attribute, "%w", v.resolver.secrets[i].refuse("the file "+file, attribute))
 }
 
 func (v Values) get(name string) cty.Value {

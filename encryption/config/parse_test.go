@@ -189,8 +189,8 @@ func TestParseErrors(t *testing.T) {
 
 // What is wrong with a value waits until somebody uses it.
 func TestValueErrors(t *testing.T) {
-	here, says := t.TempDir(), golden(t, "values")
-	t.Chdir(here)
+	says := golden(t, "values")
+	t.Chdir(t.TempDir())
 	for _, passphrase := range []string{
 		`TF_VAR_c4n4ry`,
 		`tonumber("c4n4ry")`,
@@ -232,7 +232,7 @@ func TestValueErrors(t *testing.T) {
 		cfg := parse(t, `key_provider "pbkdf2" "k" { passphrase = `+passphrase+` }`)
 		table := lighttest.Registry().Options(cty.NilVal).KeyProviders[0]
 		_, err := cfg.KeyProviders["key_provider.pbkdf2.k"].Decode(table, nil)
-		says.Check(t, passphrase, strings.ReplaceAll(fmt.Sprint(err), here, "/here"))
+		says.Error(t, passphrase, err)
 	}
 }
 
@@ -271,8 +271,8 @@ func TestExpressions(t *testing.T) {
 // A secret that somebody forgot to quote, or put in the wrong place, must not
 // come back in an error.
 func TestErrorsHoldNoSecret(t *testing.T) {
-	options, says, here := lighttest.Registry().Options(cty.NilVal), golden(t, "secrets in the wrong place"), t.TempDir()
-	t.Chdir(here)
+	options, says := lighttest.Registry().Options(cty.NilVal), golden(t, "secrets in the wrong place")
+	t.Chdir(t.TempDir())
 	for _, text := range []string{
 		`key_provider "pbkdf2" "k" { passphrase = hunter2canary }`,
 		`key_provider "pbkdf2" "k" { passphrase = hunter2canary.x }`,
@@ -313,7 +313,7 @@ func TestErrorsHoldNoSecret(t *testing.T) {
 				}
 			}
 		}
-		says.Check(t, text, strings.ReplaceAll(fmt.Sprint(err), here, "/here"))
+		says.Error(t, text, err)
 	}
 }
 

@@ -21,7 +21,7 @@ func Silence() {
 	log.SetOutput(io.Discard)
 	// AZURE_SDK_GO_LOGGING=all logs addresses, some of them with a SAS token.
 	azure.SetListener(nil)
-	// GRPC_GO_LOG_SEVERITY_LEVEL=info logs what servers answered.
+	// GRPC_GO_LOG_SEVERITY_LEVEL=info logs what goes wrong between the CLI and us.
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard))
 	// plugin-go writes each message to this directory, readable by everyone:
 	// the provider's configuration and the results of ephemeral resources too.

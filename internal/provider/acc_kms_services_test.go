@@ -15,10 +15,6 @@ import (
 	"sync"
 	"testing"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/status"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/awskms"
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/awskms/awskmstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/azurevault"
@@ -243,7 +239,7 @@ func newGoogle(t *testing.T) *keyService {
 		"credentials": {"good", k.settings + fmt.Sprintf("access_token = %q\n", k.add("access_token")),
 			[]string{"no access: Cloud KMS does not accept the credentials"}},
 		"unreachable": {"good", k.settings + "impersonate_service_account = \"i@p.iam.gserviceaccount.com\"\n",
-			[]string{"Google gives no access token for i@p.iam.gserviceaccount.com"}},
+			[]string{"Google gives no access token for the credentials"}},
 	}
 	var document struct {
 		PrivateKey string `json:"private_key"`
@@ -254,34 +250,20 @@ func newGoogle(t *testing.T) *keyService {
 	k.keep("private key", strings.Split(document.PrivateKey, "\n")[2])
 	k.keep("signed token", base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"RS256","`)))
 	keys := map[string][]byte{googleKeys + "good": bytes.Repeat([]byte{1}, 32), googleKeys + "other": bytes.Repeat([]byte{2}, 32)}
-	service := &gcpkmstest.Service{Keys: keys, Before: func(ctx context.Context, _ string) error {
-		for name, code := range map[string]codes.Code{
-			"denied": codes.PermissionDenied, "disabled": codes.FailedPrecondition, "quota": codes.ResourceExhausted, "broken": codes.Internal,
-		} {
-			if googleKeyOf(metadata.ValueFromIncomingContext(ctx, "x-goog-request-params")) == name {
-				return status.Error(code, k.keep("what the service answered", "canary: the service says too much"))
-			}
+	service := &gcpkmstest.Service{Keys: keys, Before: func(_ context.Context, call, key string) *gcpkmstest.Failure {
+		k.note(call, path.Base(key))
+		status := map[string]string{
+			"denied": "PERMISSION_DENIED", "disabled": "FAILED_PRECONDITION", "quota": "RESOURCE_EXHAUSTED", "broken": "UNIMPLEMENTED",
+		}[path.Base(key)]
+		if status == "" {
+			return nil
 		}
-		return nil
+		return &gcpkmstest.Failure{Status: status, Message: k.keep("what the service answered", "canary: the service says too much")}
 	}}
-	kms := cloudtest.CloudKMS(t, service, account)
-	k.cloud = cloudtest.New(t, map[string]http.Handler{"cloudkms.googleapis.com": http.HandlerFunc(func(w http.ResponseWriter,
-		r *http.Request) {
-		k.note(path.Base(r.URL.Path), googleKeyOf(r.Header.Values("X-Goog-Request-Params")))
-		kms.ServeHTTP(w, r)
-	})})
+	k.cloud = cloudtest.New(t, map[string]http.Handler{gcpkmstest.Host: cloudtest.CloudKMS(t, service, account)})
 	sealer := &gcpkmstest.Service{Keys: keys, AllowEncrypt: true}
-	k.seal(t, gcpkms.Block(sealer.Start(t)...), fmt.Sprintf("access_token = %q\n", gcpkmstest.Token))
+	k.seal(t, gcpkms.BlockWith(gcpkms.Options{Transport: sealer.Start(t)}), fmt.Sprintf("access_token = %q\n", gcpkmstest.Token))
 	return k
-}
-
-// googleKeyOf is the key that a request names for Google's front ends.
-func googleKeyOf(header []string) string {
-	query, err := url.ParseQuery(strings.Join(header, "&"))
-	if err != nil {
-		return err.Error()
-	}
-	return path.Base(query.Get("name"))
 }
 
 func newAzure(t *testing.T) *keyService {

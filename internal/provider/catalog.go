@@ -17,6 +17,20 @@ type catalog struct {
 	sources  []source.Kind
 }
 
+// forgiving is c with sources that do not miss what a variable may say.
+func (c catalog) forgiving(env attr.LookupEnv) catalog {
+	c.sources = slices.Clone(c.sources)
+	for i := range c.sources {
+		attrs := slices.Clone(c.sources[i].Attrs)
+		for j, a := range attrs {
+			_, said := env.Get(a.Env...)
+			attrs[j].Required = a.Required && !said
+		}
+		c.sources[i].Attrs = attrs
+	}
+	return c
+}
+
 // providerFields are the arguments of the provider block.
 func (c catalog) providerFields() []field {
 	options := c.registry.Options(cty.NilVal)

@@ -201,7 +201,7 @@ func diagnosticsOf(t *testing.T, cat catalog, resource bool, method string, set 
 	if resource {
 		as = cat.resource(dataSource)
 	}
-	req, problems := as.request(object(t, as.typ, all), nil)
+	req, problems := as.request(as.catalog, object(t, as.typ, all), nil)
 	if len(problems) > 0 {
 		return problemDiagnostics(problems)
 	}

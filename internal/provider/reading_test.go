@@ -296,6 +296,38 @@ func TestMistakesHaveTheirPlace(t *testing.T) {
 	}
 }
 
+// A validation does not look at what variables say, which may not be meant to be read: it
+// only misses nothing that one says.
+func TestValidateReadsNoVariable(t *testing.T) {
+	type arguments = map[string]cty.Value
+	s := NewServer("test")
+	for _, name := range []string{"AWS_REGION", "AWS_DEFAULT_REGION"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("ARM_TIMEOUT_SECONDS", "canary")
+	blob := arguments{"azurerm": one(arguments{"storage_account_name": text1("account"), "container_name": text1("c"), "key": text1("k")})}
+	object := arguments{"s3": one(arguments{"bucket": text1("bucket"), "key": text1("k")})}
+	remote := find(t, s, "data statecrypt_remote_state")
+	fails := func(c call, set arguments, want string) {
+		t.Helper()
+		_, diags := c(t, s, remote.typeName, remote.codec.sends(t, set))
+		if got := strings.Join(shown(diags), "\n"); want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	for _, provider := range []arguments{nil, {"use_environment": cty.False}, {"use_environment": cty.UnknownVal(cty.Bool)}} {
+		validateProvider(t, s, "", s.block.sends(t, provider))
+		fails(remote.validate, blob, "")
+	}
+	fails(remote.validate, object, "s3: region: this argument is required (or the environment variable AWS_REGION")
+	t.Setenv("AWS_REGION", "eu-west-1")
+	fails(remote.validate, object, "")
+	configureProvider(t, s, "", s.block.sends(t, arguments{"use_environment": cty.False}))
+	fails(remote.use, object, "region: this argument is required")
+	configureProvider(t, s, "", s.block.sends(t, nil))
+	fails(remote.use, blob, "azurerm: timeout_seconds: the environment variable ARM_TIMEOUT_SECONDS: a number is required")
+}
+
 // Arguments arrive as MessagePack or as JSON. What is given is the arguments and
 // the results, as the framework's library of values reads them.
 func TestReadOverTheProtocol(t *testing.T) {

@@ -31,7 +31,8 @@ func (c catalog) remoteState(as role) reading {
 		doc: "Reads the outputs of a state from git, S3 or another source, and decrypts it if needed. " +
 			as.doc(),
 		codec:   newCodec(slices.Concat(c.stateFields(), outputFields(), headerFields(), sensitive)),
-		request: c.remoteStateRequest,
+		catalog: c,
+		request: catalog.remoteStateRequest,
 	}
 }
 

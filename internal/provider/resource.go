@@ -30,7 +30,8 @@ func (c catalog) resource(as role) reading {
 		doc: "Reads one resource from a state, decrypting it if need be. The sources and methods are those of " +
 			"`statecrypt_remote_state`. " + as.doc(),
 		codec:   newCodec(slices.Concat(c.stateFields(), resourceFields(), headerFields(), sensitive)),
-		request: c.resourceRequest,
+		catalog: c,
+		request: catalog.resourceRequest,
 	}
 }
 

@@ -30,7 +30,7 @@ func readOneResource(t *testing.T, c *configured, cat catalog, set map[string]ct
 
 func readOneAs(t *testing.T, c *configured, as reading, set map[string]cty.Value) (*result, error) {
 	t.Helper()
-	r, problems := as.request(object(t, as.typ, set), nil)
+	r, problems := as.request(as.catalog, object(t, as.typ, set), nil)
 	if len(problems) > 0 {
 		return nil, problems[0].err
 	}

@@ -171,8 +171,9 @@ type Settings struct {
 	LookupEnv   attr.LookupEnv // nil if the environment is not to be used
 }
 
-// World is the machine as the sources of this kind may see it.
-func (s Settings) World() world.World { return world.If(s.LookupEnv != nil) }
+// World is the machine as the sources of this kind may see it that are handed no secret
+// of the code: see [world.World.Beside].
+func (s Settings) World() world.World { return world.For(s.LookupEnv != nil, false) }
 
 // TooLarge is the error for a file above Request.MaxSize.
 func TooLarge(max int64) error { return tooLargeError(max) }

@@ -55,12 +55,12 @@ func build(v attr.Values, o Options) (encryption.KeyProvider, error) {
 	if err := p.checkVault(v); err != nil {
 		return nil, err
 	}
-	if p.access, err = azureauth.New(v, world.If(v.Environment() != nil)); err != nil {
+	if p.access, err = azureauth.New(v, world.For(v.Environment() != nil, false)); err != nil {
 		return nil, err
 	}
 	p.access.Transport, p.credential = o.Transport, o.Credential
 	if o.Transport == nil {
-		client := azureauth.HTTPClient(world.If(v.Environment() != nil))
+		client := azureauth.HTTPClient(world.For(v.Environment() != nil, false))
 		p.access.Transport, p.own = client, client.Transport
 	}
 	if v.Bool("symmetric") {

@@ -7,18 +7,16 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/gcpkms"
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/gcpkms/gcpkmstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth/googleauthtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 )
 
 // TestClose is not parallel: it counts what the process has open.
 func TestClose(t *testing.T) {
 	users := service()
-	users.Token = googleauthtest.UserToken
+	users.Accepts = isUser
 	for name, c := range map[string]struct {
 		service  *gcpkmstest.Service
 		identity string
@@ -31,8 +29,7 @@ func TestClose(t *testing.T) {
 	} {
 		for mode, env := range map[string]attr.LookupEnv{"with an environment": os.LookupEnv, "without": nil} {
 			t.Run(name+" "+mode, func(t *testing.T) {
-				options := c.service.Start(t)
-				kindtest.LeavesNothing(t, kindtest.Registry(gcpkms.Block(options...)), `
+				kindtest.LeavesNothing(t, kindtest.Registry(blockOf(t, c.service)), `
 					key_provider "gcp_kms" "k" {
 						kms_encryption_key = "`+keyA+`"
 						key_length         = 32
@@ -46,22 +43,21 @@ func TestClose(t *testing.T) {
 	google.Requests() // which others count
 }
 
-// TestCloseMeanwhile: a call is made again if its connection is closed meanwhile.
+// TestCloseMeanwhile: a call that is under way is answered.
 func TestCloseMeanwhile(t *testing.T) {
 	t.Parallel()
 	s := service()
-	options := s.Start(t)
-	key, stored := kindtest.NewKey(t, build(t, options, working()))
+	key, stored := kindtest.NewKey(t, build(t, s.Start(t), working()))
 	arrived, closed := make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	s.Before = func(context.Context, string) error {
+	s.Before = func(context.Context, string, string) *gcpkmstest.Failure {
 		once.Do(func() {
 			close(arrived)
 			<-closed
 		})
 		return nil
 	}
-	p := build(t, options, working())
+	p := kindtest.Build(t, blockOf(t, s), working(), os.LookupEnv)
 	go func() {
 		<-arrived
 		p.(encryption.Closer).Close()

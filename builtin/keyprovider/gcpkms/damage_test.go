@@ -20,6 +20,6 @@ func TestDamage(t *testing.T) {
 		"projects/throwaway/locations/global/keyRings/ring/cryptoKeys/tofu": bytes.Repeat([]byte{0x11}, 32),
 	}}
 	env := func(name string) (string, bool) { return gcpkmstest.Token, name == "GOOGLE_OAUTH_ACCESS_TOKEN" }
-	target := vector.Target(t, kindtest.Registry(gcpkms.Block(s.Start(t)...)), env)
+	target := vector.Target(t, kindtest.Registry(gcpkms.BlockWith(gcpkms.Options{Transport: s.Start(t)})), env)
 	lighttest.DamageEnvelope(t, vector.Sealed(t), [4]int{1, 178, 138, 0}, target)
 }

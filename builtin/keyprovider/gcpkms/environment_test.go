@@ -1,7 +1,6 @@
 package gcpkms_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,17 +9,18 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
-	"google.golang.org/api/option"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/metadata"
-
+	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/gcpkms"
+	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/gcpkms/gcpkmstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
 // canaries sets what Google's libraries would heed of the environment and can
@@ -52,34 +52,34 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 	t.Setenv("HOME", home)
 	canaries(t)
 	users := service()
-	users.Token = "user-token"
-	users.Before = func(ctx context.Context, _ string) error {
-		header, _ := metadata.FromIncomingContext(ctx)
-		if text := fmt.Sprint(header); strings.Contains(text, canary) {
-			t.Errorf("the call tells of the environment: %s", text)
-		}
-		return nil
+	users.Accepts = isUser
+	watched := func(s *gcpkmstest.Service) http.RoundTripper {
+		return nettest.Everywhere(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if text := fmt.Sprint(r.Header); strings.Contains(text, canary) {
+				t.Errorf("the call tells of the environment: %s", text)
+			}
+			s.ServeHTTP(w, r)
+		})).Transport
 	}
-	s.Before = users.Before
 	says := kindtest.OpenMistakes(t, "gcp_kms, without the environment")
 	bare := working().With("access_token", nil)
 	external := func(source string) attrs {
 		return bare.With("credentials", `{"type":"external_account","audience":"a","subject_token_type":"urn:ietf:params:oauth:token-type:jwt","token_url":"https://sts.googleapis.com/v1/token","credential_source":`+source+`}`)
 	}
 	for name, c := range map[string]struct {
-		attrs   attrs
-		env     map[string]string
-		options []option.ClientOption
-		refused bool
+		attrs     attrs
+		env       map[string]string
+		transport http.RoundTripper
+		refused   bool
 	}{
-		"token":               {attrs: working(), options: s.Start(t)},
-		"user":                {attrs: bare.With("credentials", user), options: users.Start(t)},
-		"impersonation":       {attrs: working().With("impersonate_service_account", "target@p.iam.gserviceaccount.com"), options: s.Start(t)},
+		"token":               {attrs: working(), transport: watched(s)},
+		"user":                {attrs: bare.With("credentials", user), transport: watched(users)},
+		"impersonation":       {attrs: working().With("impersonate_service_account", "target@p.iam.gserviceaccount.com"), transport: watched(s)},
 		"file of environment": {attrs: bare, env: map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": "/canary"}, refused: true},
 		"metadata":            {attrs: bare, env: map[string]string{"GCE_METADATA_HOST": "canary.invalid"}, refused: true},
-		"certificates":        {attrs: working(), env: map[string]string{"GOOGLE_API_CERTIFICATE_CONFIG": "/canary"}, refused: true},
 		"authorities":         {attrs: working(), env: map[string]string{"SSL_CERT_FILE": "/canary"}, refused: true},
-		"boundary":            {attrs: bare.With("credentials", user), env: map[string]string{"GOOGLE_AUTH_TRUST_BOUNDARY_ENABLED": "true"}, refused: true},
+		"boundary": {attrs: bare.With("credentials", user), env: map[string]string{"GOOGLE_AUTH_TRUST_BOUNDARY_ENABLED": "true"},
+			refused: true},
 		"aws": {attrs: external(`{"environment_id":"aws1","regional_cred_verification_url":"https://sts.{region}.amazonaws.com"}`),
 			env: map[string]string{"AWS_REGION": "canary", "AWS_ACCESS_KEY_ID": "canary", "AWS_SECRET_ACCESS_KEY": "canary"}, refused: true},
 		"program": {attrs: external(`{"executable":{"command":"touch ` + home + `/canary"}}`),
@@ -95,7 +95,11 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 			for k, v := range c.env {
 				t.Setenv(k, v)
 			}
-			got, err := buildWith(t, c.options, c.attrs, nil).Key(t.Context(), nil, stored)
+			block := blockOf(t, s)
+			if c.transport != nil {
+				block = gcpkms.BlockWith(gcpkms.Options{Transport: c.transport})
+			}
+			got, err := kindtest.Build(t, block, c.attrs, nil).Key(t.Context(), nil, stored)
 			switch {
 			case c.refused:
 				if says.Error(t, name, err); errors.Is(err, encryption.ErrNoKey) {
@@ -121,11 +125,6 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 	}
 	if runtime.GOOS != "windows" {
 		for mode, lookup := range map[string]attr.LookupEnv{"off": nil, "on": func(string) (string, bool) { return "", false }} {
-			if mode == "on" {
-				os.Unsetenv("GOOGLE_CLOUD_QUOTA_PROJECT")
-				os.Unsetenv("GOOGLE_CLOUD_UNIVERSE_DOMAIN")
-				os.Unsetenv("GOOGLE_API_GO_EXPERIMENTAL_DISABLE_NEW_AUTH_LIB")
-			}
 			if got, err := buildWith(t, users.Start(t), bare, lookup).Key(t.Context(), nil, stored); err != nil || string(got) != string(key) {
 				t.Errorf("%s: %v", mode, err)
 			}
@@ -134,14 +133,41 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 	google.Requests()
 }
 
-// With the environment on, a variable of Google's client that names another cloud
-// leads no secret of the code there: the client says that they do not fit.
+// Keys are sent to Google's own cloud alone: variables lead them nowhere else, and
+// credentials of another cloud are an error before anything is sent.
 func TestAnotherUniverse(t *testing.T) {
 	_, stored := kindtest.NewKey(t, build(t, service().Start(t), working()))
 	t.Setenv("GOOGLE_CLOUD_UNIVERSE_DOMAIN", "evil.example")
-	evil := service()
-	if _, err := build(t, evil.Start(t), working()).Key(t.Context(), nil, stored); err == nil || len(evil.Calls()) > 0 {
-		t.Errorf("got %v after %q", err, evil.Calls())
+	s := service()
+	var hosts []string
+	transport := nettest.Everywhere(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		hosts = append(hosts, r.Host)
+		s.ServeHTTP(w, r)
+	})).Transport
+	if _, err := build(t, transport, working()).Key(t.Context(), nil, stored); err != nil || !slices.Equal(hosts, []string{gcpkmstest.Host}) {
+		t.Errorf("got %v after asking %q", err, hosts)
+	}
+	other := working().With("access_token", nil, "credentials", strings.Replace(user, "{", `{"universe_domain":"evil.example",`, 1))
+	if _, err := build(t, transport, other).Key(t.Context(), nil, stored); err == nil || !strings.Contains(err.Error(), "for another cloud") {
+		t.Errorf("got %v", err)
+	}
+	if got := google.Requests(); len(got) > 0 || len(hosts) != 1 {
+		t.Errorf("asked %q and %q", got, hosts)
+	}
+}
+
+// The project that pays may be one of the environment, which is harmless.
+func TestQuotaProject(t *testing.T) {
+	s := service()
+	_, stored := kindtest.NewKey(t, build(t, s.Start(t), working()))
+	t.Setenv("GOOGLE_CLOUD_QUOTA_PROJECT", "pays")
+	var project string
+	transport := nettest.Everywhere(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		project = r.Header.Get("X-Goog-User-Project")
+		s.ServeHTTP(w, r)
+	})).Transport
+	if _, err := build(t, transport, working()).Key(t.Context(), nil, stored); err != nil || project != "pays" {
+		t.Errorf("got %v, for the project %q", err, project)
 	}
 }
 
@@ -181,10 +207,10 @@ func TestProgram(t *testing.T) {
 		return string(b)
 	}
 	users := service()
-	users.Token = "user-token"
-	options := users.Start(t)
+	users.Accepts = isUser
+	transport := users.Start(t)
 	bare := working().With("access_token", nil)
-	if _, err := build(t, options, bare.With("credentials", document())).Key(t.Context(), nil, stored); err == nil {
+	if _, err := build(t, transport, bare.With("credentials", document())).Key(t.Context(), nil, stored); err == nil {
 		t.Error("a program ran without being allowed to")
 	}
 	t.Setenv("GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES", "1")
@@ -202,7 +228,7 @@ func TestProgram(t *testing.T) {
 		if c.attrs != "" {
 			a = bare.With("credentials", c.attrs)
 		}
-		if _, err := build(t, options, a).Key(t.Context(), nil, stored); err != nil {
+		if _, err := build(t, transport, a).Key(t.Context(), nil, stored); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		env, err := os.ReadFile(filepath.Join(dir, "env"))
@@ -219,7 +245,7 @@ func TestProgram(t *testing.T) {
 	}
 	// A token that is still valid spares the run.
 	write(output, answer)
-	if _, err := build(t, options, bare.With("credentials", document("output_file", output))).Key(t.Context(), nil, stored); err != nil {
+	if _, err := build(t, transport, bare.With("credentials", document("output_file", output))).Key(t.Context(), nil, stored); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "env")); err == nil {
@@ -228,13 +254,13 @@ func TestProgram(t *testing.T) {
 	write(output, strings.Replace(answer, "4102444800", "1", 1))
 	says := kindtest.OpenMistakes(t, "gcp_kms, a program")
 	for _, command := range []string{script + " fail", script + " exit", "", "/nonexistent/canary"} {
-		_, err := build(t, options, bare.With("credentials", document("command", command, "output_file", output))).Key(t.Context(), nil, stored)
+		_, err := build(t, transport, bare.With("credentials", document("command", command, "output_file", output))).Key(t.Context(), nil, stored)
 		if says.Error(t, fmt.Sprintf("%q", strings.TrimPrefix(command, script)), err); errors.Is(err, encryption.ErrNoKey) {
 			t.Errorf("%q: %v", command, err)
 		}
 	}
 	impersonated := `{"type":"impersonated_service_account","service_account_impersonation_url":"https://iamcredentials.googleapis.com/x","source_credentials":` + document() + `}`
-	_, err := build(t, options, bare.With("credentials", impersonated)).Key(t.Context(), nil, stored)
+	_, err := build(t, transport, bare.With("credentials", impersonated)).Key(t.Context(), nil, stored)
 	says.Error(t, "within other credentials", err)
 	google.Requests()
 }
@@ -247,13 +273,9 @@ func TestProxyOfTheEnvironment(t *testing.T) {
 // TestBehindProxy is run by TestProxyOfTheEnvironment.
 func TestBehindProxy(t *testing.T) {
 	lookup := kindtest.BehindProxy(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	once := func(ctx context.Context, method string, in, out any, c *grpc.ClientConn, invoke grpc.UnaryInvoker, o ...grpc.CallOption) error {
-		defer cancel() // one attempt is enough
-		return invoke(ctx, method, in, out, c, o...)
-	}
-	p := buildWith(t, []option.ClientOption{option.WithGRPCDialOption(grpc.WithChainUnaryInterceptor(once))}, working(), lookup)
-	if _, err := p.Key(ctx, nil, []byte(`{"ciphertext":"AAAA"}`)); err == nil {
+	p := buildWith(t, nil, working(), lookup)
+	gcpkms.SetPatience(p, 20*time.Second)
+	if _, err := p.Key(t.Context(), nil, []byte(`{"ciphertext":"AAAA"}`)); err == nil {
 		t.Error("a call with a made-up token was answered")
 	}
 }

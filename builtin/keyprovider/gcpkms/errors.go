@@ -1,61 +1,57 @@
 package gcpkms
 
 import (
-	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
-// explain says what an error of the service means, and whether another key
+func (p *provider) unexpected(verb, what string) error {
+	return fmt.Errorf("unexpected answer: Cloud KMS failed to %s with the key %s (%s)", verb, p.name, what)
+}
+
+// refusal says what an answer other than 200 means, and whether another key
 // provider may be tried. The text of the service is not shown: it may repeat
 // what was sent.
-func (p *provider) explain(ctx context.Context, verb string, err error) error {
-	if ctx.Err() != nil {
-		return fmt.Errorf("waiting for Cloud KMS: %w", ctx.Err())
+func (p *provider) refusal(verb string, status int, body []byte) error {
+	var answer struct {
+		Error struct {
+			Code            int
+			Status, Message string
+		}
 	}
-	message := status.Convert(err).Message()
-	// gRPC makes a code of the status of an answer that is no gRPC, such as a
-	// proxy's, which knows nothing of keys.
-	if strings.HasPrefix(message, "unexpected HTTP status code received from server: 403") {
-		return errors.New("an answer that is not of Cloud KMS came back (HTTP status 403); check any proxy")
+	// A proxy, say, knows nothing of keys.
+	if json.Unmarshal(body, &answer) != nil || answer.Error.Code != status {
+		return fmt.Errorf("an answer that is not of Cloud KMS came back (%s); check any proxy", web.Status(status))
 	}
-	switch code := status.Code(err); code {
-	case codes.NotFound:
+	// https://cloud.google.com/apis/design/errors
+	switch answer.Error.Status {
+	case "NOT_FOUND":
 		return fmt.Errorf("%w: Cloud KMS does not know the key %s; check kms_encryption_key", encryption.ErrNoKey, p.name)
-	case codes.PermissionDenied:
+	case "PERMISSION_DENIED":
 		return fmt.Errorf("%w: Cloud KMS denies to %s with the key %s, or the key does not exist; grant the "+
 			"permission cloudkms.cryptoKeyVersions.useTo%s on it", encryption.ErrNoKey, verb, p.name, strings.ToUpper(verb[:1])+verb[1:])
-	case codes.FailedPrecondition:
+	case "FAILED_PRECONDITION":
 		return fmt.Errorf("%w: Cloud KMS cannot use the key %s: it, or the version that is needed, is disabled "+
 			"or destroyed", encryption.ErrNoKey, p.name)
-	case codes.InvalidArgument:
+	case "INVALID_ARGUMENT":
 		// Sent as well when a request was damaged on its way. The name of the
 		// checksum field is all that tells the two apart.
-		if strings.Contains(message, "crc32c") {
+		if strings.Contains(strings.ToLower(answer.Error.Message), "crc32c") {
 			return errors.New("the request to Cloud KMS was damaged on its way: its checksum does not match; try again")
 		}
 		return fmt.Errorf("%w: Cloud KMS cannot %s this with the key %s: it was encrypted with another key or other "+
 			"additional_authenticated_data, or it is damaged", encryption.ErrNoKey, verb, p.name)
-	case codes.Unauthenticated:
+	case "UNAUTHENTICATED":
 		return errors.New("no access: Cloud KMS does not accept the credentials; they may have expired")
-	case codes.ResourceExhausted:
+	case "RESOURCE_EXHAUSTED":
 		return errors.New("too many calls: Cloud KMS refuses further calls for now: a quota of the project is used up; try again later")
-	case codes.Unavailable, codes.DeadlineExceeded:
-		if reason := netfail.KnownReason(err, ""); reason != "" {
-			return errors.New("no answer from Cloud KMS: " + reason)
-		}
-		return errors.New("no answer from Cloud KMS: it could not be reached, or did not answer in time; check the network and proxies")
-	default:
-		if errors.Is(err, context.DeadlineExceeded) {
-			return errors.New("no answer from Cloud KMS: " + netfail.NotInTime)
-		}
-		return fmt.Errorf("unexpected answer: Cloud KMS failed to %s with the key %s (%s)", verb, p.name, code)
+	case "UNAVAILABLE", "DEADLINE_EXCEEDED":
+		return fmt.Errorf("no answer from Cloud KMS: it is out of order for now (%s); try again later", web.Status(status))
 	}
+	return p.unexpected(verb, web.Status(status))
 }

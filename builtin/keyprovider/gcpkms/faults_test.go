@@ -1,28 +1,20 @@
 package gcpkms_test
 
 import (
-	"crypto/tls"
-	"crypto/x509"
+	"context"
 	"errors"
+	"net"
 	"net/http"
-	"strconv"
+	"os"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
-
-	"google.golang.org/api/option"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/backoff"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/gcpkms"
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/gcpkms/gcpkmstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/faults"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
 func TestFaults(t *testing.T) {
@@ -39,135 +31,103 @@ func faultHarness(t *testing.T) kindtest.Faults {
 	t.Helper()
 	s := service()
 	key, stored := kindtest.NewKey(t, build(t, s.Start(t), working()))
-	server := s.Server()
-	says := func(code codes.Code) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "application/grpc")
-			w.Header().Set("Grpc-Status", strconv.Itoa(int(code)))
-			w.Header().Set("Grpc-Message", canary+": the service says too much")
-		}
+	says := func(status string) http.HandlerFunc {
+		return (&gcpkmstest.Failure{Status: status, Message: canary + ": the service says too much"}).ServeHTTP
 	}
 	const (
-		noAnswer  = "no answer from Cloud KMS: "
-		brokenOff = "unexpected answer: Cloud KMS failed to decrypt with the key " + keyA + " (Internal)"
-		notTheAPI = "unexpected answer: Cloud KMS failed to decrypt with the key " + keyA + " (Unknown)"
-		stream    = "HTTP/2 has frames in its place; see short body"
+		unread    = "unexpected answer: Cloud KMS failed to decrypt with the key " + keyA + " (the answer cannot be read)"
+		tooLong   = "the answer is longer than 65536 bytes"
+		another   = "an answer that is not of Cloud KMS came back "
 		overQuota = "too many calls: Cloud KMS refuses further calls for now"
+		redirects = another + "(307 Temporary Redirect)"
 	)
 	return kindtest.Faults{
-		Server: server,
-		HTTP2:  true,
+		Server: s,
+		Hosts:  []string{gcpkmstest.Host},
 		Build: func(t *testing.T, url, ca string, patience time.Duration) encryption.KeyProvider {
-			p := build(t, dial(url, ca), working())
-			gcpkms.SetPatience(p, patience/2) // of several tries
+			p := kindtest.Build(t, gcpkms.BlockOver(leads(strings.TrimPrefix(url, "https://"), ca)), working(), os.LookupEnv)
+			gcpkms.SetPatience(p, patience/2) // of two tries
 			return p
 		},
 		Stored: stored,
 		Key:    key,
 		Reads: func(r *http.Request, _ []byte) bool {
-			return r.Method == http.MethodPost && r.URL.Path == "/google.cloud.kms.v1.KeyManagementService/Decrypt"
+			return r.Method == http.MethodPost && r.URL.Path == "/v1/"+keyA+":decrypt"
 		},
-		Throttled:   says(codes.ResourceExhausted),
-		Unavailable: says(codes.Unavailable),
-		Denied:      says(codes.PermissionDenied),
-		Disabled:    says(codes.FailedPrecondition),
-		NotFound:    says(codes.NotFound),
-		AnotherKey:  says(codes.InvalidArgument),
+		Throttled:   says("RESOURCE_EXHAUSTED"),
+		Unavailable: says("UNAVAILABLE"),
+		Denied:      says("PERMISSION_DENIED"),
+		Disabled:    says("FAILED_PRECONDITION"),
+		NotFound:    says("NOT_FOUND"),
+		AnotherKey:  says("INVALID_ARGUMENT"),
 		Secrets:     []string{canary, gcpkmstest.Token},
 		Sees: map[string]string{
-			"403":                         "an answer that is not of Cloud KMS came back (HTTP status 403); check any proxy",
-			"401 that names another host": "does not accept the credentials",
-			"301 that names another host": "(Unknown)",
-			"nested a million deep":       "a quota of the project is used up",
-			"endless header":              "(Internal)",
-			"reset at once":               noAnswer + netfail.NotReached + ": connection reset",
-			"reset in the body":           brokenOff,
-			"reset in the body, once":     brokenOff,
-			"closed without an answer":    brokenOff,
-			"short body":                  brokenOff,
-			"endless body":                brokenOff,
-			"another service":             notTheAPI,
-			"not HTTP":                    noAnswer,
-			"malformed status line":       noAnswer,
-			"malformed header":            noAnswer,
+			"Content-Length too small": unread,
+			"endless body":             tooLong,
+			"gzip bomb":                tooLong,
+			"endless gzip of nothing":  tooLong,
+			"nested a million deep":    tooLong,
+			"another service":          unread,
 
-			"slow drip": noAnswer,
-
-			"500, once":                      notTheAPI,
-			"500":                            notTheAPI,
-			"429 with Retry-After":           noAnswer,
-			"429 with Retry-After of a year": noAnswer,
+			"403":                            another + "(403 Forbidden); check any proxy",
+			"500":                            another + "(500 Internal Server Error); check any proxy",
+			"429 with Retry-After":           another + "(429 Too Many Requests)",
+			"429 with Retry-After of a year": another + "(429 Too Many Requests)",
 
 			"throttled":            overQuota,
-			"throttled, once":      overQuota,
 			"throttled for a year": overQuota,
-			"unavailable":          noAnswer,
+			"unavailable":          "it is out of order for now (503 Service Unavailable)",
 
 			"denied":      "grant the permission cloudkms.cryptoKeyVersions.useToDecrypt on it",
 			"disabled":    "it, or the version that is needed, is disabled or destroyed",
 			"not found":   "does not know the key " + keyA,
 			"another key": "it was encrypted with another key",
 
-			"redirect loop":              notTheAPI,
-			"redirect to another origin": notTheAPI,
-			"redirect to plain http":     notTheAPI,
-
-			"certificate expired":  noAnswer + netfail.NotTrusted + ": certificate has expired",
-			"TLS 1.0":              noAnswer,
-			"no TLS":               noAnswer,
-			"handshake breaks off": noAnswer,
+			"redirect loop":               redirects,
+			"redirect to another origin":  redirects,
+			"redirect to plain http":      redirects,
+			"301 that names another host": another + "(301 Moved Permanently)",
+			"401 that names another host": another + "(401 Unauthorized)",
 		},
 		Cannot: map[string]string{
-			"Content-Length too large":        stream,
-			"Content-Length too small":        stream,
-			"endless gzip of nothing":         "as the gzip bomb",
-			"gzip bomb":                       "gRPC has compression of its own, and there is no code for it here",
-			"throttled for a year, cancelled": "a used up quota is not waited for",
-		},
-		Late: []string{ // Unavailable is asked for again until the time is up
-			"nobody listens", "reset at once", "not HTTP", "malformed status line", "malformed header",
-			"429 with Retry-After", "429 with Retry-After of a year", "unavailable",
-			"certificate expired", "certificate of another host", "certificate of an unknown authority",
-			"TLS 1.0", "no TLS", "handshake breaks off",
+			"429 with Retry-After of a year, cancelled": "the longest wait of this test is too short to be waited for; see TestCancelledWait",
+			"throttled for a year, cancelled":           "the same",
 		},
 	}
 }
 
-// An answer may say that it has two gigabytes, and send them.
-func TestLargeAnswer(t *testing.T) {
+// Who gives up while the service is left alone for a moment does not wait for its end.
+func TestCancelledWait(t *testing.T) {
 	t.Parallel()
-	_, stored := kindtest.NewKey(t, build(t, service().Start(t), working()))
-	var sent atomic.Int64
-	front := faults.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/grpc")
-		_, err := w.Write([]byte{0, 0x7f, 0xff, 0xff, 0xff})
-		zeros := make([]byte, 64<<10)
-		for err == nil && r.Context().Err() == nil && sent.Load() < 64<<20 {
-			_, err = w.Write(zeros)
-			sent.Add(int64(len(zeros)))
-		}
-	}), faults.Options{HTTP2: true})
-	p := build(t, dial(front.URL, front.CA), working())
-	_, err := p.Key(t.Context(), nil, stored)
-	if err == nil || errors.Is(err, encryption.ErrNoKey) || !strings.Contains(err.Error(), "Cloud KMS") {
+	s := service()
+	transport := s.Start(t)
+	_, stored := kindtest.NewKey(t, build(t, transport, working()))
+	ctx, cancel := context.WithCancel(t.Context())
+	s.Before = func(context.Context, string, string) *gcpkmstest.Failure {
+		time.AfterFunc(time.Second/10, cancel)
+		return &gcpkmstest.Failure{Status: "RESOURCE_EXHAUSTED"}
+	}
+	p := build(t, transport, working())
+	gcpkms.SetWait(p, time.Hour)
+	if _, err := p.Key(ctx, nil, stored); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	if taken := sent.Load() >> 20; taken > 16 {
-		t.Errorf("it took %d MiB of it", taken)
-	}
 }
 
-// dial is how to reach a server that ca trusts.
-func dial(url, ca string) []option.ClientOption {
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM([]byte(ca))
-	return []option.ClientOption{
-		option.WithEndpoint(strings.TrimPrefix(url, "https://")),
-		option.WithGRPCDialOption(grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}))),
-		option.WithGRPCDialOption(grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff:           backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1, MaxDelay: 10 * time.Millisecond},
-			MinConnectTimeout: 20 * time.Second,
-		})),
-		option.WithGRPCConnectionPool(1),
+// blockOf is the block with its own transport, which finds the service.
+func blockOf(t *testing.T, s *gcpkmstest.Service) encryption.Block[encryption.KeyProvider] {
+	t.Helper()
+	authority := nettest.NewAuthority()
+	server := nettest.Start(t, s, authority.Issue(nil, gcpkmstest.Host).Pair())
+	return gcpkms.BlockOver(leads(server.Listener.Addr().String(), authority.PEM))
+}
+
+// leads has a transport find a server at this address, whatever it looks for, and trust ca.
+func leads(address, ca string) func(*http.Transport) {
+	return func(t *http.Transport) {
+		t.TLSClientConfig.RootCAs = nettest.Pool(ca)
+		t.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, address)
+		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 func FuzzKey(f *testing.F) {
 	const name = "projects/throwaway/locations/global/keyRings/ring/cryptoKeys/tofu"
 	s := &gcpkmstest.Service{Keys: map[string][]byte{name: bytes.Repeat([]byte{0x11}, 32)}}
-	provider := encryptiontest.Build(f, gcpkms.Block(s.Start(f)...), working().With("kms_encryption_key", name))
+	provider := encryptiontest.Build(f, gcpkms.BlockWith(gcpkms.Options{Transport: s.Start(f)}), working().With("kms_encryption_key", name))
 	f.Cleanup(func() {
 		for _, call := range s.Calls() {
 			if call != "Decrypt" {

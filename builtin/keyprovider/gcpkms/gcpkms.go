@@ -7,28 +7,25 @@ package gcpkms
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"net/http"
 	"slices"
+	"strconv"
 	"strings"
-	"sync/atomic"
-	"time"
 
-	kms "cloud.google.com/go/kms/apiv1"
-	"cloud.google.com/go/kms/apiv1/kmspb"
 	"github.com/zclconf/go-cty/cty"
-	"google.golang.org/api/option"
-	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 const (
@@ -39,12 +36,22 @@ const (
 
 const kind = "a gcp_kms key provider" // in errors
 
-// Block returns the gcp_kms key provider. Options are handed to the client
-// after its own: a program may bring its own endpoint or connection.
-func Block(options ...option.ClientOption) encryption.Block[encryption.KeyProvider] {
+// Options are what a program may bring of its own. The zero value brings
+// nothing.
+type Options struct {
+	// Transport carries the requests to Cloud KMS. Those for tokens go through
+	// http.DefaultTransport.
+	Transport http.RoundTripper
+}
+
+// Block returns the gcp_kms key provider.
+func Block() encryption.Block[encryption.KeyProvider] { return BlockWith(Options{}) }
+
+// BlockWith returns the gcp_kms key provider with a program's own parts.
+func BlockWith(o Options) encryption.Block[encryption.KeyProvider] {
 	return encryption.Block[encryption.KeyProvider]{
 		Table: table(),
-		Build: func(v attr.Values) (encryption.KeyProvider, error) { return build(v, options) },
+		Build: func(v attr.Values) (encryption.KeyProvider, error) { return build(v, o) },
 	}
 }
 
@@ -76,11 +83,10 @@ type provider struct {
 	keyLength      int    // of new keys
 	additionalData []byte
 	access         googleauth.Access
-	options        []option.ClientOption
-	patience       time.Duration // for one call with its retries
+	wire           web.Wire
+	own            *http.Transport // nil if it is the program's: [Options]
 
-	clients memo.Memo[struct{}, *connection]
-	closes  atomic.Int64 // how often Close was called
+	bearers memo.Memo[struct{}, *googleauth.Bearer]
 }
 
 var (
@@ -94,14 +100,13 @@ type metadata struct {
 	Ciphertext []byte `json:"ciphertext"`
 }
 
-var keyName = lazyregexp.New(`^projects/[^/\s]+/locations/[^/\s]+/keyRings/[^/\s]+/cryptoKeys/[^/\s]+$`)
+var keyName = lazyregexp.New(`^projects/[^/\s.][^/\s]*/locations/[^/\s.][^/\s]*/keyRings/[^/\s.][^/\s]*/cryptoKeys/[^/\s.][^/\s]*$`)
 
-func build(v attr.Values, options []option.ClientOption) (encryption.KeyProvider, error) {
+func build(v attr.Values, o Options) (encryption.KeyProvider, error) {
 	p := &provider{
 		Wrapping: encryption.Wrapping[metadata]{Kind: kind, Parse: parse},
 
-		name: v.String("kms_encryption_key"), options: options, patience: defaultPatience,
-		clients: memo.Memo[struct{}, *connection]{Forgotten: (*connection).close},
+		name: v.String("kms_encryption_key"), wire: web.Wire{Patience: patience(), Transport: o.Transport},
 	}
 	if !keyName.MatchString(p.name) {
 		return nil, v.Errorf("kms_encryption_key", "the full resource name of a key is required, in the form "+
@@ -119,8 +124,12 @@ func build(v attr.Values, options []option.ClientOption) (encryption.KeyProvider
 	if len(p.additionalData) > maxAdditionalData {
 		return nil, v.Errorf("additional_authenticated_data", "at most 64 KiB are allowed")
 	}
-	p.access = googleauth.New(v, world.If(v.Environment() != nil), kms.DefaultAuthScopes()...)
-	p.access.ImpersonateScopes = []string{impersonateScope}
+	p.access = googleauth.New(v, v.Environment(), "https://www.googleapis.com/auth/cloud-platform", scope)
+	p.access.ImpersonateScopes = []string{scope} // as in OpenTofu
+	if o.Transport == nil {
+		p.own = web.Transport(p.access.World, &tls.Config{MinVersion: tls.VersionTLS12}, web.Proxies(p.access.World.Lookup))
+		p.wire.Transport = p.own
+	}
 	return p, nil
 }
 
@@ -130,50 +139,51 @@ func (p *provider) Key(ctx context.Context, _ encryption.Keys, document json.Raw
 	if err != nil {
 		return nil, err
 	}
-	response, err := call(ctx, p, "decrypt", (*kms.KeyManagementClient).Decrypt, &kmspb.DecryptRequest{
-		Name:                              p.name,
-		Ciphertext:                        m.Ciphertext,
-		CiphertextCrc32C:                  checksum(m.Ciphertext),
-		AdditionalAuthenticatedData:       p.additionalData,
-		AdditionalAuthenticatedDataCrc32C: checksum(p.additionalData),
-	})
+	var answer struct {
+		Plaintext []byte      `json:"plaintext"`
+		Checksum  json.Number `json:"plaintextCrc32c"`
+	}
+	err = p.call(ctx, "decrypt", map[string]any{
+		"ciphertext": m.Ciphertext, "ciphertextCrc32c": checksum(m.Ciphertext),
+		"additionalAuthenticatedData": p.additionalData, "additionalAuthenticatedDataCrc32c": checksum(p.additionalData),
+	}, &answer)
 	if err != nil {
 		return nil, err
 	}
-	key := response.GetPlaintext()
 	// The service always sends a checksum; emulators may not. A damaged key
 	// does not go unnoticed without it: it opens nothing.
-	if sent := response.GetPlaintextCrc32C(); sent != nil && sent.GetValue() != checksum(key).GetValue() {
+	if answer.Checksum != "" && string(answer.Checksum) != checksum(answer.Plaintext) {
 		return nil, errors.New("the answer of Cloud KMS was damaged on its way: its checksum does not match; try again")
 	}
-	if len(key) == 0 || len(key) > maxKeyLength {
-		return nil, fmt.Errorf("what Cloud KMS decrypted is %d bytes long; a key has 1 to %d", len(key), maxKeyLength)
+	if n := len(answer.Plaintext); n == 0 || n > maxKeyLength {
+		return nil, fmt.Errorf("what Cloud KMS decrypted is %d bytes long; a key has 1 to %d", n, maxKeyLength)
 	}
-	return key, nil
+	return answer.Plaintext, nil
 }
 
 // NewKey makes a random key and has Cloud KMS encrypt it.
 func (p *provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.RawMessage, error) {
 	key := make([]byte, p.keyLength)
 	_, _ = rand.Read(key) // never fails
-	response, err := call(ctx, p, "encrypt", (*kms.KeyManagementClient).Encrypt, &kmspb.EncryptRequest{
-		Name:                              p.name,
-		Plaintext:                         key,
-		PlaintextCrc32C:                   checksum(key),
-		AdditionalAuthenticatedData:       p.additionalData,
-		AdditionalAuthenticatedDataCrc32C: checksum(p.additionalData),
-	})
+	var answer struct {
+		metadata
+		Checksum       json.Number `json:"ciphertextCrc32c"`
+		PlaintextCame  bool        `json:"verifiedPlaintextCrc32c"`
+		AdditionalCame bool        `json:"verifiedAdditionalAuthenticatedDataCrc32c"`
+	}
+	err := p.call(ctx, "encrypt", map[string]any{
+		"plaintext": key, "plaintextCrc32c": checksum(key),
+		"additionalAuthenticatedData": p.additionalData, "additionalAuthenticatedDataCrc32c": checksum(p.additionalData),
+	}, &answer)
 	if err != nil {
 		return nil, nil, err
 	}
 	// Here damage would lock the file for good, so nothing is taken on trust.
 	// https://cloud.google.com/kms/docs/data-integrity-guidelines
-	m := metadata{Ciphertext: response.GetCiphertext()}
-	if !response.GetVerifiedPlaintextCrc32C() || !response.GetVerifiedAdditionalAuthenticatedDataCrc32C() ||
-		response.GetCiphertextCrc32C() == nil || response.GetCiphertextCrc32C().GetValue() != checksum(m.Ciphertext).GetValue() {
+	if !answer.PlaintextCame || !answer.AdditionalCame || string(answer.Checksum) != checksum(answer.Ciphertext) {
 		return nil, nil, errors.New("the request to Cloud KMS or its answer was damaged on its way: a checksum does not match; try again")
 	}
-	document, err := json.Marshal(m)
+	document, err := json.Marshal(answer.metadata)
 	return key, document, err
 }
 
@@ -201,8 +211,8 @@ func parse(document json.RawMessage) (metadata, error) {
 	return m, nil
 }
 
-// checksum is CRC32C as Cloud KMS wants it. It is sent for empty data too, to
-// say that the data is meant to be empty.
-func checksum(data []byte) *wrapperspb.Int64Value {
-	return wrapperspb.Int64(int64(crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))))
+// checksum is CRC32C as Cloud KMS wants it: a number of 64 bits, which is a text in its
+// JSON. It is sent for empty data too, to say that the data is meant to be empty.
+func checksum(data []byte) string {
+	return strconv.FormatUint(uint64(crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))), 10)
 }

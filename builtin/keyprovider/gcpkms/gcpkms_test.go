@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,11 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"cloud.google.com/go/kms/apiv1/kmspb"
 	"github.com/zclconf/go-cty/cty"
-	"google.golang.org/api/option"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/gcpkms"
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/gcpkms/gcpkmstest"
@@ -47,22 +44,22 @@ func service() *gcpkmstest.Service {
 	}
 }
 
-func build(t *testing.T, options []option.ClientOption, a attrs) encryption.KeyProvider {
+func build(t *testing.T, transport http.RoundTripper, a attrs) encryption.KeyProvider {
 	t.Helper()
-	return buildWith(t, options, a, os.LookupEnv)
+	return buildWith(t, transport, a, os.LookupEnv)
 }
 
 // buildWith switches the environment off where lookup is nil.
-func buildWith(t *testing.T, options []option.ClientOption, a attrs, lookup attr.LookupEnv) encryption.KeyProvider {
+func buildWith(t *testing.T, transport http.RoundTripper, a attrs, lookup attr.LookupEnv) encryption.KeyProvider {
 	t.Helper()
-	return kindtest.Build(t, gcpkms.Block(options...), a, lookup)
+	return kindtest.Build(t, gcpkms.BlockWith(gcpkms.Options{Transport: transport}), a, lookup)
 }
 
 func TestSuite(t *testing.T) {
 	t.Parallel()
 	long := base64.StdEncoding.EncodeToString(make([]byte, 64*1024+1))
 	suite := encryptiontest.KeyProvider{
-		Block: gcpkms.Block(service().Start(t)...),
+		Block: gcpkms.BlockWith(gcpkms.Options{Transport: service().Start(t)}),
 		Attrs: working().With("additional_authenticated_data", "YWFk"),
 		Other: working().With("kms_encryption_key", keyB),
 		Bad: []map[string]cty.Value{
@@ -72,6 +69,8 @@ func TestSuite(t *testing.T) {
 			working().With("kms_encryption_key", "a"),
 			working().With("kms_encryption_key", keyA+"/cryptoKeyVersions/1"),
 			working().With("kms_encryption_key", keyA+"\n"),
+			working().With("kms_encryption_key", "projects/../locations/global/keyRings/r/cryptoKeys/a"),
+			working().With("kms_encryption_key", "projects/p/locations/global/keyRings/./cryptoKeys/a"),
 			working().With("key_length", nil),
 			working().With("key_length", 0),
 			working().With("key_length", -1),
@@ -90,8 +89,8 @@ func TestSuite(t *testing.T) {
 func TestOneDecrypt(t *testing.T) {
 	t.Parallel()
 	s := service()
-	options := s.Start(t)
-	key, stored := kindtest.NewKey(t, build(t, options, working()))
+	transport := s.Start(t)
+	key, stored := kindtest.NewKey(t, build(t, transport, working()))
 	readOnly := service()
 	readOnly.AllowEncrypt = false
 	p := build(t, readOnly.Start(t), working())
@@ -110,49 +109,41 @@ func TestOneDecrypt(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	t.Parallel()
-	cases := map[codes.Code]struct {
-		next bool // the next method may be tried
+	cases := map[string]struct {
+		next  bool // the next method may be tried
+		calls int
 	}{
-		codes.NotFound:           {true},
-		codes.PermissionDenied:   {true},
-		codes.FailedPrecondition: {true},
-		codes.InvalidArgument:    {true},
-		codes.Unauthenticated:    {false},
-		codes.ResourceExhausted:  {false},
-		codes.Unavailable:        {false},
-		codes.DeadlineExceeded:   {false},
-		codes.Internal:           {false},
-		codes.Unknown:            {false},
-		codes.Unimplemented:      {false},
-		codes.Canceled:           {false},
+		"NOT_FOUND":           {true, 1},
+		"PERMISSION_DENIED":   {true, 1},
+		"FAILED_PRECONDITION": {true, 1},
+		"INVALID_ARGUMENT":    {true, 1},
+		"UNAUTHENTICATED":     {false, 1},
+		"RESOURCE_EXHAUSTED":  {false, 2},
+		"UNAVAILABLE":         {false, 2},
+		"DEADLINE_EXCEEDED":   {false, 2},
+		"INTERNAL":            {false, 2},
+		"UNKNOWN":             {false, 2},
+		"UNIMPLEMENTED":       {false, 1},
+		"CANCELLED":           {false, 1},
 	}
 	says := kindtest.OpenMistakes(t, "gcp_kms, answers", gcpkmstest.Token)
 	for code, want := range cases {
-		t.Run(code.String(), func(t *testing.T) {
+		t.Run(code, func(t *testing.T) {
 			t.Parallel()
 			s := service()
-			options := s.Start(t)
-			_, stored := kindtest.NewKey(t, build(t, options, working()))
+			transport := s.Start(t)
+			_, stored := kindtest.NewKey(t, build(t, transport, working()))
 			s = service()
-			s.Before = func(context.Context, string) error { return status.Error(code, "canary: the service says too much") }
+			s.Before = func(context.Context, string, string) *gcpkmstest.Failure {
+				return &gcpkmstest.Failure{Status: code, Message: "canary: the service says too much"}
+			}
 			p := build(t, s.Start(t), working())
-			retried := code == codes.Unavailable || code == codes.DeadlineExceeded
-			patience := time.Minute
-			if retried { // until that is over
-				patience = time.Second / 4
-			}
-			var err error
-			calls := 0
-			for ; calls < 2 && patience <= time.Minute; patience *= 2 { // on a slow machine, one call may take all of it
-				gcpkms.SetPatience(p, patience)
-				before := len(s.Calls())
-				_, err = p.Key(t.Context(), nil, stored)
-				calls = len(s.Calls()) - before
-			}
-			if says.Error(t, code.String(), err); errors.Is(err, encryption.ErrNoKey) != want.next {
+			gcpkms.SetPatience(p, time.Minute)
+			_, err := p.Key(t.Context(), nil, stored)
+			if says.Error(t, code, err); errors.Is(err, encryption.ErrNoKey) != want.next {
 				t.Fatalf("got %v", err)
 			}
-			if (calls > 1) != retried {
+			if calls := len(s.Calls()); calls != want.calls {
 				t.Errorf("%d calls", calls)
 			}
 		})
@@ -162,17 +153,17 @@ func TestErrors(t *testing.T) {
 func TestUnavailableOnce(t *testing.T) {
 	t.Parallel()
 	s := service()
-	options := s.Start(t)
-	key, stored := kindtest.NewKey(t, build(t, options, working()))
+	transport := s.Start(t)
+	key, stored := kindtest.NewKey(t, build(t, transport, working()))
 	failed := false
-	s.Before = func(context.Context, string) error {
+	s.Before = func(context.Context, string, string) *gcpkmstest.Failure {
 		if !failed {
 			failed = true
-			return status.Error(codes.Unavailable, "try again")
+			return &gcpkmstest.Failure{Status: "UNAVAILABLE", Message: "try again"}
 		}
 		return nil
 	}
-	got, err := build(t, options, working()).Key(t.Context(), nil, stored)
+	got, err := build(t, transport, working()).Key(t.Context(), nil, stored)
 	if err != nil || string(got) != string(key) {
 		t.Errorf("got %d bytes, %v", len(got), err)
 	}
@@ -181,19 +172,19 @@ func TestUnavailableOnce(t *testing.T) {
 func TestCancellation(t *testing.T) {
 	t.Parallel()
 	s := service()
-	options := s.Start(t)
-	key, stored := kindtest.NewKey(t, build(t, options, working()))
+	transport := s.Start(t)
+	key, stored := kindtest.NewKey(t, build(t, transport, working()))
 	hang := true
 	arrived := make(chan struct{}, 1)
-	s.Before = func(ctx context.Context, _ string) error {
+	s.Before = func(ctx context.Context, _, _ string) *gcpkmstest.Failure {
 		if !hang {
 			return nil
 		}
 		arrived <- struct{}{}
 		<-ctx.Done()
-		return ctx.Err()
+		return nil
 	}
-	p := build(t, options, working())
+	p := build(t, transport, working())
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		<-arrived
@@ -203,7 +194,7 @@ func TestCancellation(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	// Cancelled before anything was set up; and neither spoils the next reader.
-	p2 := build(t, options, working())
+	p2 := build(t, transport, working())
 	if _, err := p2.Key(ctx, nil, stored); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
@@ -218,17 +209,17 @@ func TestCancellation(t *testing.T) {
 func TestAdditionalData(t *testing.T) {
 	t.Parallel()
 	s := service()
-	options := s.Start(t)
+	transport := s.Start(t)
 	bound := working().With("additional_authenticated_data", "YWFk")
-	key, stored := kindtest.NewKey(t, build(t, options, bound))
+	key, stored := kindtest.NewKey(t, build(t, transport, bound))
 	if strings.Contains(string(stored), "YWFk") || !strings.HasPrefix(string(stored), `{"ciphertext":"`) {
 		t.Errorf("stored: %s", stored)
 	}
-	if got, err := build(t, options, bound).Key(t.Context(), nil, stored); err != nil || string(got) != string(key) {
+	if got, err := build(t, transport, bound).Key(t.Context(), nil, stored); err != nil || string(got) != string(key) {
 		t.Errorf("got %d bytes, %v", len(got), err)
 	}
 	for _, other := range []attrs{working(), working().With("additional_authenticated_data", "b3RoZXI=")} {
-		if _, err := build(t, options, other).Key(t.Context(), nil, stored); !errors.Is(err, encryption.ErrNoKey) {
+		if _, err := build(t, transport, other).Key(t.Context(), nil, stored); !errors.Is(err, encryption.ErrNoKey) {
 			t.Errorf("other data: %v", err)
 		}
 	}
@@ -237,38 +228,40 @@ func TestAdditionalData(t *testing.T) {
 func TestChecksums(t *testing.T) {
 	t.Parallel()
 	s := service()
-	options := s.Start(t)
-	p := build(t, options, working())
+	transport := s.Start(t)
+	p := build(t, transport, working())
 	_, stored := kindtest.NewKey(t, p)
 
-	s.After = func(r *kmspb.DecryptResponse) { r.Plaintext[0] ^= 1 }
+	s.After = func(r *gcpkmstest.DecryptResponse) { r.Plaintext[0] ^= 1 }
 	says := kindtest.OpenMistakes(t, "gcp_kms, checksums")
 	_, err := p.Key(t.Context(), nil, stored)
 	if says.Error(t, "a damaged answer", err); errors.Is(err, encryption.ErrNoKey) {
 		t.Errorf("a damaged answer: %v", err)
 	}
-	s.After = func(r *kmspb.DecryptResponse) { r.PlaintextCrc32C = nil }
+	s.After = func(r *gcpkmstest.DecryptResponse) { r.PlaintextCrc32c = nil }
 	if _, err := p.Key(t.Context(), nil, stored); err != nil {
 		t.Errorf("an answer without a checksum: %v", err)
 	}
 	for _, size := range []int{0, 1025} {
-		s.After = func(r *kmspb.DecryptResponse) { r.Plaintext, r.PlaintextCrc32C = make([]byte, size), nil }
+		s.After = func(r *gcpkmstest.DecryptResponse) { r.Plaintext, r.PlaintextCrc32c = make([]byte, size), nil }
 		_, err = p.Key(t.Context(), nil, stored)
 		says.Error(t, fmt.Sprintf("a key of %d bytes", size), err)
 	}
-	s.Before = func(context.Context, string) error {
-		return status.Error(codes.InvalidArgument, "The checksum in field ciphertext_crc32c did not match the data in field ciphertext.")
+	s.Before = func(context.Context, string, string) *gcpkmstest.Failure {
+		return &gcpkmstest.Failure{
+			Status: "INVALID_ARGUMENT", Message: "The checksum in field ciphertext_crc32c did not match the data in field ciphertext.",
+		}
 	}
 	_, err = p.Key(t.Context(), nil, stored)
 	if says.Error(t, "a damaged request", err); errors.Is(err, encryption.ErrNoKey) {
 		t.Errorf("a damaged request: %v", err)
 	}
 	s.Before = nil
-	for i, spoil := range []func(*kmspb.EncryptResponse){
-		func(r *kmspb.EncryptResponse) { r.Ciphertext[20] ^= 1 },
-		func(r *kmspb.EncryptResponse) { r.CiphertextCrc32C = nil },
-		func(r *kmspb.EncryptResponse) { r.VerifiedPlaintextCrc32C = false },
-		func(r *kmspb.EncryptResponse) { r.VerifiedAdditionalAuthenticatedDataCrc32C = false },
+	for i, spoil := range []func(*gcpkmstest.EncryptResponse){
+		func(r *gcpkmstest.EncryptResponse) { r.Ciphertext[20] ^= 1 },
+		func(r *gcpkmstest.EncryptResponse) { r.CiphertextCrc32c = nil },
+		func(r *gcpkmstest.EncryptResponse) { r.VerifiedPlaintextCrc32c = false },
+		func(r *gcpkmstest.EncryptResponse) { r.VerifiedAdditionalAuthenticatedDataCrc32c = false },
 	} {
 		s.AfterEncrypt = spoil
 		_, _, err = p.(encryption.KeyMaker).NewKey(t.Context(), nil)
@@ -320,8 +313,8 @@ func TestBrokenCredentials(t *testing.T) {
 		return path
 	}
 	s := service()
-	options := s.Start(t)
-	_, stored := kindtest.NewKey(t, build(t, options, working()))
+	transport := s.Start(t)
+	_, stored := kindtest.NewKey(t, build(t, transport, working()))
 	before := len(s.Calls())
 	says := kindtest.OpenMistakes(t, "gcp_kms, credentials")
 	for i, c := range []string{
@@ -329,7 +322,7 @@ func TestBrokenCredentials(t *testing.T) {
 		`{"type":"authorized_user"}`, dir, write("empty", ""), write("text", "canary"),
 		write("large", `"`+strings.Repeat("a", 1<<20)+`"`), strings.Repeat("canary", 10_000),
 	} {
-		_, err := build(t, options, working().With("access_token", nil, "credentials", c)).Key(t.Context(), nil, stored)
+		_, err := build(t, transport, working().With("access_token", nil, "credentials", c)).Key(t.Context(), nil, stored)
 		if says.Error(t, fmt.Sprint(i+1), err); errors.Is(err, encryption.ErrNoKey) {
 			t.Errorf("%.40s: %v", c, err)
 		}
@@ -337,9 +330,21 @@ func TestBrokenCredentials(t *testing.T) {
 	if after := len(s.Calls()); after != before {
 		t.Errorf("%d calls were made", after-before)
 	}
-	wrong := build(t, options, working().With("access_token", "canary"))
+	wrong := build(t, transport, working().With("access_token", "canary"))
 	_, err := wrong.Key(t.Context(), nil, stored)
 	if says.Error(t, "a wrong token", err); errors.Is(err, encryption.ErrNoKey) {
 		t.Errorf("a wrong token: %v", err)
+	}
+}
+
+// What is part of the path arrives as one segment of it.
+func TestSegments(t *testing.T) {
+	t.Parallel()
+	const odd = "projects/example.com:p/locations/l?x/keyRings/r#y/cryptoKeys/a%2Fb:encrypt"
+	s := &gcpkmstest.Service{Keys: map[string][]byte{odd: make([]byte, 32)}, AllowEncrypt: true}
+	p := build(t, s.Start(t), working().With("kms_encryption_key", odd))
+	key, stored := kindtest.NewKey(t, p)
+	if got, err := p.Key(t.Context(), nil, stored); err != nil || string(got) != string(key) {
+		t.Errorf("got %d bytes, %v", len(got), err)
 	}
 }

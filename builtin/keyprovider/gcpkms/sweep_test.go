@@ -6,7 +6,6 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/gcpkms"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth/googleauthtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 )
 
@@ -19,8 +18,8 @@ func TestSweep(t *testing.T) {
 	}
 	key, stored := kindtest.NewKey(t, build(t, service().Start(t), working()))
 	users := service()
-	users.Token = googleauthtest.UserToken
-	options := users.Start(t)
+	users.Accepts = isUser
+	transport := users.Start(t)
 	t.Setenv("HOME", t.TempDir())
 	google.Requests()
 	hostile := func(name string) string {
@@ -30,7 +29,8 @@ func TestSweep(t *testing.T) {
 		return "evil.example"
 	}
 	kindtest.Sweep(t, key, hostile, func(t *testing.T, mode string, lookup attr.LookupEnv) ([]byte, error) {
-		got, err := kindtest.Key(t, gcpkms.Block(options...), working().With("access_token", nil, "credentials", user), lookup, stored)
+		block := gcpkms.BlockWith(gcpkms.Options{Transport: transport})
+		got, err := kindtest.Key(t, block, working().With("access_token", nil, "credentials", user), lookup, stored)
 		for _, request := range google.Requests() {
 			if host, rest, _ := strings.Cut(request, " "); !strings.HasSuffix(host, ".googleapis.com") && strings.Contains(rest, canary) {
 				t.Errorf("the environment is %s: %s got the credentials", mode, host)

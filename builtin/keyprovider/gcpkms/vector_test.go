@@ -30,11 +30,11 @@ func TestVector(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &gcpkmstest.Service{
-		Keys:  map[string][]byte{"projects/throwaway/locations/global/keyRings/ring/cryptoKeys/tofu": master},
-		Token: settings.Env["GOOGLE_OAUTH_ACCESS_TOKEN"],
+		Keys:    map[string][]byte{"projects/throwaway/locations/global/keyRings/ring/cryptoKeys/tofu": master},
+		Accepts: func(token string) bool { return token == settings.Env["GOOGLE_OAUTH_ACCESS_TOKEN"] },
 	}
 	env := func(name string) (string, bool) { v, ok := settings.Env[name]; return v, ok }
-	target := vector.Target(t, kindtest.Registry(gcpkms.Block(s.Start(t)...)), env)
+	target := vector.Target(t, kindtest.Registry(gcpkms.BlockWith(gcpkms.Options{Transport: s.Start(t)})), env)
 	var readers sync.WaitGroup
 	for range 20 {
 		readers.Go(func() { vector.Opens(t, target) })

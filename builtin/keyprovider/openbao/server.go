@@ -48,7 +48,7 @@ func newServer(v attr.Values) (*server, error) {
 	s := &server{
 		address: v.String("address"), namespace: v.String("namespace"), token: v.String("token"),
 		redirects: !v.Bool("disable_redirects"),
-		world:     world.If(v.Environment() != nil),
+		world:     world.For(v.Environment() != nil, false),
 		turn:      make(chan struct{}, 1),
 		tls: api.TLSConfig{
 			CACert: v.String("ca_cert_file"), CAPath: v.String("ca_cert_dir"), CACertBytes: []byte(v.String("ca_cert_pem")),

@@ -35,9 +35,9 @@ type ageKeys struct {
 	textsFrom string // the variable that gives the texts; "" if the settings do
 	filesFrom string // the variable that names the files; "" if the settings do
 
-	command []string       // prints identities; empty for none
-	useSSH  bool           // those of the home directory
-	env     attr.LookupEnv // nil: nothing beside texts, files and command
+	command []string // prints identities; empty for none
+	useSSH  bool     // those of the home directory
+	env     attr.LookupEnv
 }
 
 func newAgeKeys(v attr.Values) (ageKeys, error) {
@@ -101,7 +101,7 @@ func ageParts(sealed string) int {
 
 // hint says what sops would have done in addition.
 func (a ageKeys) hint(recipient string) string {
-	if strings.HasPrefix(recipient, "ssh-") && !a.useSSH && a.env != nil {
+	if strings.HasPrefix(recipient, "ssh-") && !a.useSSH {
 		return "; use_ssh_keys = true tries the SSH keys of the home directory"
 	}
 	for _, name := range []string{"SOPS_AGE_KEY_CMD", "SOPS_AGE_SSH_PRIVATE_KEY_CMD"} {
@@ -119,7 +119,7 @@ func (a ageKeys) run(ctx context.Context, runs *programs, recipient string) ([]a
 	if err != nil {
 		return nil, fmt.Errorf("age_identity_command: %w", err)
 	}
-	p := program(world.If(a.env != nil), patience, maxKeyFile, nil, a.command...)
+	p := program(world.For(a.env != nil, false), patience, maxKeyFile, nil, a.command...)
 	p.Environ = p.Environ.With("SOPS_AGE_RECIPIENT=" + strings.ReplaceAll(recipient, "\x00", ""))
 	printed, _, err := p.Run(ctx)
 	switch {
@@ -204,30 +204,28 @@ func (a ageKeys) fileFrom(i int) string {
 // what is configured must be all that opens a file.
 func (a ageKeys) usual() []string {
 	var out []string
-	home, _ := a.env.Get("HOME", "USERPROFILE")
 	_, named := a.env.Get(sshKeyFile)
-	if folder := configFolder(a.env, home); folder != "" && !named && len(a.texts)+len(a.files)+len(a.command) == 0 {
+	if folder := configFolder(a.env); folder != "" && !named && len(a.texts)+len(a.files)+len(a.command) == 0 {
 		out = append(out, filepath.Join(folder, "sops", "age", "keys.txt"))
 	}
-	if home != "" && a.useSSH {
+	if home, err := world.Home(); err == nil && a.useSSH {
 		out = append(out, filepath.Join(home, ".ssh", "id_ed25519"), filepath.Join(home, ".ssh", "id_rsa"))
 	}
 	return out
 }
 
-func configFolder(env attr.LookupEnv, home string) string {
+func configFolder(env attr.LookupEnv) string {
 	if folder, set := env.Get("XDG_CONFIG_HOME"); set && runtime.GOOS != "windows" {
 		return folder
 	}
-	switch folder, _ := env.Get("APPDATA"); {
-	case runtime.GOOS == "windows":
-		return folder
-	case home == "":
+	folder, err := world.ConfigDir()
+	if err != nil {
 		return ""
-	case runtime.GOOS == "darwin":
-		return filepath.Join(home, "Library", "Application Support")
 	}
-	return filepath.Join(home, ".config")
+	if runtime.GOOS == "darwin" {
+		folder = filepath.Join(folder, "..", "Library", "Application Support")
+	}
+	return folder
 }
 
 func readAge(name string) ([]age.Identity, error) {

@@ -32,7 +32,7 @@ type pgpKeys struct {
 }
 
 func newPGPKeys(v attr.Values) (pgpKeys, error) {
-	p := pgpKeys{useGPG: v.Environment() != nil, gpg: v.String("gpg_command"), world: world.If(v.Environment() != nil)}
+	p := pgpKeys{useGPG: v.Environment() != nil, gpg: v.String("gpg_command"), world: world.For(v.Environment() != nil, false)}
 	if armoured, passphrase := v.Strings("pgp_private_keys"), []byte(v.String("pgp_passphrase")); len(armoured) > 0 {
 		p.own = sync.OnceValues(func() (openpgp.EntityList, error) { return unlock(armoured, passphrase) })
 	}

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -45,7 +44,7 @@ type services struct {
 func newServices(v attr.Values, blocks []encryption.Block[encryption.KeyProvider]) (services, error) {
 	s := services{
 		address: v.Address, blocks: blocks, env: v.Environment(),
-		vaultToken: v.String("vault_token"), vaultSpace: v.String("vault_namespace"), ownToken: v.HasSecret(""),
+		vaultToken: v.String("vault_token"), vaultSpace: v.String("vault_namespace"), ownToken: v.Hands("vault_token"),
 		profiles: v.Strings("allowed_aws_profiles"), gcpKeys: split(v.Strings("allowed_gcp_keys")),
 		useMSI: v.Bool("azure_use_msi"), unprotected: new(atomic.Pointer[encryption.Warning]),
 	}
@@ -175,11 +174,11 @@ func (s services) vault(k masterKey) (opener, error) {
 
 // savedToken is what "vault login" left behind.
 func (s services) savedToken() string {
-	home, ok := s.env.Get("HOME", "USERPROFILE")
-	if !ok {
+	path, err := keyfile.ExpandHome("~/.vault-token")
+	if err != nil {
 		return ""
 	}
-	token, err := keyfile.ReadText(filepath.Join(home, ".vault-token"))
+	token, err := keyfile.ReadText(path)
 	if err != nil {
 		return "" // then the server asks for one
 	}

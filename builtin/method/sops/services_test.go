@@ -53,6 +53,7 @@ func TestMain(m *testing.M) {
 			}
 		}
 	}
+	os.Setenv("HOME", os.DevNull)
 	os.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 	os.Setenv("AWS_CONFIG_FILE", os.DevNull)
 	os.Setenv("AWS_SHARED_CREDENTIALS_FILE", os.DevNull)
@@ -122,20 +123,22 @@ func TestUnverifiedVaultWarns(t *testing.T) {
 }
 
 func TestVault(t *testing.T) {
-	t.Parallel()
 	s := newVault(t)
 	file := vaultFile(t, s)
 	home := t.TempDir()
 	if err := os.WriteFile(filepath.Join(home, ".vault-token"), []byte(s.Token+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home)
 	asked := len(s.Requests())
 	for name, m := range map[string]encryption.Method{
 		"attributes": build(t, attrs{"allowed_vault_addresses": texts("http://127.0.0.1:1", s.URL+"/"),
 			"vault_token": cty.StringVal(s.Token)}, nil, openbao.Block()),
-		"variables":       build(t, nil, environment("VAULT_ADDR", s.URL, "VAULT_TOKEN", s.Token), openbao.Block()),
-		"OpenBao's":       build(t, nil, environment("BAO_ADDR", s.URL, "BAO_TOKEN", s.Token), openbao.Block()),
-		"the saved token": build(t, nil, environment("VAULT_ADDR", s.URL, "HOME", home), openbao.Block()),
+		"variables":                        build(t, nil, environment("VAULT_ADDR", s.URL, "VAULT_TOKEN", s.Token), openbao.Block()),
+		"OpenBao's":                        build(t, nil, environment("BAO_ADDR", s.URL, "BAO_TOKEN", s.Token), openbao.Block()),
+		"the saved token":                  build(t, nil, environment("VAULT_ADDR", s.URL), openbao.Block()),
+		"the saved token, environment off": build(t, attrs{"allowed_vault_addresses": texts(s.URL)}, nil, openbao.Block()),
 		"not another agent": build(t, nil, environment("VAULT_ADDR", s.URL, "VAULT_TOKEN", s.Token, "VAULT_AGENT_ADDR", "http://127.0.0.1:1"),
 			openbao.Block()),
 	} {
@@ -153,6 +156,8 @@ func TestVault(t *testing.T) {
 	says := kindtest.OpenMistakes(t, "sops, Vault")
 	says.Error(t, "a wrong token",
 		fails(t, build(t, nil, environment("VAULT_ADDR", s.URL, "VAULT_TOKEN", "wrong"), openbao.Block()), file, true))
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("USERPROFILE", os.Getenv("HOME"))
 	says.Error(t, "no token", fails(t, build(t, nil, environment("VAULT_ADDR", s.URL), openbao.Block()), file, true))
 	says.Error(t, "no openbao", fails(t, build(t, nil, environment("VAULT_ADDR", s.URL)), file, true))
 }
@@ -334,7 +339,7 @@ func TestAWS(t *testing.T) {
 func TestGCP(t *testing.T) {
 	t.Parallel()
 	s := &gcpkmstest.Service{Keys: map[string][]byte{gcpID: make([]byte, 32)}, AllowEncrypt: true}
-	block := gcpprovider.Block(s.Start(t)...)
+	block := gcpprovider.BlockWith(gcpprovider.Options{Transport: s.Start(t)})
 	env := environment("GOOGLE_OAUTH_ACCESS_TOKEN", gcpkmstest.Token)
 	dataKey, stored := made(t, block, attrs{"kms_encryption_key": cty.StringVal(gcpID), "key_length": cty.NumberIntVal(32)}, env)
 	file := of(t, dataKey, &gcpkms.MasterKey{ResourceID: gcpID, EncryptedKey: stored["ciphertext"].(string)})
@@ -461,7 +466,7 @@ func TestBackendGitVariables(t *testing.T) {
 	opens(t, build(t, nil, os.LookupEnv, awskms.Block()), assumed, plainState)
 
 	s := &gcpkmstest.Service{Keys: map[string][]byte{gcpID: make([]byte, 32)}, AllowEncrypt: true}
-	google := gcpprovider.Block(s.Start(t)...)
+	google := gcpprovider.BlockWith(gcpprovider.Options{Transport: s.Start(t)})
 	env := environment("GOOGLE_OAUTH_ACCESS_TOKEN", gcpkmstest.Token, "TF_BACKEND_HTTP_SOPS_GCP_KMS_KEYS", gcpID+"2,"+gcpID)
 	dataKey, stored = made(t, google, attrs{"kms_encryption_key": cty.StringVal(gcpID), "key_length": cty.NumberIntVal(32)}, env)
 	opens(t, build(t, nil, env, google), of(t, dataKey, &gcpkms.MasterKey{ResourceID: gcpID,

@@ -216,8 +216,6 @@ func TestAge(t *testing.T) {
 		return name
 	}
 	keyFile := write("key.txt", "# created: today\n# public key: "+recipient+"\n"+identity+"\n")
-	write("home/.config/sops/age/keys.txt", other+"\n"+identity+"\n")
-	write("xdg/sops/age/keys.txt", identity+"\n")
 	for name, m := range map[string]encryption.Method{
 		"attribute":          build(t, attrs{"age_identities": texts(identity)}, nil),
 		"one of several":     build(t, attrs{"age_identities": texts(other, identity)}, nil),
@@ -226,16 +224,10 @@ func TestAge(t *testing.T) {
 		"variable":           build(t, nil, environment("SOPS_AGE_KEY", other+" "+identity)),
 		"variable of a file": build(t, nil, environment("SOPS_AGE_KEY_FILE", keyFile)),
 		"command":            build(t, attrs{"age_identity_command": texts("cat", keyFile)}, nil),
-		"config folder":      build(t, nil, environment("XDG_CONFIG_HOME", filepath.Join(dir, "xdg"), "APPDATA", filepath.Join(dir, "xdg"))),
 		"a broken file beside": build(t, attrs{"age_identities": texts(identity), "age_identity_files": texts(filepath.Join(dir, "missing"))},
 			nil),
 	} {
 		t.Run(name, func(t *testing.T) { opens(t, m, file, plainState) })
-	}
-	if runtime.GOOS != "windows" && runtime.GOOS != "darwin" {
-		home := environment("HOME", filepath.Join(dir, "home"))
-		opens(t, build(t, nil, home), file, plainState)
-		fails(t, build(t, attrs{"age_identities": texts(other)}, home), file, true)
 	}
 	says := kindtest.OpenMistakes(t, "sops, age")
 	for name, c := range map[string]struct {
@@ -245,7 +237,7 @@ func TestAge(t *testing.T) {
 	}{
 		"another identity":       {attrs{"age_identities": texts(other)}, nil, true},
 		"none":                   {nil, nil, true},
-		"none in an environment": {nil, environment("HOME", dir), true},
+		"none in an environment": {nil, environment(), true},
 		"a command":              {nil, environment("SOPS_AGE_KEY_CMD", "touch "+filepath.Join(dir, "ran")), true},
 		"not an identity":        {attrs{"age_identities": texts("canary")}, nil, false},
 		"nothing in it":          {attrs{"age_identities": texts("# nothing")}, nil, false},
@@ -264,9 +256,34 @@ func TestAge(t *testing.T) {
 	}
 }
 
+// TestAgeAtHome: sops's own key file belongs to the user, and not to the environment.
+func TestAgeAtHome(t *testing.T) {
+	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
+		t.Skip("sops has other folders here")
+	}
+	identity, recipient := newAge(t)
+	other, _ := newAge(t)
+	file := sealAge(t, recipient)
+	home, xdg := t.TempDir(), t.TempDir()
+	write := func(folder, content string) {
+		folder = filepath.Join(folder, "sops", "age")
+		if err := errors.Join(os.MkdirAll(folder, 0o700), os.WriteFile(filepath.Join(folder, "keys.txt"), []byte(content), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("HOME", home)
+	write(xdg, identity+"\n")
+	opens(t, build(t, nil, environment("XDG_CONFIG_HOME", xdg)), file, plainState)
+	fails(t, build(t, nil, nil), file, true)
+	write(filepath.Join(home, ".config"), other+"\n"+identity+"\n")
+	for _, env := range []attr.LookupEnv{nil, environment()} {
+		opens(t, build(t, nil, env), file, plainState)
+		fails(t, build(t, attrs{"age_identities": texts(other)}, env), file, true)
+	}
+}
+
 // TestAgeSSH uses keys that ssh-keygen made.
 func TestAgeSSH(t *testing.T) {
-	t.Parallel()
 	if _, err := exec.LookPath("ssh-keygen"); err != nil {
 		t.Skip("there is no ssh-keygen")
 	}
@@ -291,9 +308,12 @@ func TestAgeSSH(t *testing.T) {
 	opens(t, build(t, nil, environment("SOPS_AGE_SSH_PRIVATE_KEY_FILE", key)), file, plainState)
 	// What is in the home directory is for other purposes: its public half may
 	// be known to everybody.
-	fails(t, build(t, nil, environment("HOME", home)), file, true)
-	opens(t, build(t, attrs{"use_ssh_keys": cty.True}, environment("HOME", home)), file, plainState)
-	fails(t, build(t, attrs{"use_ssh_keys": cty.True}, nil), file, true)
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home)
+	for _, env := range []attr.LookupEnv{nil, environment()} {
+		fails(t, build(t, nil, env), file, true)
+		opens(t, build(t, attrs{"use_ssh_keys": cty.True}, env), file, plainState)
+	}
 	locked := filepath.Join(home, "locked")
 	file = sealAge(t, generate(locked, "canary"))
 	fails(t, build(t, attrs{"age_identity_files": texts(locked)}, nil), file, false)
@@ -314,7 +334,8 @@ func TestKeyGroups(t *testing.T) {
 		identities = append(identities, identity)
 		groups = append(groups, getsops.KeyGroup{ageKey(t, foreign, parts[i]), ageKey(t, recipient, parts[i])})
 	}
-	file, says := sealed{plain: plainState, dataKey: dataKey, groups: groups, threshold: 3}.file(t), kindtest.OpenMistakes(t, "sops, key groups")
+	file := sealed{plain: plainState, dataKey: dataKey, groups: groups, threshold: 3}.file(t)
+	says := kindtest.OpenMistakes(t, "sops, key groups")
 	for n := range 5 {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			a := attrs{}
@@ -491,7 +512,8 @@ func TestPartlyEncrypted(t *testing.T) {
 	// A rule that the file has by itself does not make plaintext of ciphertext.
 	file = bytes.Replace(seal(plainState, nil), []byte(`"lastmodified"`), []byte(`"unencrypted_regex": "secret", "lastmodified"`), 1)
 	opens(t, strict, bytes.Replace(file, []byte(`"unencrypted_suffix": "_unencrypted",`), nil, 1), plainState)
-	says.Error(t, "a rule of comments", fails(t, allowed, seal(plainState, func(m *getsops.Metadata) { m.EncryptedCommentRegex = "x" }), false))
+	says.Error(t, "a rule of comments",
+		fails(t, allowed, seal(plainState, func(m *getsops.Metadata) { m.EncryptedCommentRegex = "x" }), false))
 	long := bytes.Replace(seal(`{"l":["x"]}`, nil), []byte(`"l"`), []byte(`"`+strings.Repeat("a", 100_000)+`"`), 1)
 	long = bytes.Replace(long, []byte(`"lastmodified"`), []byte(`"encrypted_regex": "(a{1,30}){1,30}", "lastmodified"`), 1)
 	says.Error(t, "a slow rule", fails(t, allowed, bytes.Replace(long, []byte(`"unencrypted_suffix": "_unencrypted",`), nil, 1), false))

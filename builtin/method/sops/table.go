@@ -28,8 +28,7 @@ func table() attr.Table {
 			"arguments. All programs for the keys of a file have a minute together. It finds the recipient in `SOPS_AGE_RECIPIENT`. " +
 			"`SOPS_AGE_KEY_CMD` is not read."},
 		{Name: "use_ssh_keys", Type: cty.Bool, Default: cty.False, Doc: "Whether `~/.ssh/id_ed25519` and `~/.ssh/id_rsa` " +
-			"are age identities, too, as they are for sops. It has no effect unless the environment may be read. " +
-			"Defaults to `false`."},
+			"are age identities, too, as they are for sops. Defaults to `false`."},
 		{Name: "pgp_private_keys", Type: cty.List(cty.String), Local: true, Sensitive: true, Harmless: identityHarmless, Doc: "PGP private " +
 			"keys, armoured, as `gpg --export-secret-keys --armor` writes them."},
 		{Name: "pgp_passphrase", Type: cty.String, Local: true, Sensitive: true, Harmless: identityHarmless,

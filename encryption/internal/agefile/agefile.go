@@ -111,7 +111,7 @@ func parseRecipient(text string, v attr.Values) (age.Recipient, error) {
 
 // parsePlugin reads what names a plugin, in an attribute that may.
 func parsePlugin(text string, v attr.Values, attribute string) (*ageplugin.Plugin, error) {
-	plugin, err := ageplugin.Parse(text, world.If(v.Environment() != nil))
+	plugin, err := ageplugin.Parse(text, world.For(v.Environment() != nil, false))
 	if err != nil {
 		return nil, err
 	}

@@ -430,7 +430,9 @@ func TestPluginsAreInPath(t *testing.T) {
 		}
 	}
 	path := os.Getenv("PATH")
-	for name, path := range map[string]string{"alone": path, "before nothing": path + ":", "behind nothing": ":" + path, "before .": path + ":."} {
+	for name, path := range map[string]string{
+		"alone": path, "before nothing": path + ":", "behind nothing": ":" + path, "before .": path + ":.",
+	} {
 		t.Setenv("PATH", path)
 		_, err := parsed(t, identity("here")).Unwrap(nil)
 		isError(t, err)

@@ -69,8 +69,7 @@ func TestFilesOfVariables(t *testing.T) {
 	}{
 		"nothing": {nil, []string{"/config"}, []string{"/credentials"}},
 		"profile": {map[string]cty.Value{"profile": cty.StringVal("p")}, []string{"/config"}, []string{"/credentials"}},
-		"keys": {map[string]cty.Value{"access_key": cty.StringVal("a"), "secret_key": cty.StringVal("s")},
-			awsconfig.DefaultSharedConfigFiles, awsconfig.DefaultSharedCredentialsFiles},
+		"keys":    {map[string]cty.Value{"access_key": cty.StringVal("a"), "secret_key": cty.StringVal("s")}, nil, nil},
 	} {
 		v, err := attr.NewEntry("x", table, c.code).Decode(table, func(name string) (string, bool) { return env[name], true })
 		if err != nil {

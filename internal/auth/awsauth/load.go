@@ -81,7 +81,7 @@ func (s Settings) load(ctx context.Context) (aws.Config, error) {
 	if err != nil {
 		return aws.Config{}, err
 	}
-	if !s.World.ReadsEnvironment() {
+	if !s.World.Beside(handsKeys(s.values)).ReadsEnvironment() {
 		cfg, err := s.loadWithoutEnvironment(ctx, client)
 		if err != nil {
 			return aws.Config{}, err

@@ -18,6 +18,7 @@ import (
 	"github.com/aws/smithy-go/logging"
 	"github.com/aws/smithy-go/middleware"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -71,15 +72,25 @@ func AnonymousClient(stack *middleware.Stack) error {
 }
 
 // loadProfile reads the profile from the shared files. A default profile that
-// is not there is an empty one.
+// is not there is an empty one. Beside keys of the code, only files that the code
+// names count: those of the home would lead what the keys sign to an endpoint.
 func (s Settings) loadProfile(ctx context.Context) (awsconfig.SharedConfig, error) {
+	keys := handsKeys(s.values)
+	if keys && len(s.configFiles)+len(s.credentialsFiles) == 0 {
+		return awsconfig.SharedConfig{}, nil
+	}
 	configFiles, credentialsFiles, err := s.sharedFiles()
 	if err != nil {
 		return awsconfig.SharedConfig{}, err
 	}
+	if !keys {
+		configFiles, credentialsFiles = orHome(configFiles, homeConfig), orHome(credentialsFiles, homeCredentials)
+	}
 	name := cmp.Or(s.profile, "default")
 	profile, err := awsconfig.LoadSharedConfigProfile(ctx, name, func(o *awsconfig.LoadSharedConfigOptions) {
-		o.ConfigFiles, o.CredentialsFiles, o.Logger = configFiles, credentialsFiles, logging.Nop{}
+		// An empty list is none, and nil would be the SDK's own.
+		o.ConfigFiles, o.CredentialsFiles = append([]string{}, configFiles...), append([]string{}, credentialsFiles...)
+		o.Logger = logging.Nop{}
 	})
 	if missing, ok := errors.AsType[awsconfig.SharedConfigProfileNotExistError](err); ok && s.profile == "" && missing.Profile == name {
 		return awsconfig.SharedConfig{}, nil
@@ -88,6 +99,14 @@ func (s Settings) loadProfile(ctx context.Context) (awsconfig.SharedConfig, erro
 		return awsconfig.SharedConfig{}, s.explainSettings(err)
 	}
 	return profile, nil
+}
+
+// orHome is the file of the home if no files are named. Without a home, there is none.
+func orHome(files []string, ofHome string) []string {
+	if path, err := keyfile.ExpandHome(ofHome); err == nil && len(files) == 0 {
+		return []string{path}
+	}
+	return files
 }
 
 // profileCredentials are those of a profile, as the SDK's own chain finds them:

@@ -14,7 +14,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/arn"
-	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/sts/types"
@@ -75,7 +74,7 @@ type webIdentity struct {
 // a region.
 func Parse(v attr.Values, region string) (Settings, error) {
 	s := Settings{
-		Region: region, Timeout: requestTimeout, World: world.If(v.Environment() != nil),
+		Region: region, Timeout: requestTimeout, World: world.For(v.Environment() != nil, false),
 		OwnEndpoints: v.Environment() == nil || v.HasSecret(""), // what the SDK finds in the environment by itself chooses none
 		values:       v, profile: v.String("profile"),
 		configFiles: v.Strings("shared_config_files"), credentialsFiles: v.Strings("shared_credentials_files"),
@@ -98,15 +97,27 @@ func Parse(v attr.Values, region string) (Settings, error) {
 	return s, nil
 }
 
+// The shared files of the user.
+const (
+	homeConfig      = "~/.aws/config"
+	homeCredentials = "~/.aws/credentials"
+)
+
 // keepFiles keeps the SDK from the files that variables name: they may have
 // endpoints in them.
 func (s *Settings) keepFiles(v attr.Values) {
-	if s.configFiles == nil && v.HasSecret("shared_config_files") {
-		s.configFiles = awsconfig.DefaultSharedConfigFiles
+	if s.configFiles == nil && v.HasSecret("shared_config_files") && !handsKeys(v) {
+		s.configFiles = []string{homeConfig}
 	}
-	if s.credentialsFiles == nil && v.HasSecret("shared_credentials_files") {
-		s.credentialsFiles = awsconfig.DefaultSharedCredentialsFiles
+	if s.credentialsFiles == nil && v.HasSecret("shared_credentials_files") && !handsKeys(v) {
+		s.credentialsFiles = []string{homeCredentials}
 	}
+}
+
+// handsKeys reports whether the code gives what the clients sign in with. They then take
+// nothing from the environment, nor from files that the code does not name.
+func handsKeys(v attr.Values) bool {
+	return v.Hands("secret_key", "token", "assume_role_with_web_identity.web_identity_token")
 }
 
 var keyID = lazyregexp.New(`^A[KS]IA[A-Z0-9]{12,}$`)

@@ -11,6 +11,7 @@ import (
 // Reasons of [attr.Attr.Harmless].
 const (
 	metadataHarmless = "The metadata service is told no secret of the code: what it answers is an identity of its own."
+	variantHarmless  = "The hosts are AWS's own, as those are that are asked without it."
 	retriesHarmless  = "How often something is tried changes neither what is sent nor where."
 )
 
@@ -104,7 +105,7 @@ func NetworkAttrs(what string, endpoints attr.Attr) []attr.Attr {
 		{Name: "sts_region", Type: cty.String, Doc: "The region of AWS STS. Defaults to `region`."},
 		{Name: "max_retries", Type: cty.Number, Default: cty.NumberIntVal(defaultAttempts), Harmless: retriesHarmless, Doc: "How often a " +
 			"request is sent before it fails, when the service is busy or out of reach. Defaults to `5`."},
-		{Name: "retry_mode", Type: cty.String, Harmless: retriesHarmless,
+		{Name: "retry_mode", Type: cty.String, Env: []string{"AWS_RETRY_MODE"}, Harmless: retriesHarmless,
 			Doc: "`standard` or `adaptive`. Defaults to what `AWS_RETRY_MODE` says, else `standard`."},
 		{Name: "http_proxy", Type: cty.String, Sensitive: true, Local: true, Doc: "The URL of a proxy, also for " +
 			"HTTPS when there is no `https_proxy`."},
@@ -116,9 +117,10 @@ func NetworkAttrs(what string, endpoints attr.Attr) []attr.Attr {
 			"in between then gets the " + what + "."},
 		{Name: "custom_ca_bundle", Type: cty.String, AllowEmpty: true, Env: []string{"AWS_CA_BUNDLE"}, Doc: "The path " +
 			"of a PEM file with the only certificate authorities to trust."},
-		{Name: "use_fips_endpoint", Type: cty.Bool, Doc: "Whether to use the FIPS endpoints. Defaults " +
-			"to what `AWS_USE_FIPS_ENDPOINT` says."},
-		{Name: "use_dualstack_endpoint", Type: cty.Bool, Doc: "Whether to use the endpoints that " +
-			"speak IPv6 as well. Defaults to what `AWS_USE_DUALSTACK_ENDPOINT` says."},
+		{Name: "use_fips_endpoint", Type: cty.Bool, Env: []string{"AWS_USE_FIPS_ENDPOINT"}, Harmless: variantHarmless,
+			Doc: "Whether to use the FIPS endpoints. Defaults to what `AWS_USE_FIPS_ENDPOINT` says."},
+		{Name: "use_dualstack_endpoint", Type: cty.Bool, Env: []string{"AWS_USE_DUALSTACK_ENDPOINT"}, Harmless: variantHarmless,
+			Doc: "Whether to use the endpoints that speak IPv6 as well. Defaults to what `AWS_USE_DUALSTACK_ENDPOINT` " +
+				"says."},
 	}
 }

@@ -5,6 +5,7 @@ package azureauth
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -35,7 +36,7 @@ type Access struct {
 	Pipeline   string             // the service connection of Azure Pipelines that gives tokens; "" is none
 
 	values attr.Values // with [Attrs]
-	world  world.World
+	world  world.World // of those who are handed no secret of the code
 }
 
 // Open makes the credential of the first way that is completely set up, in
@@ -48,7 +49,8 @@ func (a Access) Open(ctx context.Context) (azcore.TokenCredential, error) {
 	for _, way := range a.ways() {
 		if way.set {
 			// These decide where the client library signs in, with every kind of credential.
-			if err := a.refuseVariables(world.AzureSignIn); err != nil {
+			secret := a.values.Hands("client_secret", "client_certificate", "client_certificate_password", "oidc_token", "oidc_request_token")
+			if err := refuseVariables(a.world.Beside(secret), world.AzureSignIn); err != nil {
 				return nil, err
 			}
 			return way.make()
@@ -72,7 +74,6 @@ func (a Access) ways() []way {
 	return []way{
 		{a.principal() && a.hasOneOf("client_certificate", "client_certificate_path"), a.asClient(a.withCertificate)},
 		{a.principal() && a.hasOneOf("client_secret", "client_secret_file_path"), a.asClient(a.withSecret)},
-		{useOIDC && a.Pipeline != "", a.asClient(a.withPipeline)},
 		{useOIDC, a.asClient(a.withOIDC)},
 		{a.values.Bool("use_msi"), a.withManagedIdentity},
 		{a.values.Bool("use_aks_workload_identity"), a.withWorkloadIdentity},
@@ -117,13 +118,13 @@ func (a Access) UsesCLI() bool {
 	return a.values.Bool("use_cli") && !slices.ContainsFunc(ways[:len(ways)-1], func(w way) bool { return w.set })
 }
 
-// refuseVariables returns an error if the environment is switched off and a
-// variable that steers a part of the SDK is set. Not to sign in is better
-// than to sign in at the place that they name.
-func (a Access) refuseVariables(c world.Client) error {
-	if name := a.world.Steering(c); name != "" {
-		return fmt.Errorf("the environment is switched off, but Azure's client would follow the variable %s; "+
-			"unset it, or choose another way to authenticate", name)
+// refuseVariables returns an error if a variable that w does not have is set, and
+// steers a part of the SDK. Not to sign in is better than to sign in at the place
+// that it names.
+func refuseVariables(w world.World, c world.Client) error {
+	if name := w.Steering(c); name != "" {
+		return fmt.Errorf("%s, but Azure's client would follow the variable %s; unset it, or choose another way to authenticate",
+			w.Reason(), name)
 	}
 	return nil
 }
@@ -166,9 +167,10 @@ func (a Access) withOIDC(tenant, id string) (azcore.TokenCredential, error) {
 	if !a.principal() {
 		return nil, errors.New("use_oidc needs tenant_id and client_id")
 	}
-	direct := a.hasOneOf("oidc_token", "oidc_token_file_path")
+	direct := a.Pipeline == "" && a.hasOneOf("oidc_token", "oidc_token_file_path")
 	if !direct && !(a.hasOneOf("oidc_request_url") && a.hasOneOf("oidc_request_token")) {
-		return nil, errors.New("use_oidc needs oidc_token, oidc_token_file_path, or oidc_request_url with oidc_request_token")
+		return nil, errors.New("use_oidc needs oidc_token, oidc_token_file_path, or oidc_request_url with oidc_request_token, which " +
+			"ado_service_connection_id needs as well (in Azure Pipelines, SYSTEM_OIDCREQUESTURI and SYSTEM_ACCESSTOKEN)")
 	}
 	assertion := func(ctx context.Context) (string, error) {
 		if direct {
@@ -181,27 +183,11 @@ func (a Access) withOIDC(tenant, id string) (azcore.TokenCredential, error) {
 	}))
 }
 
-func (a Access) withPipeline(tenant, id string) (azcore.TokenCredential, error) {
-	if !a.world.ReadsEnvironment() {
-		return nil, errors.New("ado_service_connection_id needs the environment variable SYSTEM_OIDCREQUESTURI, " +
-			"and the environment is switched off")
-	}
-	uri, _ := world.Here().Lookup("SYSTEM_OIDCREQUESTURI")
-	if !a.principal() || !a.hasOneOf("oidc_request_token") || uri == "" {
-		return nil, errors.New("ado_service_connection_id needs tenant_id, client_id and oidc_request_token " +
-			"(SYSTEM_ACCESSTOKEN), and the environment variable SYSTEM_OIDCREQUESTURI, as Azure Pipelines sets it")
-	}
-	options := &azidentity.AzurePipelinesCredentialOptions{
-		ClientOptions: a.ClientOptions(), DisableInstanceDiscovery: a.hasOneOf("metadata_host"),
-	}
-	return credential(azidentity.NewAzurePipelinesCredential(tenant, id, a.Pipeline, a.values.String("oidc_request_token"), options))
-}
-
 // withManagedIdentity lets the SDK find out where it runs. On a virtual
 // machine, msi_endpoint takes the place of the fixed address.
 func (a Access) withManagedIdentity() (azcore.TokenCredential, error) {
 	// https://learn.microsoft.com/azure/app-service/overview-managed-identity
-	if err := a.refuseVariables(world.AzureIdentity); err != nil {
+	if err := refuseVariables(a.world, world.AzureIdentity); err != nil {
 		return nil, err
 	}
 	options := &azidentity.ManagedIdentityCredentialOptions{ClientOptions: a.ClientOptions()}
@@ -285,29 +271,41 @@ func (t identityTransport) Do(request *http.Request) (*http.Response, error) {
 
 // requestOIDC gets a token from the CI service, for Azure.
 // https://docs.github.com/actions/reference/security/oidc
+// https://learn.microsoft.com/rest/api/azure/devops/distributedtask/oidctoken/create
 func (a Access) requestOIDC(ctx context.Context) (string, error) {
-	address := a.values.String("oidc_request_url")
-	if u, err := url.Parse(address); err == nil && !u.Query().Has("audience") {
-		query := u.Query()
-		query.Set("audience", audience(a.Cloud.Configuration))
-		u.RawQuery = query.Encode()
-		address = u.String()
+	u, err := url.Parse(a.values.String("oidc_request_url"))
+	if err != nil {
+		return "", errors.New("oidc_request_url: this is not a usable address")
 	}
-	var answer struct {
-		Value string `json:"value"`
-	}
+	method, query := http.MethodGet, u.Query()
 	header := http.Header{
 		"Authorization": {"Bearer " + a.values.String("oidc_request_token")},
 		"Accept":        {"application/json; api-version=2.0"},
 		"Content-Type":  {"application/json"},
 	}
-	if err := a.get(ctx, address, header, &answer); err != nil {
+	switch {
+	case a.Pipeline != "":
+		method = http.MethodPost
+		query.Set("api-version", "7.1")
+		query.Set("serviceConnectionId", a.Pipeline)
+		header.Set("Accept", "application/json")
+		header.Set("X-Tfs-Fedauthredirect", "Suppress") // a refusal, and not a page to sign in
+	case !u.Query().Has("audience"):
+		query.Set("audience", audience(a.Cloud.Configuration))
+	}
+	u.RawQuery = query.Encode()
+	var answer struct {
+		GitHub    string `json:"value"`
+		Pipelines string `json:"oidcToken"`
+	}
+	if err := a.ask(ctx, method, u.String(), header, &answer); err != nil {
 		return "", fmt.Errorf("oidc_request_url: %w", err)
 	}
-	if answer.Value == "" {
+	token := cmp.Or(answer.GitHub, answer.Pipelines)
+	if token == "" {
 		return "", errors.New("oidc_request_url: the answer holds no token")
 	}
-	return answer.Value, nil
+	return token, nil
 }
 
 // audience is the audience of a token. The national clouds have their own.
@@ -322,9 +320,9 @@ func audience(c cloud.Configuration) string {
 	return "api://AzureADTokenExchange"
 }
 
-// get reads a JSON document.
-func (a Access) get(ctx context.Context, address string, header http.Header, answer any) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+// ask gets a JSON document as the answer.
+func (a Access) ask(ctx context.Context, method, address string, header http.Header, answer any) error {
+	request, err := http.NewRequestWithContext(ctx, method, address, nil)
 	if err != nil {
 		return errors.New("this is not a usable address")
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 
@@ -57,7 +58,7 @@ func (a Access) FindCloud(ctx context.Context) (Cloud, error) {
 		ResourceManager string            `json:"resourceManager"`
 		Suffixes        map[string]string `json:"suffixes"`
 	}
-	err := a.get(ctx, "https://"+host+"/metadata/endpoints?api-version=2023-11-01", nil, &answer)
+	err := a.ask(ctx, http.MethodGet, "https://"+host+"/metadata/endpoints?api-version=2023-11-01", nil, &answer)
 	if err != nil {
 		return Cloud{}, fmt.Errorf("metadata_host: %w", err)
 	}

@@ -16,7 +16,6 @@ import (
 
 	"cloud.google.com/go/auth"
 	"cloud.google.com/go/auth/credentials"
-	"cloud.google.com/go/auth/credentials/impersonate"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
@@ -33,14 +32,18 @@ type Access struct {
 	Scopes            []string // of the tokens
 	ImpersonateScopes []string // of the tokens of Impersonate
 
-	Universe string // of Google's clouds; googleapis.com when empty
+	Universe     string // of Google's clouds; [DefaultUniverse] when empty
+	QuotaProject string // that pays, in place of the one that the credentials name; may be empty
 
-	World world.World
+	// World is the user's, or none. Secret says that Credentials or Token are the code's:
+	// what that means for the World depends on what is in them.
+	World  world.World
+	Secret bool
 }
 
 // Open finds the credentials and gets a first token with them, so that a
 // mistake in them is not reported as a failed read.
-func (a Access) Open(ctx context.Context) (*auth.Credentials, error) {
+func (a Access) Open(ctx context.Context) (*Bearer, error) {
 	for _, account := range append([]string{a.Impersonate}, a.Delegates...) {
 		if account != "" && !strings.Contains(account, "@") {
 			return nil, errors.New("impersonate_service_account (and its delegates): the e-mail address of a service account is " +
@@ -51,26 +54,13 @@ func (a Access) Open(ctx context.Context) (*auth.Credentials, error) {
 	if err != nil {
 		return nil, err
 	}
+	b := Bearer{a, creds}
 	if a.Impersonate != "" {
-		options := &impersonate.CredentialsOptions{
-			TargetPrincipal: a.Impersonate,
-			Delegates:       a.Delegates,
-			Scopes:          a.ImpersonateScopes,
-			Credentials:     creds,
-			Logger:          Silence(),
-			UniverseDomain:  a.Universe,
-		}
-		if options.Client, err = a.bearer(creds); err == nil {
-			creds, err = impersonate.NewCredentials(options)
-		}
-		if err != nil {
-			return nil, errors.New("impersonate_service_account: the credentials cannot be used for that")
-		}
+		b.access.Impersonate = ""
+		b = Bearer{a, a.impersonate(b)}
 	}
-	if _, err := creds.Token(ctx); err != nil {
-		return nil, a.Explain(ctx, err)
-	}
-	return creds, nil
+	_, err = b.Header(ctx)
+	return &b, err
 }
 
 // base returns the credentials before any impersonation.
@@ -83,16 +73,14 @@ func (a Access) base(ctx context.Context) (*auth.Credentials, error) {
 		UseSelfSignedJWT: a.Impersonate == "", // spares the token service, as the SDK's own detection does
 		Logger:           Silence(),
 		UniverseDomain:   a.Universe,
-	}
-	if !a.World.ReadsEnvironment() {
-		options.Client = &http.Client{Transport: once{DirectTransport()}}
+		Client:           &http.Client{Transport: transport(a.World), Timeout: tokenTimeout},
 	}
 	text := a.Credentials
 	if text == "" {
 		text = wellKnownFile()
 	}
 	if text == "" {
-		if err := a.RefuseVariables(world.GoogleDetection); err != nil {
+		if err := refuse(a.World, world.GoogleDetection); err != nil {
 			return nil, err
 		}
 		return detect(ctx, options)
@@ -105,8 +93,8 @@ func (a Access) base(ctx context.Context) (*auth.Credentials, error) {
 	if err != nil {
 		return nil, err
 	}
-	if options.Client == nil && !hasCertificate(document) { // with which the SDK makes a client of its own
-		options.Client = &http.Client{Transport: once{standardTransport()}, Timeout: tokenTimeout}
+	if hasCertificate(document) {
+		options.Client = nil // the SDK makes one of its own with it
 	}
 	var creds *auth.Credentials
 	if program != nil {

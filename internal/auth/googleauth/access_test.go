@@ -12,6 +12,7 @@ import (
 	"cloud.google.com/go/auth"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
 // The key provider gcp_kms and the source gcs test how credentials are used.
@@ -43,12 +44,12 @@ func TestReadPathOrContents(t *testing.T) {
 // A token that somebody else renews is used as it is, by whoever asks.
 func TestToken(t *testing.T) {
 	t.Parallel()
-	creds, err := Access{Token: "token", Credentials: "canary"}.Open(t.Context())
+	bearer, err := Access{Token: "token", Credentials: "canary"}.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	header, err := Bearer{Creds: creds}.GetRequestMetadata(t.Context())
-	if err != nil || len(header) != 1 || header["authorization"] != "Bearer token" {
+	header, err := bearer.Header(t.Context())
+	if err != nil || len(header) != 1 || header.Get("Authorization") != "Bearer token" {
 		t.Errorf("got %v, %v", header, err)
 	}
 }
@@ -70,6 +71,35 @@ func TestExplain(t *testing.T) {
 	} {
 		if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "canary") {
 			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+// Credentials that say only where a token is to be found are the user's, also in the
+// code. Beside a secret of the code, the environment gives no part of them.
+func TestWhatCredentialsMayRead(t *testing.T) {
+	t.Setenv("GOOGLE_AUTH_TRUST_BOUNDARY_ENABLED", "true")
+	const aws = `"type":"external_account","credential_source":{"environment_id":"aws1"`
+	for name, c := range map[string]struct {
+		document string
+		secret   bool
+		want     string // part of the error; "" if they are as they may be
+	}{
+		"AWS":                           {`{` + aws + `}}`, true, ""},
+		"AWS, with a secret":            {`{` + aws + `},"client_secret":"canary"}`, true, "credentials of AWS need the environment"},
+		"AWS, with one in headers":      {`{` + aws + `,"headers":{"Authorization":"canary"}}}`, true, "credentials of AWS need the environment"},
+		"AWS, with a secret, not ours":  {`{` + aws + `},"client_secret":"canary"}`, false, ""},
+		"user":                          {`{"type":"authorized_user"}`, true, "GOOGLE_AUTH_TRUST_BOUNDARY_ENABLED"},
+		"user, of the environment":      {`{"type":"authorized_user"}`, false, ""},
+		"within":                        {`{"type":"impersonated_service_account","source_credentials":{"type":"gdch_service_account"}}`, true, "Distributed Cloud"},
+		"within, and only to be found":  {`{"type":"impersonated_service_account","source_credentials":{` + aws + `}}}`, true, ""},
+		"of another cloud":              {`{"type":"service_account","universe_domain":"evil.example"}`, false, "for another cloud"},
+		"of another cloud, and outside": {`{"type":"impersonated_service_account","universe_domain":"evil.example","source_credentials":{}}`, false, "for another cloud"},
+	} {
+		_, err := Access{World: world.Here(), Secret: c.secret}.check([]byte(c.document))
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) ||
+			strings.Contains(err.Error(), "canary")) {
+			t.Errorf("%s: got %v", name, err)
 		}
 	}
 }

@@ -1,50 +1,130 @@
 package googleauth
 
 import (
+	"bytes"
+	"cmp"
+	"context"
 	"encoding/json"
+	"io"
 	"net/http"
+	"net/url"
 	"time"
 
 	"cloud.google.com/go/auth"
-	"cloud.google.com/go/auth/httptransport"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/trust"
 )
+
+// DefaultUniverse is the domain of Google's own cloud.
+const DefaultUniverse = "googleapis.com"
 
 // tokenTimeout is that of the SDK's own client for tokens.
 const tokenTimeout = 30 * time.Second
 
-// once closes each connection after its request. Tokens last for an hour, and the SDK
-// closes no connection by itself.
-type once struct{ next http.RoundTripper }
-
-func (o once) RoundTrip(request *http.Request) (*http.Response, error) {
-	request = request.Clone(request.Context())
-	request.Close = true
-	return o.next.RoundTrip(request)
+// transport carries requests for tokens. It begins as Go's own, which a program may have
+// made its own. Tokens last for an hour, so no connection is kept.
+func transport(w world.World) http.RoundTripper {
+	standard, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return http.DefaultTransport // it knows what it does
+	}
+	t := standard.Clone()
+	if w == (world.World{}) {
+		t.Proxy = nil
+	}
+	t.TLSClientConfig = trust.Config(w, t.TLSClientConfig)
+	t.DisableKeepAlives = true
+	return t
 }
 
-// standardTransport is what the SDK sends requests for tokens through.
-func standardTransport() http.RoundTripper {
-	if standard, ok := http.DefaultTransport.(*http.Transport); ok {
-		return standard.Clone()
-	}
-	return http.DefaultTransport // a program's own
+// Bearer is an account whose tokens requests carry.
+type Bearer struct {
+	access Access
+	creds  *auth.Credentials
 }
 
-// bearer is a client that sends requests with tokens of creds. If the environment may
-// be read, it is the one that the SDK would make for impersonation.
-func (a Access) bearer(creds *auth.Credentials) (*http.Client, error) {
-	if !a.World.ReadsEnvironment() {
-		return &http.Client{Transport: once{Bearer{creds, DirectTransport()}}}, nil
+// Header is what shows who asks: a token, and the project that pays, if a variable or the
+// credentials name one. Its errors are in our own words.
+func (b Bearer) Header(ctx context.Context) (http.Header, error) {
+	token, err := b.creds.Token(ctx)
+	if err != nil {
+		return nil, b.access.Explain(ctx, err)
 	}
-	options := &httptransport.Options{Credentials: creds, Logger: Silence(), UniverseDomain: a.Universe}
-	if a.Universe == "" {
-		options.InternalOptions = &httptransport.InternalOptions{SkipUniverseDomainValidation: true}
+	header := http.Header{"Authorization": {"Bearer " + token.Value}}
+	var file struct {
+		QuotaProject string `json:"quota_project_id"`
 	}
-	client, err := httptransport.NewClient(options)
-	if err == nil {
-		client.Transport = once{client.Transport}
+	_ = json.Unmarshal(b.creds.JSON(), &file) // there may be none
+	if project := cmp.Or(b.access.QuotaProject, file.QuotaProject); project != "" {
+		header.Set("X-Goog-User-Project", project)
 	}
-	return client, err
+	return header, nil
+}
+
+// Post sends a question in JSON, again as [web.Wire.Ask] does, and returns the answer
+// whatever its status is.
+func (b Bearer) Post(ctx context.Context, wire web.Wire, url string, question any) (status int, answer []byte, err error) {
+	header, err := b.Header(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	body, err := json.Marshal(question)
+	if err != nil {
+		return 0, nil, err
+	}
+	header.Set("Content-Type", "application/json")
+	header.Set("User-Agent", "terraform-provider-statecrypt")
+	wire.Authorize = func(req *http.Request) error {
+		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		return nil
+	}
+	return wire.Ask(ctx, http.MethodPost, url, header)
+}
+
+// impersonated gives the tokens of a service account that the base may act as.
+// https://cloud.google.com/iam/docs/reference/credentials/rest/v1/projects.serviceAccounts/generateAccessToken
+type impersonated struct {
+	access Access
+	base   Bearer
+	wire   web.Wire
+}
+
+func (a Access) impersonate(base Bearer) *auth.Credentials {
+	patience := web.Patience{Timeout: tokenTimeout, Tries: 2, WaitMin: 500 * time.Millisecond, WaitMax: 2 * time.Second}
+	i := impersonated{a, base, web.Wire{Patience: patience, Transport: transport(a.World)}}
+	return auth.NewCredentials(&auth.CredentialsOptions{TokenProvider: auth.NewCachedTokenProvider(i, nil)})
+}
+
+// Token implements [auth.TokenProvider].
+func (i impersonated) Token(ctx context.Context) (*auth.Token, error) {
+	const accounts = "projects/-/serviceAccounts/"
+	question := struct {
+		Delegates []string `json:"delegates,omitempty"`
+		Scope     []string `json:"scope"`
+		Lifetime  string   `json:"lifetime"`
+	}{Scope: i.access.ImpersonateScopes, Lifetime: "3600s"}
+	for _, account := range i.access.Delegates {
+		question.Delegates = append(question.Delegates, accounts+account)
+	}
+	var answer struct {
+		AccessToken string    `json:"accessToken"`
+		ExpireTime  time.Time `json:"expireTime"`
+	}
+	service := "https://iamcredentials." + cmp.Or(i.access.Universe, DefaultUniverse) + "/v1/"
+	status, body, err := i.base.Post(ctx, i.wire, service+accounts+url.PathEscape(i.access.Impersonate)+":generateAccessToken", question)
+	switch {
+	case err != nil && web.Own(err) != nil:
+		return nil, err
+	case err != nil:
+		return nil, web.Final("%s: %w", i.access.noToken(), err)
+	case status != http.StatusOK:
+		return nil, web.Final("%s (HTTP status %d)", i.access.noToken(), status)
+	case json.Unmarshal(body, &answer) != nil || answer.AccessToken == "" || !web.IsFieldValue(answer.AccessToken):
+		return nil, web.Final("%s: the answer is not that of Google", i.access.noToken())
+	}
+	return &auth.Token{Value: answer.AccessToken, Type: "Bearer", Expiry: answer.ExpireTime}, nil
 }
 
 // hasCertificate reports whether credentials are those of a certificate.

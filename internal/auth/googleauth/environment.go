@@ -1,78 +1,24 @@
 package googleauth
 
 import (
-	"context"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 
-	"cloud.google.com/go/auth"
+	"cloud.google.com/go/auth/credentials"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/trust"
 )
 
-// Bearer puts a token on requests, and the project that user credentials name
-// for the bill.
-type Bearer struct {
-	Creds *auth.Credentials
-	Next  http.RoundTripper
-}
-
-// GetRequestMetadata is for gRPC.
-func (b Bearer) GetRequestMetadata(ctx context.Context, _ ...string) (map[string]string, error) {
-	token, err := b.Creds.Token(ctx)
-	if err != nil {
-		return nil, err
-	}
-	header := map[string]string{"authorization": "Bearer " + token.Value}
-	var file struct {
-		QuotaProject string `json:"quota_project_id"`
-	}
-	if json.Unmarshal(b.Creds.JSON(), &file) == nil && file.QuotaProject != "" {
-		header["x-goog-user-project"] = file.QuotaProject
-	}
-	return header, nil
-}
-
-// RequireTransportSecurity is for gRPC: no token is sent in plaintext.
-func (Bearer) RequireTransportSecurity() bool { return true }
-
-// RoundTrip is for HTTP.
-func (b Bearer) RoundTrip(request *http.Request) (*http.Response, error) {
-	header, err := b.GetRequestMetadata(request.Context())
-	if err != nil {
-		return nil, err
-	}
-	request = request.Clone(request.Context())
-	for name, value := range header {
-		request.Header.Set(name, value)
-	}
-	return b.Next.RoundTrip(request)
-}
-
-// DirectTransport goes through no proxy.
-func DirectTransport() http.RoundTripper {
-	standard, ok := http.DefaultTransport.(*http.Transport)
-	if !ok {
-		return http.DefaultTransport // a program's own; it knows what it does
-	}
-	direct := standard.Clone()
-	direct.Proxy = nil
-	direct.TLSClientConfig = trust.Config(world.World{}, direct.TLSClientConfig)
-	return direct
-}
-
-// RefuseVariables returns an error if the environment is switched off and a
-// variable that steers a part of the SDK is set. No credentials are better
-// than those that they name.
-func (a Access) RefuseVariables(c world.Client) error {
-	if name := a.World.Steering(c); name != "" {
-		return fmt.Errorf("the environment is switched off, but Google's client would follow the variable %s; "+
-			"unset it, or set credentials or access_token", name)
+// refuse returns an error if a variable that w does not have is set and steers a part of
+// the SDK. No credentials are better than those that it names.
+func refuse(w world.World, c world.Client) error {
+	if name := w.Steering(c); name != "" {
+		return fmt.Errorf("%s, but Google's client would follow the variable %s; unset it, or set credentials or access_token",
+			w.Reason(), name)
 	}
 	return nil
 }
@@ -92,9 +38,12 @@ func wellKnownFile() string {
 
 // file is what decides how credentials may be used.
 type file struct {
-	Type   string `json:"type"`
-	Source struct {
+	Type         string `json:"type"`
+	Universe     string `json:"universe_domain"`
+	ClientSecret string `json:"client_secret"`
+	Source       struct {
 		EnvironmentID string          `json:"environment_id"`
+		Headers       json.RawMessage `json:"headers"`
 		Program       *program        `json:"executable"`
 		Certificate   json.RawMessage `json:"certificate"`
 	} `json:"credential_source"`
@@ -105,12 +54,23 @@ func (f file) hasCertificate() bool {
 	return len(f.Source.Certificate) > 0 && string(f.Source.Certificate) != "null"
 }
 
-// check refuses credentials for which the SDK would read the environment. It
-// returns the program that gives the tokens, if there is one.
+// hasSecret reports whether there is a secret in credentials, and not only where a token
+// is to be found.
+func (f file) hasSecret() bool {
+	return f.Type != string(credentials.ExternalAccount) || f.ClientSecret != "" || len(f.Source.Headers) > 0
+}
+
+// check refuses credentials for which the SDK would read what it may not of the
+// environment, and those of another cloud. It returns the program that gives the tokens,
+// if there is one.
 func (a Access) check(document []byte) (*program, error) {
 	var f file
 	if json.Unmarshal(document, &f) != nil {
 		return nil, unusable(document)
+	}
+	if universe := cmp.Or(a.Universe, DefaultUniverse); f.Universe != "" && f.Universe != universe {
+		return nil, fmt.Errorf("the credentials are for another cloud than %s; to read from its gcs, set universe_domain to the one in "+
+			"them; gcp_kms is of googleapis.com alone", universe)
 	}
 	if f.Inner != nil {
 		inner, err := a.check(f.Inner)
@@ -120,7 +80,7 @@ func (a Access) check(document []byte) (*program, error) {
 		}
 		return nil, err
 	}
-	if !a.World.ReadsEnvironment() {
+	if w := a.World.Beside(a.Secret && f.hasSecret()); !w.ReadsEnvironment() {
 		what := ""
 		switch {
 		case f.Source.EnvironmentID != "":
@@ -133,9 +93,9 @@ func (a Access) check(document []byte) (*program, error) {
 			what = "credentials of Google Distributed Cloud"
 		}
 		if what != "" {
-			return nil, fmt.Errorf("credentials: %s need the environment, which is switched off", what)
+			return nil, fmt.Errorf("credentials: %s, but %s need the environment", w.Reason(), what)
 		}
-		if err := a.RefuseVariables(world.GoogleBoundaries); err != nil {
+		if err := refuse(w, world.GoogleBoundaries); err != nil {
 			return nil, err
 		}
 	}

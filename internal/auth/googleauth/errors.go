@@ -8,23 +8,31 @@ import (
 	"cloud.google.com/go/auth"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // Explain says why there is no token. Its errors are final: a fallback would hide
 // that the credentials are wrong.
 func (a Access) Explain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return fmt.Errorf("waiting for a Google access token: %w", ctx.Err())
+		return web.Final("waiting for a Google access token: %w", ctx.Err())
 	}
-	what := "Google gives no access token for the credentials"
-	if a.Impersonate != "" {
-		what = "Google gives no access token for " + a.Impersonate + "; the credentials need roles/iam.serviceAccountTokenCreator on it"
+	if web.Own(err) != nil {
+		return err
 	}
 	if answer, ok := errors.AsType[*auth.Error](err); ok && answer.Response != nil {
-		return fmt.Errorf("%s (HTTP status %d)", what, answer.Response.StatusCode)
+		return web.Final("%s (HTTP status %d)", a.noToken(), answer.Response.StatusCode)
 	}
 	if reason := netfail.KnownReason(err, ""); reason != "" {
-		what += ": " + reason
+		return web.Final("%s: %s", a.noToken(), reason)
 	}
-	return errors.New(what)
+	return web.Final("%s", a.noToken())
+}
+
+// noToken says for whom there is no token.
+func (a Access) noToken() string {
+	if a.Impersonate == "" {
+		return "Google gives no access token for the credentials"
+	}
+	return fmt.Sprintf("Google gives no access token for %s; the credentials need roles/iam.serviceAccountTokenCreator on it", a.Impersonate)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // Attrs are the attributes that say who calls Google. Variables are those of
@@ -27,11 +28,20 @@ func Attrs(variables ...string) []attr.Attr {
 	}
 }
 
-// New reads [Attrs]. Scopes are those of the tokens.
-func New(v attr.Values, w world.World, scopes ...string) Access {
-	return Access{
+// quotaVar is Google's own: the project that pays.
+const quotaVar = "GOOGLE_CLOUD_QUOTA_PROJECT"
+
+// New reads [Attrs]. The environment is nil if it must not be read, and scopes are those of
+// the tokens.
+func New(v attr.Values, env attr.LookupEnv, scopes ...string) Access {
+	a := Access{
 		Credentials: v.String("credentials"), From: v.Variable("credentials"), Token: v.String("access_token"),
 		Impersonate: v.String("impersonate_service_account"), Delegates: v.Strings("impersonate_service_account_delegates"),
-		Scopes: scopes, ImpersonateScopes: scopes, World: w,
+		Scopes: scopes, ImpersonateScopes: scopes,
+		World: world.For(env != nil, false), Secret: v.Hands("credentials", "access_token"),
 	}
+	if project, _ := env.Get(quotaVar); web.IsFieldValue(project) {
+		a.QuotaProject = project
+	}
+	return a
 }

@@ -4,18 +4,19 @@ import (
 	"net/http"
 	"runtime"
 	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
 // With the environment off, a connection that authorities of a variable have
-// verified is refused, and so is every proxy.
-func TestDirectTransport(t *testing.T) {
+// verified is refused, and so is every proxy. Otherwise, both are the machine's.
+func TestTransport(t *testing.T) {
 	t.Setenv("SSL_CERT_FILE", "/of/a/stranger")
-	direct, ok := DirectTransport().(*http.Transport)
-	if !ok || direct.Proxy != nil {
-		t.Fatal("it goes through a proxy")
-	}
-	refuses := direct.TLSClientConfig.VerifyConnection != nil
-	if heeded := runtime.GOOS != "windows" && runtime.GOOS != "darwin"; refuses != heeded {
-		t.Errorf("it refuses connections: %v", refuses)
+	heeded := runtime.GOOS != "windows" && runtime.GOOS != "darwin"
+	for w, off := range map[world.World]bool{{}: true, world.Here(): false, world.For(true, true): false} {
+		made := transport(w).(*http.Transport)
+		if (made.Proxy == nil) != off || (made.TLSClientConfig.VerifyConnection != nil) != (off && heeded) || !made.DisableKeepAlives {
+			t.Errorf("off: %t; it goes through a proxy: %t", off, made.Proxy != nil)
+		}
 	}
 }

@@ -11,14 +11,18 @@ import (
 // program starts with more than its World allows. The zero Environ is empty.
 type Environ struct{ pairs []string }
 
-// Environ returns what programs get: everything but the secrets that are ours and
-// what writes secrets to logs, or, if the environment is off, what any program
-// needs in order to run.
-func (w World) Environ() Environ {
-	if w.environment {
-		return Environ{granted(os.Environ())}
+// Environ returns what programs get.
+func (w World) Environ() Environ { return Environ{keep(os.Environ(), w.Gives)} }
+
+// Gives reports whether programs get the variable called name, in capitals.
+func (w World) Gives(name string) bool {
+	switch w.kind {
+	case user:
+		return !withholds(name)
+	case code:
+		return IsBare(name) || slices.Contains(ofMachine, name)
 	}
-	return Environ{bare(os.Environ())}
+	return IsBare(name)
 }
 
 // With adds variables, each as name=value. The last of a name counts.
@@ -50,14 +54,8 @@ var withheld = []string{
 	"SSLKEYLOGFILE", "AZURE_SDK_GO_LOGGING", "GOOGLE_SDK_GO_LOGGING_LEVEL",
 }
 
-// granted returns environ without the variables that no child may get.
-func granted(environ []string) []string {
-	return keep(environ, func(name string) bool { return !withholds(name) })
-}
-
-// withholds reports whether no child gets the variable called name.
+// withholds reports whether no child gets the variable called name, in capitals.
 func withholds(name string) bool {
-	name = strings.ToUpper(name) // Windows does not tell the cases apart
 	return slices.Contains(withheld, name) || strings.HasPrefix(name, "TF_") || strings.HasPrefix(name, "TOFU_") ||
 		strings.HasPrefix(name, "STATECRYPT_HTTP_") || strings.HasSuffix(name, "_PASSPHRASE")
 }
@@ -75,9 +73,9 @@ func IsBare(name string) bool {
 	return slices.Contains(bareNames, name) || strings.HasPrefix(name, "LC_")
 }
 
-// bare returns of environ only what programs need in order to run.
-func bare(environ []string) []string {
-	return keep(environ, IsBare)
+// ofMachine are the machine's proxies and authorities, which are for all that it sends.
+var ofMachine = []string{
+	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "NIX_SSL_CERT_FILE",
 }
 
 // keep returns the variables whose names, in capitals, are wanted: Windows does

@@ -5,24 +5,42 @@ import (
 	"testing"
 )
 
-func TestEnviron(t *testing.T) {
-	kept := []string{"PATH=x", "HOME=x", "AWS_SECRET_ACCESS_KEY=x", "BAO_TOKEN=x", "VAULT_TOKEN=x", "GH_TOKEN=x", "odd"}
-	secret := []string{
-		"TF_ENCRYPTION=s", "TF_VAR_passphrase=s", "TF_HTTP_PASSWORD=s", "TF_TOKEN_app_terraform_io=s", "tf_encryption=s",
-		"TOFU_X=s", "GIT_PASSWORD=s", "git_password=s", "GITHUB_TOKEN=s", "STATE_PASSPHRASE=s",
+// TestWorlds: what programs get, and what is found, in each world.
+func TestWorlds(t *testing.T) {
+	names := map[kind][]string{
+		none: {"PATH", "HOME", "LC_ALL", "Path", "SystemRoot"},
+		code: {"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "ALL_PROXY", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR", "NIX_SSL_CERT_FILE"},
+		user: {
+			"AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "AZURE_CONFIG_DIR", "AZURE_KUBERNETES_TOKEN_PROXY", "BAO_TOKEN", "VAULT_TOKEN", "GH_TOKEN",
+			"LD_PRELOAD", "GIT_SSL_CAINFO", "PATHS", "odd",
+		},
+		user + 1: { // secrets that are ours
+			"TF_ENCRYPTION", "TF_VAR_passphrase", "TF_HTTP_PASSWORD", "TF_TOKEN_app_terraform_io", "tf_encryption", "TOFU_X", "GIT_PASSWORD",
+			"git_password", "GITHUB_TOKEN", "STATE_PASSPHRASE",
+		},
 	}
-	if got := granted(append(slices.Clone(kept), secret...)); !slices.Equal(got, kept) {
-		t.Errorf("kept %q, want %q", got, kept)
+	for _, some := range names {
+		for _, name := range some {
+			t.Setenv(name, "x")
+		}
 	}
-}
-
-func TestBare(t *testing.T) {
-	kept := []string{"PATH=x", "HOME=x", "LC_ALL=x", "Path=x", "SystemRoot=x"}
-	other := []string{"AWS_PROFILE=s", "AZURE_CONFIG_DIR=s", "HTTPS_PROXY=s", "TF_ENCRYPTION=s", "BAO_TOKEN=s", "odd", "PATHS=s"}
-	if got := bare(append(slices.Clone(kept), other...)); !slices.Equal(got, kept) {
-		t.Errorf("kept %q, want %q", got, kept)
+	for which, w := range map[kind]World{
+		none: For(false, false), code: For(true, true), user: For(true, false),
+	} {
+		if again := w.Beside(false); again != w || w.Beside(true) != (World{min(which, code)}) || w.kind != which {
+			t.Errorf("%v: beside nothing, it is %v", w, again)
+		}
+		for from, some := range names {
+			for _, name := range some {
+				_, given := w.Environ().Lookup(name)
+				_, found := w.Lookup(name)
+				if want := from <= which; given != want || found != (which == user || want && which == code) {
+					t.Errorf("%v: programs get %s: %t; it is found: %t", w, name, given, found)
+				}
+			}
+		}
 	}
-	if got := bare(nil); got == nil {
-		t.Error("nothing is nil, and a command with that inherits everything")
+	if !slices.Contains(Here().Environ().Pairs(), "odd=x") || (World{}) != For(false, true) {
+		t.Error("the user's world, or the zero one, is another")
 	}
 }

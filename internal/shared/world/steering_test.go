@@ -36,6 +36,10 @@ func TestSteering(t *testing.T) {
 				if got := world.Here().Steering(some.Client); got != "" {
 					t.Errorf("with the environment on, %s is reported", got)
 				}
+				beside := world.For(true, true).Steering(some.Client)
+				if isOfMachine := some.Client == world.Authorities; (beside == "") != isOfMachine {
+					t.Errorf("beside a secret, %q is reported", beside)
+				}
 			})
 		}
 	}

@@ -26,12 +26,11 @@ type Client string
 
 // The clients that variables steer.
 const (
-	AzureSignIn        Client = "the sign-in of Azure's client"
-	AzureIdentity      Client = "the managed identities of Azure's client"
-	GoogleDetection    Client = "the detection of Google's credentials"
-	GoogleBoundaries   Client = "Google's trust boundaries"
-	GoogleCertificates Client = "Google's client certificates"
-	Authorities        Client = "Go's verification of certificates"
+	AzureSignIn      Client = "the sign-in of Azure's client"
+	AzureIdentity    Client = "the managed identities of Azure's client"
+	GoogleDetection  Client = "the detection of Google's credentials"
+	GoogleBoundaries Client = "Google's trust boundaries"
+	Authorities      Client = "Go's verification of certificates"
 )
 
 // Variables are some that have the same fate.
@@ -57,8 +56,6 @@ func Known() []Variables {
 			Why: "they say who gives the credentials"},
 		{Class: Refused, Client: GoogleBoundaries, Names: "GOOGLE_AUTH_TRUST_BOUNDARY_ENABLED",
 			Why: "it has credentials sent to another service"},
-		{Class: Refused, Client: GoogleCertificates, Names: "GOOGLE_API_CERTIFICATE_CONFIG",
-			Why: "it names a program that signs"},
 		{Class: Refused, Client: Authorities, Names: "SSL_CERT_FILE SSL_CERT_DIR",
 			Except: "/etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt /etc/ssl/ca-bundle.pem /etc/ssl/cert.pem " +
 				"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem /etc/pki/tls/cacert.pem /etc/ssl/certs /etc/pki/tls/certs",
@@ -83,7 +80,7 @@ func Known() []Variables {
 			"AWS_S3_DISABLE_EXPRESS_SESSION_AUTH AWS_S3_DISABLE_MULTIREGION_ACCESS_POINTS AWS_S3_USE_ARN_REGION " +
 			"AWS_SDK_UA_APP_ID AWS_SECRET_ACCESS_KEY AWS_SECRET_KEY AWS_SESSION_TOKEN AWS_USE_DUALSTACK_ENDPOINT " +
 			"AWS_USE_FIPS_ENDPOINT",
-			Why: "with the environment off, AWS's own loader is not used, and its clients are told everything"},
+			Why: "with the environment off, and beside keys of the code, AWS's own loader is not used, and its clients are told everything"},
 		{Class: Withheld, Names: "AZURE_AUTHORITY_HOST",
 			Why: "the client is told its cloud"},
 		{Class: Withheld, Names: "AZURE_ADDITIONALLY_ALLOWED_TENANTS AZURE_CLIENT_CERTIFICATE_PASSWORD AZURE_CLIENT_CERTIFICATE_PATH " +
@@ -94,14 +91,10 @@ func Known() []Variables {
 			Why: "only workload identity reads them, which is refused if the environment is off"},
 		{Class: Withheld, Names: "REGION_NAME",
 			Why: "it counts if a region is to be detected, which MSAL_FORCE_REGION asks for"},
-		{Class: Withheld, Names: "EXPERIMENTAL_GOOGLE_API_USE_S2A S2A_ACCESS_TOKEN S2A_TIMEOUT GOOGLE_API_USE_CLIENT_CERTIFICATE " +
-			"GOOGLE_API_USE_MTLS GOOGLE_API_USE_MTLS_ENDPOINT GOOGLE_API_GO_EXPERIMENTAL_DISABLE_NEW_AUTH_LIB " +
-			"GOOGLE_API_GO_EXPERIMENTAL_ENABLE_NEW_AUTH_LIB GOOGLE_CLOUD_DISABLE_DIRECT_PATH " +
-			"GOOGLE_CLOUD_ENABLE_DIRECT_PATH_XDS GOOGLE_CLOUD_PROJECT GOOGLE_CLOUD_QUOTA_PROJECT " +
-			"GOOGLE_CLOUD_UNIVERSE_DOMAIN GOOGLE_SDK_GO_*",
-			Why: "with the environment off, Google's clients get a connection, an endpoint and credentials of their own"},
-		{Class: Withheld, Names: "GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES",
-			Why: "programs of credentials are refused if the environment is off"},
+		{Class: Withheld, Names: "GOOGLE_CLOUD_PROJECT GOOGLE_CLOUD_QUOTA_PROJECT",
+			Why: "Google's services are asked by our own clients, which are told who pays"},
+		{Class: Withheld, Names: "GOOGLE_API_CERTIFICATE_CONFIG GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES",
+			Why: "credentials with a certificate or a program are refused if the environment is off"},
 		{Class: Withheld, Names: "BAO_PLUGIN_AUTOMTLS_ENABLED BAO_PLUGIN_METADATA_MODE BAO_RATE_LIMIT BAO_SRV_LOOKUP BAO_UNWRAP_TOKEN " +
 			"BAO_WRAP_TTL VAULT_*",
 			Why: "the client of OpenBao gets a configuration that reads no variable"},
@@ -152,11 +145,8 @@ func Known() []Variables {
 			"GRPC_GO_EXPERIMENTAL_CONTROL_BUFFER_THROTTLE_LIMIT " +
 			"GRPC_GO_EXPERIMENTAL_ENABLE_8KB_DEFAULT_HEADER_LIST_SIZE " +
 			"GRPC_GO_EXPERIMENTAL_HTTP_FRAMER_READ_BUFFER_POOLING GRPC_GO_IGNORE_TXT_ERRORS " +
-			"GRPC_GO_SERVER_GOROUTINE_LABELS GRPC_RING_HASH_CAP OTEL_ATTRIBUTE_COUNT_LIMIT " +
-			"OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT OTEL_LINK_ATTRIBUTE_COUNT_LIMIT " +
-			"OTEL_SEMCONV_STABILITY_OPT_IN OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT " +
-			"OTEL_SPAN_EVENT_COUNT_LIMIT OTEL_SPAN_LINK_COUNT_LIMIT",
-			Why: "they tune balancing, buffers and traces that go nowhere"},
+			"GRPC_GO_SERVER_GOROUTINE_LABELS GRPC_RING_HASH_CAP",
+			Why: "they tune balancing and buffers"},
 		{Class: Harmless, Names: "AWS_EXECUTION_ENV AWS_LAMBDA_FUNCTION_NAME _X_AMZN_TRACE_ID AWS_NEW_RETRIES_2026 " +
 			"AWS_ENABLE_DEFAULT_SOCKET_TIMEOUT_2026",
 			Why: "they tune retries, and name the runtime and the trace in headers"},
@@ -172,14 +162,15 @@ func Known() []Variables {
 }
 
 // Steering returns the first of the variables that is set and would steer c
-// although the environment is off: an error, because c cannot be kept from it.
+// although w does not have it: an error, because c cannot be kept from it.
 func (w World) Steering(c Client) (name string) {
 	for _, some := range Known() {
-		if w.environment || some.Class != Refused || some.Client != c {
+		if some.Class != Refused || some.Client != c {
 			continue
 		}
 		for name := range strings.FieldsSeq(some.Names) {
-			if value := os.Getenv(name); value != "" && !slices.Contains(strings.Fields(some.Except), value) {
+			_, known := w.Lookup(name)
+			if value := os.Getenv(name); !known && value != "" && !slices.Contains(strings.Fields(some.Except), value) {
 				return name
 			}
 		}

@@ -7,26 +7,66 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
 )
 
-// World is what one part of this program may know of the machine. The zero World
-// is that of use_environment = false: it finds no variable, and programs get only
-// what any program needs in order to run. So whoever forgets to pass a World on
-// turns the environment off.
-type World struct{ environment bool }
+// World is what one client or program may know of the machine. Which one it gets
+// follows from what it is handed itself: see [For]. The zero World is that of
+// use_environment = false, so whoever forgets to pass a World on turns the environment
+// off.
+type World struct{ kind kind }
+
+type kind int
+
+const (
+	// none finds no variable. Programs get what any program needs in order to run.
+	none kind = iota
+
+	// code is for whoever is handed a secret of the code: nothing of the machine says
+	// where it goes, or who sees it on the way. The machine's proxies and authorities are
+	// found, and programs get them beside what any program needs. Clients read nothing by
+	// themselves: what a variable may still say reaches them as the value of an attribute.
+	code
+
+	// user is for all others, which work as the user's own tools do. Everything is found.
+	// Programs get all but the secrets that are ours, and what writes secrets to logs.
+	user
+)
 
 // Here is this machine with its environment.
-func Here() World { return World{environment: true} }
+func Here() World { return World{user} }
 
-// If is [Here] if the environment may be read, and the zero World if not.
-func If(environment bool) World { return World{environment: environment} }
+// For is the World of a client or a program that is handed a secret of the code, or none,
+// if the environment may be read, or must not be.
+func For(environment, secret bool) World {
+	if !environment {
+		return World{}
+	}
+	return Here().Beside(secret)
+}
 
-// ReadsEnvironment reports whether the environment may be read.
-func (w World) ReadsEnvironment() bool { return w.environment }
+// Beside is w for whoever is handed a secret of the code, or none.
+func (w World) Beside(secret bool) World {
+	if secret {
+		w.kind = min(w.kind, code)
+	}
+	return w
+}
 
-// Lookup is [os.LookupEnv], which finds nothing if the environment is off.
+// ReadsEnvironment reports whether a client may look at the environment by itself.
+func (w World) ReadsEnvironment() bool { return w.kind == user }
+
+// Reason says why clients must not look at the environment, as the beginning of a sentence.
+func (w World) Reason() string {
+	if w.kind == none {
+		return "the environment is switched off"
+	}
+	return "a secret of the configuration is sent"
+}
+
+// Lookup is [os.LookupEnv] for the variables that are found.
 func (w World) Lookup(name string) (string, bool) {
-	if !w.environment {
+	if w.kind == none || w.kind == code && !w.Gives(strings.ToUpper(name)) {
 		return "", false
 	}
 	return os.LookupEnv(name)

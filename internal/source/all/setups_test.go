@@ -46,6 +46,12 @@ var setups = []setup{
 		"AWS_ENDPOINT_URL_S3=http://other", "endpoints.s3=http://localhost:4566"},
 	{"an endpoint of STS beside keys", "s3", "access_key=A secret_key=OWN endpoints.s3=http://localhost:4566",
 		"AWS_ENDPOINT_URL_STS=http://other", "error: AWS_ENDPOINT_URL_STS secret_key"},
+	{"a profile with single sign-on", "s3", "profile=dev", "AWS_PROFILE=other AWS_CONFIG_FILE=/aws/config", "shared_config_files=/aws/config"},
+	{"a profile with the credentials of the job", "s3", "profile=dev",
+		"AWS_ACCESS_KEY_ID=a AWS_SECRET_ACCESS_KEY=s AWS_CONFIG_FILE=/aws/config", "shared_config_files=/aws/config"},
+	{"an SSE-C key beside a role", "s3", "sse_customer_key=OWN assume_role.role_arn=r", "AWS_ACCESS_KEY_ID=a AWS_SECRET_ACCESS_KEY=s",
+		"assume_role.role_arn=r"},
+	{"FIPS beside keys", "s3", "access_key=A secret_key=OWN", "AWS_USE_FIPS_ENDPOINT=true", "use_fips_endpoint=true"},
 
 	// Azure
 	{"a managed identity", "azurerm", "client_id=c", "ARM_USE_MSI=true", "use_msi=true"},
@@ -56,6 +62,12 @@ var setups = []setup{
 	{"another cloud beside an access key", "azurerm", "access_key=OWN", "ARM_ENVIRONMENT=usgovernment", "error: ARM_ENVIRONMENT access_key"},
 	{"another cloud of the environment", "azurerm", "", "ARM_ENVIRONMENT=china ARM_CLIENT_SECRET=s", "environment=china"},
 	{"Azure Pipelines", "azurerm", "use_oidc=true", "SYSTEM_OIDCREQUESTURI=https://a SYSTEM_ACCESSTOKEN=t", "oidc_request_url=https://a"},
+	{"Azure Pipelines beside a token of the code", "azurerm", "use_oidc=true oidc_request_token=OWN",
+		"SYSTEM_OIDCREQUESTURI=https://a", "error: oidc_request_url oidc_request_token"},
+	{"a service connection beside a secret", "azurerm", "client_secret=OWN", "ARM_OIDC_AZURE_SERVICE_CONNECTION_ID=c",
+		"ado_service_connection_id="},
+	{"a managed identity beside a key of the customer", "azurerm", "customer_provided_key=OWN", "ARM_USE_MSI=true", "use_msi=true"},
+	{"OpenID Connect with a token of the environment", "azurerm", "client_id=c", "ARM_USE_OIDC=true ARM_OIDC_TOKEN=t", "oidc_token=t"},
 
 	// Google
 	{"GOOGLE_CREDENTIALS beside impersonation", "gcs", "impersonate_service_account=a@example.com", "GOOGLE_CREDENTIALS=c", "credentials=c"},
@@ -64,6 +76,8 @@ var setups = []setup{
 	{"another endpoint beside credentials", "gcs", "credentials=OWN", "GOOGLE_STORAGE_CUSTOM_ENDPOINT=https://e",
 		"error: GOOGLE_STORAGE_CUSTOM_ENDPOINT credentials"},
 	{"a key of the environment beside credentials", "gcs", "credentials=OWN", "GOOGLE_ENCRYPTION_KEY=k", "encryption_key=k"},
+	{"gcloud's credentials beside a key of the customer", "gcs", "encryption_key=OWN", "GOOGLE_APPLICATION_CREDENTIALS=/adc",
+		"encryption_key=OWN"},
 
 	// Consul
 	{"Consul, all of the environment", "consul", "", "CONSUL_HTTP_ADDR=consul:8500 CONSUL_HTTP_TOKEN=t CONSUL_CACERT=/ca.pem",
@@ -88,6 +102,8 @@ var setups = []setup{
 		"error: KUBE_HOST exec.command"},
 	{"KUBE_HOST and a plugin with a host", "kubernetes", "host=https://k exec.api_version=v1 exec.command=OWN", "KUBE_HOST=https://other",
 		"host=https://k"},
+	{"aws eks get-token", "kubernetes", "host=https://k exec.api_version=v1 exec.command=aws", "AWS_PROFILE=dev HTTPS_PROXY=http://proxy",
+		"exec.command=aws"},
 	{"KUBE_INSECURE=false beside a token", "kubernetes", "token=OWN", "KUBE_INSECURE=false", "insecure=false"},
 
 	// HTTP and GitLab
@@ -105,6 +121,8 @@ var setups = []setup{
 	// git
 	{"GIT_PASSWORD beside a username", "git", "url=https://state.example.com/acme/ username=me", "GIT_PASSWORD=t", "password=t"},
 	{"GIT_USERNAME beside a password", "git", "url=https://state.example.com/acme/ password=OWN", "GIT_USERNAME=me", "username="},
+	{"a company's proxy and authority beside a token", "git", "url=https://state.example.com/acme/ password=OWN",
+		"HTTPS_PROXY=http://proxy SSL_CERT_FILE=/ca.pem", "password=OWN"},
 	{"host keys beside a key", "git", "url=https://state.example.com/acme/ ssh_private_key_file=/own", "StrictHostKeyChecking=no",
 		"error: StrictHostKeyChecking ssh_private_key_file"},
 

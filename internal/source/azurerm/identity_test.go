@@ -35,7 +35,6 @@ func TestIdentities(t *testing.T) {
 	t.Setenv("AZURE_CLIENT_ID", "workload")
 	t.Setenv("AZURE_TENANT_ID", azuretest.Tenant)
 	t.Setenv("AZURE_FEDERATED_TOKEN_FILE", write(t, "federated-token"))
-	t.Setenv("SYSTEM_OIDCREQUESTURI", "https://dev.azure.test/oidc")
 	id := attrs{}.with("tenant_id", azuretest.Tenant, "client_id", azuretest.ClientID, "use_cli", false)
 	bare := attrs{}.with("use_cli", false)
 	for name, c := range map[string]struct {
@@ -48,8 +47,11 @@ func TestIdentities(t *testing.T) {
 			form: map[string]string{"client_secret": azuretest.Secret}},
 		"oidc token": {block: id.with("use_oidc", true, "oidc_token", "oidc-token"),
 			form: map[string]string{"client_assertion": "oidc-token"}},
-		"pipeline": {block: id.with("use_oidc", true, "ado_service_connection_id", "connection", "oidc_request_token", "request-token"),
+		"pipeline": {block: id.with("use_oidc", true, "ado_service_connection_id", "connection"),
 			form: map[string]string{"client_assertion": "oidc-token"}, other: "POST dev.azure.test/oidc"},
+		"pipeline of the code": {block: id.with("use_oidc", true, "ado_service_connection_id", "connection", "oidc_request_token",
+			"request-token", "oidc_request_url", "https://own.azure.test/oidc"),
+			form: map[string]string{"client_assertion": "oidc-token"}, other: "POST own.azure.test/oidc"},
 		"managed identity": {block: bare.with("use_msi", true, "client_id", "azurerm-source"),
 			other: "GET 169.254.169.254/metadata/identity/oauth2/token"},
 		"msi endpoint": {block: bare.with("use_msi", true, "client_id", "azurerm-other", "msi_endpoint",
@@ -70,7 +72,7 @@ func TestIdentities(t *testing.T) {
 				}
 				return true
 			}
-			e := environment{"SYSTEM_OIDCREQUESTURI": "https://dev.azure.test/oidc"}
+			e := environment{"SYSTEM_OIDCREQUESTURI": "https://dev.azure.test/oidc", "SYSTEM_ACCESSTOKEN": "request-token"}
 			if _, err := read(t, s.Client(t), e.settings(c.block), place()); err != nil {
 				t.Fatal(err)
 			}
@@ -147,7 +149,7 @@ func TestEnvironment(t *testing.T) {
 		"named block":           {ambient.settings(named(attrs{})), inA, "neither access_key nor sas_token is set"},
 		"switched off":          {settings(attrs{}.with("use_cli", false)), place(), "neither access_key nor sas_token is set"},
 		"switched off, pipeline": {settings(withSecret().with("client_secret", nil, "use_oidc", true, "ado_service_connection_id",
-			"connection", "oidc_request_token", "x")), place(), "the environment is switched off"},
+			"connection", "oidc_request_token", "x")), place(), "oidc_request_url: it is required together with oidc_request_token"},
 		"switched off, workload":     {settings(attrs{}.with("use_aks_workload_identity", true)), place(), "the environment is switched off"},
 		"environment of the backend": {environment{"ARM_USE_CLI": "false"}.settings(), place(), "no way to authenticate is set up"},
 	} {
@@ -203,6 +205,83 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What the code gives to sign in with goes where the code says, or to Microsoft,
+// whatever variables say to the SDK.
+func TestSecretsOfTheCode(t *testing.T) {
+	for _, name := range []string{"SYSTEM_OIDCREQUESTURI", "ARM_OIDC_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_URL"} {
+		t.Setenv(name, "https://steered.test/oidc")
+	}
+	const (
+		connection = "ARM_OIDC_AZURE_SERVICE_CONNECTION_ID"
+		steers     = "a secret of the configuration is sent, but Azure's client would follow the variable "
+	)
+	for _, name := range []string{connection, "AZURE_REGIONAL_AUTHORITY_NAME", "MSAL_FORCE_REGION", "ARM_USE_OIDC"} {
+		t.Setenv(name, "")
+	}
+	id := attrs{}.with("tenant_id", azuretest.Tenant, "client_id", azuretest.ClientID, "use_cli", false)
+	oidc := id.with("use_oidc", true)
+	half := oidc.with("oidc_request_token", "request-token")
+	whole := half.with("oidc_request_url", "https://own.test/oidc")
+	for name, c := range map[string]struct {
+		block           attrs
+		variable, value string
+		want            string // a part of the error; "" if the state comes
+	}{
+		"a request token":                 {block: whole},
+		"a request token, and a pipeline": {block: whole, variable: connection, value: "connection"},
+		"a pipeline":                      {block: whole.with("ado_service_connection_id", "connection")},
+		"a request token without its url": {block: half, want: "oidc_request_url: it is required together with oidc_request_token"},
+		"a pipeline, without its url":     {block: half, variable: connection, value: "connection", want: "oidc_request_url: it is required"},
+		"a token, and a pipeline":         {block: oidc.with("oidc_token", "oidc-token"), variable: connection, value: "connection"},
+		"a secret, and another way":       {block: withSecret(), variable: "ARM_USE_OIDC", value: "true"},
+		"a secret, and a region": {block: withSecret(), variable: "AZURE_REGIONAL_AUTHORITY_NAME", value: canary,
+			want: steers + "AZURE_REGIONAL_AUTHORITY_NAME"},
+		"a secret, and a forced region": {block: withSecret(), variable: "MSAL_FORCE_REGION", value: canary, want: steers + "MSAL_FORCE_REGION"},
+		"a request token, and a region": {block: whole, variable: "AZURE_REGIONAL_AUTHORITY_NAME", value: canary, want: steers},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.variable != "" {
+				t.Setenv(c.variable, c.value)
+			}
+			on := settings(c.block)
+			on.LookupEnv, on.Credentials.Env = os.LookupEnv, os.LookupEnv
+			all := []source.Settings{on}
+			if c.want == "" {
+				all = append(all, settings(c.block))
+			}
+			for _, some := range all {
+				s := newAccount()
+				s.SignIn = func(url.Values) bool { return true }
+				_, err := read(t, s.Client(t), some, place())
+				switch {
+				case c.want == "" && err != nil:
+					t.Error(err)
+				case c.want != "":
+					checkRefusal(t, err, false, c.want)
+				}
+				for _, asked := range s.Other() {
+					if strings.Contains(asked, "steered.test") || strings.Contains(asked, canary) {
+						t.Errorf("asked for %s", asked)
+					}
+				}
+			}
+		})
+	}
+}
+
+// Whoever signs in is not handed the customer's key, and works as the user's own tools do.
+func TestIdentityBesideTheCustomersKey(t *testing.T) {
+	for name, value := range map[string]string{"MSI_ENDPOINT": "", "IDENTITY_ENDPOINT": "", "AZURE_REGIONAL_AUTHORITY_NAME": "westeurope"} {
+		t.Setenv(name, value)
+	}
+	s := newAccount()
+	s.CustomerKey = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+	e := environment{"ARM_USE_MSI": "true", "ARM_CLIENT_ID": "azurerm-customer"}
+	if _, err := read(t, s.Client(t), e.settings(attrs{}.with("customer_provided_key", s.CustomerKey)), place()); err != nil {
+		t.Error(err)
 	}
 }
 

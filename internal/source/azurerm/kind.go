@@ -73,7 +73,7 @@ func credentials() attr.Table {
 			{Name: "blob_endpoint", Type: cty.String,
 				Doc: "The URL of the account's blob service in a private cloud, a DNS zone endpoint or Azurite. It must be that of the account, " +
 					"and `https`, unless it is on this machine."},
-			{Name: "ado_service_connection_id", Type: cty.String, Env: []string{"ARM_ADO_PIPELINE_SERVICE_CONNECTION_ID",
+			{Name: "ado_service_connection_id", Type: cty.String, BelongsTo: "client", Env: []string{"ARM_ADO_PIPELINE_SERVICE_CONNECTION_ID",
 				"ARM_OIDC_AZURE_SERVICE_CONNECTION_ID", "AZURESUBSCRIPTION_SERVICE_CONNECTION_ID"},
 				Harmless: "It is a name that the address of Azure Pipelines is asked with.",
 				Doc:      "The ID of the service connection in Azure Pipelines, where the job signs in with `use_oidc`."},

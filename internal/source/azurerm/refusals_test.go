@@ -17,6 +17,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/azurerm/azuretest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
@@ -25,37 +26,37 @@ import (
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	sas := attrs{}.with("sas_token", azuretest.SAS)
+	says := sourcetest.OpenMistakes(t, "azurerm, answers", "evil.test")
 	for name, c := range map[string]struct {
 		status int
 		code   string
 		block  attrs
-		want   string
 	}{
-		"no container":         {404, "ContainerNotFound", withKey(), "there is no container tfstate"},
-		"container goes":       {409, "ContainerBeingDeleted", withKey(), "disabled or being deleted"},
-		"no account":           {404, "ResourceNotFound", withKey(), "there is no such account or container"},
-		"404 of somebody else": {404, "", withKey(), "answered 404 Not Found"},
-		"unknown code":         {404, "canaryNotFound", withKey(), "answered 404 Not Found"},
-		"code of another 404":  {403, "BlobNotFound", withKey(), "403 Forbidden"},
-		"no role":              {403, "AuthorizationPermissionMismatch", withSecret(), "give it the role Storage Blob Data Reader"},
-		"no permission":        {403, "AuthorizationPermissionMismatch", sas, "with the permission r"},
-		"wrong key":            {403, "AuthenticationFailed", withKey(), "check access_key"},
-		"wrong signature":      {403, "AuthenticationFailed", sas, "the shared access signature is expired"},
-		"wrong token":          {403, "AuthenticationFailed", withSecret(), "check tenant_id"},
-		"wrong tenant":         {401, "InvalidAuthenticationInfo", withSecret(), "check tenant_id"},
-		"firewall":             {403, "AuthorizationFailure", withKey(), "network rules"},
-		"no keys allowed":      {403, "KeyBasedAuthenticationNotPermitted", withKey(), "set use_azuread_auth"},
-		"address":              {403, "AuthorizationSourceIPMismatch", sas, "address of this machine"},
-		"other service":        {403, "AuthorizationServiceMismatch", sas, "blob service"},
-		"anonymous":            {409, "PublicAccessNotPermitted", sas, "the account requires credentials"},
-		"disabled":             {403, "AccountIsDisabled", withKey(), "the account is disabled"},
-		"archive":              {409, "BlobArchived", withKey(), "archive tier"},
-		"customer's key":       {409, "BlobUsesCustomerSpecifiedEncryption", withKey(), "customer_provided_key"},
-		"no customer's key":    {409, "BlobDoesNotUseCustomerSpecifiedEncryption", withKey(), "leave customer_provided_key out"},
-		"version":              {400, "InvalidQueryParameterValue", withKey(), "cannot be right"},
-		"busy":                 {503, "ServerBusy", withKey(), "overloaded"},
-		"broken":               {500, "InternalError", withKey(), "try again later"},
-		"teapot":               {418, "", withKey(), "answered 418 I'm a teapot"},
+		"no container":         {404, "ContainerNotFound", withKey()},
+		"container goes":       {409, "ContainerBeingDeleted", withKey()},
+		"no account":           {404, "ResourceNotFound", withKey()},
+		"404 of somebody else": {404, "", withKey()},
+		"unknown code":         {404, "canaryNotFound", withKey()},
+		"code of another 404":  {403, "BlobNotFound", withKey()},
+		"no role":              {403, "AuthorizationPermissionMismatch", withSecret()},
+		"no permission":        {403, "AuthorizationPermissionMismatch", sas},
+		"wrong key":            {403, "AuthenticationFailed", withKey()},
+		"wrong signature":      {403, "AuthenticationFailed", sas},
+		"wrong token":          {403, "AuthenticationFailed", withSecret()},
+		"wrong tenant":         {401, "InvalidAuthenticationInfo", withSecret()},
+		"firewall":             {403, "AuthorizationFailure", withKey()},
+		"no keys allowed":      {403, "KeyBasedAuthenticationNotPermitted", withKey()},
+		"address":              {403, "AuthorizationSourceIPMismatch", sas},
+		"other service":        {403, "AuthorizationServiceMismatch", sas},
+		"anonymous":            {409, "PublicAccessNotPermitted", sas},
+		"disabled":             {403, "AccountIsDisabled", withKey()},
+		"archive":              {409, "BlobArchived", withKey()},
+		"customer's key":       {409, "BlobUsesCustomerSpecifiedEncryption", withKey()},
+		"no customer's key":    {409, "BlobDoesNotUseCustomerSpecifiedEncryption", withKey()},
+		"version":              {400, "InvalidQueryParameterValue", withKey()},
+		"busy":                 {503, "ServerBusy", withKey()},
+		"broken":               {500, "InternalError", withKey()},
+		"teapot":               {418, "", withKey()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -66,7 +67,8 @@ func TestRefusals(t *testing.T) {
 				return true
 			}
 			_, err := read(t, s.Client(t), settings(c.block), place())
-			checkRefusal(t, err, false, c.want)
+			says.Error(t, name, err)
+			checkRefusal(t, err, false, "")
 			retried := c.status >= 500
 			if n := len(s.Requests()); (n > 1) != retried {
 				t.Errorf("%d requests", n)
@@ -77,33 +79,35 @@ func TestRefusals(t *testing.T) {
 
 func TestMissing(t *testing.T) {
 	t.Parallel()
+	says := sourcetest.OpenMistakes(t, "azurerm, missing")
 	_, err := read(t, newAccount().Client(t), settings(withKey()), place().with("key", "other"))
-	checkRefusal(t, err, true, `the container tfstate holds no blob "other" (404 BlobNotFound)`)
+	says.Error(t, "no such blob", err)
+	checkRefusal(t, err, true, "")
 	if m, _ := source.IsMissing(err); !m.CredentialsSent {
 		t.Error("credentials were sent")
 	}
 	_, err = read(t, newAccount().Client(t), settings(withKey()), place().with("key", "/other"))
-	checkRefusal(t, err, true, "the slash at its beginning is a part of the name")
+	says.Error(t, "a slash", err)
+	checkRefusal(t, err, true, "")
 }
 
 // The one other request, which looks up the access key, is refused.
 func TestLookupRefusals(t *testing.T) {
 	t.Parallel()
 	lookup := place().with("resource_group_name", azuretest.Group, "subscription_id", azuretest.Subscription)
+	says := sourcetest.OpenMistakes(t, "azurerm, the access key")
 	for name, c := range map[string]struct {
 		actions []string
 		place   attrs
 		answer  int // in place of the manager's own; 0 for that
-		want    string
 	}{
-		"denied": {nil, lookup, 0, "Microsoft.Storage/storageAccounts/listKeys/action; or leave resource_group_name out"},
-		"no such group": {[]string{azuretest.KeysAction}, lookup.with("resource_group_name", "other"), 0,
-			"check subscription_id, resource_group_name"},
-		"token":           {nil, lookup, 401, "check tenant_id"},
-		"locked":          {nil, lookup, 409, "a lock on the account"},
-		"broken":          {nil, lookup, 500, "500 Internal Server Error"},
-		"no keys":         {nil, lookup, 200, "holds no access key"},
-		"no subscription": {nil, lookup.with("subscription_id", nil), 0, "leave resource_group_name out"},
+		"denied":          {nil, lookup, 0},
+		"no such group":   {[]string{azuretest.KeysAction}, lookup.with("resource_group_name", "other"), 0},
+		"token":           {nil, lookup, 401},
+		"locked":          {nil, lookup, 409},
+		"broken":          {nil, lookup, 500},
+		"no keys":         {nil, lookup, 200},
+		"no subscription": {nil, lookup.with("subscription_id", nil), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -118,7 +122,8 @@ func TestLookupRefusals(t *testing.T) {
 				return true
 			}
 			_, err := read(t, s.Client(t), settings(withSecret()), c.place)
-			checkRefusal(t, err, false, c.want)
+			says.Error(t, name, err)
+			checkRefusal(t, err, false, "")
 			if got := s.Requests(); len(got) > 0 {
 				t.Errorf("the account was asked for %q", got)
 			}

@@ -65,7 +65,7 @@ func (r *run) newClient(s settings) (*client, error) {
 	c.unverified = config.InsecureSkipVerify && c.base.Scheme == "https"
 	c.exposed = c.base.Scheme == "http" && s.socket == "" && !netfail.IsLoopback(c.base.Hostname())
 
-	t := web.Transport(world.If(r.credentials.Env != nil), config, web.Proxies(r.credentials.Env))
+	t := web.Transport(world.For(r.credentials.Env != nil, true), config, web.Proxies(r.credentials.Env))
 	if s.socket != "" { // whose host, localhost, no proxy is asked for
 		t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", s.socket)

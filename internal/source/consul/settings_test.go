@@ -235,22 +235,20 @@ func TestEnvironment(t *testing.T) {
 }
 
 func TestWrongSettings(t *testing.T) {
+	says := sourcetest.OpenMistakes(t, "consul, settings")
 	for name, c := range map[string]struct {
 		block attrs
 		env   environment
-		want  string
 	}{
-		"two tokens":  {attrs{"access_token": text(canary), "token_file": text("f")}, nil, "access_token and token_file are mutually exclusive"},
-		"half a pair": {attrs{"cert_file": text("f")}, nil, "cert_file and key_file are needed together"},
-		"two lines":   {attrs{"access_token": text("a\n" + canary)}, nil, "line break"},
-		"address":     {attrs{"address": text("http://x:" + canary + "@h")}, nil, "address must be"},
-		"scheme":      {attrs{"scheme": text("tcp")}, nil, "scheme must be http or https"},
-		"verify": {nil, environment{"CONSUL_HTTP_SSL_VERIFY": "maybe"},
-			"the environment variable CONSUL_HTTP_SSL_VERIFY must be true or false"},
-		"ssl": {nil, environment{"CONSUL_HTTP_SSL": "maybe"}, "the environment variable CONSUL_HTTP_SSL must be true or false"},
-		"address, by name": {nil, environment{"CONSUL_HTTP_ADDR": "http://x:" + canary + "@h"},
-			"the environment variables CONSUL_*: address must be"},
-		"no such name": {attrs{"name": text("a")}, nil, "every consul block of credentials has a name; set credentials_name to one of"},
+		"two tokens":       {attrs{"access_token": text(canary), "token_file": text("f")}, nil},
+		"half a pair":      {attrs{"cert_file": text("f")}, nil},
+		"two lines":        {attrs{"access_token": text("a\n" + canary)}, nil},
+		"address":          {attrs{"address": text("http://x:" + canary + "@h")}, nil},
+		"scheme":           {attrs{"scheme": text("tcp")}, nil},
+		"verify":           {nil, environment{"CONSUL_HTTP_SSL_VERIFY": "maybe"}},
+		"ssl":              {nil, environment{"CONSUL_HTTP_SSL": "maybe"}},
+		"address, by name": {nil, environment{"CONSUL_HTTP_ADDR": "http://x:" + canary + "@h"}},
+		"no such name":     {attrs{"name": text("a")}, nil},
 	} {
 		s := settingsOf()
 		if c.block != nil {
@@ -258,9 +256,7 @@ func TestWrongSettings(t *testing.T) {
 		}
 		s.LookupEnv = c.env.lookup
 		_, err := Kind().Start(s)(request(t, attrs{"path": text("a")}, nil))
-		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), canary) {
-			t.Errorf("%s: got %v", name, err)
-		}
+		says.Error(t, name, err)
 	}
 }
 

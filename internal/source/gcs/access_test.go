@@ -154,26 +154,23 @@ func TestWhoReads(t *testing.T) {
 func TestNobodyReads(t *testing.T) {
 	endpoint, _ := served(t)
 	at := attrs{"storage_custom_endpoint": text(endpoint)}
+	says := sourcetest.OpenMistakes(t, "gcs, credentials")
 	for name, c := range map[string]struct {
 		settings source.Settings
 		name     string
-		want     string
 	}{
-		"every block has a name": {with(environment{"GOOGLE_OAUTH_ACCESS_TOKEN": "canary"}, and(at, "name", "a")), "",
-			`set credentials_name to one of "a"`},
-		"no such name": {settingsOf(and(at, "name", "a")), "b", `has the name "b"`},
-		"file for no named one": {with(environment{"GOOGLE_APPLICATION_CREDENTIALS": "canary"}, and(at, "name", "a")), "a",
-			"GOOGLE_APPLICATION_CREDENTIALS does not fill a block with a name"},
-		"revoked": {settingsOf(and(at, "credentials", strings.Replace(user, "good", "canary", 1))), "",
-			"Google gives no access token for the credentials (HTTP status 403)"},
+		"every block has a name": {with(environment{"GOOGLE_OAUTH_ACCESS_TOKEN": "canary"}, and(at, "name", "a")), ""},
+		"no such name":           {settingsOf(and(at, "name", "a")), "b"},
+		"file for no named one":  {with(environment{"GOOGLE_APPLICATION_CREDENTIALS": "canary"}, and(at, "name", "a")), "a"},
+		"revoked":                {settingsOf(and(at, "credentials", strings.Replace(user, "good", "canary", 1))), ""},
 		"denied to act": {settingsOf(and(at, "access_token", "canary", "impersonate_service_account",
-			"other@p.iam.gserviceaccount.com")), "", "roles/iam.serviceAccountTokenCreator"},
-		"neither JSON nor path": {settingsOf(and(at, "credentials", "/canary")), "", "neither JSON nor the path"},
+			"other@p.iam.gserviceaccount.com")), ""},
+		"neither JSON nor path": {settingsOf(and(at, "credentials", "/canary")), ""},
 		"another cloud": {settingsOf(and(at, "credentials",
-			strings.Replace(user, `"type"`, `"universe_domain":"canary.example","type"`, 1))), "", "set universe_domain"},
+			strings.Replace(user, `"type"`, `"universe_domain":"canary.example","type"`, 1))), ""},
 		"program": {settingsOf(and(at, "credentials", `{"type":"external_account","credential_source":{"executable":{"command":"canary"}}}`)),
-			"", "which is switched off"},
-		"old token": {settingsOf(and(at, "access_token", "canary")), "", "does not accept the access token"},
+			""},
+		"old token": {settingsOf(and(at, "access_token", "canary")), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := place()
@@ -184,16 +181,14 @@ func TestNobodyReads(t *testing.T) {
 			if err == nil {
 				_, err = src.Fetch(t.Context())
 			}
-			if err == nil {
-				t.Fatal("there was no error")
-			}
+			says.Error(t, name, err)
 			for e := err; e != nil; e = errors.Unwrap(e) {
 				if strings.Contains(e.Error(), "canary") {
 					t.Errorf("got %v", e)
 				}
 			}
-			if _, missing := source.IsMissing(err); missing || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v, want %q", err, c.want)
+			if _, missing := source.IsMissing(err); missing {
+				t.Errorf("got %v", err)
 			}
 		})
 	}

@@ -4,21 +4,17 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
-	"errors"
 	"maps"
 	"net/http"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // client is who reads, with the tokens and connections that all its reads
 // share.
 type client struct {
-	access    googleauth.Access
-	bearer    googleauth.Bearer
+	bearer    *googleauth.Bearer
 	header    http.Header // of each request
 	transport *http.Transport
 }
@@ -29,41 +25,21 @@ func newClient(ctx context.Context, s settings, roots *x509.CertPool) (*client, 
 	if err != nil {
 		return nil, err
 	}
-	creds, err := s.access.Open(ctx)
+	bearer, err := s.access.Open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkUniverse(creds.JSON()); err != nil {
-		return nil, err
-	}
-	c := &client{access: s.access, bearer: googleauth.Bearer{Creds: creds}, header: header}
-	c.transport = web.Transport(world.If(s.lookup != nil), &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}, web.Proxies(s.lookup))
-	if project, ok := s.lookup.Get(quotaVar); ok && isFieldValue(project) {
-		c.header.Set("X-Goog-User-Project", project)
-	}
-	return c, nil
-}
-
-// checkUniverse keeps credentials from clouds that they are not for.
-func (s settings) checkUniverse(document []byte) error {
-	var file struct {
-		Universe string `json:"universe_domain"`
-	}
-	if json.Unmarshal(document, &file) == nil && file.Universe != "" && file.Universe != s.universe {
-		return errors.New("the credentials are for another cloud; set universe_domain, in the gcs block of credentials, to the one in them")
-	}
-	return nil
+	transport := web.Transport(s.access.World, &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}, web.Proxies(s.lookup))
+	return &client{bearer, header, transport}, nil
 }
 
 // authorize adds the secrets.
 func (c *client) authorize(req *http.Request) error {
-	token, err := c.bearer.GetRequestMetadata(req.Context())
+	header, err := c.bearer.Header(req.Context())
 	if err != nil {
-		return web.Final("%w", c.access.Explain(req.Context(), err))
+		return err
 	}
-	for name, value := range token {
-		req.Header.Set(name, value)
-	}
+	maps.Copy(req.Header, header)
 	maps.Copy(req.Header, c.header)
 	return nil
 }

@@ -123,7 +123,7 @@ func (c complaint) explain() string {
 		{"", "Permission denied on Cloud KMS key", "Cloud Storage may not use the key of Cloud KMS that the object is encrypted with; its " +
 			"service agent needs roles/cloudkms.cryptoKeyEncrypterDecrypter on it"},
 		{"userProjectMissing", "Bucket is a requester pays bucket but no user project provided", "whoever reads from this bucket pays; set " +
-			quotaVar + " to the project that does, or quota_project_id in the credentials"},
+			"GOOGLE_CLOUD_QUOTA_PROJECT to the project that does, or quota_project_id in the credentials"},
 		{"accountDisabled", "", "the billing account of the project is closed"},
 		{"userProjectAccountProblem", "", "there is a problem with the billing account of the project that pays"},
 		{"", "vpcServiceControlsUniqueIdentifier", "a perimeter of VPC Service Controls forbids to read the object from here"},

@@ -13,15 +13,11 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// Variables of Google's own clients.
-const (
-	fileVar  = "GOOGLE_APPLICATION_CREDENTIALS"
-	quotaVar = "GOOGLE_CLOUD_QUOTA_PROJECT"
-)
+// fileVar is a variable of Google's own clients.
+const fileVar = "GOOGLE_APPLICATION_CREDENTIALS"
 
 const (
 	// https://developers.google.com/identity/protocols/oauth2/scopes#storage
@@ -48,8 +44,8 @@ func choose(credentials source.Credentials, name string) (settings, error) {
 		return settings{}, err
 	}
 	s := settings{
-		access:        googleauth.New(v.Values, world.If(lookup != nil), readScope),
-		encryptionKey: v.String("encryption_key"), universe: cmp.Or(v.String("universe_domain"), "googleapis.com"), lookup: lookup,
+		access:        googleauth.New(v.Values, lookup, readScope),
+		encryptionKey: v.String("encryption_key"), universe: cmp.Or(v.String("universe_domain"), googleauth.DefaultUniverse), lookup: lookup,
 		blame: v.Blame,
 	}
 	s.access.Universe = v.String("universe_domain")
@@ -72,11 +68,6 @@ func choose(credentials source.Credentials, name string) (settings, error) {
 var domain = lazyregexp.New(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
 
 func isDomain(s string) bool { return domain.MatchString(s) && !strings.Contains(s, "..") }
-
-// isFieldValue reports whether a header can have the value s.
-func isFieldValue(s string) bool {
-	return strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) < 0
-}
 
 // parseEndpoint reads the place of the JSON API. Like Google's clients, it
 // takes a host as well.

@@ -20,9 +20,8 @@ type access struct {
 	caFile   string
 	block    string // what to look at if the server rejects them
 
-	// Settings of the environment are meant for other secrets: those of TLS, and, if
-	// the password is a block's, whatever is not harmless to it.
-	ownTLS, ownPassword bool
+	ownPassword bool // the password is a block's: git gets nothing that the environment says of other secrets
+	elsewhere   bool // url.<base>.insteadOf of the user has another address, which does not get it
 
 	sshKeyFile     string
 	keyMistake     string // what is in that file in place of a key that ssh can use; "" for such a key
@@ -39,6 +38,10 @@ type access struct {
 // sent reports whether the server has seen credentials. ssh never goes without.
 func (a *access) sent() bool { return a.password != "" || a.overSSH }
 
+// ownAddress is what git is told in place of an address that gets a block's password. No
+// url.<base>.insteadOf of the user is about it; ours has the address.
+const ownAddress = "statecrypt:the-address-of-the-block"
+
 // address is what git is told. Without our own credentials the user in it is
 // for git's own helpers; with them, it would make git ask for another password.
 func (a *access) address(where remote) string {
@@ -51,7 +54,10 @@ func (a *access) address(where remote) string {
 }
 
 // gitConfig returns settings, none of which is a secret.
-func (a *access) gitConfig() (settings []setting) {
+func (a *access) gitConfig(where remote) (settings []setting) {
+	if a.ownPassword {
+		settings = append(settings, setting{"url." + a.address(where) + ".insteadOf", ownAddress})
+	}
 	if a.caFile != "" {
 		settings = append(settings, setting{"http." + a.scope + ".sslCAInfo", filepath.ToSlash(a.caFile)})
 	}

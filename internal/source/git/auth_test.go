@@ -365,7 +365,7 @@ func TestUsersOwnSetup(t *testing.T) {
 		mustRead(t, r, place{repository: server.URL, path: "s"}, "state")
 	})
 	t.Run("GIT_CONFIG_COUNT is kept", func(t *testing.T) {
-		r := newTestRun(t, nil, vars{"url": server.Origin, "username": "u", "password": "p"})
+		r := newTestRun(t, vars{"GIT_PASSWORD": "p"}, vars{"url": server.Origin, "username": "u"})
 		server.Reset()
 		r.environ = append(r.environ, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=url."+server.Origin+"/there/.insteadOf", "GIT_CONFIG_VALUE_0="+
 			server.Origin+"/here/")

@@ -23,6 +23,8 @@ const (
 
 	maxStderr = 256 << 10
 
+	maxStall = 30 * time.Second
+
 	// maxMemory limits git, and each program that it starts, while it talks to a
 	// server: it keeps the whole list of refs in memory, however long it is.
 	maxMemory = 2 << 30 // bytes
@@ -146,7 +148,7 @@ func (r *run) checkVersion(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, r.versionTimeout)
 	defer cancel()
 	var out []byte
-	_, err := execute(limited, r.userEnviron(), nil, func(stdout io.Reader) (err error) {
+	_, err := execute(limited, r.environment(false), nil, func(stdout io.Reader) (err error) {
 		out, err = io.ReadAll(io.LimitReader(stdout, 1<<10))
 		return err
 	}, (*exec.Cmd).Run, []string{"git", "version", "--build-options"})

@@ -87,7 +87,7 @@ func (r *run) accessTo(where remote) (*access, error) {
 		if err != nil {
 			return nil, err
 		}
-		socket, _ := r.userEnviron().Lookup("SSH_AUTH_SOCK")
+		socket, _ := r.environment(false).Lookup("SSH_AUTH_SOCK")
 		return sshAccess(grant, where, socket != "")
 	}
 	grant, err := r.http.Redirected(where.url) // without a complaint about a password if there is a token
@@ -131,10 +131,7 @@ func (r *run) httpAccess(where remote, grant source.Grant) (*access, error) {
 	return a, a.check(where, grant.Bool("allow_plain_http"))
 }
 
-// useBlock takes over what only a block says. Settings in the environment are
-// meant for the secrets of the environment: those of TLS do not apply to a block
-// with an authority of its own, nor others than harmless ones to a block with a
-// password.
+// useBlock takes over what only a block says.
 func (a *access) useBlock(where remote, block source.Grant) error {
 	base, err := source.ParseBase(block.String("url"))
 	if err != nil {
@@ -142,8 +139,7 @@ func (a *access) useBlock(where remote, block source.Grant) error {
 	}
 	a.scope = scope(where, base.Path)
 	a.caFile, err = readableFile("ca_file", block)
-	a.ownPassword = block.HasSecret("")
-	a.ownTLS = a.caFile != "" || a.ownPassword
+	a.ownPassword = block.Hands("password")
 	return err
 }
 

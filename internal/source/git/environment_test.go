@@ -25,7 +25,7 @@ func TestVariablesOfGit(t *testing.T) {
 	}
 	r := newTestRun(t, nil)
 	r.environ = append(slices.Clone(kept), withheldFromGit...)
-	got := r.userEnviron().Pairs()
+	got := r.environment(false).Pairs()
 	for _, pair := range kept {
 		if !slices.Contains(got, pair) {
 			t.Errorf("git does not get %s", pair)
@@ -34,6 +34,12 @@ func TestVariablesOfGit(t *testing.T) {
 	for _, pair := range withheldFromGit {
 		if slices.Contains(got, pair) {
 			t.Errorf("git gets %s", pair)
+		}
+	}
+	for _, pair := range r.environment(true).Pairs() {
+		machines := []string{"HTTPS_PROXY=x", "https_proxy=x", "no_proxy=x", "SSL_CERT_FILE=x", "NIX_SSL_CERT_FILE=x", "LC_CTYPE=x"}
+		if slices.Contains(kept, pair) != slices.Contains(machines, pair) {
+			t.Errorf("beside a secret of the code, git gets %s", pair)
 		}
 	}
 }
@@ -47,39 +53,24 @@ var withheldFromGit = []string{
 	"GIT_PROXY_COMMAND=s", "GIT_TEMPLATE_DIR=s", "GIT_ALLOW_PROTOCOL=s", "PKCS11_PROVIDER_MODULE=s", "BAO_TOKEN=s",
 }
 
-// TestWithheldSettings: beside a block's secrets, git gets of the configuration in
-// variables only what cannot harm them, also where git by itself would prefer ours.
+// TestWithheldSettings: beside a block's authority, git gets of the configuration in
+// variables nothing about TLS, also where git by itself would prefer ours.
 func TestWithheldSettings(t *testing.T) {
-	for setting, withheld := range map[string]struct{ byCA, byPassword bool }{
-		"http.sslVerify":               {true, true},
-		"http.https://x/.proxySSLCert": {true, true},
-		"http.schannelUseSSLCAInfo":    {true, true},
-		"include.path":                 {true, true},
-		"includeIf.gitdir:/x.path":     {true, true},
-		"core.sshCommand":              {false, true},
-		"core.askPass":                 {false, true},
-		"credential.helper":            {false, true},
-		"credential.https://x/.helper": {false, true},
-		"http.cookieFile":              {false, true},
-		"http.followRedirects":         {false, true},
-		"trace2.eventTarget":           {false, true},
-		"url.https://x/.pushInsteadOf": {false, true},
-		"url.https://x/.insteadOf":     {},
-		"safe.directory":               {},
-		"http.proxy":                   {},
-		"http.https://x/.extraHeader":  {false, true},
+	for setting, withheld := range map[string]bool{
+		"http.sslVerify":               true,
+		"http.https://x/.proxySSLCert": true,
+		"http.schannelUseSSLCAInfo":    true,
+		"include.path":                 true,
+		"includeIf.gitdir:/x.path":     true,
+		"core.sshCommand":              false,
+		"credential.https://x/.helper": false,
+		"url.https://x/.insteadOf":     false,
+		"http.proxy":                   false,
 	} {
 		environ := world.World{}.Environ().With("GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0="+setting, "GIT_CONFIG_VALUE_0=x")
-		for name, c := range map[string]struct {
-			access   access
-			withheld bool
-		}{
-			"nothing":    {access{}, false},
-			"a CA":       {access{ownTLS: true}, withheld.byCA},
-			"a password": {access{ownTLS: true, ownPassword: true}, withheld.byPassword},
-		} {
-			if got, _ := c.access.withhold(environ).Lookup("GIT_CONFIG_KEY_0"); (got != setting) != c.withheld {
-				t.Errorf("beside %s of a block, %s is %s", name, setting, got)
+		for _, a := range []access{{}, {caFile: "/ca.pem"}} {
+			if got, _ := a.withhold(environ).Lookup("GIT_CONFIG_KEY_0"); (got != setting) != (withheld && a.caFile != "") {
+				t.Errorf("beside the authority %q, %s is %s", a.caFile, setting, got)
 			}
 		}
 	}

@@ -216,6 +216,10 @@ func (d *repository) explain(err error, at ref) error {
 			break
 		}
 	}
+	if d.access.elsewhere {
+		what += "; url.<base>.insteadOf in the git configuration does not apply beside the password of a block: set repository to the " +
+			"address that it leads to"
+	}
 	said := oneLine(d.access.redact(failed.said))
 	if said == "" {
 		return fmt.Errorf("%s (%w)", what, failed.err)

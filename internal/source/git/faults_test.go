@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -118,9 +117,8 @@ func faultHarness(t *testing.T) sourcetest.FaultHarness {
 	kind := Kind()
 	kind.Begin = func(s source.Settings) source.Open {
 		r := newRun(s)
-		r.maxMemory = 100 << 20                    // so that it is soon full
-		seconds := max(1, int(patience.Seconds())) // instead of 30; the limit is ours
-		r.environ = append(r.environ, "GIT_HTTP_LOW_SPEED_TIME="+strconv.Itoa(seconds))
+		r.maxMemory = 100 << 20 // so that it is soon full
+		r.maxStall = max(time.Second, patience)
 		return r.open
 	}
 	return sourcetest.FaultHarness{

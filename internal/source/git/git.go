@@ -108,6 +108,7 @@ type run struct {
 	largest        int64         // number that git takes in its configuration
 	versionTimeout time.Duration // on a Mac without developer tools, git is a stub that opens a window and waits
 
+	maxStall  time.Duration // of a transfer
 	maxWork   time.Duration // processor time, for git
 	maxMemory int64         // bytes, for git
 	maxObject int64         // bytes of a commit or a directory
@@ -126,8 +127,8 @@ func newRun(settings source.Settings) *run {
 	return &run{
 		backend: newBackend(settings.LookupEnv), lookup: settings.LookupEnv, world: settings.World(),
 		http: over(settings.Credentials, false), ssh: over(settings.Credentials, true),
-		pins: map[pinKey]*pin{}, versionTimeout: 20 * time.Second, maxWork: maxWork, maxMemory: maxMemory, maxObject: maxListing,
-		maxGlance: maxGlance,
+		pins: map[pinKey]*pin{}, versionTimeout: 20 * time.Second, maxStall: maxStall, maxWork: maxWork, maxMemory: maxMemory,
+		maxObject: maxListing, maxGlance: maxGlance,
 	}
 }
 

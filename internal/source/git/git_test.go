@@ -47,6 +47,12 @@ func (v vars) lookup(name string) (string, bool) {
 // credentials blocks. When the test ends, nothing may be left on disk.
 func newTestRun(t testing.TB, env vars, blocks ...vars) *run {
 	t.Helper()
+	r := runOf(t.TempDir(), env, blocks...)
+	t.Cleanup(func() { checkNothingLeft(t, r) })
+	return r
+}
+
+func runOf(dir string, env vars, blocks ...vars) *run {
 	credentials := source.Credentials{Table: credentialsTable(), Env: env.lookup}
 	for i, b := range blocks {
 		values := map[string]cty.Value{}
@@ -56,8 +62,7 @@ func newTestRun(t testing.TB, env vars, blocks ...vars) *run {
 		credentials.Entries = append(credentials.Entries, block(fmt.Sprintf("credentials.git[%d]", i), values))
 	}
 	r := newRun(source.Settings{Credentials: credentials, LookupEnv: env.lookup}.For(Kind()))
-	r.tempDir = t.TempDir()
-	t.Cleanup(func() { checkNothingLeft(t, r) })
+	r.tempDir = dir
 	return r
 }
 

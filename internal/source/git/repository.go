@@ -79,7 +79,9 @@ func (d *repository) prepare(ctx context.Context, redirected bool) error {
 			"verified (GIT_SSL_NO_VERIFY is set, or http.sslVerify in the git configuration is false), so the state may come from " +
 			"somebody else's server."})
 	}
-	d.ssh, err = d.sshCommand(ctx)
+	if !a.ownPassword {
+		d.ssh, err = d.sshCommand(ctx)
+	}
 	return err
 }
 
@@ -88,7 +90,10 @@ func (d *repository) prepare(ctx context.Context, redirected bool) error {
 func (d *repository) isUnverified(ctx context.Context) bool {
 	address := d.access.address(d.remote)
 	if out, err := d.output(ctx, 64<<10, "ls-remote", "--get-url", address); err == nil {
-		address = strings.TrimSpace(string(out)) // with url.<base>.insteadOf
+		actual := strings.TrimSpace(string(out)) // with url.<base>.insteadOf
+		if d.access.elsewhere = d.access.ownPassword && actual != address; !d.access.elsewhere {
+			address = actual
+		}
 	}
 	if !strings.HasPrefix(address, "https://") {
 		return false
@@ -165,7 +170,11 @@ func (d *repository) config() string {
 	if d.format != "sha1" {
 		extensions += "\tobjectFormat = " + d.format + "\n"
 	}
-	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(d.access.address(d.remote))
+	address := d.access.address(d.remote)
+	if d.access.ownPassword {
+		address = ownAddress
+	}
+	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(address)
 	// The other end of a local fetch is our child, which is not told what to pack.
 	uploadPack := ""
 	if d.remote.protocol == "file" {

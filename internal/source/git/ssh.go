@@ -53,7 +53,7 @@ func (d *repository) sshCommand(ctx context.Context) (string, error) {
 
 // usersSSH looks in the order of git(1): GIT_SSH_COMMAND, core.sshCommand, GIT_SSH.
 func (d *repository) usersSSH(ctx context.Context) (string, error) {
-	if command, _ := d.run.userEnviron().Lookup("GIT_SSH_COMMAND"); command != "" {
+	if command, _ := d.run.environment(false).Lookup("GIT_SSH_COMMAND"); command != "" {
 		return command, nil
 	}
 	out, err := d.output(ctx, 64<<10, "config", "--get", "core.sshCommand")
@@ -64,7 +64,7 @@ func (d *repository) usersSSH(ctx context.Context) (string, error) {
 	if command := strings.TrimSpace(string(out)); err == nil && command != "" {
 		return command, nil
 	}
-	if program, _ := d.run.userEnviron().Lookup("GIT_SSH"); program != "" {
+	if program, _ := d.run.environment(false).Lookup("GIT_SSH"); program != "" {
 		return shellQuote(program), nil
 	}
 	return "", nil

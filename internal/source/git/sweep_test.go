@@ -15,6 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/mixes"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
@@ -43,7 +44,9 @@ func newStranger(t *testing.T) *stranger {
 	}), authority.Issue(nil, "127.0.0.1").Pair()).URL
 	s.proxy = nettest.Serve(t, http.HandlerFunc(s.connect))
 	s.program = filepath.Join(s.dir, "program")
-	script := fmt.Sprintf("#!/bin/sh\n{ env; echo \"$@\"; cat; cat /proc/self/fd/3; } >>'%s/seen' 2>/dev/null\nexit 1\n", s.dir)
+	// As ssh, it gets no end of its input.
+	script := fmt.Sprintf("#!/bin/sh\nexec >>'%s/seen' 2>/dev/null\nenv; echo \"$@\"; cat /proc/self/fd/3\n"+
+		"case \"$*\" in *upload-pack*) ;; *) cat ;; esac\nexit 1\n", s.dir)
 	s.write(t, s.program, script, 0o700)
 	for _, hook := range []string{"reference-transaction", "post-index-change", "pre-auto-gc"} {
 		s.write(t, filepath.Join(s.dir, "hooks", hook), script, 0o700)
@@ -82,55 +85,56 @@ func (s *stranger) settings(scope string) []setting {
 	}
 }
 
-// value is what the stranger sets a variable to.
-func (s *stranger) value(name string) string {
+// values are what the stranger may set a variable to.
+func (s *stranger) values(name, scope string) []string {
 	contains := func(parts ...string) bool {
-		for _, part := range parts {
-			if strings.Contains(name, part) {
-				return true
-			}
+		return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(strings.ToUpper(name), part) })
+	}
+	settings := s.settings(scope)
+	for i, c := range settings {
+		switch name {
+		case fmt.Sprintf("GIT_CONFIG_KEY_%d", i):
+			return []string{c.key}
+		case fmt.Sprintf("GIT_CONFIG_VALUE_%d", i):
+			return []string{c.value}
 		}
-		return false
+	}
+	var parameters []string
+	for _, c := range settings {
+		parameters = append(parameters, "'"+c.key+"'='"+c.value+"'")
 	}
 	switch {
-	case contains("NO_PROXY", "no_proxy"):
-		return "none.invalid"
+	case name == "GIT_CONFIG_PARAMETERS":
+		return append(parameters, strings.Join(parameters, " "))
+	case name == "GIT_CONFIG_COUNT":
+		return []string{strconv.Itoa(len(settings))}
+	case contains("NO_PROXY"):
+		return []string{"none.invalid"}
+	case contains("PROXY"):
+		return []string{s.proxy}
 	case contains("CERT", "CAINFO", "CAPATH", "CA_BUNDLE"):
-		return s.caFile
-	case contains("COMMAND", "ASKPASS", "GIT_SSH", "EDITOR", "PAGER", "PROVIDER", "MODULE"):
-		return s.program
-	case contains("PROXY", "proxy"):
-		return s.proxy
-	case contains("TRACE", "LOG", "CURL_VERBOSE"):
-		return filepath.Join(s.dir, name)
+		return []string{s.caFile}
+	case contains("EXEC_PATH", "LIBRARY_PATH", "XDG_CONFIG_HOME", "TEMPLATE"):
+		return []string{s.dir}
 	case contains("CONFIG_GLOBAL", "CONFIG_SYSTEM"):
-		return s.config
-	case contains("XDG_CONFIG_HOME", "TEMPLATE"):
-		return s.dir
-	case contains("NO_VERIFY", "COUNT"):
-		return "1"
+		return []string{s.config}
 	}
-	return s.url
+	return []string{s.program, s.url, "1", filepath.Join(s.dir, name)}
 }
 
-// each calls f for every variable that git, ssh and the libraries of this program are
-// known to read. Whoever says where programs and their parts are is none of them:
-// git itself can be replaced in this way.
-func (s *stranger) each(f func(name, value string)) {
-	lists := withheldFromGit
-	for _, some := range append(slices.Clone(forGit), withoutPassword...) {
-		lists = append(slices.Clone(lists), some.names)
+// names are all variables that git, ssh and the libraries of this program are known to
+// read, but those that say where programs and files of the user are.
+func (s *stranger) names(scope string) []string {
+	names := strings.Fields("http_proxy https_proxy all_proxy no_proxy")
+	for _, pair := range slices.Concat(withheldFromGit, forGit) {
+		name, _, _ := strings.Cut(strings.ReplaceAll(pair, "*", "X"), "=")
+		names = append(names, name)
 	}
-	for _, some := range world.Known() {
-		lists = append(lists, some.Names)
+	for i := range s.settings(scope) {
+		names = append(names, fmt.Sprintf("GIT_CONFIG_KEY_%d", i), fmt.Sprintf("GIT_CONFIG_VALUE_%d", i))
 	}
-	for name := range strings.FieldsSeq(strings.Join(append(lists, "http_proxy https_proxy all_proxy no_proxy"), " ")) {
-		name, _, _ = strings.Cut(strings.ReplaceAll(name, "*", "X"), "=")
-		isPath := world.IsBare(strings.ToUpper(name)) || name == "GIT_EXEC_PATH" || strings.HasSuffix(name, "LIBRARY_PATH")
-		if !isPath && !strings.HasPrefix(name, "GIT_CONFIG_KEY") && !strings.HasPrefix(name, "GIT_CONFIG_VALUE") {
-			f(name, s.value(name))
-		}
-	}
+	names = slices.Concat(names, mixes.Known(), mixes.Declared(credentialsTable().Attrs...), mixes.Declared(credentialsTable().Variables...))
+	return slices.DeleteFunc(names, func(name string) bool { return world.IsBare(strings.ToUpper(name)) })
 }
 
 // check makes sure that the stranger has not seen the password.
@@ -153,9 +157,8 @@ func (s *stranger) check(t *testing.T, err error) {
 	}
 }
 
-// TestSweep: no variable hands the password of a block to a stranger, to a program
-// or to a log, whichever way it goes to git; and none does anything if the
-// environment is off.
+// TestSweep: no variables hand the password of a block to a stranger, to a program
+// or to a log, however many there are and whichever way it goes to git.
 func TestSweep(t *testing.T) {
 	long(t)
 	if runtime.GOOS == "windows" {
@@ -177,61 +180,47 @@ func TestSweep(t *testing.T) {
 			return denied || moved(w, r)
 		}})
 	scope := server.Origin + "/acme/"
-	at := place{repository: scope + "old", path: "s"}
+	old, denied := place{repository: scope + "old", path: "s"}, place{repository: scope + "denied", path: "s"}
 	own := vars{"url": scope, "username": "u", "password": canary, "ca_file": server.CAFile}
-	seen, model := map[string]bool{}, newStranger(t)
-	try := func(name string, assign func(s *stranger) vars) {
-		got := gitsEnviron(t, at, own, assign(model))
+	s, seen := newStranger(t), map[string]bool{}
+	try := func(name string, v vars) {
+		direct := with(v, vars{"HTTPS_PROXY": "", "https_proxy": "", "ALL_PROXY": "", "all_proxy": ""})
+		got := gitsEnviron(t, old, own, v) + gitsEnviron(t, old, own, direct)
 		if seen[got] { // git can't tell it from one that was tried
 			return
 		}
 		seen[got] = true
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStranger(t)
 			for _, c := range []struct {
-				at    place
-				proxy string
-			}{{at, ""}, {at, s.proxy}, {place{repository: scope + "denied", path: "s"}, ""}} {
-				r := newTestRun(t, nil, own)
-				r.environ = append(r.environ, "HTTPS_PROXY="+c.proxy)
-				r.environ = append(r.environ, assign(s).environ()...)
+				at   place
+				vars vars
+			}{{old, v}, {old, direct}, {denied, direct}} {
+				r := newTestRun(t, v, own)
+				r.environ, r.versionOK = c.vars.environ(), true // which is asked of git without the secret
 				_, err := read(t, r, c.at)
 				s.check(t, err)
 			}
 		})
 	}
-	model.each(func(name, _ string) {
-		if isAmong(forGit, strings.ToUpper(name)) {
-			try(name, func(s *stranger) vars { return vars{name: s.value(name)} })
-		}
-	})
-	for i, c := range model.settings(scope) {
-		try("GIT_CONFIG_COUNT: "+c.key, func(s *stranger) vars {
-			return vars{"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": c.key, "GIT_CONFIG_VALUE_0": s.settings(scope)[i].value}
-		})
-		try("GIT_CONFIG_PARAMETERS: "+c.key, func(s *stranger) vars {
-			return vars{"GIT_CONFIG_PARAMETERS": "'" + c.key + "'='" + s.settings(scope)[i].value + "'"}
-		})
+	names := s.names(scope)
+	values := func(name string) []string { return s.values(name, scope) }
+	for name, v := range mixes.Of(names, values) {
+		try(name, vars(v))
 	}
-	t.Run("what git does not get", func(t *testing.T) {
-		t.Parallel()
-		s, r := newStranger(t), newTestRun(t, nil, own)
-		s.each(func(name, value string) {
-			if !isAmong(forGit, strings.ToUpper(name)) {
-				r.environ = append(r.environ, name+"="+value)
-			}
-		})
-		mustRead(t, r, at, "state")
-		s.check(t, nil)
-	})
+	for name, v := range mixes.Pairs(names, values) {
+		try(name, vars(v))
+	}
+	if len(seen) < 5 {
+		t.Errorf("git got only %d environments", len(seen))
+	}
 }
 
 // gitsEnviron is what git gets for the repository of a place, beside the secrets of a
 // block, if somebody sets variables.
 func gitsEnviron(t *testing.T, at place, block, variables vars) string {
 	t.Helper()
-	r := newTestRun(t, nil, block)
+	r := runOf("", variables, block)
 	r.environ = variables.environ()
 	where, err := parseRepository(at.repository)
 	if err != nil {
@@ -246,7 +235,7 @@ func gitsEnviron(t *testing.T, at place, block, variables vars) string {
 		name, value, _ := strings.Cut(pair, "=")
 		last[name] = value
 	}
-	return fmt.Sprint(last)
+	return fmt.Sprint(last, *a)
 }
 
 // TestSweepOfNothing: with the environment off, git gets none of it.
@@ -256,12 +245,9 @@ func TestSweepOfNothing(t *testing.T) {
 	r := newRun(source.Settings{Credentials: newTestRun(t, nil, vars{"url": server.Origin, "username": "u", "password": canary,
 		"ca_file": server.CAFile}).http}.For(Kind()))
 	r.tempDir = t.TempDir()
-	s.each(func(name, value string) { t.Setenv(name, value) })
-	for i, c := range s.settings(server.Origin) {
-		t.Setenv(fmt.Sprintf("GIT_CONFIG_KEY_%d", i), c.key)
-		t.Setenv(fmt.Sprintf("GIT_CONFIG_VALUE_%d", i), c.value)
+	for _, name := range s.names(server.Origin) {
+		t.Setenv(name, s.values(name, server.Origin)[0])
 	}
-	t.Setenv("GIT_CONFIG_COUNT", strconv.Itoa(len(s.settings(server.Origin))))
 	mustRead(t, r, place{repository: server.URL, path: "s"}, "state")
 	s.check(t, nil)
 }

@@ -199,7 +199,7 @@ func TestManInTheMiddle(t *testing.T) {
 		})
 	}
 	t.Run("the rest of GIT_CONFIG_COUNT is kept", func(t *testing.T) {
-		r := newTestRun(t, nil, with(own, vars{"ca_file": thief.CAFile}))
+		r := newTestRun(t, nil, vars{"url": thief.Origin, "ca_file": thief.CAFile})
 		thief.Reset()
 		r.environ = append(r.environ, "GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=http.sslVerify", "GIT_CONFIG_VALUE_0=false",
 			"GIT_CONFIG_KEY_1=url."+thief.Origin+"/there/.insteadOf", "GIT_CONFIG_VALUE_1="+thief.Origin+"/here/")

@@ -171,9 +171,9 @@ func TestInsteadOf(t *testing.T) {
 		_, err := read(t, r, place{repository: "https://git.example.invalid/a", path: "s"})
 		mustFail(t, err, "another kind of transport", "not allowed")
 	})
-	t.Run("elsewhere, with credentials", func(t *testing.T) {
+	t.Run("elsewhere, with credentials of the environment", func(t *testing.T) {
 		other := gittest.HTTP(t, repo, gittest.HTTPOptions{})
-		r := newTestRun(t, nil, vars{"url": "http://127.0.0.1:1/", "username": "u", "password": canary})
+		r := newTestRun(t, vars{"GIT_USERNAME": "u", "GIT_PASSWORD": canary}, vars{"url": "http://127.0.0.1:1/"})
 		insteadOf(r, "http://127.0.0.1:1/", other.Origin+"/")
 		mustRead(t, r, place{repository: "http://127.0.0.1:1/a", path: "s"}, "state")
 		if got := other.Authorizations(); len(got) > 0 {

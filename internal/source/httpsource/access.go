@@ -123,5 +123,5 @@ func (a *access) identify(g source.Grant, c *tls.Config) error {
 // caller's part to follow no redirect to another origin.
 func Connect(v attr.Values) (http.RoundTripper, error) {
 	env := v.Environment()
-	return newAccess(world.If(env != nil), source.Grant{Values: v, Found: true, Env: env}, web.Proxies(env))
+	return newAccess(world.For(env != nil, true), source.Grant{Values: v, Found: true, Env: env}, web.Proxies(env))
 }

@@ -95,23 +95,18 @@ func TestKubeconfig(t *testing.T) {
 			}
 		})
 	}
-	for name, c := range map[string]struct {
-		attrs attrs
-		want  string
-	}{
-		"current context": {attrs{"config_path": text(path)}, "cannot be reached"},
-		"no such context": {attrs{"config_path": text(path), "config_context": text("none")},
-			"has no context of the name in config_context; there are: right, wrong"},
-		"no such user": {attrs{"config_path": text(path), "config_context_auth_info": text("none")}, "cannot be used"},
-		"no such file": {attrs{"config_path": text(path + "x")}, "no such file"},
-		"not one":      {attrs{"config_path": text(tokenFile)}, "cannot be read as a kubeconfig"},
-		"auth-provider": {attrs{"config_context": text("right"), "config_path": text(kubeconfig(t, s.URL, trusting(s), map[string]any{
-			"auth-provider": map[string]any{"name": "oidc", "config": map[string]any{"id-token": s.Token}}}))}, "auth-provider"},
+	says := sourcetest.OpenMistakes(t, "kubernetes, kubeconfigs", s.Token)
+	for name, a := range map[string]attrs{
+		"current context": {"config_path": text(path)},
+		"no such context": {"config_path": text(path), "config_context": text("none")},
+		"no such user":    {"config_path": text(path), "config_context_auth_info": text("none")},
+		"no such file":    {"config_path": text(path + "x")},
+		"not one":         {"config_path": text(tokenFile)},
+		"auth-provider": {"config_context": text("right"), "config_path": text(kubeconfig(t, s.URL, trusting(s), map[string]any{
+			"auth-provider": map[string]any{"name": "oidc", "config": map[string]any{"id-token": s.Token}}}))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := fails(t, open(t, settingsOf(c.attrs)), c.want); strings.Contains(err.Error(), s.Token) {
-				t.Errorf("the error holds a secret: %v", err)
-			}
+			says.Error(t, name, fails(t, open(t, settingsOf(a))))
 		})
 	}
 }
@@ -374,29 +369,24 @@ func TestKubeconfigInPlaceOfItsPath(t *testing.T) {
 func TestPluginFails(t *testing.T) {
 	s := prod(t)
 	secret := "plugin-printed-this"
+	says := sourcetest.OpenMistakes(t, "kubernetes, plugins", secret, "--secret-argument")
 	for name, c := range map[string]struct {
 		status map[string]any
 		more   string
-		want   string
 	}{
-		"exit":        {nil, "printf 'log in first\\033[2J' >&2; exit 3", `failed: exit status 3; it said: "log in first\u001b[2J"`},
-		"no JSON":     {nil, "echo " + secret + "; exit 0", "did not print an ExecCredential"},
-		"nothing":     {map[string]any{}, "", "neither a token nor a client certificate"},
-		"half a pair": {map[string]any{"clientCertificateData": secret}, "", "together"},
+		"exit":        {nil, "printf 'log in first\\033[2J' >&2; exit 3"},
+		"no JSON":     {nil, "echo " + secret + "; exit 0"},
+		"nothing":     {map[string]any{}, ""},
+		"half a pair": {map[string]any{"clientCertificateData": secret}, ""},
 		"another api": {nil, `echo '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1beta1","status":{"token":"` + secret +
-			`"}}'; exit 0`, "answered with another"},
-		"flood": {nil, "yes " + secret + " | head -c 3000000; exit 0", "more than 1048576 bytes"},
+			`"}}'; exit 0`},
+		"flood": {nil, "yes " + secret + " | head -c 3000000; exit 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := access(s)
 			delete(a, "token")
 			a["exec"] = execBlock(attrs{"command": text(credentialPlugin(t, c.status, c.more)), "args": list1("--secret-argument")})
-			err := fails(t, open(t, settingsOf(a)), c.want, `the credential plugin "plugin"`)
-			for _, s := range []string{secret, "--secret-argument"} {
-				if strings.Contains(err.Error(), s) {
-					t.Errorf("the error holds a secret: %v", err)
-				}
-			}
+			says.Error(t, name, fails(t, open(t, settingsOf(a))))
 		})
 	}
 	t.Run("not there", func(t *testing.T) {

@@ -32,6 +32,9 @@ import (
 // certificate.
 const serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount"
 
+// homeConfig is kubectl's own kubeconfig.
+const homeConfig = "~/.kube/config"
+
 // connection is what settings come to once files are read and plugins are run.
 type connection struct {
 	*rest.Config
@@ -71,29 +74,33 @@ func (r *run) connect(ctx context.Context, s settings) (*connection, error) {
 	return conn, nil
 }
 
+var errNoCluster = errors.New("nothing says which cluster is meant; set host, config_path or in_cluster_config in a kubernetes block of " +
+	"credentials, in the provider block")
+
 // place finds the cluster: where the settings say, or else where kubectl and
 // programs in a pod look.
 func (r *run) place(s settings) (*rest.Config, error) {
 	switch {
 	case s.Bool("in_cluster_config"):
 		return r.inCluster(s)
-	case slices.ContainsFunc(s.paths, isKubeconfig), s.ambient && s.lookup != nil && len(s.paths) == 0 && isKubeconfig(s.String(kubectlVar)):
+	case slices.ContainsFunc(s.paths, isKubeconfig), s.ambient && len(s.paths) == 0 && isKubeconfig(s.String(kubectlVar)):
 		return nil, errors.New("config_path, config_paths or KUBECONFIG contains a kubeconfig in place of the path of one; write it to a " +
 			"file, and give its path")
 	case len(s.paths) > 0:
 		return s.kubeconfig(s.paths, true)
 	case s.host != "":
 		return &rest.Config{}, nil
-	case !s.ambient || s.lookup == nil:
-		return nil, errors.New("nothing says which cluster is meant; set host, config_path or in_cluster_config in a kubernetes block of " +
-			"credentials, in the provider block")
+	case !s.ambient:
+		return nil, errNoCluster
 	}
 	if list := s.String(kubectlVar); list != "" {
 		return s.kubeconfig(filepath.SplitList(list), false)
 	}
-	if home, ok := s.lookup.Get("HOME", "USERPROFILE"); ok {
-		path := filepath.Join(home, ".kube", "config")
+	if path, err := keyfile.ExpandHome(homeConfig); err == nil {
 		if _, err := os.Stat(path); err == nil {
+			if err := s.RefuseFile("host", homeConfig, "token", "password", "client_key"); err != nil {
+				return nil, err
+			}
 			return s.kubeconfig([]string{path}, true)
 		}
 	}
@@ -102,6 +109,9 @@ func (r *run) place(s settings) (*rest.Config, error) {
 			return nil, err
 		}
 		return r.inCluster(s)
+	}
+	if s.lookup == nil || s.Found {
+		return nil, errNoCluster
 	}
 	return nil, errors.New("nothing says which cluster is meant: there is no kubernetes block of credentials in the provider block, none of " +
 		"KUBE_HOST, KUBE_CONFIG_PATH, KUBE_CONFIG_PATHS, KUBE_IN_CLUSTER_CONFIG, KUBECONFIG is set, ~/.kube/config does not exist, and this " +

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -40,9 +39,6 @@ const (
 	maxAnswer      = 1 << 20
 	maxSaid        = 500 // bytes of standard error in messages
 )
-
-// withheld are further secrets that are ours.
-var withheld = []string{"KUBE_TOKEN", "KUBE_PASSWORD", "KUBE_CLIENT_KEY_DATA"}
 
 func checkPlugin(e *api.ExecConfig) error {
 	switch {
@@ -128,8 +124,8 @@ func (p *plugin) run(ctx context.Context) (answer, error) {
 	return a, nil
 }
 
-// environ is what the plugin gets: what its world gives, without our secrets, what
-// is set for it, and what client-go says to plugins.
+// environ is what the plugin gets: what its world gives, what is set for it, and what
+// client-go says to plugins. It looks for an identity where the user's own tools do.
 func (p *plugin) environ() (world.Environ, error) {
 	info := clientauthv1.ExecCredential{TypeMeta: metav1.TypeMeta{APIVersion: p.APIVersion, Kind: "ExecCredential"}}
 	if p.cluster != nil {
@@ -142,7 +138,7 @@ func (p *plugin) environ() (world.Environ, error) {
 	if err != nil {
 		return world.Environ{}, errors.New("the credential plugin cannot be told about the cluster")
 	}
-	env := p.world.Environ().Only(func(name string) bool { return !slices.Contains(withheld, name) })
+	env := p.world.Environ()
 	for _, v := range p.Env {
 		env = env.With(v.Name + "=" + v.Value)
 	}

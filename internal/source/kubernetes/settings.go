@@ -35,7 +35,7 @@ func choose(credentials source.Credentials, name string) (settings, error) {
 	}
 	s := settings{Grant: g, host: g.String("host"), paths: pathsOf(g), lookup: credentials.Env}
 	filled := func(name string) bool { return g.Variable(name) != "" }
-	s.ambient = g.Env != nil && (!s.saysWhere() || g.Has(pathsVar) || slices.ContainsFunc(credentials.Home.Attrs, filled))
+	s.ambient = name == "" && (!s.saysWhere() || g.Has(pathsVar) || slices.ContainsFunc(credentials.Home.Attrs, filled))
 	if s.exec, err = s.execBlock(); err != nil {
 		return settings{}, err
 	}

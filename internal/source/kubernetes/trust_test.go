@@ -11,6 +11,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/kubernetes/kubetest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
 func with(env environment, blocks ...attrs) source.Settings {
@@ -71,48 +72,41 @@ func TestWhoIsAsked(t *testing.T) {
 }
 
 func TestNoOneIsAsked(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
 	path := kubeconfig(t, "https://config.example.test", map[string]any{}, map[string]any{"token": "config-token"})
 	ambient := environment{"KUBE_HOST": "https://env.example.test", "KUBE_TOKEN": "env-token", "KUBECONFIG": path,
 		"KUBERNETES_SERVICE_HOST": "10.0.0.1"}
 	off := func(blocks ...attrs) source.Settings { return settingsOf(blocks...) }
+	says := sourcetest.OpenMistakes(t, "kubernetes, settings of a cluster", "secret-a")
 	for name, c := range map[string]struct {
 		settings source.Settings
 		cluster  string
-		want     string
 	}{
-		"environment switched off": {off(), "", "nothing says which cluster"},
-		"empty environment":        {with(environment{}), "", "nothing says which cluster is meant: there is no kubernetes block"},
-		"block without a place":    {off(attrs{"token": text("secret-a")}), "", "nothing says which cluster"},
-		"named, without a place":   {with(ambient, attrs{"name": text("a"), "token": text("secret-a")}), "a", "nothing says which cluster"},
-		"every block has a name":   {with(ambient, attrs{"name": text("a"), "host": text("a.test")}), "", `set cluster to one of "a"`},
-		"no such name":             {with(ambient, attrs{"name": text("a"), "host": text("a.test")}), "b", `has the name "b"`},
-		"twice the same name":      {off(attrs{"host": text("a.test")}, attrs{"host": text("b.test")}), "", "another block has no name either"},
-		"user in the host":         {off(attrs{"host": text("https://me:secret-a@a.test")}), "", "without user name, password or query"},
-		"token in the host":        {off(attrs{"host": text("https://a.test/?token=secret-a")}), "", "without user name, password or query"},
-		"another scheme":           {off(attrs{"host": text("file://a.test/secret-a")}), "", "must be the URL"},
-		"half a certificate":       {off(attrs{"host": text("a.test"), "client_key": text("secret-a")}), "", "needed together"},
-		"two ways to be someone":   {off(attrs{"host": text("a.test"), "token": text("secret-a"), "password": text("secret-a")}), "", "excludes"},
+		"environment switched off": {off(), ""},
+		"empty environment":        {with(environment{}), ""},
+		"block without a place":    {off(attrs{"token": text("secret-a")}), ""},
+		"named, without a place":   {with(ambient, attrs{"name": text("a"), "token": text("secret-a")}), "a"},
+		"every block has a name":   {with(ambient, attrs{"name": text("a"), "host": text("a.test")}), ""},
+		"no such name":             {with(ambient, attrs{"name": text("a"), "host": text("a.test")}), "b"},
+		"twice the same name":      {off(attrs{"host": text("a.test")}, attrs{"host": text("b.test")}), ""},
+		"user in the host":         {off(attrs{"host": text("https://me:secret-a@a.test")}), ""},
+		"token in the host":        {off(attrs{"host": text("https://a.test/?token=secret-a")}), ""},
+		"another scheme":           {off(attrs{"host": text("file://a.test/secret-a")}), ""},
+		"half a certificate":       {off(attrs{"host": text("a.test"), "client_key": text("secret-a")}), ""},
+		"two ways to be someone":   {off(attrs{"host": text("a.test"), "token": text("secret-a"), "password": text("secret-a")}), ""},
 		"plugin and token": {off(attrs{"host": text("a.test"), "token": text("secret-a"),
-			"exec": execBlock(attrs{"command": text("x")})}), "", "and exec are mutually exclusive"},
+			"exec": execBlock(attrs{"command": text("x")})}), ""},
 		"old plugin": {off(attrs{"host": text("a.test"),
-			"exec": execBlock(attrs{"command": text("x"), "api_version": text("client.authentication.k8s.io/v1alpha1")})}), "",
-			"api_version must be"},
-		"path and paths": {off(attrs{"config_path": text("a"), "config_paths": list1("b")}), "",
-			"config_path and config_paths are mutually exclusive"},
-		"context without a file": {off(attrs{"host": text("a.test"), "config_context": text("a")}), "", "need a config_path"},
-		"unknown name":           {off(attrs{"name": cty.UnknownVal(cty.String), "host": text("a.test")}), "", "name"},
-		"half of the environment": {with(environment{"KUBE_HOST": "a.test", "KUBE_CLIENT_KEY_DATA": "secret-a"}), "",
-			"the environment variables KUBE_*: client_certificate"},
-		"proxy": {off(attrs{"host": text("a.test"), "proxy_url": text("secret-a")}), "", "proxy_url: a URL is required"},
+			"exec": execBlock(attrs{"command": text("x"), "api_version": text("client.authentication.k8s.io/v1alpha1")})}), ""},
+		"path and paths":          {off(attrs{"config_path": text("a"), "config_paths": list1("b")}), ""},
+		"context without a file":  {off(attrs{"host": text("a.test"), "config_context": text("a")}), ""},
+		"unknown name":            {off(attrs{"name": cty.UnknownVal(cty.String), "host": text("a.test")}), ""},
+		"half of the environment": {with(environment{"KUBE_HOST": "a.test", "KUBE_CLIENT_KEY_DATA": "secret-a"}), ""},
+		"proxy":                   {off(attrs{"host": text("a.test"), "proxy_url": text("secret-a")}), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := connectionOf(t, c.settings, c.cluster)
-			if err == nil {
-				t.Fatalf("got %s", got.Host)
-			}
-			if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "secret-a") {
-				t.Errorf("got %q, want it to contain %q, and no secret", err, c.want)
-			}
+			_, err := connectionOf(t, c.settings, c.cluster)
+			says.Error(t, name, err)
 		})
 	}
 }
@@ -128,10 +122,9 @@ func TestBrokenBlock(t *testing.T) {
 	}
 }
 
-// ~/.kube/config is the user's own, and is left alone when the environment is
-// switched off.
-func TestDefaultKubeconfig(t *testing.T) {
-	s := prod(t)
+// atHome writes the user's own kubeconfig, which leads to a server.
+func atHome(t *testing.T, s *kubetest.Server) (path string) {
+	t.Helper()
 	home := t.TempDir()
 	if err := os.Mkdir(filepath.Join(home, ".kube"), 0o700); err != nil {
 		t.Fatal(err)
@@ -140,17 +133,49 @@ func TestDefaultKubeconfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file(t, filepath.Join(home, ".kube", "config"), strings.Replace(string(data), `"current-context":"wrong"`, `"current-context":"right"`,
-		1), 0o600)
 	t.Setenv("HOME", home)
-	t.Setenv("KUBECONFIG", filepath.Join(home, ".kube", "config"))
-	t.Setenv("KUBERNETES_MASTER", s.URL)
-	sourcetest.Fetch(t, open(t, with(environment{"HOME": home})))
-	s.Requests()
-	fails(t, open(t, settingsOf()), "nothing says which cluster")
+	t.Setenv("USERPROFILE", home)
+	return file(t, filepath.Join(home, ".kube", "config"), strings.Replace(string(data), `"current-context":"wrong"`,
+		`"current-context":"right"`, 1), 0o600)
+}
+
+// ~/.kube/config belongs to the user, and not to the environment.
+func TestDefaultKubeconfig(t *testing.T) {
+	s := prod(t)
+	atHome(t, s)
+	t.Setenv("KUBECONFIG", "/nowhere")
+	t.Setenv("KUBERNETES_MASTER", "https://127.0.0.1:1")
+	sourcetest.Fetch(t, open(t, with(environment{})))
+	sourcetest.Fetch(t, open(t, settingsOf()))
+	sourcetest.Fetch(t, open(t, settingsOf(attrs{"tls_server_name": text("127.0.0.1")})))
+}
+
+// A secret of the code does not go to the cluster of ~/.kube/config, but to one that the
+// code names, which that file may be about.
+func TestSecretBesideTheHome(t *testing.T) {
+	s := prod(t)
+	own := atHome(t, s)
+	authority := nettest.NewAuthority()
+	issued := authority.Issue(nettest.OfClient("reader"))
+	for name, a := range map[string]attrs{
+		"token":       {"token": text("canary")},
+		"password":    {"username": text("me"), "password": text("canary")},
+		"certificate": {"client_certificate": text(issued.Chain), "client_key": text(issued.Key)},
+	} {
+		for on, settings := range map[string]source.Settings{"on": with(environment{"HOME": os.Getenv("HOME")}, a), "off": settingsOf(a)} {
+			err := fails(t, open(t, settings), "the file ~/.kube/config must not be combined with a secret of the configuration")
+			if strings.Contains(err.Error(), "canary") {
+				t.Errorf("%s, %s: the error holds a secret: %v", name, on, err)
+			}
+		}
+	}
 	if got := s.Requests(); len(got) > 0 {
 		t.Errorf("asked for %q", got)
 	}
+	sourcetest.Fetch(t, open(t, settingsOf(attrs{"token": text(s.Token), "config_path": text(own)})))
+	sourcetest.Fetch(t, open(t, with(environment{"KUBE_TOKEN": s.Token})))
+	plugin := credentialPlugin(t, map[string]any{"token": s.Token}, "") // which finds an identity of the user
+	sourcetest.Fetch(t, open(t, settingsOf(attrs{"exec": execBlock(attrs{"command": text(plugin)})})))
 }
 
 // Two clusters of one run never get each other's token.

@@ -19,6 +19,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -47,6 +48,7 @@ type target struct {
 	own         settings           // of the connection string
 	grant       source.Grant       // what the settings come from
 	credentials source.Credentials // with the table of the keywords, and the environment as far as it has a say
+	named       bool               // the files of the home have no say: their user may be another than the one that is meant
 }
 
 // choose returns what the data source calls name.
@@ -55,7 +57,7 @@ func choose(credentials source.Credentials, name string) (target, error) {
 	if err != nil {
 		return target{}, err
 	}
-	t := target{credentials: credentials}
+	t := target{credentials: credentials, named: name != ""}
 	t.credentials.Table, t.credentials.Env = keywords(), g.Env
 	if t.own, err = parseConnStr(g.String("conn_str")); err != nil {
 		return target{}, g.Errorf("conn_str", "%w", err)
@@ -88,7 +90,12 @@ func (t *target) complete(g source.Grant, attribute string, document settings) (
 		values[key] = cty.StringVal(value)
 	}
 	if document["service"] != "" { // which may say anything else
-		c.Table.Attrs = slices.DeleteFunc(slices.Clone(c.Table.Attrs), func(a attr.Attr) bool { return a.Name != serviceFile })
+		c.Table.Attrs = slices.Clone(c.Table.Attrs)
+		for i, a := range c.Table.Attrs {
+			if a.Name != serviceFile {
+				c.Table.Attrs[i].Env = nil
+			}
+		}
 	}
 	if t.grant, err = c.Complete(g, attribute, attr.NewEntry("conn_str", c.Table, values)); err != nil {
 		return err
@@ -201,6 +208,7 @@ const defaultHost = "localhost"
 // resolve completes the settings with files, and with the defaults of the
 // backend's driver.
 func (t target) resolve() (settings, error) {
+	theirs := t.settings["service"] != "" && t.own[serviceFile] == "" // the user's own service, and what is in it
 	if t.settings["service"] != "" {
 		if err := t.useService(); err != nil {
 			return nil, err
@@ -214,7 +222,12 @@ func (t target) resolve() (settings, error) {
 		s["sslcert"], s["sslkey"] = personal("postgresql.crt"), personal("postgresql.key")
 	}
 	if s["sslrootcert"] == "" && isFile(personal("root.crt")) {
-		s["sslrootcert"] = personal("root.crt")
+		switch err := t.grant.RefuseFile("sslrootcert", "~/.postgresql/root.crt", "password"); {
+		case err == nil || theirs:
+			s["sslrootcert"] = personal("root.crt")
+		case s["sslmode"] != "disable" && !strings.HasPrefix(s["host"], "/"): // it verifies nobody otherwise
+			return nil, err
+		}
 	}
 	if s["user"] == "" && t.credentials.Env != nil {
 		if u, err := user.Current(); err == nil {
@@ -231,7 +244,15 @@ func (t target) resolve() (settings, error) {
 // useService replaces the name of a service by what it says. The connection string
 // takes precedence.
 func (t *target) useService() error {
-	service, err := readService(cmp.Or(t.settings[serviceFile], t.personal(".pg_service.conf")), t.settings["service"])
+	path := t.settings[serviceFile]
+	if path == "" {
+		const ofHome = ".pg_service.conf"
+		if err := t.grant.RefuseFile(serviceFile, "~/"+ofHome, "password"); err != nil && !t.named {
+			return err
+		}
+		path = t.personal(ofHome)
+	}
+	service, err := readService(path, t.settings["service"])
 	if err != nil {
 		return err
 	}
@@ -243,25 +264,26 @@ func (t *target) useService() error {
 	return t.check()
 }
 
-// personal finds files in the user's own folders, where libpq looks for them.
-// The result is "" if the environment has no say: its user may be another
-// than the one that the settings are for.
+// personal finds files in the user's own folders, where libpq looks for them; "" if
+// they have no say.
 func (t target) personal(name string) string {
-	if appData, ok := t.credentials.Env.Get("APPDATA"); ok && runtime.GOOS == "windows" {
-		if name == ".pgpass" {
-			name = "pgpass.conf"
-		}
-		return filepath.Join(appData, "postgresql", name)
-	}
-	home, ok := t.credentials.Env.Get("HOME")
 	switch {
-	case !ok:
+	case t.named:
 		return ""
-	case strings.HasPrefix(name, "."):
-		return filepath.Join(home, name)
-	default:
-		return filepath.Join(home, ".postgresql", name)
+	case runtime.GOOS == "windows":
+		dir, err := world.ConfigDir()
+		if err != nil {
+			return ""
+		}
+		return filepath.Join(dir, "postgresql", strings.Replace(name, ".pgpass", "pgpass.conf", 1))
+	case !strings.HasPrefix(name, "."):
+		name = ".postgresql/" + name
 	}
+	path, err := keyfile.ExpandHome("~/" + name)
+	if err != nil {
+		return ""
+	}
+	return path
 }
 
 func isFile(path string) bool {

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
@@ -93,15 +95,15 @@ func TestWhoIsAsked(t *testing.T) {
 		want     string
 	}{
 		"all of it":                  {settingsOf(connStr(full)), "", "me:secret@own.test:5432/states, unverified"},
-		"nothing of the environment": {settingsOf(connStr("postgres://me@own.test")), "", "me:@own.test:5432/me, unverified"},
-		"no host":                    {settingsOf(connStr("user=me")), "", "me:@localhost:5432/me, unverified"},
+		"nothing of the environment": {settingsOf(connStr("postgres://me@own.test")), "", "me:from-pgpass@own.test:5432/me, unverified"},
+		"no host":                    {settingsOf(connStr("user=me")), "", "me:from-pgpass@localhost:5432/me, unverified"},
 		"named":                      {with(ambient, named("a", "postgres://me@own.test")), "a", "me:@own.test:5432/me, unverified"},
 		"named, beside another": {with(ambient, connStr(full), named("b", "postgres://b@b.test?sslmode=disable")), "b",
 			"b:@b.test:5432/b, plain"},
 		"filled in": {with(ambient, connStr("postgres://env.test?sslmode=disable")), "",
 			"env-user:env-password@env.test:5433/env-database, plain"},
-		"filled in, another host": {with(without("HOME"), connStr("postgres://me@own.test?sslmode=disable")), "",
-			"me:@own.test:5432/env-database, plain"},
+		"filled in, another host": {with(ambient, connStr("postgres://me@own.test?sslmode=disable")), "",
+			"me:from-pgpass@own.test:5432/env-database, plain"},
 		"filled in, any host": {with(without("PGHOST"), connStr("postgres://own.test?sslmode=disable")), "",
 			"env-user:env-password@own.test:5433/env-database, plain"},
 		"the block wins":        {with(ambient, connStr(full+"?sslmode=require")), "", "me:secret@own.test:5432/states, unverified"},
@@ -117,10 +119,13 @@ func TestWhoIsAsked(t *testing.T) {
 			"server-user:from-service@service.test:5499/env-database, unverified"},
 		"service and the rest": {with(without("PGSSLMODE", "PGDATABASE"), connStr("service=main user=me")), "",
 			"me:from-service@service.test:5499/me, unverified"},
+		"service, of the home": {settingsOf(connStr("service=main")), "",
+			"server-user:from-service@service.test:5499/server-user, unverified"},
 		"service, named": {settingsOf(connStr("service=main servicefile=" + filepath.Join(ambient["HOME"], ".pg_service.conf"))), "",
 			"server-user:from-service@service.test:5499/server-user, unverified"},
-		"hostaddr": {settingsOf(connStr("hostaddr=192.0.2.1 user=me")), "", "me:@192.0.2.1:5432/me, unverified"},
-		"socket":   {settingsOf(connStr("host=/run/postgresql user=me sslmode=verify-full")), "", "me:@/run/postgresql:5432/me, plain"},
+		"hostaddr": {settingsOf(connStr("hostaddr=192.0.2.1 user=me")), "", "me:from-pgpass@192.0.2.1:5432/me, unverified"},
+		"socket": {settingsOf(connStr("host=/run/postgresql user=me sslmode=verify-full")), "",
+			"me:from-pgpass@/run/postgresql:5432/me, plain"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := settled(t, c.settings, c.name)
@@ -146,53 +151,108 @@ func TestWhoIsAsked(t *testing.T) {
 
 func TestNoOneIsAsked(t *testing.T) {
 	ambient := ambientEnvironment(t)
+	t.Setenv("HOME", ambient["HOME"])
+	service := filepath.Join(ambient["HOME"], ".pg_service.conf")
 	connStr := func(s string) attrs { return attrs{"conn_str": text(s)} }
+	says := sourcetest.OpenMistakes(t, "pg, settings", "secret-a")
+	t.Chdir(t.TempDir())
 	for name, c := range map[string]struct {
 		settings source.Settings
 		name     string
-		want     string
 	}{
-		"environment switched off": {settingsOf(), "", "nothing says which database is meant; set conn_str in a pg block of credentials, " +
-			"in the provider block"},
-		"empty environment":       {with(variables{}), "", "or PG_CONN_STR, or the variables of libpq, such as PGHOST"},
-		"named, without conn_str": {with(ambient, attrs{"name": text("a")}), "a", "nothing says which database is meant"},
-		"every block has a name": {with(ambient, attrs{"name": text("a"), "conn_str": text("host=a")}), "",
-			`set credentials_name to one of "a"`},
-		"no such name":              {with(ambient, connStr("host=a")), "b", `has the name "b"`},
-		"twice the same name":       {settingsOf(connStr("host=a"), connStr("host=b")), "", "another block has no name either"},
-		"no user":                   {settingsOf(connStr("host=a password=secret-a")), "", "nothing says which user"},
-		"not a connection string":   {settingsOf(connStr("secret-a")), "", "neither a URL"},
-		"prefer":                    {settingsOf(connStr("host=a user=me password=secret-a sslmode=prefer")), "", "switch the encryption off"},
-		"allow, of the environment": {with(variables{"PGHOST": "a", "PGSSLMODE": "allow"}), "", "switch the encryption off"},
-		"another sslmode": {settingsOf(connStr("host=a user=me sslmode=secret-a")), "",
-			"sslmode (PGSSLMODE in the environment) must be"},
-		"sslinline":     {settingsOf(connStr("host=a user=me sslinline=true sslkey=secret-a")), "", "sslinline is not supported"},
-		"sslcrl":        {with(variables{"PGHOST": "a", "PGSSLCRL": "secret-a"}), "", "sslcrl is not supported"},
-		"encoding":      {settingsOf(connStr("host=a user=me client_encoding=LATIN1")), "", "client_encoding must be UTF8"},
-		"two addresses": {settingsOf(connStr("host=a,b hostaddr=192.0.2.1,192.0.2.2 user=me")), "", "one host only"},
-		"port": {settingsOf(connStr("host=a user=me port=secret-a")), "",
-			"in the connection settings, port (PGPORT in the environment): a number"},
-		"no such service": {with(ambient, connStr("service=nothing password=secret-a")), "", "has no such service"},
-		"no such service file": {settingsOf(connStr("service=main servicefile=/nowhere password=secret-a")), "",
-			`the connection service file: the file, whose name is not shown because it may be a secret, cannot be read: no such file`},
-		"service without a file": {settingsOf(connStr("service=main password=secret-a")), "", "service needs servicefile"},
-		"no such root": {settingsOf(connStr("host=a user=me password=secret-a sslrootcert=/nowhere")), "",
-			"the file that sslrootcert names in the connection settings: no such file"},
-		"a key in place of its path": {settingsOf(connStr("host=a user=me sslcert=/nowhere sslkey='-----BEGIN secret-a'")), "",
-			"the file that sslkey names in the connection settings: "},
-		"require_auth":       {settingsOf(connStr("host=a user=me sslmode=disable require_auth=secret-a")), "", "require_auth"},
-		"half a certificate": {settingsOf(connStr("host=a user=me password=secret-a sslkey=/nowhere")), "", "the first two belong together"},
-		"unknown name":       {settingsOf(attrs{"name": cty.UnknownVal(cty.String), "conn_str": text("host=a")}), "", "name"},
+		"environment switched off":   {settingsOf(), ""},
+		"empty environment":          {with(variables{}), ""},
+		"named, without conn_str":    {with(ambient, attrs{"name": text("a")}), "a"},
+		"every block has a name":     {with(ambient, attrs{"name": text("a"), "conn_str": text("host=a")}), ""},
+		"no such name":               {with(ambient, connStr("host=a")), "b"},
+		"twice the same name":        {settingsOf(connStr("host=a"), connStr("host=b")), ""},
+		"no user":                    {settingsOf(connStr("host=a password=secret-a")), ""},
+		"not a connection string":    {settingsOf(connStr("secret-a")), ""},
+		"prefer":                     {settingsOf(connStr("host=a user=me password=secret-a sslmode=prefer")), ""},
+		"allow, of the environment":  {with(variables{"PGHOST": "a", "PGSSLMODE": "allow"}), ""},
+		"another sslmode":            {settingsOf(connStr("host=a user=me sslmode=secret-a")), ""},
+		"sslinline":                  {settingsOf(connStr("host=a user=me sslinline=true sslkey=secret-a")), ""},
+		"sslcrl":                     {with(variables{"PGHOST": "a", "PGSSLCRL": "secret-a"}), ""},
+		"encoding":                   {settingsOf(connStr("host=a user=me client_encoding=LATIN1")), ""},
+		"two addresses":              {settingsOf(connStr("host=a,b hostaddr=192.0.2.1,192.0.2.2 user=me")), ""},
+		"port":                       {settingsOf(connStr("host=a user=me port=secret-a")), ""},
+		"no such service":            {with(ambient, connStr("service=nothing")), ""},
+		"no such service file":       {settingsOf(connStr("service=main servicefile=/nowhere password=secret-a")), ""},
+		"service without a file":     {settingsOf(attrs{"name": text("a"), "conn_str": text("service=main password=secret-a")}), "a"},
+		"service of the home":        {settingsOf(connStr("service=main password=secret-a")), ""},
+		"service of a variable":      {with(variables{"PGSERVICEFILE": service}, connStr("service=main password=secret-a")), ""},
+		"no such root":               {settingsOf(connStr("host=a user=me password=secret-a sslrootcert=/nowhere")), ""},
+		"a key in place of its path": {settingsOf(connStr("host=a user=me sslcert=/nowhere sslkey='-----BEGIN secret-a'")), ""},
+		"require_auth":               {settingsOf(connStr("host=a user=me sslmode=disable require_auth=secret-a")), ""},
+		"half a certificate":         {settingsOf(connStr("host=a user=me password=secret-a sslkey=/nowhere")), ""},
+		"unknown name":               {settingsOf(attrs{"name": cty.UnknownVal(cty.String), "conn_str": text("host=a")}), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := settled(t, c.settings, c.name)
-			if err == nil {
-				t.Fatalf("got %s", summary(got))
-			}
-			if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "secret-a") {
-				t.Errorf("got %q, want it to contain %q, and no secret", err, c.want)
-			}
+			_, err := settled(t, c.settings, c.name)
+			says.Error(t, name, err)
 		})
+	}
+}
+
+// The authority of the home is that of the user's own password, and not of the code's.
+func TestAuthorityOfTheHome(t *testing.T) {
+	ambient := ambientEnvironment(t)
+	home := ambient["HOME"]
+	t.Setenv("HOME", home)
+	if err := os.Mkdir(filepath.Join(home, ".postgresql"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	own := file(t, filepath.Join(home, ".postgresql", "root.crt"), nettest.NewAuthority().PEM)
+	password := variables{"PGPASSWORD": "env-password", "HOME": home}
+	const refused = "the file ~/.postgresql/root.crt must not be combined with a secret of the configuration: password"
+	for connStr, c := range map[string]struct {
+		env  variables
+		want string
+	}{
+		"host=own.test user=me password=secret-a sslmode=verify-full":                          {want: refused},
+		"host=own.test user=me password=secret-a sslmode=require":                              {want: refused},
+		"host=own.test user=me password=secret-a":                                              {want: refused},
+		"host=own.test user=me password=secret-a sslmode=verify-ca sslrootcert=" + own:         {want: "verified"},
+		"host=own.test user=me password=secret-a sslmode=verify-full sslrootcert=system":       {want: "verified for own.test"},
+		"host=own.test user=me password=secret-a sslmode=disable":                              {want: "plain"},
+		"host=/run/postgresql user=me password=secret-a":                                       {want: "plain"},
+		"host=own.test user=me sslmode=verify-full passfile=" + filepath.Join(home, ".pgpass"): {want: "verified for own.test"},
+		"host=own.test user=me sslmode=verify-full":                                            {want: "verified for own.test"},
+		"host=own.test user=me sslmode=verify-ca":                                              {env: password, want: "verified"},
+		"service=main": {want: "verified"},
+	} {
+		settings := map[string]source.Settings{"on": with(variables{"HOME": home}, attrs{"conn_str": text(connStr)})}
+		if c.env != nil {
+			settings["on"] = with(c.env, attrs{"conn_str": text(connStr)})
+		} else {
+			settings["off"] = settingsOf(attrs{"conn_str": text(connStr)})
+		}
+		for name, s := range settings {
+			got, err := settled(t, s, "")
+			switch {
+			case err != nil && (!strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "secret-a")):
+				t.Errorf("%s, %s: got %v, want %s", connStr, name, err, c.want)
+			case err == nil && (c.want == refused || !strings.HasSuffix(summary(got), ", "+c.want)):
+				t.Errorf("%s, %s: got %s, want %s", connStr, name, summary(got), c.want)
+			}
+		}
+	}
+}
+
+// A block with a name has no authority of the home, neither of ours nor of the driver.
+func TestAuthorityBesideANamedBlock(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	if err := os.Mkdir(filepath.Join(home, ".postgresql"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	file(t, filepath.Join(home, ".postgresql", "root.crt"), nettest.NewAuthority().PEM)
+	block := attrs{"name": text("a"), "conn_str": text("host=own.test user=me password=secret-a sslmode=verify-full")}
+	for name, s := range map[string]source.Settings{"on": with(variables{"HOME": home}, block), "off": settingsOf(block)} {
+		got, err := settled(t, s, "a")
+		if err != nil || got.config.TLSConfig.RootCAs != nil {
+			t.Errorf("%s: got an authority, or %v", name, err)
+		}
 	}
 }
 

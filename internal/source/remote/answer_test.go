@@ -9,6 +9,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/remote/tfetest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 )
 
 // answering serves what h says, by path, and everything else faithfully.
@@ -44,52 +45,42 @@ func TestStrangeAnswers(t *testing.T) {
 	version := func(attributes string) string {
 		return `{"data":{"id":"sv-1","type":"state-versions","attributes":{` + attributes + `}}}`
 	}
+	says := sourcetest.OpenMistakes(t, "remote, answers", readToken)
 	for name, r := range map[string]struct {
 		path, text string
 		code       int
-		want       string
 	}{
-		"no document at all": {discoveryPath, "canary", 404, "offers no services of Terraform (404 Not Found); check hostname"},
-		"no service": {discoveryPath, `{"login.v1":{"canary":1}}`, 200,
-			"offers no service that keeps states, neither tfe.v2 nor state.v2"},
-		"a service of another kind": {discoveryPath, `{"tfe.v2":{"canary":1},"state.v2":["canary"]}`, 200,
-			"offers no service that keeps states"},
-		"a service with http": {discoveryPath, `{"tfe.v2":"http://canary.test/"}`, 200,
-			"names a service at a place with http instead of https"},
-		"a service with a password": {discoveryPath, `{"tfe.v2":"https://canary:pw@127.0.0.1/"}`, 200,
-			"names a service at a URL with a user name or password in it"},
-		"a service with a query":   {discoveryPath, `{"tfe.v2":"/api/v2/?canary=1"}`, 200, "with a query or a fragment"},
-		"a service that is no URL": {discoveryPath, `{"tfe.v2":"https://canary:port/"}`, 200, "in a URL that cannot be read"},
-		"a list":                   {workspacePath, `["canary"]`, 200, "the answer is not what the API of HCP Terraform has there"},
-		"no data":                  {workspacePath, `{}`, 200, "for the workspace is not a workspace"},
-		"an ID that is a path":     {workspacePath, `{"data":{"id":"../../canary"}}`, 200, "for the workspace is not a workspace"},
-		"500": {workspacePath, "canary", 500, "the server answered 500 Internal Server Error; try again later, " +
-			"or see its log (after 3 tries)"},
-		"418":                       {workspacePath, "canary", 418, "the server answered 418 I'm a teapot"},
-		"payment required":          {currentPath, "canary", 402, "the server answered 402 Payment Required"},
-		"403 for the state version": {currentPath, "canary", 403, `(` + "https://"},
-		"no version":                {currentPath, `{}`, 200, "for the state version is not a state version"},
-		"of another workspace": {currentPath, `{"data":{"id":"sv-1","relationships":{"workspace":{"data":{"id":"ws-canary"}}}}}`, 200,
-			"a state version of another workspace"},
-		"no download URL": {currentPath, version(`"status":"finalized"`), 200,
-			"the service gives no place to download the state version sv-1 from"},
+		"no document at all":        {discoveryPath, "canary", 404},
+		"no service":                {discoveryPath, `{"login.v1":{"canary":1}}`, 200},
+		"a service of another kind": {discoveryPath, `{"tfe.v2":{"canary":1},"state.v2":["canary"]}`, 200},
+		"a service with http":       {discoveryPath, `{"tfe.v2":"http://canary.test/"}`, 200},
+		"a service with a password": {discoveryPath, `{"tfe.v2":"https://canary:pw@127.0.0.1/"}`, 200},
+		"a service with a query":    {discoveryPath, `{"tfe.v2":"/api/v2/?canary=1"}`, 200},
+		"a service that is no URL":  {discoveryPath, `{"tfe.v2":"https://canary:port/"}`, 200},
+		"a list":                    {workspacePath, `["canary"]`, 200},
+		"no data":                   {workspacePath, `{}`, 200},
+		"an ID that is a path":      {workspacePath, `{"data":{"id":"../../canary"}}`, 200},
+		"500":                       {workspacePath, "canary", 500},
+		"418":                       {workspacePath, "canary", 418},
+		"payment required":          {currentPath, "canary", 402},
+		"403 for the state version": {currentPath, "canary", 403},
+		"no version":                {currentPath, `{}`, 200},
+		"of another workspace":      {currentPath, `{"data":{"id":"sv-1","relationships":{"workspace":{"data":{"id":"ws-canary"}}}}}`, 200},
+		"no download URL":           {currentPath, version(`"status":"finalized"`), 200},
 		"hold your own key": {currentPath, version(`"hosted-state-download-url":null,"encrypted-state-download-url":"https://canary"`),
-			200, "only its agents can read it"},
-		"a download URL with http": {currentPath, version(`"hosted-state-download-url":"http://canary.test/"`), 200,
-			"the service keeps the state at a place with http instead of https"},
-		"a download URL of a file": {currentPath, version(`"hosted-state-download-url":"file:///canary"`), 200,
-			"the service keeps the state at a place that is neither http nor https"},
-		"a download URL, broken": {currentPath, version(`"hosted-state-download-url":"https://canary:x/"`), 200, "that is no URL"},
-		"403 for the state":      {statePath, "canary", 403, `does the token's team have "Read" for the workspace's state versions`},
-		"401 for the state":      {statePath, "canary", 401, "refused the token (401 Unauthorized)"},
-		"404 for the state":      {statePath, "canary", 404, "the state cannot be downloaded: https://"},
-		"a size that is no number": {currentPath, version(`"size":"canary"`), 200,
-			"the answer is not what the API of HCP Terraform has there"},
-		"a negative size and no data": {currentPath, version(`"size":-7`), 200, "gives no place"},
+			200},
+		"a download URL with http":    {currentPath, version(`"hosted-state-download-url":"http://canary.test/"`), 200},
+		"a download URL of a file":    {currentPath, version(`"hosted-state-download-url":"file:///canary"`), 200},
+		"a download URL, broken":      {currentPath, version(`"hosted-state-download-url":"https://canary:x/"`), 200},
+		"403 for the state":           {statePath, "canary", 403},
+		"401 for the state":           {statePath, "canary", 401},
+		"404 for the state":           {statePath, "canary", 404},
+		"a size that is no number":    {currentPath, version(`"size":"canary"`), 200},
+		"a negative size and no data": {currentPath, version(`"size":-7`), 200},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := answering(t, map[string]http.HandlerFunc{r.path: saying(r.code, r.text)}).fetch(t)
-			fails(t, err, r.want)
+			says.Error(t, name, err)
 			if _, ok := source.IsMissing(err); ok {
 				t.Errorf("got %v: this does not show that there is no state", err)
 			}

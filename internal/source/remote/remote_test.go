@@ -240,34 +240,24 @@ func TestMissingAndDenied(t *testing.T) {
 		attrs   func(attrs) attrs
 		terse   bool
 		missing bool
-		want    []string // parts of the error
 	}
 	state := []byte(`{"version":4}`)
 	same := func(a attrs) attrs { return a }
+	says := sourcetest.OpenMistakes(t, "remote, reads", readToken)
 	for name, r := range map[string]row{
-		"no state": {access: tfetest.Read, attrs: same, missing: true,
-			want: []string{"the workspace has no current state version"}},
-		"no state, terse": {access: tfetest.Read, attrs: same, terse: true, missing: true,
-			want: []string{"the workspace has no current state version"}},
-		"no state, not allowed": {access: tfetest.Outputs, attrs: same,
-			want: []string{`"Read" for the workspace's state versions`, "outputs_only", "404 Not Found"}},
-		"not allowed": {data: state, access: tfetest.Outputs, attrs: same,
-			want: []string{`"Read" for the workspace's state versions`, "outputs_only", "404 Not Found"}},
-		"no workspace": {access: tfetest.Read, attrs: func(a attrs) attrs { return with(a, "workspaces", named("other")) },
-			want: []string{"there is no workspace other in the organization acme, or the token may not see it"}},
-		"sees nothing": {data: state, access: tfetest.None, attrs: same,
-			want: []string{"there is no workspace network in the organization acme, or the token may not see it"}},
-		"refused": {data: state, access: -1, attrs: same,
-			want: []string{"refused the token (401 Unauthorized); it may be wrong, expired or revoked"}},
-		"outputs, no state": {access: tfetest.Outputs, attrs: outputsOnly, missing: true,
-			want: []string{"the workspace has no current state version"}},
-		"outputs, sees nothing": {data: state, access: tfetest.None, attrs: outputsOnly, want: []string{"there is no workspace network"}},
+		"no state":              {access: tfetest.Read, attrs: same, missing: true},
+		"no state, terse":       {access: tfetest.Read, attrs: same, terse: true, missing: true},
+		"no state, not allowed": {access: tfetest.Outputs, attrs: same},
+		"not allowed":           {data: state, access: tfetest.Outputs, attrs: same},
+		"no workspace":          {access: tfetest.Read, attrs: func(a attrs) attrs { return with(a, "workspaces", named("other")) }},
+		"sees nothing":          {data: state, access: tfetest.None, attrs: same},
+		"refused":               {data: state, access: -1, attrs: same},
+		"outputs, no state":     {access: tfetest.Outputs, attrs: outputsOnly, missing: true},
+		"outputs, sees nothing": {data: state, access: tfetest.None, attrs: outputsOnly},
 		"unknown state version": {data: state, access: tfetest.Read,
-			attrs: func(a attrs) attrs { return with(a, "state_version", text("sv-nope")) },
-			want:  []string{"there is no state version sv-nope, or the token may not read it", `"Read" for the workspace's state versions`}},
+			attrs: func(a attrs) attrs { return with(a, "state_version", text("sv-nope")) }},
 		"version of another one": {data: state, access: tfetest.Read,
-			attrs: func(a attrs) attrs { return with(a, "state_version", text("sv-0000000000000004")) },
-			want:  []string{"sv-0000000000000004 belongs to another workspace"}},
+			attrs: func(a attrs) attrs { return with(a, "state_version", text("sv-0000000000000004")) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := server(r.data)
@@ -281,7 +271,7 @@ func TestMissingAndDenied(t *testing.T) {
 			}
 			host, ca := tfetest.Start(t, s)
 			_, err := ask{attrs: r.attrs(network(host)), settings: source.Settings{Credentials: blocks(block(host, ca, readToken))}}.fetch(t)
-			fails(t, err, r.want...)
+			says.Error(t, name, err)
 			missing, ok := source.IsMissing(err)
 			if ok != r.missing || ok && !missing.CredentialsSent {
 				t.Errorf("missing: %v, %v", ok, err)
@@ -419,8 +409,21 @@ func TestWhereTokensComeFrom(t *testing.T) {
 		}},
 		"use_environment = false": {
 			off: true, want: "there is no token for ",
-			env:   func(h string) map[string]string { return map[string]string{variable(h): right} },
-			files: func(h string) map[string]string { return map[string]string{".terraformrc": hcl(h, right)} },
+			env: func(h string) map[string]string {
+				return map[string]string{variable(h): right, "TF_CLI_CONFIG_FILE": "HOME/my.tfrc", "XDG_CONFIG_HOME": "HOME/xdg"}
+			},
+			files: func(h string) map[string]string {
+				return map[string]string{"my.tfrc": hcl(h, right), "xdg/opentofu/credentials.tfrc.json": json(h, right)}
+			},
+		},
+		"use_environment = false, and a file of the home": {
+			off: true,
+			env: func(h string) map[string]string {
+				return map[string]string{variable(h): wrong, "TF_CLI_CONFIG_FILE": "HOME/my.tfrc"}
+			},
+			files: func(h string) map[string]string {
+				return map[string]string{".terraformrc": hcl(h, right), "my.tfrc": hcl(h, wrong)}
+			},
 		},
 		"a token that is no string": {files: func(h string) map[string]string {
 			return map[string]string{".terraformrc": fmt.Sprintf("credentials %q {\n  token = [1]\n}\n", h)}
@@ -439,6 +442,7 @@ func TestWhereTokensComeFrom(t *testing.T) {
 			s := server([]byte(`{"version":4}`))
 			host, ca := tfetest.Start(t, s)
 			home := t.TempDir()
+			t.Setenv("HOME", home)
 			env := map[string]string{"HOME": home}
 			if r.files != nil {
 				for path, text := range r.files(host) {

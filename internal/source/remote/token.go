@@ -21,12 +21,13 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
 // cliTokens are the tokens in the files of the Terraform and OpenTofu CLIs. Each
 // is for one host.
 type cliTokens struct {
-	lookup attr.LookupEnv // nil if the environment is not to be used, and the files neither
+	lookup attr.LookupEnv // nil if the environment is not to be used
 
 	once  sync.Once
 	files map[string]string // :: host → token
@@ -36,9 +37,6 @@ type cliTokens struct {
 // forHost returns the token for a host, which may have a port; "" if there is
 // none.
 func (t *cliTokens) forHost(host string) string {
-	if t.lookup == nil {
-		return ""
-	}
 	t.once.Do(t.readFiles)
 	return t.files[canonical(host)]
 }
@@ -115,11 +113,11 @@ func (t *cliTokens) paths() []string {
 		}
 	}
 	if runtime.GOOS == "windows" {
-		dir, _ := t.lookup.Get("APPDATA")
+		dir, _ := world.ConfigDir()
 		add(dir, `terraform.d\credentials.tfrc.json`, "tofu.rc", "terraform.rc")
 		return paths
 	}
-	home, _ := t.lookup.Get("HOME")
+	home, _ := world.Home()
 	xdg, _ := t.lookup.Get("XDG_CONFIG_HOME")
 	add(home, ".terraform.d/credentials.tfrc.json")
 	add(xdg, "opentofu/credentials.tfrc.json")

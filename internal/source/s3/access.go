@@ -29,7 +29,7 @@ func newAccess(g source.Grant, n object.Network, region string) (access, error) 
 	}
 	// Who asks may come from the environment for every block, as an identity
 	// that assumes its role. Where is asked may not.
-	settings.World, settings.MaxWait = world.If(n.Env != nil), n.MaxWait
+	settings.World, settings.MaxWait = world.For(n.Env != nil, false), n.MaxWait
 	if err := settings.FillProxies(g.Values, n.Env); err != nil {
 		return access{}, err
 	}
@@ -73,6 +73,8 @@ func (a access) connect(ctx context.Context) (*awss3.Client, error) {
 		a.settings.SetEndpoint(ctx, cfg, awss3.ServiceID, &o.BaseEndpoint)
 		if a.endpoint != "" {
 			o.BaseEndpoint = &a.endpoint
+		} else if a.Hands(customerKeyAttr) && !a.Has("shared_config_files") {
+			o.BaseEndpoint = nil // that of a file of the home is for the user's own secrets
 		}
 		o.UsePathStyle = a.Bool("use_path_style")
 		o.Credentials = aws.CredentialsProviderFunc(func(ctx context.Context) (aws.Credentials, error) {

@@ -61,7 +61,8 @@ func TestWhoAsks(t *testing.T) {
 	server, url := known(t, "ENV", "FILE", "TEAM", "ROLE")
 	roles, calls := sts(t)
 	profiles := file(t, "[default]\naws_access_key_id = AKIAFILE\naws_secret_access_key = canary-AKIAFILE\n[profile "+
-		"team]\naws_access_key_id = AKIATEAM\naws_secret_access_key = canary-AKIATEAM\n")
+		"team]\naws_access_key_id = AKIATEAM\naws_secret_access_key = canary-AKIATEAM\n"+
+		"[profile job]\nrole_arn = arn:aws:iam::111122223333:role/reader\ncredential_source = Environment\n")
 	keys := map[string]string{"AWS_ACCESS_KEY_ID": "AKIAENV", "AWS_SECRET_ACCESS_KEY": "canary-AKIAENV"}
 	nobody := block(url).With("access_key", nil).With("secret_key", nil)
 	named := func(b attrs) attrs { return b.With("name", "a") }
@@ -86,6 +87,8 @@ func TestWhoAsks(t *testing.T) {
 		"block without identity": {nil, asks(), []attrs{nobody}, "AKIAENV", 0},
 		"profile": {nil, asks(), []attrs{nobody.With("profile", "team").With("shared_config_files", []string{profiles})},
 			"AKIATEAM", 0},
+		"profile with the credentials of the environment": {nil, asks(), []attrs{nobody.With("profile", "job").With("shared_config_files",
+			[]string{profiles}).With("endpoints", endpoints)}, "AKIAROLE", 1},
 		"named block":           {nil, by("a"), []attrs{nobody, named(block(url))}, "AKIATEST", 0},
 		"named, of environment": {nil, by("a"), []attrs{named(nobody)}, "AKIAENV", 0},
 		"named, with a profile": {nil, by("a"), []attrs{named(nobody.With("profile", "team").With("shared_config_files", []string{profiles}))},
@@ -377,6 +380,15 @@ func TestCustomerKey(t *testing.T) {
 		if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%s: got %v", name, err)
 		}
+	}
+	for name, value := range map[string]string{
+		"AWS_ACCESS_KEY_ID": "AKIATEST", "AWS_SECRET_ACCESS_KEY": "canary-secret", "AWS_CONFIG_FILE": "", "AWS_SHARED_CREDENTIALS_FILE": "",
+	} {
+		t.Setenv(name, value)
+	}
+	nobody := b.With("access_key", nil).With("secret_key", nil)
+	if _, err := read(t, asks(), settings(os.LookupEnv, nobody.With(customerKeyAttr, customerKey(1)))); err != nil {
+		t.Errorf("beside keys of the environment: %v", err)
 	}
 }
 

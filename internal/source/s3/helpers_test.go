@@ -14,6 +14,9 @@ import (
 
 // TestMain keeps the settings of the machine out of the tests.
 func TestMain(m *testing.M) {
+	if os.Getenv("S3_TEST_READS") != "" { // a process of a test, which has its own
+		os.Exit(m.Run())
+	}
 	for _, pair := range os.Environ() {
 		name, _, _ := strings.Cut(pair, "=")
 		if strings.HasPrefix(name, "AWS_") || strings.HasSuffix(strings.ToLower(name), "_proxy") {

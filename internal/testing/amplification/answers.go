@@ -21,9 +21,9 @@ type Answers struct {
 }
 
 type answer struct {
-	status          int
-	header, trailer http.Header
-	body            []byte
+	status int
+	header http.Header
+	body   []byte
 }
 
 // NewAnswers returns a handler that answers faithfully until it is run.
@@ -40,9 +40,6 @@ func (a *Answers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	maps.Copy(w.Header(), now.header)
 	w.WriteHeader(now.status)
 	_, _ = w.Write(now.body)
-	for name, values := range now.trailer {
-		w.Header()[http.TrailerPrefix+name] = values
-	}
 }
 
 func (a *Answers) faithful(r *http.Request) *answer {
@@ -53,7 +50,7 @@ func (a *Answers) faithful(r *http.Request) *answer {
 	for _, name := range []string{"Content-Length", "Transfer-Encoding", "Trailer"} {
 		result.Header.Del(name)
 	}
-	return &answer{result.StatusCode, result.Header, result.Trailer, recorder.Body.Bytes()}
+	return &answer{result.StatusCode, result.Header, recorder.Body.Bytes()}
 }
 
 // exchange is what a new client costs while the nth answer is another one, of size

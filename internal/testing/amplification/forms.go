@@ -1,14 +1,11 @@
 package amplification
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
-
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // form is a way in which an answer grows.
@@ -29,15 +26,13 @@ func (a answer) forms() []form {
 func (a answer) own() (all []form) {
 	grammars := []Grammar{longer(string(a.body))}
 	switch text := strings.TrimSpace(string(a.body)); {
-	case strings.HasPrefix(a.header.Get("Content-Type"), "application/grpc"):
-		grammars = inMessage(text)
 	case strings.HasPrefix(text, "{"):
 		grammars = append(grammars, inJSON(text)...)
 	case strings.HasPrefix(text, "<"):
 		grammars = append(grammars, inXML(text)...)
 	}
 	for _, g := range grammars {
-		all = append(all, form{g, func(file string) *answer { return &answer{a.status, a.header, a.trailer, []byte(file)} }})
+		all = append(all, form{g, func(file string) *answer { return &answer{a.status, a.header, []byte(file)} }})
 	}
 	return append(all, a.headers())
 }
@@ -57,7 +52,7 @@ func (a answer) headers() form {
 			name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
 			header[name] = []string{value}
 		}
-		return &answer{a.status, header, a.trailer, a.body}
+		return &answer{a.status, header, a.body}
 	}}
 }
 
@@ -152,30 +147,4 @@ func inXML(text string) []Grammar {
 				nested(n["depth"], "<d>", "", "</d>"))
 		}},
 	}
-}
-
-// inMessage is a message of protobuf, as gRPC sends it, with fields that no reader
-// knows.
-func inMessage(text string) []Grammar {
-	if len(text) < 5 {
-		return nil
-	}
-	fields := with(unlimited("numbers", "texts", "length of texts"), Production{"depth", 9000})
-	return []Grammar{{"strange fields", fields, func(n Counts) string {
-		const unknown = 1000
-		message := []byte(text[5:])
-		for range n["numbers"] {
-			message = protowire.AppendVarint(protowire.AppendTag(message, unknown, protowire.VarintType), 1)
-		}
-		for range n["texts"] {
-			message = protowire.AppendString(protowire.AppendTag(message, unknown, protowire.BytesType), word(n["length of texts"]))
-		}
-		for range n["depth"] {
-			message = protowire.AppendTag(message, unknown, protowire.StartGroupType)
-		}
-		for range n["depth"] {
-			message = protowire.AppendTag(message, unknown, protowire.EndGroupType)
-		}
-		return string(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message)))) + string(message) //nolint:gosec // far below 4 GiB
-	}}}
 }

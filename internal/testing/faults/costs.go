@@ -10,7 +10,7 @@ import (
 // more on them than their size allows.
 func (s Suite) RunCosts(t *testing.T) {
 	answers := amplification.NewAnswers(s.Server(t))
-	front := New(t, answers, Options{HTTP2: s.HTTP2, Hosts: s.Hosts})
+	front := New(t, answers, Options{Hosts: s.Hosts})
 	answers.Run(t, func(t *testing.T) func() error {
 		client := s.Client(t, front)
 		return func() error {

@@ -25,7 +25,6 @@ type fault struct {
 
 	refused bool                                   // nobody listens any more
 	conn    func(c net.Conn, over <-chan struct{}) // has each new connection to itself, before TLS
-	speech  string                                 // is said on each new connection for HTTP/2, in its place
 	flaw    func(*x509.Certificate)                // of the server's certificate
 	unknown bool                                   // nobody trusts who signed the certificate
 	oldTLS  bool                                   // the server speaks TLS 1.0 only
@@ -164,7 +163,7 @@ func endless(x *exchange) {
 // endlessHeader is an answer whose header does not end. Its fields are long: many
 // short ones take a slow machine a minute.
 func endlessHeader(x *exchange) {
-	conn := x.raw(200, nil, nil)
+	conn := x.raw()
 	defer conn.Close()
 	_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\n")
 	x.repeat(conn, []byte("X-Field: "+strings.Repeat("x", 10_000)+"\r\n"))
@@ -240,8 +239,8 @@ func emptyPacks() func(*exchange) {
 // malformed is an answer in no protocol, or with what was sent where parsers
 // complain of it.
 func malformed(name, begin string) fault {
-	return fault{name: name, usual: netfail.Invalid, wire: true, speech: begin + "no: frames\r\n\r\n", answer: func(x *exchange) {
-		conn := x.raw(200, nil, nil)
+	return fault{name: name, usual: netfail.Invalid, wire: true, answer: func(x *exchange) {
+		conn := x.raw()
 		defer conn.Close()
 		echo := strings.ReplaceAll(strings.Map(oneLine, x.request.Text), " ", "")
 		_, _ = io.WriteString(conn, begin+strings.ReplaceAll(echo, ":", "")+"\r\n\r\n")
@@ -290,32 +289,27 @@ func (x *exchange) faithful() (int, http.Header, []byte) {
 func (x *exchange) announce(length bool) []byte {
 	status, header, body := x.faithful()
 	maps.Copy(x.w.Header(), header)
-	if length && x.r.ProtoMajor == 1 {
+	if length {
 		x.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	}
 	x.w.WriteHeader(status)
 	return body
 }
 
-// raw is the connection, to write to it what no server would. With HTTP/2 there
-// is no such thing; there, half of the answer is sent and its stream broken off.
-func (x *exchange) raw(status int, header http.Header, body []byte) net.Conn {
+// raw is the connection, to write to it what no server would.
+func (x *exchange) raw() net.Conn {
 	conn, _, err := http.NewResponseController(x.w).Hijack()
-	if err == nil {
-		return conn
+	if err != nil {
+		panic(http.ErrAbortHandler) // which the test sees as a fault that is missing
 	}
-	maps.Copy(x.w.Header(), header)
-	x.w.WriteHeader(status)
-	_, _ = x.w.Write(body[:len(body)/2])
-	_ = http.NewResponseController(x.w).Flush()
-	panic(http.ErrAbortHandler)
+	return conn
 }
 
 // begin sends the head of the true answer but for its length, and returns its
 // body, to be sent as no server would.
 func (x *exchange) begin() (net.Conn, []byte) {
 	status, header, body := x.faithful()
-	conn := x.raw(status, header, body)
+	conn := x.raw()
 	_, _ = fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\n", status, http.StatusText(status))
 	_ = header.Write(conn)
 	return conn, body

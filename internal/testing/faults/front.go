@@ -23,7 +23,6 @@ import (
 
 // Options of a front. The zero value is fine.
 type Options struct {
-	HTTP2 bool     // instead of HTTP/1.1, for gRPC
 	Hosts []string // that the certificate is for, besides 127.0.0.1
 
 	// At chooses the requests that a fault of answers befalls, nil all of them.
@@ -94,8 +93,7 @@ func (f *Front) serve(t testing.TB, h http.HandlerFunc, at *string, breaks bool)
 		ErrorLog:  slog.NewLogLogger(slog.DiscardHandler, 0), // clients that hang up are what this is about
 		TLSConfig: f.config(fault{}),
 	}
-	s.Protocols.SetHTTP1(!f.options.HTTP2)
-	s.Protocols.SetHTTP2(f.options.HTTP2)
+	s.Protocols.SetHTTP1(true)
 	if breaks {
 		s.TLSConfig.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return f.config(f.handshake()), nil }
 		l = listener{l, f}
@@ -111,9 +109,6 @@ func (f *Front) config(broken fault) *tls.Config {
 	}
 	certificate := authority.Issue(broken.flaw, f.options.Hosts...).Pair()
 	c := &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
-	if f.options.HTTP2 {
-		c.NextProtos = []string{"h2"}
-	}
 	if broken.oldTLS {
 		c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS10
 	}
@@ -222,23 +217,10 @@ func (f *Front) taker() (take func(net.Conn, <-chan struct{}), over <-chan struc
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	take = f.fault.conn
-	if f.options.HTTP2 && f.fault.speech != "" {
-		take = f.say(f.fault.speech)
-	}
 	if take != nil {
 		f.hit()
 	}
 	return take, f.over
-}
-
-// say is for a connection on which HTTP/2 is agreed on, and not spoken.
-func (f *Front) say(speech string) func(net.Conn, <-chan struct{}) {
-	return func(c net.Conn, _ <-chan struct{}) {
-		conn := tls.Server(c, f.server.TLSConfig)
-		defer conn.Close()
-		_, _ = io.WriteString(conn, speech)
-		_, _ = io.Copy(io.Discard, io.LimitReader(conn, 1<<20)) // until the client goes
-	}
 }
 
 // wait is as long as a client is there, or the test.

@@ -110,7 +110,6 @@ const (
 	grace      = 5 * time.Second        // for a client to give up after its patience, and for an answer to come again
 	moment     = time.Second / 10       // until the caller gives up, once the fault has begun
 	givenUp    = patience / 3           // until the caller is back who gave up; one try alone may take half of patience
-	recovering = time.Minute            // until an answer comes again, with HTTP/2
 	memory     = bombSize / 2           // bytes that may be allocated meanwhile, by other tests too
 	longest    = 3000                   // bytes of an error
 	again      = 2                      // tries, after one in which the fault did not begin
@@ -346,17 +345,13 @@ func (s Secrets) CheckText(t *testing.T, what, text string) {
 	}
 }
 
-// recovers asks again, now that the fault is over. gRPC keeps away from a server
-// that failed for a moment, and little patience may be over too early; nobody
-// else needs another try.
+// recovers asks again, now that the fault is over. Little patience may be over too
+// early; nobody else needs another try.
 func (s Suite) recovers(t *testing.T, client Client, front *Front, row fault) (wrong string) {
 	t.Helper()
 	var most time.Duration
-	switch {
-	case row.late:
+	if row.late {
 		most = front.Patience + grace
-	case s.HTTP2:
-		most = recovering
 	}
 	for begin := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		got, err := client.Ask(t.Context())

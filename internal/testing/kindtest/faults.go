@@ -14,12 +14,11 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/faults"
 )
 
-// Faults is the harness of a key provider that asks a service over HTTP or
-// gRPC. The test stands between the two and makes go wrong what goes wrong on
-// networks, row by row.
+// Faults is the harness of a key provider that asks a service over HTTP. The
+// test stands between the two and makes go wrong what goes wrong on networks, row
+// by row.
 type Faults struct {
 	Server http.Handler // the service; it may allow nothing but what a read needs
-	HTTP2  bool         // the client speaks nothing else, as with gRPC
 	Hosts  []string     // that the client asks for; 127.0.0.1 does not have to be here
 
 	// Build makes the key provider that asks the service at url, such as
@@ -63,7 +62,7 @@ const Works = faults.Works
 
 // Run runs the tests as subtests of t, one for each fault. With -short, it runs
 // those that the key provider's own code decides, and not what a client of HTTP
-// or gRPC does by itself.
+// does by itself.
 //
 // net/http writes to the standard logger what a server sends without being
 // asked, which may be part of a key. A program that asks services for keys
@@ -77,7 +76,7 @@ func (h Faults) RunCosts(t *testing.T) { h.suite().RunCosts(t) }
 
 func (h Faults) suite() faults.Suite {
 	return faults.Suite{
-		Options: faults.Options{HTTP2: h.HTTP2, Hosts: h.Hosts, At: h.At},
+		Options: faults.Options{Hosts: h.Hosts, At: h.At},
 		Server:  func(*testing.T) http.Handler { return h.Server },
 		Want:    h.Key,
 		Client: func(t *testing.T, f *faults.Front) faults.Client {

@@ -34,15 +34,8 @@ var computed = map[string]string{
 	"cloud.google.com/go/auth/credentials/internal/externalaccount.runtimeEnvironment.existingEnv": "",
 	"cloud.google.com/go/auth/credentials/internal/externalaccount.runtimeEnvironment.getenv":      "",
 	"cloud.google.com/go/auth/credentials/internal/externalaccount.getenv":                         "",
-	"golang.org/x/oauth2/google/externalaccount.runtimeEnvironment.existingEnv":                    "",
-	"golang.org/x/oauth2/google/externalaccount.runtimeEnvironment.getenv":                         "",
-	"golang.org/x/oauth2/google/externalaccount.getenv":                                            "",
 	"cloud.google.com/go/auth/credentials.DetectDefault":                                           "GOOGLE_APPLICATION_CREDENTIALS",
-	"cloud.google.com/go/auth/grpctransport.grpcCredentialsProvider.getClientUniverseDomain":       "GOOGLE_CLOUD_UNIVERSE_DOMAIN",
-	"cloud.google.com/go/auth/httptransport.authTransport.getClientUniverseDomain":                 "GOOGLE_CLOUD_UNIVERSE_DOMAIN",
 	"cloud.google.com/go/auth/internal/transport/cert.secureConnectSource.getClientCertificate":    "", // expands a file of the user
-	"google.golang.org/api/internal/cert.secureConnectSource.getClientCertificate":                 "",
-	"github.com/googleapis/gax-go/v2.IsFeatureEnabled":                                             "GOOGLE_SDK_GO_*",
 	"github.com/aws/aws-sdk-go-v2/credentials/processcreds.DefaultNewCommandBuilder.NewCommand":    "", // not used: see awsauth
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity.shellExec":                                   "", // of az, which azureauth starts itself
 
@@ -56,8 +49,6 @@ var computed = map[string]string{
 	"google.golang.org/grpc/internal/envconfig.boolFromEnv":                       "",
 	"google.golang.org/grpc/internal/envconfig.uint64FromEnv":                     "",
 	"google.golang.org/grpc/internal/envconfig.goroutineLabelsFromEnv":            "",
-	"go.opentelemetry.io/auto/sdk.firstEnv":                                       "",
-	"go.opentelemetry.io/otel/trace.firstEnv":                                     "",
 	"golang.org/x/net/http/httpproxy.getEnvAny":                                   "",
 	"vendor/golang.org/x/net/http/httpproxy.getEnvAny":                            "",
 	"github.com/jackc/pgx/v5/pgconn.parseEnvSettings":                             "",

@@ -1,24 +1,25 @@
 // Package gcpkmstest is a Google Cloud KMS for tests: the real wire protocol
-// (gRPC over TLS), with keys that are constants.
+// (JSON over HTTPS), with keys that are constants.
+//
+// https://cloud.google.com/kms/docs/reference/rest/v1/projects.locations.keyRings.cryptoKeys
 package gcpkmstest
 
 import (
-	"cmp"
+	"bytes"
 	"context"
+	"encoding/json"
 	"hash/crc32"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
 	"testing"
-
-	"cloud.google.com/go/kms/apiv1/kmspb"
-	"google.golang.org/api/option"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
+
+// Host is where Cloud KMS is.
+const Host = "cloudkms.googleapis.com"
 
 // Token is the access token that the service accepts.
 const Token = "gcpkmstest-access-token"
@@ -26,100 +27,158 @@ const Token = "gcpkmstest-access-token"
 // Service is the service. Without AllowEncrypt it refuses every call but
 // Decrypt. It is safe for concurrent use; set the fields before.
 type Service struct {
-	kmspb.UnimplementedKeyManagementServiceServer
-
 	Keys         map[string][]byte // :: resource name of a key → AES key
 	AllowEncrypt bool
-	Before       func(ctx context.Context, call string) error // runs before each call, and may fail it; may be nil
-	After        func(*kmspb.DecryptResponse)                 // may spoil an answer; may be nil
-	AfterEncrypt func(*kmspb.EncryptResponse)                 // the same
-	Token        string                                       // what is accepted; Token of this package when empty
-
-	Unauthenticated func(context.Context) error // answers to another token; may be nil
+	Before       func(ctx context.Context, call, key string) *Failure // runs before each call, and may fail it; may be nil
+	After        func(*DecryptResponse)                               // may spoil an answer; may be nil
+	AfterEncrypt func(*EncryptResponse)                               // the same
+	Accepts      func(token string) bool                              // nil for Token of this package alone
 
 	calls nettest.Log[string]
+}
+
+// Failure is an answer that is an error. A status such as NOT_FOUND says which.
+type Failure struct{ Status, Message string }
+
+// statuses are those of HTTP.
+// https://cloud.google.com/apis/design/errors#handling_errors
+var statuses = map[string]int{
+	"INVALID_ARGUMENT": 400, "FAILED_PRECONDITION": 400, "UNAUTHENTICATED": 401, "PERMISSION_DENIED": 403, "NOT_FOUND": 404,
+	"RESOURCE_EXHAUSTED": 429, "CANCELLED": 499, "INTERNAL": 500, "UNKNOWN": 500, "UNIMPLEMENTED": 501, "UNAVAILABLE": 503,
+	"DEADLINE_EXCEEDED": 504,
+}
+
+func (f *Failure) Error() string { return f.Status + ": " + f.Message }
+
+// ServeHTTP answers with it.
+func (f *Failure) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	code := statuses[f.Status]
+	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
+	nettest.Reply(w, code, map[string]any{"error": map[string]any{"code": code, "message": f.Message, "status": f.Status}})
+}
+
+// request is that of either call. What is not sent is nil.
+type request struct {
+	Plaintext                         []byte `json:"plaintext"`
+	PlaintextCrc32c                   *int64 `json:"plaintextCrc32c,string"`
+	Ciphertext                        []byte `json:"ciphertext"`
+	CiphertextCrc32c                  *int64 `json:"ciphertextCrc32c,string"`
+	AdditionalAuthenticatedData       []byte `json:"additionalAuthenticatedData"`
+	AdditionalAuthenticatedDataCrc32c *int64 `json:"additionalAuthenticatedDataCrc32c,string"`
+}
+
+// DecryptResponse is an answer. As on the wire, what is empty is not sent.
+type DecryptResponse struct {
+	Plaintext       []byte `json:"plaintext,omitempty"`
+	PlaintextCrc32c *int64 `json:"plaintextCrc32c,omitempty,string"`
+	UsedPrimary     bool   `json:"usedPrimary,omitempty"`
+	ProtectionLevel string `json:"protectionLevel,omitempty"`
+}
+
+// EncryptResponse is an answer. As on the wire, what is empty is not sent.
+type EncryptResponse struct {
+	Name                                      string `json:"name,omitempty"`
+	Ciphertext                                []byte `json:"ciphertext,omitempty"`
+	CiphertextCrc32c                          *int64 `json:"ciphertextCrc32c,omitempty,string"`
+	VerifiedPlaintextCrc32c                   bool   `json:"verifiedPlaintextCrc32c,omitempty"`
+	VerifiedAdditionalAuthenticatedDataCrc32c bool   `json:"verifiedAdditionalAuthenticatedDataCrc32c,omitempty"`
+	ProtectionLevel                           string `json:"protectionLevel,omitempty"`
 }
 
 // Calls returns the names of the calls that were made, refused ones included.
 func (s *Service) Calls() []string { return s.calls.All() }
 
-// Server returns a server of the service, which counts and checks every call.
-func (s *Service) Server() *grpc.Server {
-	server := grpc.NewServer(grpc.UnaryInterceptor(s.intercept))
-	kmspb.RegisterKeyManagementServiceServer(server, s)
-	return server
+func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	answer, failure := s.answer(r)
+	if failure != nil {
+		failure.ServeHTTP(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
+	nettest.Reply(w, http.StatusOK, answer)
 }
 
-func (s *Service) intercept(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	call := info.FullMethod[len("/google.cloud.kms.v1.KeyManagementService/"):]
-	s.calls.Note(call)
-	want := cmp.Or(s.Token, Token)
-	if got := metadata.ValueFromIncomingContext(ctx, "authorization"); len(got) != 1 || got[0] != "Bearer "+want {
-		if s.Unauthenticated != nil {
-			return nil, s.Unauthenticated(ctx)
-		}
-		return nil, status.Error(codes.Unauthenticated, "Request had invalid authentication credentials.")
+func (s *Service) answer(r *http.Request) (answer any, failure *Failure) {
+	path := r.URL.EscapedPath()
+	end := max(0, strings.LastIndex(path, ":"))
+	call := map[string]string{":encrypt": "Encrypt", ":decrypt": "Decrypt"}[path[end:]]
+	name, err := url.PathUnescape(strings.TrimPrefix(path[:end], "/v1/"))
+	if r.Method != http.MethodPost || call == "" || strings.Count(path, "/") != 9 || err != nil || r.URL.RawQuery != "" {
+		s.calls.Note(r.Method + " " + r.URL.String())
+		return nil, &Failure{"NOT_FOUND", "Method not found."}
 	}
-	if call != "Decrypt" && (call != "Encrypt" || !s.AllowEncrypt) {
-		return nil, status.Errorf(codes.PermissionDenied, "Permission denied for %s.", call)
+	s.calls.Note(call)
+	body, _ := io.ReadAll(r.Body) // or nobody notices that the client has gone
+	accepts := s.Accepts
+	if accepts == nil {
+		accepts = func(token string) bool { return token == Token }
+	}
+	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); !ok || !accepts(token) {
+		return nil, &Failure{"UNAUTHENTICATED", "Request had invalid authentication credentials."}
+	}
+	if call == "Encrypt" && !s.AllowEncrypt {
+		return nil, &Failure{"PERMISSION_DENIED", "Permission 'cloudkms.cryptoKeyVersions.useToEncrypt' denied."}
 	}
 	if s.Before != nil {
-		if err := s.Before(ctx, call); err != nil {
-			return nil, err
+		if failure := s.Before(r.Context(), call, name); failure != nil {
+			return nil, failure
 		}
 	}
-	return handler(ctx, request)
+	var q request
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&q); err != nil || r.Header.Get("Content-Type") != "application/json" {
+		return nil, &Failure{"INVALID_ARGUMENT", "Invalid JSON payload received."}
+	}
+	key, ok := s.Keys[name]
+	if !ok {
+		return nil, &Failure{"NOT_FOUND", "CryptoKey " + name + " not found."}
+	}
+	for field, sent := range map[string]struct {
+		data []byte
+		sum  *int64
+	}{
+		"plaintext": {q.Plaintext, q.PlaintextCrc32c}, "ciphertext": {q.Ciphertext, q.CiphertextCrc32c},
+		"additional_authenticated_data": {q.AdditionalAuthenticatedData, q.AdditionalAuthenticatedDataCrc32c},
+	} {
+		if sent.sum != nil && *sent.sum != *checksum(sent.data) {
+			return nil, &Failure{"INVALID_ARGUMENT",
+				"The checksum in field " + field + "_crc32c did not match the data in field " + field + "."}
+		}
+	}
+	box := nettest.Box{Mark: "FAKEGCP1", Key: key}
+	if call == "Encrypt" {
+		return s.encrypt(box, name, q), nil
+	}
+	return s.decrypt(box, name, q)
 }
 
-// Decrypt opens what Encrypt sealed.
-func (s *Service) Decrypt(_ context.Context, r *kmspb.DecryptRequest) (*kmspb.DecryptResponse, error) {
-	box, err := s.box(r, r.GetCiphertext(), r.GetCiphertextCrc32C())
-	if err != nil {
-		return nil, err
-	}
-	plain, ok := box.Open(r.GetCiphertext(), bind(r.GetName(), r.GetAdditionalAuthenticatedData()))
+// decrypt opens what encrypt sealed.
+func (s *Service) decrypt(box nettest.Box, name string, q request) (any, *Failure) {
+	plain, ok := box.Open(q.Ciphertext, bind(name, q.AdditionalAuthenticatedData))
 	if !ok {
-		return nil, status.Error(codes.InvalidArgument, "Decryption failed: verify that 'name' refers to the correct CryptoKey.")
+		return nil, &Failure{"INVALID_ARGUMENT", "Decryption failed: verify that 'name' refers to the correct CryptoKey."}
 	}
-	response := &kmspb.DecryptResponse{Plaintext: plain, PlaintextCrc32C: checksum(plain), UsedPrimary: true}
+	response := &DecryptResponse{Plaintext: plain, PlaintextCrc32c: checksum(plain), UsedPrimary: true, ProtectionLevel: "SOFTWARE"}
 	if s.After != nil {
 		s.After(response)
 	}
 	return response, nil
 }
 
-// Encrypt seals: mark, nonce, AES-GCM.
-func (s *Service) Encrypt(_ context.Context, r *kmspb.EncryptRequest) (*kmspb.EncryptResponse, error) {
-	box, err := s.box(r, r.GetPlaintext(), r.GetPlaintextCrc32C())
-	if err != nil {
-		return nil, err
-	}
-	sealed := box.Seal(r.GetPlaintext(), bind(r.GetName(), r.GetAdditionalAuthenticatedData()))
-	response := &kmspb.EncryptResponse{
-		Name: r.GetName() + "/cryptoKeyVersions/1", Ciphertext: sealed, CiphertextCrc32C: checksum(sealed),
-		VerifiedPlaintextCrc32C:                   r.GetPlaintextCrc32C() != nil,
-		VerifiedAdditionalAuthenticatedDataCrc32C: r.GetAdditionalAuthenticatedDataCrc32C() != nil,
+// encrypt seals: mark, nonce, AES-GCM.
+func (s *Service) encrypt(box nettest.Box, name string, q request) any {
+	sealed := box.Seal(q.Plaintext, bind(name, q.AdditionalAuthenticatedData))
+	response := &EncryptResponse{
+		Name: name + "/cryptoKeyVersions/1", Ciphertext: sealed, CiphertextCrc32c: checksum(sealed),
+		VerifiedPlaintextCrc32c:                   q.PlaintextCrc32c != nil,
+		VerifiedAdditionalAuthenticatedDataCrc32c: q.AdditionalAuthenticatedDataCrc32c != nil,
+		ProtectionLevel:                           "SOFTWARE",
 	}
 	if s.AfterEncrypt != nil {
 		s.AfterEncrypt(response)
 	}
-	return response, nil
-}
-
-// box is what seals with the key of a request, if its checksums are right.
-func (s *Service) box(r interface {
-	GetName() string
-	GetAdditionalAuthenticatedData() []byte
-	GetAdditionalAuthenticatedDataCrc32C() *wrapperspb.Int64Value
-}, data []byte, sum *wrapperspb.Int64Value) (nettest.Box, error) {
-	key, ok := s.Keys[r.GetName()]
-	if !ok {
-		return nettest.Box{}, status.Errorf(codes.NotFound, "CryptoKey %s not found.", r.GetName())
-	}
-	if !matches(data, sum) || !matches(r.GetAdditionalAuthenticatedData(), r.GetAdditionalAuthenticatedDataCrc32C()) {
-		return nettest.Box{}, status.Error(codes.InvalidArgument, "The checksum did not match the data.")
-	}
-	return nettest.Box{Mark: "FAKEGCP1", Key: key}, nil
+	return response
 }
 
 // bind ties a ciphertext to its key and to the caller's data. Without data it
@@ -131,24 +190,14 @@ func bind(name string, additional []byte) []byte {
 	return append([]byte(name+"\x00"), additional...)
 }
 
-func checksum(data []byte) *wrapperspb.Int64Value {
-	return wrapperspb.Int64(int64(crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))))
+func checksum(data []byte) *int64 {
+	sum := int64(crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli)))
+	return &sum
 }
 
-func matches(data []byte, sum *wrapperspb.Int64Value) bool {
-	return sum == nil || sum.GetValue() == checksum(data).GetValue()
-}
-
-// Start serves the service on the loopback interface until the test ends. It
-// returns the options with which a client finds and trusts it.
-func (s *Service) Start(tb testing.TB) []option.ClientOption {
+// Start serves the service until the test ends, and returns what finds it under every
+// name.
+func (s *Service) Start(tb testing.TB) http.RoundTripper {
 	tb.Helper()
-	server := s.Server()
-	tb.Cleanup(server.Stop)
-	site := nettest.Start(tb, server)
-	return []option.ClientOption{
-		option.WithEndpoint(site.Listener.Addr().String()),
-		option.WithGRPCDialOption(grpc.WithTransportCredentials(credentials.NewTLS(nettest.Anyhow(site)))),
-		option.WithGRPCConnectionPool(1),
-	}
+	return nettest.Everywhere(tb, s).Transport
 }

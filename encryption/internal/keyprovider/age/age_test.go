@@ -267,7 +267,7 @@ func TestMistakenSettings(t *testing.T) {
 			made := json.RawMessage(ofTheTeam(t))
 			_, err = p.Key(t.Context(), nil, made)
 		}
-		says.Check(t, name, strings.ReplaceAll(fmt.Sprint(err), here, "/here"))
+		says.Check(t, name, strings.ReplaceAll(fmt.Sprint(err), here, "/dir"))
 	}
 	commented := append([]string{"# the team"}, team(t)...)
 	if _, _, err := provider(t, "recipients", commented).(encryption.KeyMaker).NewKey(t.Context(), nil); err != nil {

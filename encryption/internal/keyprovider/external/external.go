@@ -76,7 +76,7 @@ type output struct {
 func build(v attr.Values) (encryption.KeyProvider, error) {
 	p := &provider{
 		Wrapping: encryption.Wrapping[metadata]{Kind: "an external key provider", Parse: parse},
-		command:  program.Command{Argv: v.Strings("command"), Magic: magic, World: world.If(v.Environment() != nil)},
+		command:  program.Command{Argv: v.Strings("command"), Magic: magic, World: world.For(v.Environment() != nil, false)},
 	}
 	if err := p.command.Check(); err != nil {
 		return nil, v.Errorf("command", "%w", err)

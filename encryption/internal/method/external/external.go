@@ -68,7 +68,7 @@ type output struct {
 }
 
 func build(v attr.Values) (encryption.Method, error) {
-	w := world.If(v.Environment() != nil)
+	w := world.For(v.Environment() != nil, false)
 	m := &method{
 		keys:    v.String("keys"),
 		encrypt: program.Command{Argv: v.Strings("encrypt_command"), Magic: magic, World: w},

@@ -1,0 +1,140 @@
+package git
+
+import (
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
+)
+
+// TestPasswordTravelsAlone: the password of a block reaches no program but git's own, and
+// no address but that of the block, whatever stands in variables and in the user's files.
+// It is read all the same.
+func TestPasswordTravelsAlone(t *testing.T) {
+	long(t)
+	t.Parallel()
+	for scheme, server := range map[string]*gittest.HTTPServer{
+		"http":  gittest.HTTP(t, stateRepo(t), gittest.HTTPOptions{Username: "u", Password: canary}),
+		"https": gittest.HTTP(t, stateRepo(t), gittest.HTTPOptions{TLS: true, Username: "u", Password: canary}),
+	} {
+		scope := server.Origin + "/acme/"
+		other := newStranger(t)
+		bySSH := vars{"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "url.ssh://x/.insteadOf", "GIT_CONFIG_VALUE_0": scope}
+		home := func(instead, settings string) string {
+			return "[url \"ssh://x/\"]\n\tinsteadOf = " + instead + "\n" + settings
+		}
+		for name, c := range map[string]struct {
+			env    func(s *stranger) vars
+			config string // ~/.gitconfig, in which PROGRAM is the stranger's
+		}{
+			"GIT_SSH_COMMAND":             {env: func(s *stranger) vars { return with(bySSH, vars{"GIT_SSH_COMMAND": s.program}) }},
+			"GIT_SSH":                     {env: func(s *stranger) vars { return with(bySSH, vars{"GIT_SSH": s.program}) }},
+			"GIT_SSH, with a file":        {env: func(s *stranger) vars { return vars{"GIT_SSH": s.program} }, config: home(scope, "")},
+			"a file alone":                {config: home(scope, "[core]\n\tsshCommand = PROGRAM\n")},
+			"a file about the address":    {config: home(server.URL, "[core]\n\tsshCommand = PROGRAM\n")},
+			"a file that leads elsewhere": {config: "[url \"" + other.url + "/\"]\n\tinsteadOf = " + server.URL + "\n"},
+			"GIT_EXEC_PATH": {env: func(s *stranger) vars {
+				for _, name := range []string{"git-remote-http", "git-remote-https", "git-fetch"} {
+					if err := os.Symlink(s.program, filepath.Join(s.dir, name)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				return vars{"GIT_EXEC_PATH": s.dir}
+			}},
+			"LD_LIBRARY_PATH": {env: func(s *stranger) vars { return vars{"LD_LIBRARY_PATH": noLibraries(t, s.dir)} }},
+		} {
+			t.Run(scheme+", "+name, func(t *testing.T) {
+				t.Parallel()
+				s, dir := newStranger(t), t.TempDir()
+				own := vars{"url": scope, "username": "u", "password": canary}
+				if server.CAFile != "" {
+					own["ca_file"] = server.CAFile
+				}
+				r := newTestRun(t, nil, own)
+				if c.env != nil {
+					r.environ = c.env(s).environ()
+				}
+				if c.config != "" {
+					s.write(t, filepath.Join(dir, ".gitconfig"), strings.ReplaceAll(c.config, "PROGRAM", s.program), 0o600)
+				}
+				r.environ = append(r.environ, "HOME="+dir)
+				mustRead(t, r, place{repository: server.URL, path: "s"}, "state")
+				s.check(t, nil)
+				other.check(t, nil)
+			})
+		}
+	}
+}
+
+// noLibraries is a folder with files that no program can load, named as libraries of the
+// part of git that speaks http.
+func noLibraries(t *testing.T, dir string) string {
+	t.Helper()
+	path, err := exec.Command("git", "--exec-path").Output()
+	if err != nil || runtime.GOOS != "linux" {
+		t.Skip("the names of libraries are those of Linux")
+	}
+	list, err := exec.Command("ldd", filepath.Join(strings.TrimSpace(string(path)), "git-remote-http")).Output()
+	if err != nil {
+		t.Skip("ldd does not list the libraries of git")
+	}
+	for _, m := range regexp.MustCompile(`(?m)^\s*(libcurl\S+) =>`).FindAllStringSubmatch(string(list), -1) {
+		if err := os.WriteFile(filepath.Join(dir, m[1]), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// TestInsteadOfBesidePassword: an address that only url.<base>.insteadOf makes one of a
+// server is an error that says what to set.
+func TestInsteadOfBesidePassword(t *testing.T) {
+	long(t)
+	t.Parallel()
+	home := t.TempDir()
+	config := "[url \"https://git.example.com/\"]\n\tinsteadOf = http://127.0.0.1:1/\n"
+	if err := os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := newTestRun(t, nil, vars{"url": "http://127.0.0.1:1/", "username": "u", "password": canary})
+	r.environ = append(r.environ, "HOME="+home)
+	_, err := read(t, r, place{repository: "http://127.0.0.1:1/a", path: "s"})
+	mustFail(t, err, "url.<base>.insteadOf in the git configuration does not apply beside the password of a block")
+}
+
+// TestMachineBesidePassword: the machine's proxy, in a variable or in the user's file, and
+// an authority of the user's file stay in effect.
+func TestMachineBesidePassword(t *testing.T) {
+	long(t)
+	t.Parallel()
+	server := gittest.HTTP(t, stateRepo(t), gittest.HTTPOptions{TLS: true, Username: "u", Password: canary})
+	authority := "[http]\n\tsslCAInfo = " + filepath.ToSlash(server.CAFile) + "\n"
+	proxy := nettest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		nettest.Tunnel(w, r, strings.TrimPrefix(server.Origin, "https://"))
+	}))
+	for name, c := range map[string]struct {
+		env    vars
+		config string
+	}{
+		"a variable": {env: vars{"HTTPS_PROXY": proxy}},
+		"a file":     {config: "\tproxy = " + proxy + "\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			home := t.TempDir()
+			if err := os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(authority+c.config), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			r := newTestRun(t, nil, vars{"url": "https://example.com/", "username": "u", "password": canary})
+			r.environ = append(c.env.environ(), "HOME="+home)
+			mustRead(t, r, place{repository: "https://example.com/acme/infra", path: "s"}, "state")
+		})
+	}
+}

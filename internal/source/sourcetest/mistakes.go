@@ -1,0 +1,14 @@
+package sourcetest
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
+)
+
+// OpenMistakes opens the golden of the sources, as seen from the folder of one.
+func OpenMistakes(t *testing.T, group string, secrets ...string) *testkit.Golden {
+	t.Helper()
+	return testkit.OpenGolden(t, filepath.Join("..", "testdata", "mistakes.txt"), group, append(secrets, "canary", "c4n4ry")...)
+}

@@ -1,0 +1,113 @@
+// Package mixes chooses variables for tests that do not know which of them do harm
+// together.
+package mixes
+
+import (
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+)
+
+// Variables are what a test sets.
+type Variables map[string]string
+
+// Lookup is an [attr.LookupEnv].
+func (v Variables) Lookup(name string) (string, bool) {
+	value, set := v[name]
+	return value, set
+}
+
+// Of sets all of names, all but one of them, and random halves, each with a name for it.
+// A variable has one of the values that it may have, also at random. They are a few
+// hundred, see [testkit.Rounds]. The names have the seed, which STATECRYPT_SEED sets.
+func Of(names []string, values func(name string) []string) iter.Seq2[string, Variables] {
+	const halves = 200
+	m := newMix(names, values)
+	return func(yield func(string, Variables) bool) {
+		if !yield(m.set("all", func(string) bool { return true })) {
+			return
+		}
+		for _, i := range m.rand.Perm(len(m.names))[:testkit.Rounds(len(m.names))] {
+			if !yield(m.set("all but "+m.names[i], func(name string) bool { return name != m.names[i] })) {
+				return
+			}
+		}
+		for i := range testkit.Rounds(halves) {
+			if !yield(m.set(fmt.Sprintf("half %d", i), func(string) bool { return m.rand.IntN(2) == 0 })) {
+				return
+			}
+		}
+	}
+}
+
+// Pairs sets each two of names, or a tenth of these pairs, as [Of] does.
+func Pairs(names []string, values func(name string) []string) iter.Seq2[string, Variables] {
+	m := newMix(names, values)
+	return func(yield func(string, Variables) bool) {
+		for i, one := range m.names {
+			for _, other := range m.names[i+1:] {
+				if m.rand.IntN(10) >= testkit.Rounds(10) {
+					continue
+				}
+				if !yield(m.set(one+" and "+other, func(name string) bool { return name == one || name == other })) {
+					return
+				}
+			}
+		}
+	}
+}
+
+type mix struct {
+	names  []string
+	values func(name string) []string
+	rand   *rand.Rand
+	seed   uint64
+}
+
+func newMix(names []string, values func(name string) []string) mix {
+	seed, err := strconv.ParseUint(os.Getenv("STATECRYPT_SEED"), 10, 64)
+	if err != nil {
+		seed = rand.Uint64()
+	}
+	return mix{slices.Compact(slices.Sorted(slices.Values(names))), values, rand.New(rand.NewPCG(seed, 0)), seed}
+}
+
+func (m mix) set(what string, keep func(name string) bool) (string, Variables) {
+	v := Variables{}
+	for _, name := range m.names {
+		if keep(name) {
+			some := m.values(name)
+			v[name] = some[m.rand.IntN(len(some))]
+		}
+	}
+	return fmt.Sprintf("%s, seed %d", what, m.seed), v
+}
+
+// Known are the variables that packages of this program read by themselves, except those
+// that are about the process itself.
+func Known() (names []string) {
+	for _, some := range world.Known() {
+		for name := range strings.FieldsSeq(strings.ReplaceAll(some.Names, "*", "X")) {
+			if !world.IsBare(strings.ToUpper(name)) && name != "GODEBUG" {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// Declared are the variables that attributes name.
+func Declared(attrs ...attr.Attr) (names []string) {
+	for _, a := range attrs {
+		names = append(append(names, a.Env...), Declared(a.Attrs...)...)
+	}
+	return names
+}
