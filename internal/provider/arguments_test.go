@@ -141,25 +141,16 @@ func argumentsThatSucceed(t *testing.T) (config string, want map[string]cty.Valu
 func TestDefaultOfAnotherName(t *testing.T) {
 	t.Parallel()
 	from := fromFile(filepath.Join(argumentsFiles(t), "sealed"))
-	for defaults, want := range map[string]string{
-		`{ Open = 1 }`:  `There is a default for "Open", which the state does not have; it has "open". Give the default that name.`,
-		`{ op_en = 1 }`: `default for "op_en"`, `{ hid-den = 1 }`: `it has "hidden"`, `{ opened = 1 }`: "", `{ open = 1 }`: "",
-		`{ hidden = 1 }`: `There is a default for "hidden", which the state marks as sensitive, so neither it nor the default is given; ` +
-			"read it with the ephemeral resource statecrypt_remote_state",
+	golden := openMistakes(t, "default")
+	for _, more := range [][]string{
+		{"defaults = { Open = 1 }"}, {"defaults = { op_en = 1 }"}, {"defaults = { hid-den = 1 }"}, {"defaults = { opened = 1 }"},
+		{"defaults = { open = 1 }"}, {"defaults = { hidden = 1 }"}, {"defaults = { Open = 1, op_en = 1 }"},
+		{"sensitive_defaults = { Open = 1 }", "store_sensitive = true"}, {"defaults = { hidden = 1 }", "store_sensitive = true"},
+		{"sensitive_defaults = { open = 1 }", "store_sensitive = true"},
 	} {
-		e := evaluate(t, textProvider(staticText), reads("s", from, "defaults = "+defaults)).succeeds()
-		if text := shownText(e.warnings); strings.Contains(text, "There is a default") != (want != "") || !strings.Contains(text, want) {
-			t.Errorf("%s: %q", defaults, text)
-		}
+		e := evaluate(t, textProvider(staticText), reads("s", append([]string{from}, more...)...)).succeeds()
+		golden.Check(t, strings.Join(more, ", "), shownText(e.warnings))
 	}
-	evaluate(t, textProvider(staticText), reads("s", from, "sensitive_defaults = { Open = 1 }", "store_sensitive = true")).
-		wantWarning(`default for "Open"`)
-	evaluate(t, textProvider(staticText), reads("s", from, "defaults = { hidden = 1 }", "store_sensitive = true")).
-		wantWarning("so it is in sensitive_outputs; give its default in sensitive_defaults")
-	evaluate(t, textProvider(staticText), reads("s", from, "sensitive_defaults = { open = 1 }", "store_sensitive = true")).
-		wantWarning("does not mark as sensitive, so it is in outputs; give its default in defaults")
-	evaluate(t, textProvider(staticText), reads("s", from, "defaults = { Open = 1, op_en = 1 }")).
-		wantWarning(`default for "Open"`, `default for "op_en"`)
 }
 
 func TestArgumentMistakes(t *testing.T) {
@@ -169,60 +160,44 @@ func TestArgumentMistakes(t *testing.T) {
 	defaultsIfMissing := "on_missing = \"defaults\"\ndefaults = { open = \"default\" }"
 	inherited := "provider \"statecrypt\" {\nencryption = " + quote(strings.ReplaceAll(staticText,
 		"state { method = method.aes_gcm.m }", "state {\nmethod = method.unencrypted.u\nfallback {\nmethod = method.aes_gcm.m\n}\n}")) + "\n}\n"
+	golden := openMistakes(t, "argument")
 	for name, c := range map[string]struct {
 		provider string // staticText when empty
 		body     []string
-		words    []string
 	}{
-		"only, misspelt": {"", []string{in("sealed"), `only = ["opn"]`},
-			[]string{"`only` lists \"opn\", but neither the state nor the defaults have it", `Did you mean "open"?`}},
-		"missing": {"", []string{in("gone"), `defaults = { open = "default" }`},
-			[]string{"Step: fetching the file", "there is no state", `on_missing = "defaults"`}},
-		"missing, only": {"", []string{in("gone"), defaultsIfMissing, `only = ["list"]`},
-			[]string{"neither the state nor the defaults have"}},
-		"missing under a lineage": {"", []string{in("gone"), defaultsIfMissing, `expected_lineage = "l-1"`},
-			[]string{"there is no state", "there must be one"}},
-		"missing under a serial": {"", []string{in("gone"), defaultsIfMissing, "minimum_serial = 0"},
-			[]string{"there is no state", "there must be one"}},
-		"other lineage": {"", []string{in("sealed"), `expected_lineage = "l-2"`},
-			[]string{`has the lineage "l-1"`, `"l-2"`, "another state"}},
-		"empty lineage":        {"", []string{in("sealed"), `expected_lineage = ""`}, []string{"expected_lineage", "must not be empty"}},
-		"old copy":             {"", []string{in("sealed"), "minimum_serial = 8"}, []string{"has the serial 7, and minimum_serial says 8"}},
-		"fraction of a serial": {"", []string{in("sealed"), "minimum_serial = 6.5"}, []string{"whole number"}},
-		"not decrypted": {"", []string{in("foreign"), defaultsIfMissing},
-			[]string{"Step: decrypting the file", "no selected method has the key"}},
-		"plaintext is not missing": {"", []string{in("plain"), defaultsIfMissing},
-			[]string{"Step: recognizing the file", "the file is a plaintext state"}},
-		"garbage is not missing":   {"", []string{in("broken"), defaultsIfMissing}, []string{"Step: recognizing the file"}},
-		"directory is not missing": {"", []string{in("ws"), defaultsIfMissing}, []string{"this is a directory"}},
-		"too large": {"", []string{in("sealed"), "max_size = 100"},
-			[]string{"larger than 100 bytes; if that is expected, raise max_size"}},
-		"no size": {"", []string{in("sealed"), "max_size = 0"}, []string{"max_size", "at least 1"}},
-		"on_missing, misspelt": {"", []string{in("sealed"), `on_missing = "default"`},
-			[]string{"on_missing", `"error" or "defaults" is required`}},
-		"defaults are no object": {"", []string{in("sealed"), `defaults = ["x"]`}, []string{"The argument defaults must be an object of outputs"}},
-		"inherits no fallback": {inherited, []string{in("sealed"), `method = "method.unencrypted.u"`},
-			[]string{"no method for encrypted data"}},
-		"inherits no method": {"", []string{in("sealed"), `method = "unencrypted"`},
-			[]string{"Step: recognizing the file", "no method for encrypted data"}},
-		"fallback without method": {"", []string{in("sealed"), "fallback {\nmethod = \"unencrypted\"\n}"},
-			[]string{"a fallback requires a method beside it"}},
-		"name and method":       {"", []string{in("sealed"), `name = "x"`, `method = "unencrypted"`}, []string{"mutually exclusive"}},
-		"name in nobody's text": {"", []string{in("sealed"), `name = "x"`}, []string{`no remote_state_data_source "x"`}},
-		"enforced over own fallback": {"provider \"statecrypt\" {\nenforced = true\n}", []string{in("plain"), `method = "unencrypted"`},
-			[]string{"enforced = true forbids"}},
-		"workspace of http": {"", []string{fromHTTP("https://state.example.com/"), `workspace = "staging"`},
-			[]string{"sources of the kind http have no workspaces"}},
-		"workspace of git": {"", []string{fromGit("https://git.example.com/a.git", "main", "a"), `workspace = "staging"`},
-			[]string{"sources of the kind git have no workspaces"}},
-		"empty workspace":       {"", []string{in("sealed"), `workspace = ""`}, []string{"must not be empty"}},
-		"workspace that climbs": {"", []string{in("sealed"), `workspace = "../ws/staging"`}, []string{"not the name of a workspace"}},
+		"only, misspelt":             {"", []string{in("sealed"), `only = ["opn"]`}},
+		"missing":                    {"", []string{in("gone"), `defaults = { open = "default" }`}},
+		"missing, only":              {"", []string{in("gone"), defaultsIfMissing, `only = ["list"]`}},
+		"missing under a lineage":    {"", []string{in("gone"), defaultsIfMissing, `expected_lineage = "l-1"`}},
+		"missing under a serial":     {"", []string{in("gone"), defaultsIfMissing, "minimum_serial = 0"}},
+		"other lineage":              {"", []string{in("sealed"), `expected_lineage = "l-2"`}},
+		"empty lineage":              {"", []string{in("sealed"), `expected_lineage = ""`}},
+		"old copy":                   {"", []string{in("sealed"), "minimum_serial = 8"}},
+		"fraction of a serial":       {"", []string{in("sealed"), "minimum_serial = 6.5"}},
+		"not decrypted":              {"", []string{in("foreign"), defaultsIfMissing}},
+		"plaintext is not missing":   {"", []string{in("plain"), defaultsIfMissing}},
+		"garbage is not missing":     {"", []string{in("broken"), defaultsIfMissing}},
+		"directory is not missing":   {"", []string{in("ws"), defaultsIfMissing}},
+		"too large":                  {"", []string{in("sealed"), "max_size = 100"}},
+		"no size":                    {"", []string{in("sealed"), "max_size = 0"}},
+		"on_missing, misspelt":       {"", []string{in("sealed"), `on_missing = "default"`}},
+		"defaults are no object":     {"", []string{in("sealed"), `defaults = ["x"]`}},
+		"inherits no fallback":       {inherited, []string{in("sealed"), `method = "method.unencrypted.u"`}},
+		"inherits no method":         {"", []string{in("sealed"), `method = "unencrypted"`}},
+		"fallback without method":    {"", []string{in("sealed"), "fallback {\nmethod = \"unencrypted\"\n}"}},
+		"name and method":            {"", []string{in("sealed"), `name = "x"`, `method = "unencrypted"`}},
+		"name in nobody's text":      {"", []string{in("sealed"), `name = "x"`}},
+		"enforced over own fallback": {"provider \"statecrypt\" {\nenforced = true\n}", []string{in("plain"), `method = "unencrypted"`}},
+		"workspace of http":          {"", []string{fromHTTP("https://state.example.com/"), `workspace = "staging"`}},
+		"workspace of git":           {"", []string{fromGit("https://git.example.com/a.git", "main", "a"), `workspace = "staging"`}},
+		"empty workspace":            {"", []string{in("sealed"), `workspace = ""`}},
+		"workspace that climbs":      {"", []string{in("sealed"), `workspace = "../ws/staging"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.provider == "" {
 				c.provider = textProvider(staticText)
 			}
-			evaluate(t, c.provider, reads("s", c.body...)).wantError(c.words...)
+			evaluate(t, c.provider, reads("s", c.body...)).wantMistake(golden, name)
 		})
 	}
 }
@@ -270,19 +245,15 @@ func TestMissingOverHTTP(t *testing.T) {
 		want[name] = cty.StringVal("default")
 	}
 	evaluate(t, config...).wantOutputs(want)
-	for status, words := range map[string]string{
-		"401": "the server answered 401 Unauthorized, and no credentials were sent",
-		"403": "the server answered 403 Forbidden",
-		"410": "the server answered 410 Gone",
-		"500": "the server answered 500 Internal Server Error",
-	} {
+	golden := openMistakes(t, "no missing state over HTTP")
+	for _, status := range []string{"401", "403", "410", "500"} {
 		t.Run(status, func(t *testing.T) {
-			evaluate(t, reads("s", fromHTTP(server.URL+"/"+status), tolerant)).wantError("Step: fetching the file", words)
+			evaluate(t, reads("s", fromHTTP(server.URL+"/"+status), tolerant)).wantMistake(golden, status)
 		})
 	}
 	t.Run("timeout", func(t *testing.T) {
 		slow := fmt.Sprintf("http {\naddress = \"%s/slow\"\nretry_max = 0\ntimeout = \"100ms\"\n}", server.URL)
-		evaluate(t, reads("s", slow, tolerant)).wantError("Step: fetching the file", netfail.NoAnswer+" within 100ms")
+		evaluate(t, reads("s", slow, tolerant)).wantMistake(golden, "timeout")
 	})
 	t.Run("nobody there", func(t *testing.T) {
 		gone := httptest.NewServer(nil)

@@ -72,40 +72,29 @@ func TestFileMethods(t *testing.T) {
 
 func TestFileMethodErrors(t *testing.T) {
 	t.Parallel()
+	golden := openMistakes(t, "method of files")
 	for name, c := range map[string]struct {
 		vector, provider string
-		want             []string
 	}{
-		"wrong passphrase": {"tbg_aes", tbgBlock("canary", ""),
-			[]string{"Step: decrypting the file", "no selected method has the key for this file",
-				"the passphrase is another one"}},
-		"plaintext": {"tbg_plain", tbgBlock("canary", ""), []string{"Step: recognizing the file", "the file is a plaintext state"}},
-		"an envelope inside": {"tbg_aes_over_tofu_encryption", tbgBlock("throwaway aes passphrase", ""),
-			[]string{"Step: recognizing the file", `add then = "method.…" to it`}},
-		"plaintext inside": {"tbg_aes_amend", tbgBlock("throwaway aes passphrase", "then = \"method.aes_gcm.m\"\n"),
-			[]string{"Step: recognizing the file", "it decrypted a plaintext state, which is not for its then"}},
-		"then is no method": {"tbg_aes", tbgBlock("canary", "then = \"key_provider.pbkdf2.k\"\n"),
-			[]string{"method.terraform_backend_git.m.then: a method is required"}},
-		"then is not there": {"tbg_aes", tbgBlock("canary", "then = \"method.aes_gcm.n\"\n"), []string{"method.aes_gcm.n is not configured"}},
-		"then is a circle":  {"tbg_aes", tbgBlock("canary", "then = \"method.terraform_backend_git.m\"\n"), []string{"in a circle"}},
+		"wrong passphrase":   {"tbg_aes", tbgBlock("canary", "")},
+		"plaintext":          {"tbg_plain", tbgBlock("canary", "")},
+		"an envelope inside": {"tbg_aes_over_tofu_encryption", tbgBlock("throwaway aes passphrase", "")},
+		"plaintext inside":   {"tbg_aes_amend", tbgBlock("throwaway aes passphrase", "then = \"method.aes_gcm.m\"\n")},
+		"then is no method":  {"tbg_aes", tbgBlock("canary", "then = \"key_provider.pbkdf2.k\"\n")},
+		"then is not there":  {"tbg_aes", tbgBlock("canary", "then = \"method.aes_gcm.n\"\n")},
+		"then is a circle":   {"tbg_aes", tbgBlock("canary", "then = \"method.terraform_backend_git.m\"\n")},
 		"not for this method": {"tbg_aes", methodProvider("kubeform {\nname = \"m\"\nkey = " +
-			"\"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\"\n}\n"),
-			[]string{"Step: recognizing the file", "neither an encrypted state nor a plaintext one"}},
+			"\"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\"\n}\n")},
 		"wrong key of secret": {"kubeform_module", methodProvider("kubeform {\nname = \"m\"\nkey = " +
-			"\"ERERERERERERERERERERERERERERERERERERERERERE=\"\n}\n"), []string{"Step: decrypting the file", "secretbox: authentication failed"}},
-		"key is not 32 bytes": {"kubeform_module", methodProvider("kubeform {\nname = \"m\"\nkey = \"b25seTE2Ynl0ZXNsb25nIQ==\"\n}\n"),
-			[]string{"method.kubeform.m.key: the key has 16 bytes, and Kubeform's have 32"}},
-		"no identity for age": {"tbg_aes", methodProvider("age {\nname = \"m\"\n}\n"),
-			[]string{"one of identities, identity_files and passphrase is required"}},
-		"other identities": {"", methodProvider("age {\nname = \"m\"\npassphrase = \"canary\"\n}\n"),
-			[]string{"Step: decrypting the file", "none is of its recipients"}},
-		"identity of a plugin that is cut off": {"", methodProvider("age {\nname = \"m\"\nidentities = [\"AGE-PLUGIN-YUBIKEY-1CANARY\"]\n}\n"),
-			[]string{"Step: decrypting the file", "begins as that of an age plugin does, and is cut off or mistyped"}},
+			"\"ERERERERERERERERERERERERERERERERERERERERERE=\"\n}\n")},
+		"key is not 32 bytes": {"kubeform_module",
+			methodProvider("kubeform {\nname = \"m\"\nkey = \"b25seTE2Ynl0ZXNsb25nIQ==\"\n}\n")},
+		"no identity for age":                  {"tbg_aes", methodProvider("age {\nname = \"m\"\n}\n")},
+		"other identities":                     {"", methodProvider("age {\nname = \"m\"\npassphrase = \"canary\"\n}\n")},
+		"identity of a plugin that is cut off": {"", methodProvider("age {\nname = \"m\"\nidentities = [\"AGE-PLUGIN-YUBIKEY-1CANARY\"]\n}\n")},
 		"plugin is not installed": {"", methodProvider("age {\nname = \"m\"\nidentities = [" +
-			quote(plugin.EncodeIdentity("nowhere", []byte("canary"))) + "]\n}\n"),
-			[]string{"Step: decrypting the file", `decrypting a key: "age-plugin-nowhere" is not in PATH; install this plugin of age`}},
-		"recipient of a plugin that is cut off": {"", methodProvider("age {\nname = \"m\"\nrecipients = [\"age1yubikey1canary\"]\n}\n"),
-			[]string{"method.age.m.recipients: element 1: this begins as that of an age plugin does, and is cut off or mistyped"}},
+			quote(plugin.EncodeIdentity("nowhere", []byte("canary"))) + "]\n}\n")},
+		"recipient of a plugin that is cut off": {"", methodProvider("age {\nname = \"m\"\nrecipients = [\"age1yubikey1canary\"]\n}\n")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -120,7 +109,7 @@ func TestFileMethodErrors(t *testing.T) {
 				}
 			}
 			e := evaluate(t, c.provider, reads("s", fromFile(writeTemp(t, "state", file)), "method = "+quote(method)))
-			e.wantError(c.want...)
+			e.wantMistake(golden, name)
 			if text := shownText(e.errors); strings.Contains(strings.ToLower(text), "canary") {
 				t.Errorf("a secret shows:\n%s", text)
 			}

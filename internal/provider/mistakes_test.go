@@ -59,8 +59,7 @@ type mistake struct {
 func TestMistakes(t *testing.T) {
 	isolateGit(t)
 	place := newMistakenPlace(t)
-	golden := testkit.OpenGolden(t, mistakesFile, "", "c4n4ry", staticKey, "git-password", "x8Kq-zP2w9LmN3vR7tYb",
-		"a passphrase of 16 bytes", "OpenTofu's own passphrase")
+	golden := openMistakes(t, "")
 	for _, m := range place.mistakes() {
 		t.Run(m.name, func(t *testing.T) {
 			if name, value, ok := strings.Cut(m.env, "="); ok {
@@ -75,6 +74,27 @@ func TestMistakes(t *testing.T) {
 	if n := place.remedies.Load(); n < 10 {
 		t.Errorf("%d remedies were found", n)
 	}
+}
+
+func openMistakes(t *testing.T, group string) *testkit.Golden {
+	t.Helper()
+	return testkit.OpenGolden(t, mistakesFile, group, "c4n4ry", staticKey, "git-password", "x8Kq-zP2w9LmN3vR7tYb",
+		"a passphrase of 16 bytes", "OpenTofu's own passphrase", "s3cret", "throwaway", "correct-horse", "CANARY")
+}
+
+// wantMistake compares the errors, and there must be one.
+func (e *evaluation) wantMistake(golden *testkit.Golden, name string) {
+	e.t.Helper()
+	if len(e.errors) == 0 {
+		e.t.Error("there is no error")
+	}
+	golden.Check(e.t, name, placeless(mistakesIn(e.stage, e.errors)))
+}
+
+// placeless replaces the folders of tests and the ports of servers.
+func placeless(text string) string {
+	temporary := regexp.MustCompile(regexp.QuoteMeta(filepath.Join(os.TempDir(), "Test")) + `[^/]*/\d+`)
+	return regexp.MustCompile(`127\.0\.0\.1:\d\d+`).ReplaceAllString(temporary.ReplaceAllString(text, "/folder"), "127.0.0.1:PORT")
 }
 
 // pastes puts the blocks that a text shows where they belong: all are blocks of the

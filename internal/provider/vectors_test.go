@@ -175,38 +175,14 @@ func TestAccVectors(t *testing.T) {
 
 func TestVectorErrors(t *testing.T) {
 	t.Parallel()
-	for name, words := range map[string][]string{
-		"err_wrong_passphrase": {"Cannot decrypt the state", "Step: decrypting the file", "no selected method has the key for this file",
-			"method.aes_gcm.m", "Check the passphrase or key"},
-		"err_wrong_aad": {"Step: decrypting the file", "no selected method has the key for this file",
-			"the key or the argument aad differs from that of the file"},
-		"err_bitflip":                 {"Step: decrypting the file", "no selected method has the key for this file", "or the file was changed"},
-		"err_empty_data":              {"Step: decrypting the file", "the encrypted data is 0 bytes long", "the file may be cut off"},
-		"err_truncated":               {"Step: decrypting the file", "the encrypted data is 5 bytes long", "the file may be cut off"},
-		"err_bad_base64":              {"Step: recognizing the file", "the encrypted file is damaged: a value is not base64"},
-		"err_version":                 {"Step: recognizing the file", "encryption_version", "is not known here"},
-		"err_meta_missing":            {"Step: getting the key", "no selected method has the key for this file"},
-		"err_meta_not_json":           {"Step:", "the file could not be opened:"},
-		"err_meta_bad_hash":           {"Step:", "the file could not be opened:", "hash"},
-		"err_meta_bad_key_length":     {"Step:", "the file could not be opened:"},
-		"err_low_iterations":          {"200000"},
-		"err_short_passphrase":        {"16 bytes"},
-		"err_undeclared_method":       {"method.aes_gcm.nope is not configured"},
-		"err_target_without_method":   {"no method is set"},
-		"err_enforced_unencrypted":    {"method.unencrypted.u reads plaintext, which enforced = true forbids"},
-		"err_unencrypted_not_allowed": {"Step: recognizing the file", "a plaintext state", "not among those selected (method.aes_gcm.m)"},
-		"err_serial_mismatch":         {"the serial beside the encrypted data (2) is not the one inside (1)"},
-		"err_lineage_mismatch":        {"the lineage beside the encrypted data is not the one inside"},
-		"err_not_json":                {"Step: recognizing the file", "neither an encrypted state nor a plaintext one"},
-		"err_not_a_state":             {"Step: recognizing the file", "neither an encrypted state nor a plaintext one"},
-		"err_no_config": {"Step: recognizing the file", `the file is encrypted (its metadata names "key_provider.pbkdf2.k")`,
-			"no method for encrypted data is configured"},
-		"err_plain_bad_type":     {"Step: reading the decrypted state"},
-		"err_plain_extra_attr":   {"Step: reading the decrypted state"},
-		"err_plain_no_type":      {"Step: reading the decrypted state", "type"},
-		"err_plain_tuple_length": {"Step: reading the decrypted state"},
-		"err_plain_version0":     {"version"},
-		"err_plain_version5":     {"Step: reading the decrypted state", "version"},
+	golden := openMistakes(t, "vector")
+	for _, name := range []string{
+		"err_wrong_passphrase", "err_wrong_aad", "err_bitflip", "err_empty_data", "err_truncated", "err_bad_base64",
+		"err_version", "err_meta_missing", "err_meta_not_json", "err_meta_bad_hash", "err_meta_bad_key_length",
+		"err_low_iterations", "err_short_passphrase", "err_undeclared_method", "err_target_without_method",
+		"err_enforced_unencrypted", "err_unencrypted_not_allowed", "err_serial_mismatch", "err_lineage_mismatch",
+		"err_not_json", "err_not_a_state", "err_no_config", "err_plain_bad_type", "err_plain_extra_attr",
+		"err_plain_no_type", "err_plain_tuple_length", "err_plain_version0", "err_plain_version5",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -219,7 +195,7 @@ func TestVectorErrors(t *testing.T) {
 			if v.ConfigFile != "" {
 				provider = textProvider(v.Config())
 			}
-			evaluateVector(t, v, provider, arguments...).wantError(words...)
+			evaluateVector(t, v, provider, arguments...).wantMistake(golden, name)
 		})
 	}
 }
