@@ -21,13 +21,11 @@ func TestSweep(t *testing.T) {
 		t.Skip("it signs in a few hundred times")
 	}
 	key, stored := kindtest.NewKey(t, build(t, service().Start(t), working()))
-	hostile := func(name string) string {
-		if strings.Contains(name, "URL") || strings.Contains(name, "ENDPOINT") || strings.Contains(name, "HOST") {
-			return "https://evil.example"
-		}
-		return "evil.example"
+	table := azurevault.BlockWith(azurevault.Options{}).Table
+	hostile := func(string) []string {
+		return []string{"https://evil.example", "evil.example", "evil.example:443", "true"}
 	}
-	kindtest.Sweep(t, key, hostile, func(t *testing.T, mode string, lookup attr.LookupEnv) ([]byte, error) {
+	kindtest.Sweep(t, table, key, hostile, func(t *testing.T, mode string, lookup attr.LookupEnv) ([]byte, error) {
 		s := service()
 		got, err := kindtest.Key(t, azurevault.BlockWith(azurevault.Options{Transport: s.Start(t)}), working(), lookup, stored)
 		for _, request := range s.Other() {

@@ -22,13 +22,11 @@ func TestSweep(t *testing.T) {
 	transport := users.Start(t)
 	t.Setenv("HOME", t.TempDir())
 	google.Requests()
-	hostile := func(name string) string {
-		if strings.Contains(name, "ENABLE") || strings.Contains(name, "DISABLE") || strings.Contains(name, "USE_") {
-			return "true"
-		}
-		return "evil.example"
+	table := gcpkms.BlockWith(gcpkms.Options{}).Table
+	hostile := func(string) []string {
+		return []string{"https://evil.example", "evil.example", "evil.example:443", "true"}
 	}
-	kindtest.Sweep(t, key, hostile, func(t *testing.T, mode string, lookup attr.LookupEnv) ([]byte, error) {
+	kindtest.Sweep(t, table, key, hostile, func(t *testing.T, mode string, lookup attr.LookupEnv) ([]byte, error) {
 		block := gcpkms.BlockWith(gcpkms.Options{Transport: transport})
 		got, err := kindtest.Key(t, block, working().With("access_token", nil, "credentials", user), lookup, stored)
 		for _, request := range google.Requests() {

@@ -11,8 +11,8 @@ import (
 type Class int
 
 const (
-	// Refused variables are an error if the environment is off and the client
-	// would follow them: see [World.Steering].
+	// Refused variables are an error for a client that would follow them although its
+	// World does not have them: see [World.Steering].
 	Refused Class = iota
 	// Withheld variables have no effect: the client is told everything, is not
 	// used, or was silenced before anything ran.

@@ -1,62 +1,73 @@
 package all
 
 import (
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	machine "github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/mixes"
 )
 
 // hostile is what somebody would set a variable to who wants a secret.
-func (a arena) hostile(name string) string {
+func (a arena) hostile(name string) []string {
 	switch {
 	case strings.Contains(strings.ToUpper(name), "PROXY"):
-		return stranger.url
+		return []string{stranger.url}
 	case strings.Contains(name, "CERT"), strings.Contains(name, "CA_"):
-		return stranger.caFile
-	case strings.Contains(name, "URL"), strings.Contains(name, "ENDPOINT"), strings.Contains(name, "ADDR"), strings.Contains(name, "MASTER"):
-		return "https://" + a.thief
-	case strings.Contains(name, "LOG"), strings.Contains(name, "ENABLE"), strings.Contains(name, "DISABLE"), strings.Contains(name, "USE_"):
-		return "true"
+		return []string{stranger.caFile}
 	}
-	return a.thief
+	return []string{"https://" + a.thief, a.thief, "true"}
 }
 
-// TestSweep: no variable that a library reads by itself leads the secret of a
-// block to a stranger. git, which gets what is on a list, has a sweep of its own.
+// TestSweep: no variables that libraries read by themselves, or that attributes name, lead
+// the secret of a block to a stranger, however many there are. git, which gets what is on a
+// list, has a sweep of its own.
 func TestSweep(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it reads from each source a few hundred times")
+		t.Skip("it reads from each source a hundred times")
 	}
 	rows := policies(t)
 	for _, k := range Kinds() {
 		if k.Name == "file" || k.Name == "git" {
 			continue
 		}
-		a := arenaOf(k, rows[k.Name])
-		for _, some := range machine.Known() {
-			for name := range strings.FieldsSeq(some.Names) {
-				switch name {
-				case "PATH", "path", "HOME", "GODEBUG": // of this process itself
-					continue
-				}
-				t.Run(k.Name+"/"+name, func(t *testing.T) { a.sweep(t, name, some.Class) })
+		arrived := false
+		a, declared := arenaOf(k, rows[k.Name]), mixes.Declared(slices.Concat(k.Credentials.Attrs, k.Credentials.Variables)...)
+		for name, v := range mixes.Of(append(mixes.Known(), declared...), a.hostile) {
+			t.Run(k.Name+"/"+name, func(t *testing.T) { arrived = a.sweep(t, v, true) || arrived })
+		}
+		if !arrived && !t.Failed() {
+			t.Errorf("%s: the secret never arrived, so this shows nothing", k.Name)
+		}
+		for name, v := range mixes.Of(append(mixes.Known(machine.Refused), declared...), a.hostile) {
+			if k.Name == "pg" {
+				delete(v, "PGSERVICE") // its driver fails if there is no such service
 			}
+			t.Run(k.Name+"/off, "+name, func(t *testing.T) { a.sweep(t, v, false) })
 		}
 	}
 }
 
-// sweep reads with the variable set, with the environment on and off. With it off,
-// the secret arrives where it should, unless the variable is an error.
-func (a arena) sweep(t *testing.T, name string, class machine.Class) {
-	for _, on := range []bool{true, false} {
-		_, err := a.readAt(t, a.where(a.direct), map[string]string{strings.ReplaceAll(name, "*", "X"): a.hostile(name)}, on, a.own(a.direct))
+// sweep reads with variables, with the environment on or off. With it off, the secret
+// arrives where it should; with it on, it may.
+func (a arena) sweep(t *testing.T, v mixes.Variables, on bool) (arrived bool) {
+	v.Past(t, func() error {
+		left := map[string]string{}
+		for name := range v {
+			left[name] = os.Getenv(name)
+		}
+		_, err := a.readAt(t, a.where(a.direct), left, on, a.own(a.direct))
 		if got := a.stolen.take(); strings.Contains(got, "OWN") {
 			t.Errorf("the environment is on: %v; the secret arrived at a stranger's (%v):\n%s", on, err, got)
 		}
-		// The driver of PostgreSQL fails if there is no such service.
-		if !on && class != machine.Refused && (name != "PGSERVICE" || a.kind.Name != "pg") {
+		if !on {
 			a.arrives(t, err, "OWN")
+			return nil
 		}
-	}
+		arrived = strings.Contains(a.watch.take(), "OWN") || arrived
+		return err
+	})
+	return arrived
 }

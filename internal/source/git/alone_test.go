@@ -16,7 +16,7 @@ import (
 
 // TestPasswordTravelsAlone: the password of a block reaches no program but git's own, and
 // no address but that of the block, whatever stands in variables and in the user's files.
-// It is read all the same.
+// The state is read nevertheless.
 func TestPasswordTravelsAlone(t *testing.T) {
 	long(t)
 	t.Parallel()

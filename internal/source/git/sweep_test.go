@@ -80,7 +80,7 @@ func (s *stranger) settings(scope string) []setting {
 		{"core.sshCommand", s.program}, {"core.gitProxy", s.program}, {"uploadpack.packObjectsHook", s.program},
 		{"http.sslVerify", "false"}, {"http." + scope + ".sslVerify", "false"}, {"http.sslCAInfo", s.caFile},
 		{"http.proxySSLVerify", "false"}, {"http.followRedirects", "true"}, {"http." + scope + ".followRedirects", "true"},
-		{"http.proxy", s.proxy}, {"url." + s.url + "/.insteadOf", scope}, {"include.path", s.config},
+		{"http.proxy", s.proxy}, {"url.ssh://x/.insteadOf", scope + "old"}, {"url." + s.url + "/.insteadOf", scope}, {"include.path", s.config},
 		{"http.cookieFile", s.dir + "/cookies"}, {"http.saveCookies", "true"}, {"trace2.eventTarget", s.dir + "/trace2"},
 	}
 }
@@ -206,14 +206,32 @@ func TestSweep(t *testing.T) {
 	names := s.names(scope)
 	values := func(name string) []string { return s.values(name, scope) }
 	for name, v := range mixes.Of(names, values) {
-		try(name, vars(v))
+		try(name, numbered(v))
 	}
 	for name, v := range mixes.Pairs(names, values) {
-		try(name, vars(v))
+		try(name, numbered(v))
 	}
 	if len(seen) < 5 {
 		t.Errorf("git got only %d environments", len(seen))
 	}
+}
+
+// numbered has the settings in variables that are there as git wants them: counted, without
+// gaps.
+func numbered(v mixes.Variables) vars {
+	out, n := vars(v), 0
+	for i := range 100 {
+		key, value := fmt.Sprintf("GIT_CONFIG_KEY_%d", i), fmt.Sprintf("GIT_CONFIG_VALUE_%d", i)
+		k, setting := out[key], out[value]
+		delete(out, key)
+		delete(out, value)
+		if k != "" && setting != "" {
+			out[fmt.Sprintf("GIT_CONFIG_KEY_%d", n)], out[fmt.Sprintf("GIT_CONFIG_VALUE_%d", n)] = k, setting
+			n++
+		}
+	}
+	out["GIT_CONFIG_COUNT"] = strconv.Itoa(n)
+	return out
 }
 
 // gitsEnviron is what git gets for the repository of a place, beside the secrets of a

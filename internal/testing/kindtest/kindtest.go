@@ -6,13 +6,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
-	"strings"
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/mixes"
 )
 
 // TryBuild makes a key provider or a method as a configuration does. The
@@ -62,28 +62,30 @@ func Key(
 	return p.Key(t.Context(), nil, stored)
 }
 
-// Sweep asks for a key with each variable set that a library reads by itself, once
-// with the environment on and once with it off. With it off, none of them has an
-// effect, unless it is an error.
-func Sweep(t *testing.T, key []byte, hostile func(name string) string,
+// Sweep asks for a key with variables set that a library reads by itself, or that table
+// declares, once with the environment on and once with it off. With it off, none of them
+// has an effect, unless it is an error.
+func Sweep(t *testing.T, table attr.Table, key []byte, values func(name string) []string,
 	ask func(t *testing.T, mode string, lookup attr.LookupEnv) ([]byte, error),
 ) {
 	t.Helper()
-	for _, some := range world.Known() {
-		for name := range strings.FieldsSeq(some.Names) {
-			if world.IsBare(strings.ToUpper(name)) || name == "GODEBUG" { // of this process itself
-				continue
-			}
-			t.Run(name, func(t *testing.T) {
-				t.Setenv(strings.ReplaceAll(name, "*", "X"), hostile(name))
-				for mode, lookup := range map[string]attr.LookupEnv{"on": os.LookupEnv, "off": nil} {
-					got, err := ask(t, mode, lookup)
-					if mode == "off" && some.Class != world.Refused && !bytes.Equal(got, key) {
-						t.Errorf("the environment is off, and %s has an effect: %v", name, err)
-					}
-				}
+	for name, v := range mixes.Of(append(mixes.Known(), mixes.Declared(table.Attrs...)...), values) {
+		t.Run(name, func(t *testing.T) {
+			v.Past(t, func() error {
+				_, err := ask(t, "on", os.LookupEnv)
+				return err
 			})
-		}
+		})
+	}
+	for name, v := range mixes.Of(append(mixes.Known(world.Refused), mixes.Declared(table.Attrs...)...), values) {
+		t.Run("off, "+name, func(t *testing.T) {
+			v.Past(t, func() error {
+				if got, err := ask(t, "off", nil); !bytes.Equal(got, key) {
+					t.Errorf("the environment is off, and a variable has an effect: %v", err)
+				}
+				return nil
+			})
+		})
 	}
 }
 

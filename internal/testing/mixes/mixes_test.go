@@ -1,7 +1,9 @@
 package mixes_test
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/mixes"
@@ -18,9 +20,7 @@ func TestOf(t *testing.T) {
 		for name, v := range mixes.Of(names, values) {
 			text = append(text, fmt.Sprint(name, v))
 			seen[fmt.Sprint(len(v))]++
-			if a, set := v.Lookup("A"); set {
-				seen[a]++
-			}
+			seen[v["A"]]++
 		}
 		for name, v := range mixes.Pairs(names, values) {
 			text = append(text, fmt.Sprint(name, v))
@@ -40,5 +40,24 @@ func TestOf(t *testing.T) {
 	t.Setenv("STATECRYPT_SOAK", "")
 	if some, _ := sets(); len(some) > 1+20+3 {
 		t.Errorf("%d sets are a tenth", len(some))
+	}
+}
+
+// TestPast: what an error names is unset, and nothing else.
+func TestPast(t *testing.T) {
+	var asked []string
+	mixes.Variables{"X_A": "1", "X_B": "1", "X_C": "1"}.Past(t, func() error {
+		now := os.Getenv("X_A") + " " + os.Getenv("X_B") + " " + os.Getenv("X_C")
+		asked = append(asked, now)
+		switch now {
+		case "1 1 1":
+			return errors.New("the environment variable X_A must not be set; nor must the environment variable X_C")
+		case " 1 ":
+			return errors.New("the client would follow the variable X_A")
+		}
+		return nil
+	})
+	if got := fmt.Sprintf("%q", asked); got != `["1 1 1" " 1 "]` {
+		t.Error(got)
 	}
 }
