@@ -143,12 +143,12 @@ func TestServiceAccount(t *testing.T) {
 
 // The account to act as is one segment of the path that a token is requested at.
 func TestAccountIsASegment(t *testing.T) {
-	options := service().Start(t)
+	block := gcpkms.BlockWith(gcpkms.Options{Transport: service().Start(t)})
 	for account, isOne := range map[string]bool{
 		"a b@p.iam": true, "a?b@p.iam": true, "a#b@p.iam": true, "a%2fb@p.iam": true, "a/b@p.iam": false, "../x@p.iam": false, "x@p.iam/..": false,
 	} {
 		google.Requests()
-		p, err := kindtest.TryBuild(gcpkms.Block(options...), working().With("impersonate_service_account", account), nil)
+		p, err := kindtest.TryBuild(block, working().With("impersonate_service_account", account), nil)
 		if !isOne {
 			if err == nil || strings.Contains(err.Error(), account) {
 				t.Errorf("%s: got %v", account, err)

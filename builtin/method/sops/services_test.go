@@ -347,7 +347,7 @@ func TestAWS(t *testing.T) {
 			t.Fatal(err)
 		}
 		if ofLayer {
-			fails(t, m, file, false, "only the environment names this command")
+			fails(t, m, file, false)
 		} else {
 			opens(t, m, file, plainState)
 		}

@@ -74,7 +74,7 @@ func TestLateReader(t *testing.T) {
 		return errors.Join(err, cmd.Wait())
 	}
 	var got []byte
-	_, err = execute(t.Context(), newTestRun(t, nil).userEnviron(), nil, func(stdout io.Reader) (err error) {
+	_, err = execute(t.Context(), newTestRun(t, nil).environment(false), nil, func(stdout io.Reader) (err error) {
 		_, _ = io.ReadAll(lives) // until the program has ended
 		got, err = io.ReadAll(stdout)
 		return err
