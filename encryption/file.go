@@ -30,13 +30,13 @@ const (
 
 // String returns a few words for users, such as "plaintext state".
 func (k FileKind) String() string {
-	names := [...]string{
-		"file of an unknown kind", "empty file", "encrypted file", "plaintext state", "plaintext plan", "record of a backend",
+	names := []string{"empty file", "encrypted file", "plaintext state", "plaintext plan", "record of a backend"}
+	for i, name := range names {
+		if k == KindUnknown+1+FileKind(i) {
+			return name
+		}
 	}
-	if k < 0 || int(k) >= len(names) {
-		k = KindUnknown
-	}
-	return names[k]
+	return "file of an unknown kind"
 }
 
 // content is a state or a plan, without how it is kept.

@@ -396,7 +396,8 @@ func TestZero(t *testing.T) {
 	enc.Close()
 
 	for _, text := range []string{
-		(&encryption.Error{}).Error(), (&attr.Error{}).Error(), attr.Pos{}.String(), encryption.FileKind(-1).String(), encryption.FileKind(99).String(),
+		(&encryption.Error{}).Error(), (&attr.Error{}).Error(), attr.Pos{}.String(),
+		encryption.FileKind(-1).String(), encryption.FileKind(99).String(),
 	} {
 		if strings.Contains(text, "nil") {
 			t.Errorf("got %q", text)

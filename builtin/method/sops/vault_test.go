@@ -47,7 +47,9 @@ func TestRealVault(t *testing.T) {
 		t.Fatal(err)
 	}
 	two := runSops(t, env, "--config", rules, "encrypt", "--input-type", "json", "--output-type", "json", plain)
-	both := attrs{"age_identities": texts(identity), "vault_token": cty.StringVal(token), "allowed_vault_addresses": engine["allowed_vault_addresses"]}
+	both := attrs{
+		"age_identities": texts(identity), "vault_token": cty.StringVal(token), "allowed_vault_addresses": engine["allowed_vault_addresses"],
+	}
 	opens(t, build(t, both, nil, openbao.Block()), two, plainState)
 	delete(both, "age_identities")
 	fails(t, build(t, both, nil, openbao.Block()), two, true)

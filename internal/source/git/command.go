@@ -113,15 +113,14 @@ func execute(ctx context.Context, environ world.Environ, stdin io.Reader, read f
 	}
 	err := run(cmd)
 	_ = stdout.Close()
+	e := <-readErr
 	if ctx.Err() != nil {
 		world.KillGroup(cmd)
-		<-readErr
 		return "", context.Cause(ctx)
 	}
 	if errors.Is(err, exec.ErrWaitDelay) {
 		err = nil // git is done; a connection that the user's ssh keeps for later holds the pipe of stderr
 	}
-	e := <-readErr
 	switch exit, ok := errors.AsType[*exec.ExitError](err); {
 	case e != nil && (!ok || exit.ExitCode() < 0):
 		return "", e // we stopped reading, and that stopped git
