@@ -129,7 +129,8 @@ func (h *handover) targets(kind encryption.FileKind) (targets []encryption.Targe
 }
 
 // intercept has the child write its plan where nobody else looks, to be sealed. Without
-// a plan block, the child writes it itself, over nothing but a plan.
+// a plan block, the child writes it itself, over nothing but a plan. The older one goes
+// first: whatever becomes of the run, nobody applies that in place of the new one.
 func (h *handover) intercept(ctx context.Context) error {
 	if h.call.name != "plan" || !h.call.has("out") {
 		return nil
@@ -138,8 +139,13 @@ func (h *handover) intercept(ctx context.Context) error {
 	if !sealing {
 		say(h.o.Stderr, "warning: the plan will not be encrypted, because the settings have no plan block")
 	}
+	lands := "" // of several, the last one counts
 	for i, f := range h.call.flags {
-		if f.name != "out" || f.value == "" { // without a name, none is saved
+		if f.name != "out" {
+			continue
+		}
+		lands = ""
+		if f.value == "" { // without a name, none is saved
 			continue
 		}
 		path, err := h.destination(f.value)
@@ -152,15 +158,25 @@ func (h *handover) intercept(ctx context.Context) error {
 		if err == nil && sealing {
 			err = h.open()
 		}
-		switch {
-		case err != nil:
-			return fmt.Errorf("the plan %s cannot be saved: %w", outside.Quoted(f.value, 300), keyfile.Explain(join(h.call.dir, f.value), err))
-		case sealing:
-			h.plan, h.made = path, filepath.Join(h.dir, "made-"+filepath.Base(path)) // of several, the last one counts
+		if err != nil {
+			return h.notSaved(f.value, err)
+		}
+		lands = path
+		if sealing {
+			h.plan, h.made = path, filepath.Join(h.dir, "made-"+filepath.Base(path))
 			h.call.flags[i].value = h.made
 		}
 	}
+	if info, err := os.Stat(lands); err == nil && info.Size() > 0 {
+		if err := os.Remove(lands); err != nil {
+			return h.notSaved(lands, err)
+		}
+	}
 	return nil
+}
+
+func (h *handover) notSaved(name string, err error) error {
+	return fmt.Errorf("the plan %s cannot be saved: %w", outside.Quoted(name, 300), keyfile.Explain(join(h.call.dir, name), err))
 }
 
 // destination is where a plan lands. Links are followed, and what is no file stays:

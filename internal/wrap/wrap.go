@@ -58,7 +58,7 @@ type Options struct {
 
 // Run runs the command and returns its exit code: 128 and the number of the
 // signal if one ended it. An error is what wrap itself has to say, in addition;
-// the code is not zero then.
+// the code is then not one of success.
 //
 // Run passes signals on to the child. A caller must not end ctx at a signal,
 // which would interrupt the child twice. The end of ctx interrupts the child,
@@ -78,7 +78,8 @@ func Run(ctx context.Context, o Options) (exitCode int, err error) {
 		return call.run(ctx, o, call.environ(o))
 	}
 	code, err := protect(ctx, o, call)
-	if err != nil && code == 0 {
+	const changed = 2 // of plan -detailed-exitcode
+	if err != nil && (code == 0 || code == changed) {
 		code = 1
 	}
 	return code, err
