@@ -185,7 +185,7 @@ func TestReadOnlyFolder(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ record, err string }{
 		"initialized": {record: `{"version":3,"backend":{"type":"http","config":{"address":null},"hash":5}}`},
-		"elsewhere":   {record: `{"version":3,"backend":{"type":"local","config":{},"hash":5}}`, err: "TF_DATA_DIR"},
+		"elsewhere":   {record: `{"version":3,"backend":{"type":"local","config":{},"hash":5}}`, err: "cannot be written"},
 	} {
 		o, dir, said := scripted(t, newStore(t), "ready GET", "plan")
 		data := filepath.Join(dir, ".terraform", "statecrypt")

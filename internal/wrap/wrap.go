@@ -279,7 +279,7 @@ func (p *proxy) variables(address, authority string) []string {
 // environ is the environment of the child: without the keys, the credentials of the
 // real backend, and arguments that were read already.
 func (i *invocation) environ(o Options, more ...string) []string {
-	data := i.ownData()
+	data := ownData
 	if o.Leave {
 		data = i.data
 	}
