@@ -138,6 +138,7 @@ func status(code int, body string) http.HandlerFunc {
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	const holder, none = `{"ID":"1","Who":"somebody"}`, "/s yet; if there should be one, check the address\n"
+	const held = `"somebody" has the lock "1" since "", for ""; if that has ended, statecrypt wrap -config FILE -- terraform force-unlock "1"`
 	for name, c := range map[string]struct {
 		method, path, body string
 		settings           string // sealing if there are none
@@ -179,8 +180,8 @@ func TestAnswers(t *testing.T) {
 		"sealed, not 200": {
 			method: "GET", path: "/state", answer: status(203, string(sealed(t, state))), status: 203, want: "sealed",
 		},
-		"locked":      {method: "LOCK", path: "/lock", body: "{}", answer: status(423, holder), status: 423, want: holder},
-		"in conflict": {method: "LOCK", path: "/lock", body: "{}", answer: status(409, holder), status: 409, want: holder},
+		"locked":      {method: "LOCK", path: "/lock", body: "{}", answer: status(423, holder), status: 423, want: holder, says: held},
+		"in conflict": {method: "LOCK", path: "/lock", body: "{}", answer: status(409, holder), status: 409, want: holder, says: held},
 		"lock":        {method: "LOCK", path: "/lock", body: "{}", answer: status(200, "body"), status: 200, want: "body"},
 		"lock, 500": {
 			method: "LOCK", path: "/lock", body: "{}", answer: status(500, "body"), status: 500, want: "body", says: "the backend answered 500",

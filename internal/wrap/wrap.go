@@ -23,6 +23,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -103,6 +104,7 @@ func protect(ctx context.Context, o Options, call *invocation) (code int, err er
 		return 1, err
 	}
 	p := newProxy(o, upstream)
+	p.lock.begin(call)
 	files := &handover{o: o, call: call}
 	before := lookAround(call.dir)
 	call.noteWithheld(o)
@@ -111,7 +113,7 @@ func protect(ctx context.Context, o Options, call *invocation) (code int, err er
 	}
 	code, err = p.serve(ctx, func(variables []string) (int, error) { return call.run(ctx, o, call.environ(o, variables...)) })
 	ctx = context.WithoutCancel(ctx)
-	err = errors.Join(err, files.finish(ctx))
+	err = errors.Join(err, p.settle(ctx, call), files.finish(ctx))
 	if o.Leave {
 		call.tellLeft(o, code, err)
 		return code, err
@@ -206,13 +208,19 @@ func (i *invocation) tellLeft(o Options, code int, err error) {
 }
 
 // isOff reports whether a flag that is on without being set was set to false.
-func (i *invocation) isOff(name string) bool {
-	return slices.ContainsFunc(i.flags, func(f argument) bool { return f.name == name && f.value == "false" })
+func (i *invocation) isOff(name string) (off bool) {
+	for _, f := range i.flags { // the last one counts
+		if f.name == name {
+			on, err := strconv.ParseBool(f.value)
+			off = f.hasValue && err == nil && !on
+		}
+	}
+	return off
 }
 
 // checkUse finds a run that has taken its state elsewhere.
 func (p *proxy) checkUse(call *invocation, code int) error {
-	if !p.used.Load() && (p.locked.Load() || code == 0 && call.effect() == changes) {
+	if !p.used.Load() && (p.lock.given || code == 0 && call.effect() == changes) {
 		return errors.New("no state was asked for here: if one was written, it is somewhere else, and is not encrypted; run init with wrap")
 	}
 	return nil
@@ -267,11 +275,8 @@ func (p *proxy) variables(address, authority string) []string {
 		"TF_HTTP_ADDRESS=" + address + "/state", "TF_HTTP_USERNAME=" + username, "TF_HTTP_PASSWORD=" + p.password,
 		"TF_HTTP_CLIENT_CA_CERTIFICATE_PEM=" + authority,
 	}
-	if p.backend.lock.url != nil {
-		told = append(told, "TF_HTTP_LOCK_ADDRESS="+address+"/lock")
-	}
-	if p.backend.unlock.url != nil {
-		told = append(told, "TF_HTTP_UNLOCK_ADDRESS="+address+"/lock")
+	if !p.leaves || p.backend.lock.url != nil { // or the backend that a state leaves for would be filled with it
+		told = append(told, "TF_HTTP_LOCK_ADDRESS="+address+"/lock", "TF_HTTP_UNLOCK_ADDRESS="+address+"/lock")
 	}
 	return append(told, p.backend.retries...)
 }
