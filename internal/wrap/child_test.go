@@ -49,6 +49,8 @@ func play(script string) int {
 			fmt.Printf("%q\n", os.Args[1:]) //nolint:forbidigo // a program of its own
 		case "ready":
 			fmt.Println("ready") //nolint:forbidigo // a program of its own
+		case "pid":
+			fmt.Println("pid", os.Getpid()) //nolint:forbidigo // a program of its own
 		case "wait":
 			_, _ = io.Copy(io.Discard, os.Stdin)
 		case "pulled":

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
@@ -21,7 +23,7 @@ import (
 type handover struct {
 	o    Options
 	call *invocation
-	dir  string // "" until it is needed
+	folder
 	plan string // where the plan that is made belongs, "" if it is not sealed
 	made string // where the child writes it
 }
@@ -194,22 +196,43 @@ func (h *handover) destination(name string) (string, error) {
 	return path, err
 }
 
-// open makes the folder for the copies.
-func (h *handover) open() (err error) {
-	if h.dir == "" {
-		h.dir, err = newFolder()
+// folder is a temporary one.
+type folder struct {
+	dir  string   // "" until it is needed
+	kept *os.File // see keep
+}
+
+const folderName = "statecrypt-"
+
+// open makes the folder. The child may work in another place than we do, so the name is
+// absolute.
+func (f *folder) open() error {
+	if f.dir != "" {
+		return nil
+	}
+	parent, err := filepath.Abs(os.TempDir())
+	if err == nil {
+		f.dir, err = os.MkdirTemp(parent, folderName)
+	}
+	if err == nil {
+		f.kept, err = keep(f.dir)
 	}
 	return err
 }
 
-// newFolder makes a temporary folder. The child may work in another place than we do,
-// so the name is absolute.
-func newFolder() (string, error) {
-	parent, err := filepath.Abs(os.TempDir())
-	if err != nil {
-		return "", err
+func (f *folder) remove() {
+	_ = os.RemoveAll(f.dir)
+	_ = f.kept.Close() // if there is one
+}
+
+// noteLeft names the folders of runs that were killed.
+func noteLeft(stderr io.Writer) {
+	entries, _ := os.ReadDir(os.TempDir())
+	for _, e := range entries {
+		if path := filepath.Join(os.TempDir(), e.Name()); strings.HasPrefix(e.Name(), folderName) && isLeft(path) {
+			say(stderr, "warning: wrap was killed, and has left "+outside.Line(path, 300)+"; what is in it is not encrypted, so delete it")
+		}
 	}
-	return os.MkdirTemp(parent, "statecrypt-")
 }
 
 // file puts content into a file that only this user reads.
@@ -223,7 +246,7 @@ func (h *handover) file(name string, content []byte) (path string, err error) {
 
 // finish seals the plan that the child has made, if it has, and removes the copies.
 func (h *handover) finish(ctx context.Context) error {
-	defer os.RemoveAll(h.dir)
+	defer h.remove()
 	if h.plan == "" {
 		return nil
 	}

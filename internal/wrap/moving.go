@@ -136,20 +136,20 @@ func (m *move) workspace() string {
 // pull has the CLI read the state from another backend. The module names ours by
 // now, so it is read by a module that has nothing but that backend.
 func (m *move) pull(ctx context.Context, kind string, settings map[string]any) ([]byte, error) {
-	dir, err := newFolder()
-	if err != nil {
+	f := &folder{}
+	defer f.remove()
+	if err := f.open(); err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
 	maps.DeleteFunc(settings, func(_ string, value any) bool { return value == nil })
 	module, err := json.Marshal(map[string]any{"terraform": map[string]any{"backend": map[string]any{kind: settings}}})
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "main.tf.json"), module, 0o600)
+		err = os.WriteFile(filepath.Join(f.dir, "main.tf.json"), module, 0o600)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return m.run(ctx, dir, []string{"init", "-input=false", "-no-color"}, []string{"state", "pull"})
+	return m.run(ctx, f.dir, []string{"init", "-input=false", "-no-color"}, []string{"state", "pull"})
 }
 
 // run runs commands in a folder, and returns what the last of them prints.

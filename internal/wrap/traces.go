@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -33,10 +34,21 @@ func lookAround(dir string) *traces {
 	return t
 }
 
-// checkErrored refuses to go on beside what an earlier run could not write, which is
-// sealed. The child reads that file before it leaves another state there, and if it
-// cannot, it prints the state.
-func checkErrored(dir string) error {
+// checkErrored is about what an earlier run could not write. Nothing is changed beside it:
+// what it has made is in no other state. The child would replace it by the next one, or,
+// if it is sealed, print that.
+func (i *invocation) checkErrored(stderr io.Writer) error {
+	err := findErrored(i.dir)
+	if err == nil || i.effect() == changes {
+		return err
+	}
+	if i.name != "state push" { // which writes it
+		say(stderr, "warning: "+err.Error())
+	}
+	return nil
+}
+
+func findErrored(dir string) error {
 	content, err := readFile(filepath.Join(dir, errored))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -45,10 +57,13 @@ func checkErrored(dir string) error {
 	if err == nil {
 		info, err = encryption.Inspect(content)
 	}
+	if err == nil && (info.Kind == encryption.KindUnknown || info.Kind == encryption.KindPlan) {
+		err = errors.New("it is not a state")
+	}
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s is in the way of a state that cannot be written, so move it away: %w", errored, keyfile.Reason(err))
-	case info.Kind == encryption.KindEncrypted:
+	case info.Kind != encryption.KindEmpty:
 		return fmt.Errorf("%s holds a state that could not be written; write it with wrap and state push, and then delete it", errored)
 	}
 	return nil

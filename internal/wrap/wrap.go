@@ -55,6 +55,8 @@ type Options struct {
 	// or a writer that is safe for concurrent use.
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
+
+	signals *signals
 }
 
 // Run runs the command and returns its exit code: 128 and the number of the
@@ -66,6 +68,10 @@ type Options struct {
 // and Run still waits for it, so that a state can be written.
 func Run(ctx context.Context, o Options) (exitCode int, err error) {
 	defer survivePipes()()
+	until, interrupt := context.WithCancelCause(ctx) // for what comes before the child; later, only so that nothing is left behind
+	defer interrupt(nil)
+	o.signals = catch(func(s os.Signal) { interrupt(fmt.Errorf("%s signal received", s)) })
+	defer o.signals.stop()
 	call, err := newInvocation(o)
 	if err != nil {
 		return 1, err
@@ -76,9 +82,9 @@ func Run(ctx context.Context, o Options) (exitCode int, err error) {
 	case o.Leave && (o.EncryptExisting || !call.has("migrate-state")):
 		return 1, errors.New("-leave is for init -migrate-state only: statecrypt wrap -config FILE -leave -- terraform init -migrate-state")
 	case call.effect() == passes:
-		return call.run(ctx, o, call.environ(o))
+		return call.run(until, o, call.environ(o))
 	}
-	code, err := protect(ctx, o, call)
+	code, err := protect(until, o, call)
 	const changed = 2 // of plan -detailed-exitcode
 	if err != nil && (code == 0 || code == changed) {
 		code = 1
@@ -90,15 +96,14 @@ const noWorkspaces = "the HTTP backend has none; each state has an address of it
 
 // protect runs a command that has to do with the state.
 func protect(ctx context.Context, o Options, call *invocation) (code int, err error) {
-	until, stop := untilSignal(ctx) // for what comes before the child; later, only so that nothing is left behind
-	defer stop()
 	if workspace, _ := world.Lookup(o.Environ)("TF_WORKSPACE"); workspace != "" && workspace != "default" {
 		return 1, errors.New("a workspace is selected in TF_WORKSPACE: " + noWorkspaces)
 	}
 	noteVariables(o)
+	noteLeft(o.Stderr)
 	upstream, err := newBackend(o.Backend, world.Lookup(o.Environ))
 	if err == nil && call.effect() == changes { // other commands may be run by those who can only read
-		err = rehearse(until, o.State)
+		err = rehearse(ctx, o.State)
 	}
 	if err != nil {
 		return 1, err
@@ -108,8 +113,8 @@ func protect(ctx context.Context, o Options, call *invocation) (code int, err er
 	files := &handover{o: o, call: call}
 	before := lookAround(call.dir)
 	call.noteWithheld(o)
-	if err := makeReady(until, p, files); err != nil {
-		return 1, errors.Join(err, files.finish(ctx))
+	if err := makeReady(ctx, p, files); err != nil {
+		return 1, errors.Join(err, files.finish(context.WithoutCancel(ctx)))
 	}
 	code, err = p.serve(ctx, func(variables []string) (int, error) { return call.run(ctx, o, call.environ(o, variables...)) })
 	ctx = context.WithoutCancel(ctx)
@@ -131,8 +136,8 @@ func makeReady(ctx context.Context, p *proxy, files *handover) error {
 	case files.o.Leave:
 		return writeRecord(ctx, call.data)
 	}
-	if err == nil && call.effect() == changes {
-		err = checkErrored(call.dir)
+	if err == nil {
+		err = call.checkErrored(files.o.Stderr)
 	}
 	if err == nil {
 		err = writeRecord(ctx, call.ownData())
