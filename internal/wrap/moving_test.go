@@ -32,7 +32,7 @@ func TestMoveIn(t *testing.T) {
 		"in the backend": {stored: state, want: state, says: "the state in the backend is in the backend now, encrypted"},
 		"both":           {stored: state, files: map[string]string{"terraform.tfstate": other}, want: state, says: "is in the backend now"},
 		"sealed already": {stored: "sealed", want: state, says: "the state in the backend is encrypted already"},
-		"sealed already, and one here": {stored: "sealed", files: map[string]string{"terraform.tfstate": other}, want: state,
+		"sealed already, and one here": {stored: "sealed", files: map[string]string{"terraform.tfstate": filled}, want: state,
 			says: "warning: there is also a plaintext state in terraform.tfstate, which stays there"},
 		"in the module": {
 			files: map[string]string{"terraform.tfstate": other}, want: other, says: "what is left in terraform.tfstate is not encrypted",
@@ -106,6 +106,8 @@ func TestMoveIn(t *testing.T) {
 		})
 	}
 }
+
+const filled = `{"version":4,"serial":7,"lineage":"other","outputs":{},"resources":[{}]}`
 
 const other = `{"version":4,"terraform_version":"1.11.4","serial":7,"lineage":"other","outputs":{},"resources":[]}`
 

@@ -36,8 +36,12 @@ type proxy struct {
 	pins     Pins
 	stderr   io.Writer
 	password string
-	mux      *http.ServeMux
-	work     sync.RWMutex // held by each request of the child, and in the end by serve, for good
+
+	elsewhere error // about a state that would be made a second time while there is none here
+	refuses   bool  // such a command, and not only warns
+
+	mux  *http.ServeMux
+	work sync.RWMutex // held by each request of the child, and in the end by serve, for good
 
 	lock    childLock              // what a child has, of ours and of the real backend
 	used    atomic.Bool            // a state was asked for, or sent
@@ -96,10 +100,15 @@ func (p *proxy) accept(ctx context.Context, a *answer) error {
 	switch {
 	case a.isAbsent() && p.pins != Pins{}:
 		return errors.New("there is none, and -lineage or -minimum-serial say that there is; check the address")
+	case a.isAbsent() && p.elsewhere != nil && p.refuses:
+		return p.elsewhere
 	case a.isAbsent():
 		if p.lineage.Load() == nil {
 			say(p.stderr, fmt.Sprintf("there is no state at %s yet; if there should be one, check the address",
 				outside.Line(source.Public(p.backend.read.url), 300)))
+			if p.elsewhere != nil {
+				say(p.stderr, "warning: "+p.elsewhere.Error())
+			}
 			p.noteDoubts()
 		}
 		p.remember("")

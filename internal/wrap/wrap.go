@@ -13,6 +13,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -110,6 +111,9 @@ func protect(ctx context.Context, o Options, call *invocation) (code int, err er
 	}
 	p := newProxy(o, upstream)
 	p.lock.begin(call)
+	if p.refuses = call.effect() == changes; p.refuses || call.name == "plan" {
+		p.elsewhere = call.elsewhere()
+	}
 	files := &handover{o: o, call: call}
 	before := lookAround(call.dir)
 	call.noteWithheld(o)
@@ -178,14 +182,45 @@ func (i *invocation) warnOfOwn(stderr io.Writer) {
 	}
 }
 
-// kindOf is what a file in the folder of the module is, unknown if it cannot be read.
+// kindOf is what a file in the folder of the module is, unknown if it cannot be read. A
+// state that holds nothing, such as destroy leaves it, is empty.
 func (i *invocation) kindOf(file string) encryption.FileKind {
 	content, err := readFile(join(i.dir, file))
 	if err != nil {
 		return encryption.KindUnknown
 	}
 	info, _ := encryption.Inspect(content)
+	var held struct {
+		Resources, Modules []json.RawMessage
+		Outputs            map[string]json.RawMessage
+	}
+	if info.Kind == encryption.KindState && json.Unmarshal(content, &held) == nil && len(held.Resources)+len(held.Modules)+len(held.Outputs) == 0 {
+		return encryption.KindEmpty
+	}
 	return info.Kind
+}
+
+// elsewhere is about a state that the module has without wrap, nil if it has none. While the
+// backend has none, the child would make all that is in it a second time.
+func (i *invocation) elsewhere() error {
+	const moves = "run init with -encrypt-existing, or delete "
+	file, r, err := i.former()
+	if err != nil {
+		return err
+	}
+	if file == "" {
+		return fmt.Errorf("there is none, and this module has had its state in the backend %s, which is not used under wrap; %s%s",
+			outside.Quoted(r.Backend.Type, 100), moves, outside.Line(i.data, 300))
+	}
+	name := outside.Line(file, 200)
+	switch i.kindOf(file) {
+	case encryption.KindState:
+		return fmt.Errorf("there is none, and there is a plaintext state in %s, which is not used under wrap; %sthat file", name, moves)
+	case encryption.KindEncrypted:
+		return fmt.Errorf("there is none, and there is an encrypted state in %s, which is not used under wrap; decrypt it, and %sthat file",
+			name, moves)
+	}
+	return nil
 }
 
 // warnOfWorkspaces notices states that the module had in workspaces.
