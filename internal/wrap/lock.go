@@ -1,6 +1,7 @@
 package wrap
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -221,12 +222,22 @@ func (b *backend) state(ctx context.Context) ([]byte, error) {
 	return a.body, nil
 }
 
-// store puts a sealed state into the backend, unless ctx has ended.
+// store puts a sealed state into the backend, unless ctx has ended, and looks whether it is
+// there: many a server answers 200 to whatever it gets, and the user may delete the old state.
 func (b *backend) store(ctx context.Context, id string, sealed []byte) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	_, err := b.send(ctx, b.write, id, sealed)
+	if _, err := b.send(ctx, b.write, id, sealed); err != nil {
+		return err
+	}
+	there, err := b.state(context.WithoutCancel(ctx))
+	if err == nil && !bytes.Equal(there, sealed) {
+		err = errors.New("the backend has something else than what was written")
+	}
+	if err != nil {
+		err = fmt.Errorf("it cannot be read back, so keep what there was: %w", err)
+	}
 	return err
 }
 

@@ -17,7 +17,7 @@ import (
 // lock is given back.
 func TestRotateInBackend(t *testing.T) {
 	t.Parallel()
-	const all = "LOCK GET POST UNLOCK"
+	const all, written = "LOCK GET POST GET UNLOCK", "LOCK GET POST UNLOCK"
 	on := func(method string, do http.HandlerFunc) func(http.ResponseWriter, *http.Request) bool {
 		return func(w http.ResponseWriter, r *http.Request) bool {
 			if r.Method == method {
@@ -31,6 +31,18 @@ func TestRotateInBackend(t *testing.T) {
 			w.WriteHeader(status)
 			_, _ = w.Write([]byte(body))
 		})
+	}
+	const back = "it cannot be read back, so keep what there was: "
+	afterPost := func(do func(http.ResponseWriter)) func(http.ResponseWriter, *http.Request) bool {
+		posted := false
+		return func(w http.ResponseWriter, r *http.Request) bool {
+			posted = posted || r.Method == http.MethodPost
+			if posted && r.Method == http.MethodGet {
+				do(w)
+				return true
+			}
+			return false
+		}
 	}
 	breakOff := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 	for name, c := range map[string]struct {
@@ -64,9 +76,21 @@ func TestRotateInBackend(t *testing.T) {
 		"no answer":      {intercept: on("LOCK", breakOff), requests: "LOCK", want: "old", err: "the state cannot be locked: "},
 		"not readable":   {intercept: answer("GET", 403, canary), requests: "LOCK GET UNLOCK", want: "old", err: "403 Forbidden"},
 		"another answer": {intercept: answer("GET", 203, canary), requests: "LOCK GET UNLOCK", want: "old", err: "answered 203"},
-		"not written":    {intercept: answer("POST", 500, canary), requests: all, want: "old", err: "the backend answered 500"},
-		"many choices":   {intercept: answer("POST", 300, canary), requests: all, want: "old", err: "the backend answered 300"},
-		"a broken write": {intercept: on("POST", breakOff), requests: all, want: "old", err: "the connection broke off"},
+		"not written":    {intercept: answer("POST", 500, canary), requests: written, want: "old", err: "the backend answered 500"},
+		"many choices":   {intercept: answer("POST", 300, canary), requests: written, want: "old", err: "the backend answered 300"},
+		"a broken write": {intercept: on("POST", breakOff), requests: written, want: "old", err: "the connection broke off"},
+		"kept nothing":   {intercept: answer("POST", 200, ""), requests: all, want: "old", err: back + "the backend has something else than what was written"},
+		"a page for all": {intercept: answer("POST", 200, "<html>"+canary), requests: all, want: "old", err: back + "the backend has something else"},
+		"not readable then": {
+			intercept: afterPost(func(w http.ResponseWriter) { w.WriteHeader(http.StatusForbidden) }), requests: all, want: "new", err: back + "the backend answered 403",
+		},
+		"gone then": {
+			intercept: afterPost(func(w http.ResponseWriter) { w.WriteHeader(http.StatusNotFound) }), requests: all, want: "new", err: back + "the backend has something else",
+		},
+		"a page then": {
+			intercept: afterPost(func(w http.ResponseWriter) { _, _ = w.Write([]byte("<html>" + canary)) }), requests: all, want: "new",
+			err: back + "the backend has something else",
+		},
 		"not unlocked": {
 			intercept: answer("UNLOCK", 500, canary), requests: all, want: "new", err: " was not given back, and force-unlock of the CLI " +
 				"does it: the backend answered 500",

@@ -56,7 +56,12 @@ func (m *move) sealExisting(ctx context.Context) error {
 	case info.Kind != encryption.KindState:
 		return errors.New("what the backend has is not a state; check the address")
 	}
-	return m.store(ctx, there, "the state in the backend")
+	if err := m.store(ctx, there, "the state in the backend"); err != nil {
+		return err
+	}
+	say(m.stderr, "the state in the backend is encrypted now")
+	m.call.warnOfLeft(m.stderr)
+	return nil
 }
 
 // sealOwn is about the state that the module had without wrap.
@@ -72,13 +77,20 @@ func (m *move) sealOwn(ctx context.Context) error {
 	if err := m.store(ctx, content, "the state in "+place); err != nil {
 		return err
 	}
+	say(m.stderr, "the state in "+place+" is in the backend now, encrypted")
 	say(m.stderr, "what is left in "+place+" is not encrypted; delete it, and its backups")
 	return nil
 }
 
-// warnOfLeft is about a state in plaintext that nobody will look at.
+// warnOfLeft is about states beside that in the backend, which nobody will look at.
 func (i *invocation) warnOfLeft(stderr io.Writer) {
-	if file, _, err := i.former(); err == nil && file != "" && i.kindOf(file) == encryption.KindState {
+	const advice = ", which is not used under wrap; if it is an older version of this state, delete it"
+	i.warnOfWorkspaces(stderr)
+	switch file, r, err := i.former(); {
+	case err != nil:
+	case file == "":
+		say(stderr, "warning: this module has also had a state in the backend "+outside.Quoted(r.Backend.Type, 100)+advice)
+	case i.kindOf(file) == encryption.KindState:
 		say(stderr, "warning: there is also a plaintext state in "+outside.Line(file, 200)+", which stays there, and is not used under wrap; "+
 			"if it is an older version of this state, delete it")
 	}
@@ -185,6 +197,5 @@ func (m *move) store(ctx context.Context, plain []byte, what string) error {
 	if err != nil {
 		return fmt.Errorf("%s was not encrypted: %w", what, err)
 	}
-	say(m.stderr, what+" is in the backend now, encrypted")
 	return nil
 }

@@ -242,6 +242,8 @@ func (i *invocation) tellLeft(o Options, code int, err error) {
 	switch {
 	case code == 0 && err == nil:
 		say(o.Stderr, "from now on, wrap does not encrypt the state in its new place")
+	case checkRecord(i.data) != nil: // which Terraform replaces once the state is copied
+		say(o.Stderr, "init has failed after the state was copied: in its new place, it is in plaintext")
 	case code != 0 && !i.has("force-copy") && (!asked || i.isOff("input")):
 		say(o.Stderr, "without a terminal, or with -input=false, nobody can answer whether to copy the state: add -force-copy")
 	}
