@@ -1,6 +1,8 @@
 package wrap
 
 import (
+	"archive/zip"
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -26,6 +28,8 @@ type handover struct {
 	folder
 	plan string // where the plan that is made belongs, "" if it is not sealed
 	made string // where the child writes it
+
+	blind bool // what the settings encrypt, they do not open: they have recipients alone
 }
 
 // prepare opens the files that the command names, and gives their copies to the child.
@@ -169,12 +173,34 @@ func (h *handover) intercept(ctx context.Context) error {
 			h.call.flags[i].value = h.made
 		}
 	}
+	if h.plan != "" {
+		if err := h.rehearse(ctx); err != nil {
+			return h.notSaved(lands, err)
+		}
+	}
 	if info, err := os.Stat(lands); err == nil && info.Size() > 0 {
 		if err := os.Remove(lands); err != nil {
 			return h.notSaved(lands, err)
 		}
 	}
 	return nil
+}
+
+// rehearse seals a plan with nothing in it: what cannot work is found before a real one is
+// made. Settings that do not open it are for those who have the keys.
+func (h *handover) rehearse(ctx context.Context) error {
+	var plan bytes.Buffer
+	archive := zip.NewWriter(&plan)
+	_, err := archive.Create("tfplan")
+	if err = errors.Join(err, archive.Close()); err != nil {
+		return err
+	}
+	sealed, again, err := Seal(ctx, h.o.Plan, plan.Bytes())
+	h.blind = sealed != nil && again == nil
+	if h.blind {
+		err = nil
+	}
+	return err
 }
 
 func (h *handover) notSaved(name string, err error) error {
@@ -255,7 +281,11 @@ func (h *handover) finish(ctx context.Context) error {
 		return nil
 	}
 	var sealed []byte
-	if err == nil {
+	switch {
+	case err != nil:
+	case h.blind:
+		sealed, err = h.o.Plan.Encrypt(ctx, content)
+	default:
 		sealed, _, err = Seal(ctx, h.o.Plan, content)
 	}
 	if err == nil {
@@ -264,8 +294,11 @@ func (h *handover) finish(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the plan was not saved: %w", keyfile.Reason(err))
 	}
-	say(h.o.Stderr, fmt.Sprintf("the plan is in %s, encrypted; "+
-		"the command above does not apply it, wrap does, with apply and this name", h.plan))
+	applies := "wrap does, with apply and this name"
+	if h.blind {
+		applies = "nor do these settings open it"
+	}
+	say(h.o.Stderr, fmt.Sprintf("the plan is in %s, encrypted; the command above does not apply it, %s", h.plan, applies))
 	return nil
 }
 
