@@ -28,10 +28,18 @@ const errored = "errored.tfstate"
 func lookAround(dir string) *traces {
 	t := &traces{dir: dir, seen: map[string][sha256.Size]byte{}}
 	for _, name := range []string{errored, "terraform.tfstate", "terraform.tfstate.backup"} {
-		content, _ := os.ReadFile(filepath.Join(dir, name)) // one that cannot be read was not written by the child
-		t.seen[name] = sha256.Sum256(content)
+		t.seen[name], _, _ = digest(filepath.Join(dir, name))
 	}
 	return t
+}
+
+// digest is that of the content of a file, all zeros if it cannot be read.
+func digest(path string) (sum [sha256.Size]byte, content []byte, err error) {
+	content, err = readFile(path)
+	if err == nil || errors.Is(err, os.ErrNotExist) {
+		sum = sha256.Sum256(content)
+	}
+	return sum, content, err
 }
 
 // checkErrored is about what an earlier run could not write. Nothing is changed beside it:
@@ -75,8 +83,12 @@ func (t *traces) follow(ctx context.Context, o Options) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(t.seen)) {
 		path := filepath.Join(t.dir, name)
-		content, err := os.ReadFile(path)
-		if err != nil || sha256.Sum256(content) == t.seen[name] {
+		sum, content, err := digest(path)
+		if sum == t.seen[name] || errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s may hold a state that is not encrypted, and cannot be read: %w", name, keyfile.Reason(err)))
 			continue
 		}
 		if info, err := encryption.Inspect(content); err == nil && info.Kind == encryption.KindEncrypted {
