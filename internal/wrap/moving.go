@@ -13,9 +13,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
@@ -154,6 +156,9 @@ func (m *move) pull(ctx context.Context, kind string, settings map[string]any) (
 		return nil, err
 	}
 	maps.DeleteFunc(settings, func(_ string, value any) bool { return value == nil })
+	for name, value := range settings {
+		settings[name] = m.resolved(name, value)
+	}
 	module, err := json.Marshal(map[string]any{"terraform": map[string]any{"backend": map[string]any{kind: settings}}})
 	if err == nil {
 		err = os.WriteFile(filepath.Join(f.dir, "main.tf.json"), module, 0o600)
@@ -164,9 +169,38 @@ func (m *move) pull(ctx context.Context, kind string, settings map[string]any) (
 	return m.run(ctx, f.dir, []string{"init", "-input=false", "-no-color"}, []string{"state", "pull"})
 }
 
+// resolved is the value of an argument, or of a variable, that a backend has in another
+// folder: the relative name of a file of the module would lead nowhere there.
+func (m *move) resolved(name string, value any) any {
+	switch value := value.(type) {
+	case string:
+		if path := join(m.call.dir, value); namesFile.MatchString(name) && value != "" && keyfile.Exists(path) {
+			return path
+		}
+	case []any:
+		for i, element := range value {
+			value[i] = m.resolved(name, element)
+		}
+	case map[string]any:
+		for inner, element := range value {
+			value[inner] = m.resolved(inner, element)
+		}
+	}
+	return value
+}
+
+// namesFile is how the arguments of all backends are called that name files of this machine,
+// and the variables in their place.
+var namesFile = lazyregexp.New(`(?i)(^|_)(credentials|files?|(?:[a-z0-9]+_)paths?|bundle)$`)
+
 // run runs commands in a folder, and returns what the last of them prints.
 func (m *move) run(ctx context.Context, dir string, commands ...[]string) (printed []byte, err error) {
 	o := m.options
+	o.Environ = slices.Clone(o.Environ)
+	for i, pair := range o.Environ {
+		name, value, _ := strings.Cut(pair, "=")
+		o.Environ[i] = fmt.Sprint(name, "=", m.resolved(name, value))
+	}
 	for _, words := range commands {
 		var out bytes.Buffer
 		o.Stdin, o.Stdout = nil, &out

@@ -45,6 +45,7 @@ type proxy struct {
 
 	lock    childLock              // what a child has, of ours and of the real backend
 	used    atomic.Bool            // a state was asked for, or sent
+	readers atomic.Int64           // for whom the state was encrypted by age, so many
 	lineage atomic.Pointer[string] // of the state of this run, "" if there is none; nil until one was looked for
 }
 
@@ -119,6 +120,7 @@ func (p *proxy) accept(ctx context.Context, a *answer) error {
 }
 
 func (p *proxy) open(ctx context.Context, a *answer) error {
+	readers := Recipients(a.body)
 	opened, err := p.state.DecryptInPlace(ctx, a.body)
 	if errors.Is(err, encryption.ErrPlaintext) {
 		return fmt.Errorf("%w; to encrypt it, run init with statecrypt wrap -encrypt-existing", err)
@@ -132,6 +134,7 @@ func (p *proxy) open(ctx context.Context, a *answer) error {
 	}
 	p.warn(opened)
 	p.remember(lineage)
+	p.readers.Store(int64(readers))
 	a.body = opened.Data
 	return nil
 }
@@ -183,9 +186,17 @@ func (p *proxy) post(w http.ResponseWriter, r *http.Request) {
 	if a := p.ask(ctx, w, p.backend.write, lockID(r), sealed); a != nil {
 		if a.succeeded() {
 			p.lineage.Store(&lineage)
+			p.noteRecipients(sealed)
 		}
 		p.pass(w, a, false)
 	}
+}
+
+func (p *proxy) noteRecipients(sealed []byte) {
+	if note := NoteRecipients(int(p.readers.Load()), sealed); note != "" {
+		say(p.stderr, "the state in the backend: "+note)
+	}
+	p.readers.Store(int64(Recipients(sealed)))
 }
 
 // mayWrite returns the lineage of a state that may replace the one that is there.
