@@ -19,14 +19,21 @@ import (
 func (i *invocation) run(ctx context.Context, o Options, environ []string) (int, error) {
 	cmd := exec.CommandContext(ctx, i.program, i.arguments()...) //nolint:gosec // running it is what the user asked for
 	cmd.Env, cmd.Stdin = environ, o.Stdin
-	cmd.Stdout, cmd.Stderr = outlive(o.Stdout, o.Stderr)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	forward := prepare(cmd)
-	defer o.signals.relay(forward)()
-	if err := o.signals.start(cmd); err != nil {
+	var copied pipes
+	err := copied.connect(cmd, o.Stdout, o.Stderr)
+	if err == nil {
+		err = o.signals.start(cmd)
+	}
+	copied.begin()
+	if err != nil {
 		return 0, fmt.Errorf("%s cannot be run: %w", outside.Quoted(i.program, 300), keyfile.Reason(err))
 	}
-	_ = cmd.Wait() // what the child has to say is in its exit code
+	back := o.signals.relay(forward) // until now, a signal ended ctx, and so interrupted the child
+	_ = cmd.Wait()                   // what the child has to say is in its exit code
+	back()
+	copied.wait(ctx)
 	return exitCode(cmd.ProcessState), nil
 }
 
@@ -100,22 +107,66 @@ func survivePipes() (stop func()) {
 	return func() { signal.Stop(broken) }
 }
 
-// outlive has the child write through us what would go into pipes. Those who read there may
-// end before it, as all of a pipeline does at a signal, and its next word would end it, too,
-// before it has written its state.
-func outlive(out, errs io.Writer) (ofChild, errsOfChild io.Writer) {
+// pipes are those into which the child writes in place of pipes of ours. Those who read there
+// may end before it, as all of a pipeline does at a signal, and its next word would end it,
+// too, before it has written its state.
+type pipes struct {
+	ends   []*os.File // of the child
+	copies []func()
+	sync.WaitGroup
+}
+
+// connect gives the child its pipes.
+func (p *pipes) connect(cmd *exec.Cmd, out, errs io.Writer) (err error) {
+	cmd.Stdout, cmd.Stderr = out, errs
 	outInfo, errsInfo := pipe(out), pipe(errs)
 	if outInfo != nil {
-		out = &outliving{to: out}
+		cmd.Stdout, err = p.add(cmd, out)
 	}
 	switch {
-	case errsInfo == nil:
+	case err != nil || errsInfo == nil:
 	case outInfo != nil && os.SameFile(outInfo, errsInfo): // which keeps the order
-		errs = out
+		cmd.Stderr = cmd.Stdout
 	default:
-		errs = &outliving{to: errs}
+		cmd.Stderr, err = p.add(cmd, errs)
 	}
-	return out, errs
+	return err
+}
+
+func (p *pipes) add(cmd *exec.Cmd, to io.Writer) (*os.File, error) {
+	from, end, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	lend(cmd, from)
+	p.ends = append(p.ends, end)
+	p.copies = append(p.copies, func() {
+		_, _ = io.Copy(&outliving{to: to}, from)
+		_ = from.Close()
+	})
+	return end, nil
+}
+
+// begin begins to copy, until nobody can write any more.
+func (p *pipes) begin() {
+	for i, end := range p.ends {
+		_ = end.Close() // the child has its own
+		p.Go(p.copies[i])
+	}
+}
+
+// wait waits until all was copied, or for a signal: something that the child has left running
+// may keep its pipes open.
+func (p *pipes) wait(ctx context.Context) {
+	done := make(chan struct{})
+	go func() {
+		p.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
 }
 
 // pipe is the file of a pipe or a socket, nil for anything else.

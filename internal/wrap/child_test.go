@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -47,6 +48,15 @@ func play(script string) int {
 			fmt.Println(strings.Join(os.Environ(), "\n")) //nolint:forbidigo // a program of its own
 		case "arguments":
 			fmt.Printf("%q\n", os.Args[1:]) //nolint:forbidigo // a program of its own
+		case "report": // goes on there
+			connection, err := new(net.Dialer).DialContext(context.Background(), "tcp", argument)
+			if err == nil {
+				os.Stdout, err = connection.(*net.TCPConn).File() //nolint:forcetypeassert // it is one
+			}
+			if err != nil {
+				return 99
+			}
+			_ = connection.Close()
 		case "ready":
 			fmt.Println("ready") //nolint:forbidigo // a program of its own
 		case "pid":

@@ -81,6 +81,10 @@ func isLeft(dir string) bool {
 	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
 }
 
+// lend has the child keep the reading end of its pipe open: if we are killed, its words go
+// nowhere, and do not end it.
+func lend(cmd *exec.Cmd, from *os.File) { cmd.ExtraFiles = append(cmd.ExtraFiles, from) }
+
 // inForeground reports whether Ctrl-C is for our process group.
 func inForeground() bool {
 	terminal, err := os.Open("/dev/tty")

@@ -4,6 +4,7 @@ package wrap_test
 
 import (
 	"bufio"
+	"bytes"
 	"io"
 	"net/http"
 	"os"
@@ -168,6 +169,85 @@ func TestReaderIsGone(t *testing.T) {
 			}
 			s.checkSealed(t, `"lineage":"l","outputs"`)
 		})
+	}
+}
+
+// TestAccSignals: at signals that would end Terraform or wrap, also if the reader of a pipe
+// ends with them, Terraform writes its state, and gives back the lock.
+func TestAccSignals(t *testing.T) {
+	cliUnderTest(t)
+	for name, signal := range map[string]syscall.Signal{
+		"hangup": syscall.SIGHUP, "hangup-tee": syscall.SIGHUP, "interrupt-tee": syscall.SIGINT, "quit": syscall.SIGQUIT,
+		"abort": syscall.SIGABRT, "fault": syscall.SIGSEGV, "call": syscall.SIGSYS,
+	} {
+		t.Run(name, func(t *testing.T) {
+			needSignals(t)
+			s := newStore(t)
+			p := newProject(t, s.environ(), empty)
+			p.target = target(t, sealing)
+			p.must(t, "init")
+			fifo := filepath.Join(p.dir, "started")
+			write(t, filepath.Join(p.dir, "more.tf"), `resource "terraform_data" "slow" {
+  depends_on = [terraform_data.x]
+  provisioner "local-exec" { command = "trap : INT; echo > '`+fifo+`'; sleep 600 & wait" }
+}`)
+			if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			out, in, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this program
+			cmd.Env = append(append(p.env, p.store...), "WRAP_TEST_SCRIPT=wrap="+strings.Join([]string{p.cli, "-chdir=" + p.dir, "apply", "-auto-approve"}, ","))
+			cmd.Stdout, cmd.Stderr = in, in
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			_ = in.Close()
+			said := make(chan []byte, 1)
+			go func() {
+				text, _ := io.ReadAll(out)
+				said <- text
+			}()
+			read(t, fifo) // once the provisioner runs
+			if strings.HasSuffix(name, "-tee") {
+				_ = out.Close()
+			}
+			_ = cmd.Process.Signal(signal)
+			err = cmd.Wait()
+			if code := cmd.ProcessState.ExitCode(); code != 1 {
+				t.Errorf("%d, %v\n%s", code, err, <-said)
+			}
+			_ = out.Close()
+			s.checkSealed(t, secret)
+			if seen := s.requests(); count(seen, "UNLOCK") != 1 {
+				t.Errorf("the backend was asked to %q", seen)
+			}
+			opened, err := p.target.Decrypt(t.Context(), s.stored())
+			if err != nil || !bytes.Contains(opened.Data, []byte(secret)) {
+				t.Errorf("what was made before is not in the state: %v", err)
+			}
+		})
+	}
+}
+
+// TestGoesOnAlone: if wrap is killed, what the child has yet to say does not end it.
+func TestGoesOnAlone(t *testing.T) {
+	needSignals(t)
+	s := newStore(t)
+	p, dir := start(t, s, "GET ready wait ready leave=errored.tfstate", "plan")
+	if !p.until("ready") {
+		t.Fatal(p.said)
+	}
+	if err := syscall.Mkfifo(filepath.Join(dir, "errored.tfstate"), 0o600); err != nil { // whose reader waits for the child
+		t.Fatal(err)
+	}
+	_ = p.Process.Kill()
+	_ = p.Wait()
+	_ = p.in.Close()
+	if left := read(t, filepath.Join(dir, "errored.tfstate")); left != state {
+		t.Errorf("the child has left %q", left)
 	}
 }
 
