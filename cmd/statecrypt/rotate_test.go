@@ -274,7 +274,8 @@ func TestRotateAgain(t *testing.T) {
 		if got.code != 0 || got.stdout != file+step.stdout || opens() != step.theirs {
 			t.Errorf("%q: %+v, opens for them: %v", step.args, got, opens())
 		}
-		if warned := strings.Contains(got.stderr, file+": the number of its recipients of age was "); warned != strings.Contains(step.stdout, "rotated") {
+		warned := strings.Contains(got.stderr, file+": the number of its recipients of age was ")
+		if warned != strings.Contains(step.stdout, "rotated") {
 			t.Errorf("%q: it says %s", step.args, got.stderr)
 		}
 		if got := must(t, read(t, both), "", "decrypt", file); got != plain {

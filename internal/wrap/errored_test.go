@@ -49,7 +49,8 @@ func TestErroredIsInTheWay(t *testing.T) {
 			if err != nil {
 				text += err.Error()
 			}
-			if (code == 1) != c.refused || (err != nil) != c.refused || !strings.Contains(text, c.says) || c.says == "" && strings.Contains(text, "errored") {
+			if (code == 1) != c.refused || (err != nil) != c.refused || !strings.Contains(text, c.says) ||
+				c.says == "" && strings.Contains(text, "errored") {
 				t.Errorf("got %d, %v; want %q\n%s", code, err, c.says, out)
 			}
 			if strings.Contains(text, canary) || c.refused == strings.Contains(text, "GET 404") {

@@ -199,7 +199,7 @@ func TestAccSignals(t *testing.T) {
 				t.Fatal(err)
 			}
 			cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this program
-			cmd.Env = append(append(p.env, p.store...), "WRAP_TEST_SCRIPT=wrap="+strings.Join([]string{p.cli, "-chdir=" + p.dir, "apply", "-auto-approve"}, ","))
+			cmd.Env = append(append(p.env, p.store...), "WRAP_TEST_SCRIPT=wrap="+p.cli+",-chdir="+p.dir+",apply,-auto-approve")
 			cmd.Stdout, cmd.Stderr = in, in
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
@@ -256,7 +256,9 @@ func TestGoesOnAlone(t *testing.T) {
 func TestSignalsAfterTheChild(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
-	for _, signal := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGSEGV} {
+	for _, signal := range []syscall.Signal{
+		syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGSEGV,
+	} {
 		s := newStore(t)
 		asked, goOn := make(chan struct{}), make(chan struct{})
 		s.intercept(func(_ http.ResponseWriter, r *http.Request) bool {

@@ -50,7 +50,8 @@ func (s *store) bodies(method string) <-chan string {
 // give it back; whether the backend has locks or not.
 func TestChildLock(t *testing.T) {
 	t.Parallel()
-	const written = "POST=" + state
+	const written, another = "POST=" + state, "it comes from another program"
+	const held = "LOCK was answered 423"
 	for name, c := range map[string]struct {
 		script  string
 		args    []string
@@ -59,18 +60,20 @@ func TestChildLock(t *testing.T) {
 		written int
 	}{
 		"the child's":          {script: "LOCK=" + lock + " GET POST:4711=" + state + " UNLOCK=" + lock, written: 1},
-		"a second":             {script: "LOCK=" + lock + " GET LOCK=" + nested, code: 9, says: "LOCK was answered 423"},
+		"a second":             {script: "LOCK=" + lock + " GET LOCK=" + nested, code: 9, says: held},
 		"after it":             {script: "LOCK=" + lock + " GET UNLOCK=" + lock + " LOCK=" + nested + " UNLOCK=" + nested},
-		"a write without it":   {script: "LOCK=" + lock + " GET " + written, code: 9, says: "it comes from another program than the one that has the lock"},
+		"a write without it":   {script: "LOCK=" + lock + " GET " + written, code: 9, says: another},
 		"a write of another":   {script: "LOCK=" + lock + " GET POST:other=" + state, code: 9, says: "POST was answered 422"},
 		"a write after it":     {script: "LOCK=" + lock + " GET UNLOCK=" + lock + " " + written, code: 9, says: "POST was answered 422"},
-		"a removal":            {script: "LOCK=" + lock + " GET DELETE", code: 9, says: "the state was not deleted: it comes from another program"},
+		"a removal":            {script: "LOCK=" + lock + " GET DELETE", code: 9, says: "not deleted: " + another},
 		"given back by force":  {script: "LOCK=" + lock + " GET UNLOCK", code: 9, says: "UNLOCK was answered 409"},
 		"given back by others": {script: "LOCK=" + lock + " GET UNLOCK=" + nested, code: 9, says: "UNLOCK was answered 409"},
 		"no locks": {script: "GET " + written + " LOCK=" + nested, args: []string{"state", "rm", "-lock=false", "x"}, code: 9,
-			says: "LOCK was answered 423", written: 1},
-		"no locks, as a number": {script: "GET LOCK=" + nested, args: []string{"state", "rm", "-lock=0", "x"}, code: 9, says: "LOCK was answered 423"},
-		"locks after all":       {script: "LOCK=" + lock + " GET UNLOCK=" + lock, args: []string{"state", "rm", "-lock=false", "-lock=true", "x"}},
+			says: held, written: 1},
+		"no locks, as a number": {script: "GET LOCK=" + nested, args: []string{"state", "rm", "-lock=0", "x"}, code: 9, says: held},
+		"locks after all": {
+			script: "LOCK=" + lock + " GET UNLOCK=" + lock, args: []string{"state", "rm", "-lock=false", "-lock=true", "x"},
+		},
 	} {
 		for there, environ := range map[string]func([]string) []string{"": slices.Clone[[]string], ", none in the backend": withoutLocks} {
 			t.Run(name+there, func(t *testing.T) {
@@ -124,7 +127,8 @@ func TestLeftLock(t *testing.T) {
 			}
 			o, _, out := scripted(t, s, "LOCK="+lock+" GET "+c.script, c.args...)
 			code, err := wrap.Run(t.Context(), o)
-			if code != c.code || (err == nil) != c.gone || err != nil && (!strings.Contains(err.Error(), stays) || !strings.Contains(err.Error(), frees)) {
+			if code != c.code || (err == nil) != c.gone ||
+				err != nil && (!strings.Contains(err.Error(), stays) || !strings.Contains(err.Error(), frees)) {
 				t.Errorf("got %d, %v\n%s", code, err, out)
 			}
 			s.mu.Lock()

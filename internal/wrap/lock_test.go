@@ -33,6 +33,7 @@ func TestRotateInBackend(t *testing.T) {
 		})
 	}
 	const back = "it cannot be read back, so keep what there was: "
+	const another = back + "the backend has something else than what was written"
 	afterPost := func(do func(http.ResponseWriter)) func(http.ResponseWriter, *http.Request) bool {
 		posted := false
 		return func(w http.ResponseWriter, r *http.Request) bool {
@@ -79,17 +80,19 @@ func TestRotateInBackend(t *testing.T) {
 		"not written":    {intercept: answer("POST", 500, canary), requests: written, want: "old", err: "the backend answered 500"},
 		"many choices":   {intercept: answer("POST", 300, canary), requests: written, want: "old", err: "the backend answered 300"},
 		"a broken write": {intercept: on("POST", breakOff), requests: written, want: "old", err: "the connection broke off"},
-		"kept nothing":   {intercept: answer("POST", 200, ""), requests: all, want: "old", err: back + "the backend has something else than what was written"},
-		"a page for all": {intercept: answer("POST", 200, "<html>"+canary), requests: all, want: "old", err: back + "the backend has something else"},
+		"kept nothing":   {intercept: answer("POST", 200, ""), requests: all, want: "old", err: another},
+		"a page for all": {intercept: answer("POST", 200, "<html>"+canary), requests: all, want: "old", err: another},
 		"not readable then": {
-			intercept: afterPost(func(w http.ResponseWriter) { w.WriteHeader(http.StatusForbidden) }), requests: all, want: "new", err: back + "the backend answered 403",
+			intercept: afterPost(func(w http.ResponseWriter) { w.WriteHeader(http.StatusForbidden) }), requests: all, want: "new",
+			err: back + "the backend answered 403",
 		},
 		"gone then": {
-			intercept: afterPost(func(w http.ResponseWriter) { w.WriteHeader(http.StatusNotFound) }), requests: all, want: "new", err: back + "the backend has something else",
+			intercept: afterPost(func(w http.ResponseWriter) { w.WriteHeader(http.StatusNotFound) }), requests: all, want: "new",
+			err: another,
 		},
 		"a page then": {
 			intercept: afterPost(func(w http.ResponseWriter) { _, _ = w.Write([]byte("<html>" + canary)) }), requests: all, want: "new",
-			err: back + "the backend has something else",
+			err: another,
 		},
 		"not unlocked": {
 			intercept: answer("UNLOCK", 500, canary), requests: all, want: "new", err: " was not given back, and force-unlock of the CLI " +

@@ -32,7 +32,9 @@ func TestMoveIn(t *testing.T) {
 		"in the backend": {stored: state, want: state, says: "the state in the backend is encrypted now"},
 		"both": {stored: state, files: map[string]string{"terraform.tfstate": filled}, want: state,
 			says: "encrypted now\nstatecrypt: warning: there is also a plaintext state in terraform.tfstate, which stays there"},
-		"both, and the other is empty": {stored: state, files: map[string]string{"terraform.tfstate": other}, want: state, says: "encrypted now\nready"},
+		"both, and the other is empty": {
+			stored: state, files: map[string]string{"terraform.tfstate": other}, want: state, says: "encrypted now\nready",
+		},
 		"both, and the other elsewhere": {stored: state, files: record(`{"type":"s3","config":{}}`), want: state,
 			says: "encrypted now\nstatecrypt: warning: this module has also had a state in the backend \"s3\""},
 		"both, and a workspace": {stored: state, files: map[string]string{"terraform.tfstate.d/w/terraform.tfstate": filled}, want: state,

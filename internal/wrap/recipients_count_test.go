@@ -59,7 +59,8 @@ func TestRecipientsChange(t *testing.T) {
 			if code, err := wrap.Run(t.Context(), o); code != 0 || err != nil {
 				t.Fatalf("%d, %v\n%s", code, err, out)
 			}
-			if n := strings.Count(out.String(), "recipients of age"); n > 1 || (n == 1) != (c.says != "") || !strings.Contains(out.String(), c.says) {
+			n := strings.Count(out.String(), "recipients of age")
+			if n > 1 || (n == 1) != (c.says != "") || !strings.Contains(out.String(), c.says) {
 				t.Errorf("it says %s, want %q", out, c.says)
 			}
 			if n := wrap.Recipients(s.stored()); n != c.after {

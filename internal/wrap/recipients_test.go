@@ -18,11 +18,14 @@ func TestPlansForOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ours := "method \"age\" \"a\" { identities = [\"" + identity.String() + "\"] }\nplan { method = method.age.a }"
 	theirs := `recipients = ["` + identity.Recipient().String() + `"]`
 	for name, c := range map[string]struct{ settings, err string }{
-		"recipients alone":  {settings: "method \"age\" \"a\" { " + theirs + " }\nplan { method = method.age.a }"},
-		"and a fallback":    {settings: "method \"age\" \"a\" { " + theirs + " }\nplan {\nmethod = method.age.a\nfallback { method = method.aes_gcm.m }\n}"},
-		"no way to encrypt": {settings: "method \"age\" \"a\" { identities = [\"" + identity.String() + "\"] }\nplan { method = method.age.a }", err: "required to encrypt"},
+		"recipients alone": {settings: "method \"age\" \"a\" { " + theirs + " }\nplan { method = method.age.a }"},
+		"and a fallback": {
+			settings: "method \"age\" \"a\" { " + theirs + " }\nplan {\nmethod = method.age.a\nfallback { method = method.aes_gcm.m }\n}",
+		},
+		"no way to encrypt": {settings: ours, err: "required to encrypt"},
 		"nothing encrypted": {settings: "plan { method = method.unencrypted.u }", err: "the first method does not encrypt"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -41,8 +44,7 @@ func TestPlansForOthers(t *testing.T) {
 			if code != 2 || err != nil || !strings.Contains(out.String(), "nor do these settings open it") {
 				t.Fatalf("%d, %v\n%s", code, err, out)
 			}
-			settings := "method \"age\" \"a\" { identities = [\"" + identity.String() + "\"] }\nplan { method = method.age.a }"
-			opened, err := wrap.SettingsOf(t, settings).Plan().Decrypt(t.Context(), []byte(read(t, filepath.Join(dir, "p"))))
+			opened, err := wrap.SettingsOf(t, ours).Plan().Decrypt(t.Context(), []byte(read(t, filepath.Join(dir, "p"))))
 			if err != nil || string(opened.Data) != written {
 				t.Errorf("%v", err)
 			}

@@ -194,7 +194,8 @@ func (i *invocation) kindOf(file string) encryption.FileKind {
 		Resources, Modules []json.RawMessage
 		Outputs            map[string]json.RawMessage
 	}
-	if info.Kind == encryption.KindState && json.Unmarshal(content, &held) == nil && len(held.Resources)+len(held.Modules)+len(held.Outputs) == 0 {
+	if info.Kind == encryption.KindState && json.Unmarshal(content, &held) == nil &&
+		len(held.Resources)+len(held.Modules)+len(held.Outputs) == 0 {
 		return encryption.KindEmpty
 	}
 	return info.Kind
