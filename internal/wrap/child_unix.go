@@ -58,17 +58,15 @@ func rare() []os.Signal {
 // alive is a file in a folder that is locked as long as this process lives.
 const alive = "alive"
 
-// keep marks a folder as that of this process. It is given up with the file.
-func keep(dir string) (*os.File, error) {
+// keep marks a folder as that of this process, until the file is closed. Where files cannot
+// be locked, it has no mark.
+func keep(dir string) *os.File {
 	path := filepath.Join(dir, alive)
 	f, err := os.OpenFile(path+"~", os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err == nil {
-		err = unix.Flock(int(f.Fd()), unix.LOCK_EX)
+	if err == nil && unix.Flock(int(f.Fd()), unix.LOCK_EX) == nil {
+		_ = os.Rename(path+"~", path) // nobody sees it without the lock
 	}
-	if err == nil {
-		err = os.Rename(path+"~", path) // nobody sees it without the lock
-	}
-	return f, err
+	return f
 }
 
 // isLeft reports whether a folder is that of a process that no longer lives.

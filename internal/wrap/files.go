@@ -173,15 +173,16 @@ func (h *handover) intercept(ctx context.Context) error {
 			h.call.flags[i].value = h.made
 		}
 	}
-	if h.plan != "" {
-		if err := h.rehearse(ctx); err != nil {
-			return h.notSaved(lands, err)
-		}
-	}
 	if info, err := os.Stat(lands); err == nil && info.Size() > 0 {
 		if err := os.Remove(lands); err != nil {
 			return h.notSaved(lands, err)
 		}
+	}
+	if h.plan == "" {
+		return nil
+	}
+	if err := h.rehearse(ctx); err != nil {
+		return h.notSaved(lands, err)
 	}
 	return nil
 }
@@ -241,7 +242,7 @@ func (f *folder) open() error {
 		f.dir, err = os.MkdirTemp(parent, folderName)
 	}
 	if err == nil {
-		f.kept, err = keep(f.dir)
+		f.kept = keep(f.dir)
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package wrap_test
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -34,8 +35,12 @@ func TestPlansForOthers(t *testing.T) {
 			write(t, made, written)
 			o, dir, out := scripted(t, newStore(t), "ready GET save="+made+" exit=2", "plan", "-detailed-exitcode", "-out=p")
 			o.Plan = wrap.SettingsOf(t, sealing+"\n"+c.settings).Plan()
+			write(t, filepath.Join(dir, "p"), archive(t, "old"))
 			code, err := wrap.Run(t.Context(), o)
 			if c.err != "" {
+				if _, err := os.Stat(filepath.Join(dir, "p")); err == nil {
+					t.Error("the older plan is still there")
+				}
 				if code != 1 || err == nil || !strings.Contains(err.Error(), c.err) || strings.Contains(out.String(), "ready") {
 					t.Errorf("got %d, %v; want %s\n%s", code, err, c.err, out)
 				}
