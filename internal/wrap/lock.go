@@ -45,7 +45,7 @@ func unlocking(id string) string {
 }
 
 // childLock is the lock of this run. Where the real backend has locks, it is one of them;
-// where it has none, other programs that find this address are kept out all the same.
+// where it has none, other programs that find this address are still kept out.
 type childLock struct {
 	mu    sync.Mutex
 	given bool   // to somebody, at any time

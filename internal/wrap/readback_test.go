@@ -41,8 +41,8 @@ func TestMoveInIsReadBack(t *testing.T) {
 	}
 }
 
-// TestLeftInPlaintext: if init fails after the state was copied, it is in plaintext in its new
-// place all the same.
+// TestLeftInPlaintext: if init fails after the state was copied, wrap says that it is in
+// plaintext in its new place.
 func TestLeftInPlaintext(t *testing.T) {
 	t.Parallel()
 	for script, says := range map[string]bool{
