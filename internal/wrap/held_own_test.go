@@ -1,0 +1,26 @@
+package wrap
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestHolderOnce: a child that waits for a lock asks again and again; the user is told who
+// has it once, and again if it is somebody else.
+func TestHolderOnce(t *testing.T) {
+	t.Parallel()
+	answer := status(423, `{"ID":"1","Who":"somebody"}`)
+	url, _ := upstream(t, &answer)
+	p, told := between(t, url, sealing)
+	for range 3 {
+		ask(p, "LOCK", "/lock", `{"ID":"2"}`)
+	}
+	if text := told.take(); strings.Count(text, `"somebody" has the lock "1"`) != 1 {
+		t.Errorf("it said %q", text)
+	}
+	answer = status(423, `{"ID":"3","Who":"another"}`)
+	ask(p, "LOCK", "/lock", `{"ID":"2"}`)
+	if text := told.take(); strings.Count(text, `"another" has the lock "3"`) != 1 {
+		t.Errorf("it said %q", text)
+	}
+}

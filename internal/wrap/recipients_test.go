@@ -1,0 +1,58 @@
+package wrap_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"filippo.io/age"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+)
+
+// TestPlansForOthers: a plan is sealed for recipients alone, and whoever has a key opens it.
+// What cannot work is found before the child is run.
+func TestPlansForOthers(t *testing.T) {
+	t.Parallel()
+	identity, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := "method \"age\" \"a\" { identities = [\"" + identity.String() + "\"] }\nplan { method = method.age.a }"
+	theirs := `recipients = ["` + identity.Recipient().String() + `"]`
+	for name, c := range map[string]struct{ settings, err string }{
+		"recipients alone": {settings: "method \"age\" \"a\" { " + theirs + " }\nplan { method = method.age.a }"},
+		"and a fallback": {
+			settings: "method \"age\" \"a\" { " + theirs + " }\nplan {\nmethod = method.age.a\nfallback { method = method.aes_gcm.m }\n}",
+		},
+		"no way to encrypt": {settings: ours, err: "required to encrypt"},
+		"nothing encrypted": {settings: "plan { method = method.unencrypted.u }", err: "the first method does not encrypt"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			made, written := filepath.Join(t.TempDir(), "made"), archive(t, canary)
+			write(t, made, written)
+			o, dir, out := scripted(t, newStore(t), "ready GET save="+made+" exit=2", "plan", "-detailed-exitcode", "-out=p")
+			o.Plan = wrap.SettingsOf(t, sealing+"\n"+c.settings).Plan()
+			write(t, filepath.Join(dir, "p"), archive(t, "old"))
+			code, err := wrap.Run(t.Context(), o)
+			if c.err != "" {
+				if _, err := os.Stat(filepath.Join(dir, "p")); err == nil {
+					t.Error("the older plan is still there")
+				}
+				if code != 1 || err == nil || !strings.Contains(err.Error(), c.err) || strings.Contains(out.String(), "ready") {
+					t.Errorf("got %d, %v; want %s\n%s", code, err, c.err, out)
+				}
+				return
+			}
+			if code != 2 || err != nil || !strings.Contains(out.String(), "nor do these settings open it") {
+				t.Fatalf("%d, %v\n%s", code, err, out)
+			}
+			opened, err := wrap.SettingsOf(t, ours).Plan().Decrypt(t.Context(), []byte(read(t, filepath.Join(dir, "p"))))
+			if err != nil || string(opened.Data) != written {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
