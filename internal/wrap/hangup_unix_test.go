@@ -299,13 +299,13 @@ func TestLeftByAKilledRun(t *testing.T) {
 		}
 		return out.String()
 	}
-	if said := notes(); strings.Contains(said, "has left") {
+	if said := notes(); strings.Contains(said, temporary) {
 		t.Errorf("it says %s", said)
 	}
 	_ = p.Process.Kill()
 	_ = p.Wait()
 	left, _ := filepath.Glob(filepath.Join(temporary, "statecrypt-*"))
-	if said := notes(); len(left) != 1 || !strings.Contains(said, "wrap was killed, and has left "+left[0]) {
+	if said := notes(); len(left) != 1 || !strings.Contains(said, left[0]) {
 		t.Errorf("it says %s, and there is %q", said, left)
 	}
 }

@@ -50,27 +50,25 @@ func (s *store) bodies(method string) <-chan string {
 // give it back; whether the backend has locks or not.
 func TestChildLock(t *testing.T) {
 	t.Parallel()
-	const written, another = "POST=" + state, "it comes from another program"
-	const held = "LOCK was answered 423"
+	const written = "POST=" + state
+	mistakes := wrap.OpenMistakes(t, "lock of the child")
 	for name, c := range map[string]struct {
 		script  string
 		args    []string
 		code    int
-		says    string
 		written int
 	}{
-		"the child's":          {script: "LOCK=" + lock + " GET POST:4711=" + state + " UNLOCK=" + lock, written: 1},
-		"a second":             {script: "LOCK=" + lock + " GET LOCK=" + nested, code: 9, says: held},
-		"after it":             {script: "LOCK=" + lock + " GET UNLOCK=" + lock + " LOCK=" + nested + " UNLOCK=" + nested},
-		"a write without it":   {script: "LOCK=" + lock + " GET " + written, code: 9, says: another},
-		"a write of another":   {script: "LOCK=" + lock + " GET POST:other=" + state, code: 9, says: "POST was answered 422"},
-		"a write after it":     {script: "LOCK=" + lock + " GET UNLOCK=" + lock + " " + written, code: 9, says: "POST was answered 422"},
-		"a removal":            {script: "LOCK=" + lock + " GET DELETE", code: 9, says: "not deleted: " + another},
-		"given back by force":  {script: "LOCK=" + lock + " GET UNLOCK", code: 9, says: "UNLOCK was answered 409"},
-		"given back by others": {script: "LOCK=" + lock + " GET UNLOCK=" + nested, code: 9, says: "UNLOCK was answered 409"},
-		"no locks": {script: "GET " + written + " LOCK=" + nested, args: []string{"state", "rm", "-lock=false", "x"}, code: 9,
-			says: held, written: 1},
-		"no locks, as a number": {script: "GET LOCK=" + nested, args: []string{"state", "rm", "-lock=0", "x"}, code: 9, says: held},
+		"the child's":           {script: "LOCK=" + lock + " GET POST:4711=" + state + " UNLOCK=" + lock, written: 1},
+		"a second":              {script: "LOCK=" + lock + " GET LOCK=" + nested, code: 9},
+		"after it":              {script: "LOCK=" + lock + " GET UNLOCK=" + lock + " LOCK=" + nested + " UNLOCK=" + nested},
+		"a write without it":    {script: "LOCK=" + lock + " GET " + written, code: 9},
+		"a write of another":    {script: "LOCK=" + lock + " GET POST:other=" + state, code: 9},
+		"a write after it":      {script: "LOCK=" + lock + " GET UNLOCK=" + lock + " " + written, code: 9},
+		"a removal":             {script: "LOCK=" + lock + " GET DELETE", code: 9},
+		"given back by force":   {script: "LOCK=" + lock + " GET UNLOCK", code: 9},
+		"given back by others":  {script: "LOCK=" + lock + " GET UNLOCK=" + nested, code: 9},
+		"no locks":              {script: "GET " + written + " LOCK=" + nested, args: []string{"state", "rm", "-lock=false", "x"}, code: 9, written: 1},
+		"no locks, as a number": {script: "GET LOCK=" + nested, args: []string{"state", "rm", "-lock=0", "x"}, code: 9},
 		"locks after all": {
 			script: "LOCK=" + lock + " GET UNLOCK=" + lock, args: []string{"state", "rm", "-lock=false", "-lock=true", "x"},
 		},
@@ -85,9 +83,10 @@ func TestChildLock(t *testing.T) {
 				s := newStore(t)
 				o, _, out := scripted(t, s, c.script, args...)
 				o.Environ = environ(o.Environ)
-				code, err := wrap.Run(t.Context(), o)
-				if code != c.code || err != nil && code == 0 || !strings.Contains(out.String(), c.says) {
-					t.Errorf("got %d, %v, want %d, %q\n%s", code, err, c.code, c.says, out)
+				code, err, told := run(t, o)
+				mistakes.Ended(t, name+there, told, code, err)
+				if code != c.code {
+					t.Errorf("got %d, %v, want %d\n%s", code, err, c.code, out)
 				}
 				seen := s.requests()
 				if n := count(seen, "POST"); n != c.written || there != "" && count(seen, "LOCK")+count(seen, "UNLOCK") > 0 {
@@ -102,7 +101,7 @@ func TestChildLock(t *testing.T) {
 // reads. After any other it stays, and wrap says so, and how it is given back.
 func TestLeftLock(t *testing.T) {
 	needSignals(t)
-	const stays, frees = "has ended without giving back the lock \"4711\"", "statecrypt wrap -config FILE -- terraform force-unlock \"4711\""
+	mistakes := wrap.OpenMistakes(t, "lock that is left")
 	for name, c := range map[string]struct {
 		script string
 		args   []string
@@ -125,11 +124,11 @@ func TestLeftLock(t *testing.T) {
 			if c.broken {
 				s.refuse("UNLOCK")
 			}
-			o, _, out := scripted(t, s, "LOCK="+lock+" GET "+c.script, c.args...)
-			code, err := wrap.Run(t.Context(), o)
-			if code != c.code || (err == nil) != c.gone ||
-				err != nil && (!strings.Contains(err.Error(), stays) || !strings.Contains(err.Error(), frees)) {
-				t.Errorf("got %d, %v\n%s", code, err, out)
+			o, _, _ := scripted(t, s, "LOCK="+lock+" GET "+c.script, c.args...)
+			code, err, told := run(t, o)
+			mistakes.Ended(t, name, told, code, err)
+			if code != c.code || (err == nil) != c.gone {
+				t.Errorf("got %d, %v", code, err)
 			}
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -145,13 +144,9 @@ func TestHolder(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	s.hold([]byte(lock))
-	o, _, out := scripted(t, s, "GET LOCK="+nested, "apply")
-	code, err := wrap.Run(t.Context(), o)
-	const want = `statecrypt: "somebody@host" has the lock "4711" since "2026-01-01T00:00:00Z", for "OperationTypeApply"; ` +
-		`if that has ended, statecrypt wrap -config FILE -- terraform force-unlock "4711" gives it back`
-	if code != 9 || err != nil || strings.Count(out.String(), want) != 1 {
-		t.Errorf("%d, %v\n%s", code, err, out)
-	}
+	o, _, _ := scripted(t, s, "GET LOCK="+nested, "apply")
+	code, err, told := run(t, o)
+	wrap.OpenMistakes(t, "holder").Ended(t, "once", told, code, err)
 }
 
 // TestForceUnlock: the backend is told which lock is to be given back, also if the CLI does

@@ -36,16 +36,16 @@ func TestRecipientsChange(t *testing.T) {
 		}
 		people = append(people, identity)
 	}
+	mistakes := wrap.OpenMistakes(t, "recipients")
 	for name, c := range map[string]struct {
 		before, after int
 		whole         bool
-		says          string
 	}{
 		"as many":         {before: 2, after: 2},
-		"one more":        {before: 2, after: 3, says: "the number of its recipients of age was 2, and is now 3"},
-		"one fewer":       {before: 3, after: 2, says: "the number of its recipients of age was 3, and is now 2"},
+		"one more":        {before: 2, after: 3},
+		"one fewer":       {before: 3, after: 2},
 		"files, as many":  {before: 2, after: 2, whole: true},
-		"files, one more": {before: 2, after: 3, whole: true, says: "the number of its recipients of age was 2, and is now 3"},
+		"files, one more": {before: 2, after: 3, whole: true},
 		"the first":       {after: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -54,15 +54,10 @@ func TestRecipientsChange(t *testing.T) {
 			if c.before > 0 {
 				s.put(seal(t, team(t, people[:c.before], c.whole), state))
 			}
-			o, _, out := scripted(t, s, "GET POST="+state+" POST="+state, "state", "rm", "x")
+			o, _, _ := scripted(t, s, "GET POST="+state+" POST="+state, "state", "rm", "x")
 			o.State = target(t, team(t, people[:c.after], c.whole))
-			if code, err := wrap.Run(t.Context(), o); code != 0 || err != nil {
-				t.Fatalf("%d, %v\n%s", code, err, out)
-			}
-			n := strings.Count(out.String(), "recipients of age")
-			if n > 1 || (n == 1) != (c.says != "") || !strings.Contains(out.String(), c.says) {
-				t.Errorf("it says %s, want %q", out, c.says)
-			}
+			code, err, told := run(t, o)
+			mistakes.Ended(t, name, told, code, err)
 			if n := wrap.Recipients(s.stored()); n != c.after {
 				t.Errorf("it counts %d", n)
 			}
