@@ -58,8 +58,8 @@ func rare() []os.Signal {
 // alive is a file in a folder that is locked as long as this process lives.
 const alive = "alive"
 
-// keep marks a folder as that of this process, until the file is closed. Where files cannot
-// be locked, it has no mark.
+// keep marks a folder as that of this process, until the file is closed. If files cannot
+// be locked there, it has no mark.
 func keep(dir string) *os.File {
 	path := filepath.Join(dir, alive)
 	f, err := os.OpenFile(path+"~", os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)

@@ -44,8 +44,8 @@ func unlocking(id string) string {
 	return "statecrypt wrap -config FILE -- terraform force-unlock " + outside.Quoted(id, 100) + " gives it back"
 }
 
-// childLock is the lock of this run. Where the real backend has locks, it is one of them;
-// where it has none, other programs that find this address are still kept out.
+// childLock is the lock of this run. If the real backend has locks, it is one of them;
+// if it has none, other programs that find this address are still kept out.
 type childLock struct {
 	mu    sync.Mutex
 	given bool   // to somebody, at any time
@@ -67,7 +67,7 @@ func (l *childLock) begin(call *invocation) {
 	}
 }
 
-// check refuses a write of somebody who has not the lock that was given out.
+// check refuses a write of somebody who does not have the lock that was given out.
 func (l *childLock) check(id string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -38,14 +38,14 @@ type proxy struct {
 	password string
 
 	elsewhere error // about a state that would be made a second time while there is none here
-	refuses   bool  // such a command, and not only warns
+	refuses   bool  // what would make it, rather than only warn
 
 	mux  *http.ServeMux
 	work sync.RWMutex // held by each request of the child, and in the end by serve, for good
 
 	lock    childLock              // what a child has, of ours and of the real backend
 	used    atomic.Bool            // a state was asked for, or sent
-	readers atomic.Int64           // for whom the state was encrypted by age, so many
+	readers atomic.Int64           // for how many recipients of age the state was encrypted
 	lineage atomic.Pointer[string] // of the state of this run, "" if there is none; nil until one was looked for
 }
 
