@@ -153,6 +153,7 @@ func refusePlaintext(target encryption.Target) error {
 // seal returns what the file becomes, or nil if the first method of the new settings
 // opens it and that is enough. It overwrites the file.
 func (r rotation) seal(ctx context.Context, f *finding, file []byte) ([]byte, error) {
+	readers := wrap.Recipients(file)
 	opened, errNew := r.to.Decrypt(ctx, file)
 	isNew := errNew == nil && !opened.UsedFallback
 	if isNew && !r.again {
@@ -171,6 +172,7 @@ func (r rotation) seal(ctx context.Context, f *finding, file []byte) ([]byte, er
 	}
 	f.add(again)
 	f.opened.Warnings = append(opened.Warnings, again.Warnings...)
+	f.note = wrap.NoteRecipients(readers, sealed)
 	return sealed, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/errlist"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 )
 
 // ParseModule reads the encryption block of the module in a folder, as OpenTofu
@@ -83,6 +84,9 @@ func (m *module) read() error {
 // readFile keeps the variables and locals of a file, and returns its encryption
 // blocks.
 func (m *module) readFile(path string) (hcl.Blocks, error) {
+	if err := keyfile.ExpectRegular(path); err != nil {
+		return nil, fmt.Errorf("%.200q cannot be read: %w", path, err)
+	}
 	text, err := os.ReadFile(path) //nolint:gosec // a file of the module that the caller chose
 	if err != nil {
 		return nil, err

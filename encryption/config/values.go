@@ -146,7 +146,13 @@ func (o Options) given(m *module) (values, error) {
 	}
 	files, err := m.valueFiles()
 	for _, file := range files {
-		err = errors.Join(err, all.readFile(file))
+		failed := keyfile.ExpectRegular(file) // unlike one that is named, which may be a pipe
+		if failed == nil {
+			failed = all.readFile(file)
+		} else {
+			failed = fmt.Errorf("%.200q cannot be read: %w", file, failed)
+		}
+		err = errors.Join(err, failed)
 	}
 	for _, argument := range o.Arguments {
 		if path, ok := strings.CutPrefix(argument, "-var-file="); ok {

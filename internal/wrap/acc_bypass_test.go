@@ -139,6 +139,16 @@ func attempts() map[string]attempt {
 		"init, encrypting elsewhere": {
 			args: cli("init"), moveIn: true, left: true, files: map[string]string{"mm/main.tf": direct, "mm/terraform.tfstate": "OLD"},
 		},
+		"a local state":            {args: apply, left: true, files: map[string]string{"mm/terraform.tfstate": "OLD"}},
+		"a local state, by a plan": {args: cli("apply", "ours.tfplan"), left: true, files: map[string]string{"mm/terraform.tfstate": "OLD"}},
+		"a local state, destroyed": {args: cli("destroy", "-auto-approve"), left: true, files: map[string]string{"mm/terraform.tfstate": "OLD"}},
+		"a local state, and one there": {
+			args: apply, left: true, ready: true, right: true, files: map[string]string{"mm/terraform.tfstate": "OLD"},
+		},
+		"a record of elsewhere": {
+			args:  apply,
+			files: map[string]string{"mm/.terraform/terraform.tfstate": `{"version":3,"backend":{"type":"s3","config":{},"hash":0}}`},
+		},
 		"leaving by apply":  {args: apply, leave: true, files: map[string]string{"mm/main.tf": plain}},
 		"leaving by a plan": {args: cli("apply", localPlan), leave: true},
 
@@ -154,13 +164,14 @@ func attempts() map[string]attempt {
 			args:  apply,
 			files: map[string]string{"mm/main.tf": sensitive("backend \"remote\" {\norganization = \"x\"\nworkspaces { name = \"y\" }\n}")},
 		},
-		"a state store":          {args: apply, files: map[string]string{"mm/main.tf": sensitive(`state_store "x" { }`)}},
-		"an override":            {args: apply, files: map[string]string{"mm/override.tf": "terraform {\nbackend \"local\" {}\n}\n"}},
-		"an override in JSON":    {args: apply, files: map[string]string{"mm/x_override.tf.json": `{"terraform":{"backend":{"local":{}}}}`}},
-		"a local record":         {args: apply, files: map[string]string{"mm/.terraform/terraform.tfstate": `{"version":3,"backend":{"type":"local","config":{"path":null},"hash":0}}`}, right: true},
-		"our record, changed":    {args: apply, files: map[string]string{"mm/.terraform/statecrypt/terraform.tfstate": `{"version":3,"backend":{"type":"local","config":{},"hash":0}}`}, right: true},
-		"another data directory": {args: apply, environ: []string{"TF_DATA_DIR=ROOT/local/.terraform"}, right: true},
-		"an encryption block":    {args: apply, files: map[string]string{"mm/more.tf": "terraform {\nencryption {}\n}\n"}},
+		"a state store":                {args: apply, files: map[string]string{"mm/main.tf": sensitive(`state_store "x" { }`)}},
+		"an override":                  {args: apply, files: map[string]string{"mm/override.tf": "terraform {\nbackend \"local\" {}\n}\n"}},
+		"an override in JSON":          {args: apply, files: map[string]string{"mm/x_override.tf.json": `{"terraform":{"backend":{"local":{}}}}`}},
+		"a local record":               {args: apply, files: map[string]string{"mm/.terraform/terraform.tfstate": `{"version":3,"backend":{"type":"local","config":{"path":null},"hash":0}}`}, right: true},
+		"our record, changed":          {args: apply, files: map[string]string{"mm/.terraform/statecrypt/terraform.tfstate": `{"version":3,"backend":{"type":"local","config":{},"hash":0}}`}, right: true},
+		"a data directory that climbs": {args: apply, environ: []string{"TF_DATA_DIR=../local/.terraform"}, right: true},
+		"another data directory":       {args: apply, environ: []string{"TF_DATA_DIR=ROOT/local/.terraform"}, right: true},
+		"an encryption block":          {args: apply, files: map[string]string{"mm/more.tf": "terraform {\nencryption {}\n}\n"}},
 
 		"exchanged by a local backend": {args: apply, swap: map[string]string{"mm/main.tf": plain}},
 		"exchanged by none":            {args: apply, swap: map[string]string{"mm/main.tf": sensitive("")}},

@@ -23,7 +23,6 @@ import (
 type invocation struct {
 	command
 	program string // resolved
-	chdir   bool   // it was told where to work
 	dir     string // where it works: absolute, links followed
 	data    string // the data directory that is not wrap's, absolute
 	flags   []argument
@@ -105,8 +104,7 @@ func (i *invocation) locate(command []string, lookup func(string) (string, bool)
 func (i *invocation) locateFolders(words []string, lookup func(string) (string, bool)) (rest []string, err error) {
 	at := "."
 	if len(words) > 0 && strings.HasPrefix(words[0], "-chdir=") {
-		at, i.chdir = strings.TrimPrefix(words[0], "-chdir="), true
-		words = words[1:]
+		at, words = strings.TrimPrefix(words[0], "-chdir="), words[1:]
 	}
 	if i.dir, err = resolve("", at); err != nil {
 		return nil, fmt.Errorf("the folder %s: %w", outside.Quoted(at, 300), keyfile.Explain(at, err))
@@ -286,12 +284,10 @@ func (i *invocation) refuse(flag, why string) error {
 	return fmt.Errorf("%s: the flag %s is refused: %s", i.name, Shown(flag, nil), why)
 }
 
-// arguments is the command line of the child.
-func (i *invocation) arguments() (args []string) {
-	if i.chdir {
-		args = append(args, "-chdir="+i.dir)
-	}
-	args = append(args, strings.Fields(i.name)...)
+// arguments is the command line of the child. It says where to work, also to a program
+// that goes elsewhere before it runs the CLI.
+func (i *invocation) arguments() []string {
+	args := append([]string{"-chdir=" + i.dir}, strings.Fields(i.name)...)
 	for _, f := range i.flags {
 		args = append(args, f.String())
 	}

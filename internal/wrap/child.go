@@ -3,10 +3,12 @@ package wrap
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
 	"slices"
+	"sync"
 	"syscall"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
@@ -16,52 +18,180 @@ import (
 // run runs the child to its end, and returns its exit code.
 func (i *invocation) run(ctx context.Context, o Options, environ []string) (int, error) {
 	cmd := exec.CommandContext(ctx, i.program, i.arguments()...) //nolint:gosec // running it is what the user asked for
-	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = environ, o.Stdin, o.Stdout, o.Stderr
+	cmd.Env, cmd.Stdin = environ, o.Stdin
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	forward := prepare(cmd)
-
-	arrived := make(chan os.Signal, 8)
-	if passed := signals(); len(passed) > 0 {
-		signal.Notify(arrived, passed...)
+	var copied pipes
+	err := copied.connect(cmd, o.Stdout, o.Stderr)
+	if err == nil {
+		err = o.signals.start(cmd)
 	}
-	if err := cmd.Start(); err != nil {
-		signal.Stop(arrived)
+	copied.begin()
+	if err != nil {
 		return 0, fmt.Errorf("%s cannot be run: %w", outside.Quoted(i.program, 300), keyfile.Reason(err))
 	}
-	relayed := make(chan struct{})
-	go func() {
-		for s := range arrived {
-			forward(s)
-		}
-		close(relayed)
-	}()
-	_ = cmd.Wait() // what the child has to say is in its exit code
-	signal.Stop(arrived)
-	close(arrived)
-	<-relayed
+	back := o.signals.relay(forward) // until now, a signal ended ctx, and so interrupted the child
+	_ = cmd.Wait()                   // what the child has to say is in its exit code
+	back()
+	copied.wait(ctx)
 	return exitCode(cmd.ProcessState), nil
 }
 
-// untilSignal is ctx until a signal arrives, which no longer ends the process before
-// stop is called.
-func untilSignal(ctx context.Context) (until context.Context, stop context.CancelFunc) {
-	if end := signals(); len(end) > 0 {
-		return signal.NotifyContext(ctx, end...)
+// signals are those that end a program. As long as a run takes, they do not: it has yet to
+// seal, or to remove, what must not stay as it is.
+type signals struct {
+	caught  []os.Signal
+	arrived chan os.Signal
+
+	mu   sync.Mutex
+	then func(os.Signal)
+}
+
+// catch has then called at each signal, until stop is called. Those that the caller
+// ignores, as nohup does, stay ignored.
+func catch(then func(os.Signal)) *signals {
+	s := &signals{
+		caught:  slices.DeleteFunc(append([]os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}, rare()...), signal.Ignored),
+		arrived: make(chan os.Signal, 8), then: then,
 	}
-	return context.WithCancel(ctx)
+	s.listen()
+	go func() {
+		for arrived := range s.arrived {
+			s.mu.Lock()
+			s.then(arrived)
+			s.mu.Unlock()
+		}
+	}()
+	return s
+}
+
+func (s *signals) listen() {
+	if len(s.caught) > 0 { // or all would be
+		signal.Notify(s.arrived, s.caught...)
+	}
+}
+
+func (s *signals) stop() {
+	signal.Stop(s.arrived)
+	close(s.arrived)
+}
+
+// relay has then called at each signal, until it is called back.
+func (s *signals) relay(then func(os.Signal)) (back func()) {
+	before := s.swap(then)
+	return func() { s.swap(before) }
+}
+
+func (s *signals) swap(then func(os.Signal)) (before func(os.Signal)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before, s.then = s.then, then
+	return before
+}
+
+// start starts the child. It ignores hangups, at which it would end without writing its
+// state.
+func (s *signals) start(cmd *exec.Cmd) error {
+	if slices.Contains(s.caught, os.Signal(syscall.SIGHUP)) {
+		signal.Ignore(syscall.SIGHUP) // which the child inherits
+		defer s.listen()
+	}
+	return cmd.Start()
 }
 
 // survivePipes has writes to a pipe that nobody reads any more fail, until stop is
-// called. They would end the process, and what it has yet to seal, or to remove, would
-// stay as it is.
+// called. They would end the process.
 func survivePipes() (stop func()) {
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE)
 	return func() { signal.Stop(broken) }
 }
 
-// signals are those that end a program, unless the caller ignores them, as nohup
-// does.
-func signals() []os.Signal {
-	return slices.DeleteFunc([]os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}, signal.Ignored)
+// pipes are those into which the child writes in place of pipes of ours. Those who read there
+// may end before it, as all of a pipeline does at a signal, and its next word would end it,
+// too, before it has written its state.
+type pipes struct {
+	ends   []*os.File // of the child
+	copies []func()
+	sync.WaitGroup
+}
+
+// connect gives the child its pipes.
+func (p *pipes) connect(cmd *exec.Cmd, out, errs io.Writer) (err error) {
+	cmd.Stdout, cmd.Stderr = out, errs
+	outInfo, errsInfo := pipe(out), pipe(errs)
+	if outInfo != nil {
+		cmd.Stdout, err = p.add(cmd, out)
+	}
+	switch {
+	case err != nil || errsInfo == nil:
+	case outInfo != nil && os.SameFile(outInfo, errsInfo): // which keeps the order
+		cmd.Stderr = cmd.Stdout
+	default:
+		cmd.Stderr, err = p.add(cmd, errs)
+	}
+	return err
+}
+
+func (p *pipes) add(cmd *exec.Cmd, to io.Writer) (*os.File, error) {
+	from, end, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	lend(cmd, from)
+	p.ends = append(p.ends, end)
+	p.copies = append(p.copies, func() {
+		_, _ = io.Copy(&outliving{to: to}, from)
+		_ = from.Close()
+	})
+	return end, nil
+}
+
+// begin begins to copy, until nobody can write any more.
+func (p *pipes) begin() {
+	for i, end := range p.ends {
+		_ = end.Close() // the child has its own
+		p.Go(p.copies[i])
+	}
+}
+
+// wait waits until all was copied, or for a signal: something that the child has left running
+// may keep its pipes open.
+func (p *pipes) wait(ctx context.Context) {
+	done := make(chan struct{})
+	go func() {
+		p.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
+// pipe is the file of a pipe or a socket, nil for anything else.
+func pipe(w io.Writer) os.FileInfo {
+	f, ok := w.(*os.File)
+	if !ok {
+		return nil
+	}
+	info, err := f.Stat()
+	if err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0 {
+		return nil
+	}
+	return info
+}
+
+// outliving is a pipe until its reader has gone, and nothing from then on.
+type outliving struct {
+	to   io.Writer
+	gone bool
+}
+
+func (o *outliving) Write(p []byte) (int, error) {
+	if !o.gone {
+		_, err := o.to.Write(p)
+		o.gone = err != nil
+	}
+	return len(p), nil
 }

@@ -9,4 +9,13 @@ import (
 // processes, and there is no other way to interrupt one.
 func prepare(*exec.Cmd) (forward func(os.Signal)) { return func(os.Signal) {} }
 
+func lend(*exec.Cmd, *os.File) {} // no word ends a program here
+
+func rare() []os.Signal { return nil }
+
+// keep does nothing: of the folders of others, nobody knows here whose they are.
+func keep(string) *os.File { return nil }
+
+func isLeft(string) bool { return false }
+
 func exitCode(state *os.ProcessState) int { return state.ExitCode() }

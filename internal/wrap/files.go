@@ -1,12 +1,16 @@
 package wrap
 
 import (
+	"archive/zip"
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
@@ -21,9 +25,11 @@ import (
 type handover struct {
 	o    Options
 	call *invocation
-	dir  string // "" until it is needed
+	folder
 	plan string // where the plan that is made belongs, "" if it is not sealed
 	made string // where the child writes it
+
+	blind bool // what the settings encrypt, they do not open: they have recipients alone
 }
 
 // prepare opens the files that the command names, and gives their copies to the child.
@@ -129,7 +135,8 @@ func (h *handover) targets(kind encryption.FileKind) (targets []encryption.Targe
 }
 
 // intercept has the child write its plan where nobody else looks, to be sealed. Without
-// a plan block, the child writes it itself, over nothing but a plan.
+// a plan block, the child writes it itself, over nothing but a plan. The older one goes
+// first: whatever becomes of the run, nobody applies that in place of the new one.
 func (h *handover) intercept(ctx context.Context) error {
 	if h.call.name != "plan" || !h.call.has("out") {
 		return nil
@@ -138,8 +145,13 @@ func (h *handover) intercept(ctx context.Context) error {
 	if !sealing {
 		say(h.o.Stderr, "warning: the plan will not be encrypted, because the settings have no plan block")
 	}
+	lands := "" // of several, the last one counts
 	for i, f := range h.call.flags {
-		if f.name != "out" || f.value == "" { // without a name, none is saved
+		if f.name != "out" {
+			continue
+		}
+		lands = ""
+		if f.value == "" { // without a name, none is saved
 			continue
 		}
 		path, err := h.destination(f.value)
@@ -152,15 +164,48 @@ func (h *handover) intercept(ctx context.Context) error {
 		if err == nil && sealing {
 			err = h.open()
 		}
-		switch {
-		case err != nil:
-			return fmt.Errorf("the plan %s cannot be saved: %w", outside.Quoted(f.value, 300), keyfile.Explain(join(h.call.dir, f.value), err))
-		case sealing:
-			h.plan, h.made = path, filepath.Join(h.dir, "made-"+filepath.Base(path)) // of several, the last one counts
+		if err != nil {
+			return h.notSaved(f.value, err)
+		}
+		lands = path
+		if sealing {
+			h.plan, h.made = path, filepath.Join(h.dir, "made-"+filepath.Base(path))
 			h.call.flags[i].value = h.made
 		}
 	}
+	if info, err := os.Stat(lands); err == nil && info.Size() > 0 {
+		if err := os.Remove(lands); err != nil {
+			return h.notSaved(lands, err)
+		}
+	}
+	if h.plan == "" {
+		return nil
+	}
+	if err := h.rehearse(ctx); err != nil {
+		return h.notSaved(lands, err)
+	}
 	return nil
+}
+
+// rehearse seals a plan with nothing in it: what cannot work is found before a real one is
+// made. Settings that do not open it are for those who have the keys.
+func (h *handover) rehearse(ctx context.Context) error {
+	var plan bytes.Buffer
+	archive := zip.NewWriter(&plan)
+	_, err := archive.Create("tfplan")
+	if err = errors.Join(err, archive.Close()); err != nil {
+		return err
+	}
+	sealed, again, err := Seal(ctx, h.o.Plan, plan.Bytes())
+	h.blind = sealed != nil && again == nil
+	if h.blind {
+		err = nil
+	}
+	return err
+}
+
+func (h *handover) notSaved(name string, err error) error {
+	return fmt.Errorf("the plan %s cannot be saved: %w", outside.Quoted(name, 300), keyfile.Explain(join(h.call.dir, name), err))
 }
 
 // destination is where a plan lands. Links are followed, and what is no file stays:
@@ -178,22 +223,43 @@ func (h *handover) destination(name string) (string, error) {
 	return path, err
 }
 
-// open makes the folder for the copies.
-func (h *handover) open() (err error) {
-	if h.dir == "" {
-		h.dir, err = newFolder()
+// folder is a temporary one.
+type folder struct {
+	dir  string   // "" until it is needed
+	kept *os.File // see keep
+}
+
+const folderName = "statecrypt-"
+
+// open makes the folder. The child may work in another place than we do, so the name is
+// absolute.
+func (f *folder) open() error {
+	if f.dir != "" {
+		return nil
+	}
+	parent, err := filepath.Abs(os.TempDir())
+	if err == nil {
+		f.dir, err = os.MkdirTemp(parent, folderName)
+	}
+	if err == nil {
+		f.kept = keep(f.dir)
 	}
 	return err
 }
 
-// newFolder makes a temporary folder. The child may work in another place than we do,
-// so the name is absolute.
-func newFolder() (string, error) {
-	parent, err := filepath.Abs(os.TempDir())
-	if err != nil {
-		return "", err
+func (f *folder) remove() {
+	_ = os.RemoveAll(f.dir)
+	_ = f.kept.Close() // if there is one
+}
+
+// noteLeft names the folders of runs that were killed.
+func noteLeft(stderr io.Writer) {
+	entries, _ := os.ReadDir(os.TempDir())
+	for _, e := range entries {
+		if path := filepath.Join(os.TempDir(), e.Name()); strings.HasPrefix(e.Name(), folderName) && isLeft(path) {
+			say(stderr, "warning: wrap was killed, and has left "+outside.Line(path, 300)+"; what is in it is not encrypted, so delete it")
+		}
 	}
-	return os.MkdirTemp(parent, "statecrypt-")
 }
 
 // file puts content into a file that only this user reads.
@@ -207,7 +273,7 @@ func (h *handover) file(name string, content []byte) (path string, err error) {
 
 // finish seals the plan that the child has made, if it has, and removes the copies.
 func (h *handover) finish(ctx context.Context) error {
-	defer os.RemoveAll(h.dir)
+	defer h.remove()
 	if h.plan == "" {
 		return nil
 	}
@@ -216,7 +282,11 @@ func (h *handover) finish(ctx context.Context) error {
 		return nil
 	}
 	var sealed []byte
-	if err == nil {
+	switch {
+	case err != nil:
+	case h.blind:
+		sealed, err = h.o.Plan.Encrypt(ctx, content)
+	default:
 		sealed, _, err = Seal(ctx, h.o.Plan, content)
 	}
 	if err == nil {
@@ -225,8 +295,11 @@ func (h *handover) finish(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the plan was not saved: %w", keyfile.Reason(err))
 	}
-	say(h.o.Stderr, fmt.Sprintf("the plan is in %s, encrypted; "+
-		"the command above does not apply it, wrap does, with apply and this name", h.plan))
+	applies := "wrap does, with apply and this name"
+	if h.blind {
+		applies = "nor do these settings open it"
+	}
+	say(h.o.Stderr, fmt.Sprintf("the plan is in %s, encrypted; the command above does not apply it, %s", h.plan, applies))
 	return nil
 }
 

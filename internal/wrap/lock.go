@@ -1,6 +1,7 @@
 package wrap
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -8,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
@@ -21,6 +23,138 @@ type lockInfo struct {
 	Operation string
 	Who       string `json:",omitempty"` // of others; it would name the machine and its user
 	Created   string
+}
+
+// holder is who has a lock by the answer of a backend, "" if the answer does not say so.
+func holder(answer []byte) string {
+	var held lockInfo
+	if json.Unmarshal(answer, &held) != nil {
+		return ""
+	}
+	text := fmt.Sprintf("%s has the lock %s since %s, for %s", outside.Quoted(cmp.Or(held.Who, "somebody"), 100),
+		outside.Quoted(held.ID, 100), outside.Quoted(held.Created, 100), outside.Quoted(held.Operation, 100))
+	if held.ID != "" {
+		text += "; if that has ended, " + unlocking(held.ID)
+	}
+	return text
+}
+
+// unlocking says how a lock is given back that somebody has left.
+func unlocking(id string) string {
+	return "statecrypt wrap -config FILE -- terraform force-unlock " + outside.Quoted(id, 100) + " gives it back"
+}
+
+// childLock is the lock of this run. If the real backend has locks, it is one of them;
+// if it has none, other programs that find this address are still kept out.
+type childLock struct {
+	mu    sync.Mutex
+	given bool   // to somebody, at any time
+	id    string // of the last one
+	held  []byte // as it was asked for, nil if nobody has it
+	known string // the last holder that the user was told of
+
+	forced string // the ID that force-unlock names
+}
+
+// begin takes what the child is told of locks on its command line. If it takes none, nobody
+// else gets one.
+func (l *childLock) begin(call *invocation) {
+	if call.name == "force-unlock" && len(call.args) > 0 {
+		l.forced = call.args[0]
+	}
+	if call.isOff("lock") {
+		l.id, l.held = rand.Text(), []byte("{}")
+	}
+}
+
+// check refuses a write of somebody who does not have the lock that was given out.
+func (l *childLock) check(id string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.given && id != l.id {
+		return errors.New("it comes from another program than the one that has the lock")
+	}
+	return nil
+}
+
+// lockID is the ID of the lock in a request that changes the state.
+func lockID(r *http.Request) string { return r.URL.Query().Get("ID") }
+
+// giveLock does not go on if the child does not wait for it: nobody would give the lock
+// back.
+func (p *proxy) giveLock(w http.ResponseWriter, r *http.Request) {
+	body, ok := p.receive(w, r)
+	if !ok {
+		return
+	}
+	l := &p.lock
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := &answer{status: http.StatusOK}
+	switch {
+	case l.held != nil:
+		a = &answer{status: http.StatusLocked, body: l.held}
+	case p.backend.lock.url != nil:
+		a = p.ask(r.Context(), w, p.backend.lock, "", body)
+	}
+	if a == nil {
+		return
+	}
+	isHeld := a.status == http.StatusConflict || a.status == http.StatusLocked
+	if who := holder(a.body); isHeld && l.held == nil && who != "" && who != l.known { // a child that waits asks again and again
+		say(p.stderr, who)
+		l.known = who
+	}
+	if a.succeeded() {
+		var info lockInfo
+		_ = json.Unmarshal(body, &info) // of what is none, the ID is empty, as that of a write without one
+		l.given, l.id, l.held = true, info.ID, body
+	}
+	p.pass(w, a, isHeld)
+}
+
+func (p *proxy) takeBack(w http.ResponseWriter, r *http.Request) {
+	body, ok := p.receive(w, r)
+	if !ok {
+		return
+	}
+	if len(body) == 0 && p.lock.forced != "" { // as OpenTofu does by itself
+		body, _ = json.Marshal(struct{ ID string }{p.lock.forced})
+	}
+	l := &p.lock
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var info lockInfo
+	_ = json.Unmarshal(body, &info) // as above
+	a := &answer{status: http.StatusOK}
+	switch {
+	case l.held != nil && info.ID != l.id:
+		a = &answer{status: http.StatusConflict, body: l.held}
+	case p.backend.unlock.url != nil && (l.held == nil || p.backend.lock.url != nil):
+		a = p.ask(context.WithoutCancel(r.Context()), w, p.backend.unlock, lockID(r), body)
+	}
+	if a == nil {
+		return
+	}
+	if a.succeeded() {
+		l.held = nil
+	}
+	p.pass(w, a, a.status == http.StatusConflict || a.status == http.StatusLocked)
+}
+
+// settle is about a lock that the child has left: the one of a command that only reads
+// protects nothing. Any other stays, because what the command has changed may be in no
+// state, and nothing else says so.
+func (p *proxy) settle(ctx context.Context, call *invocation) error {
+	l := &p.lock
+	switch {
+	case l.held == nil || !l.given || p.backend.lock.url == nil:
+		return nil
+	case call.effect() == reads:
+		return p.backend.giveBack(ctx, l.id, l.held)
+	}
+	return fmt.Errorf("the program has ended without giving back the lock %s, which stays: what it has changed may be in no state. "+
+		"When you have looked, %s", outside.Quoted(l.id, 100), unlocking(l.id))
 }
 
 // underLock does work while it has the lock, if there are locks. Work gets its ID.
@@ -56,12 +190,12 @@ func (b *backend) giveBack(ctx context.Context, id string, lock []byte) error {
 // takeLock says who has the lock, if somebody has.
 func (b *backend) takeLock(ctx context.Context, lock []byte) error {
 	a, err := b.send(ctx, b.lock, "", lock)
-	var held lockInfo
-	if a == nil || a.status != http.StatusLocked && a.status != http.StatusConflict || json.Unmarshal(a.body, &held) != nil {
-		return err
+	if a != nil && (a.status == http.StatusLocked || a.status == http.StatusConflict) {
+		if who := holder(a.body); who != "" {
+			err = fmt.Errorf("%w: %s", err, who)
+		}
 	}
-	return fmt.Errorf("%w: %s has the lock %s since %s, for %s", err, outside.Quoted(cmp.Or(held.Who, "somebody"), 100),
-		outside.Quoted(held.ID, 100), outside.Quoted(held.Created, 100), outside.Quoted(held.Operation, 100))
+	return err
 }
 
 // send sends a request that has to succeed. An interrupt does not end it: a server may
@@ -88,12 +222,22 @@ func (b *backend) state(ctx context.Context) ([]byte, error) {
 	return a.body, nil
 }
 
-// store puts a sealed state into the backend, unless ctx has ended.
+// store puts a sealed state into the backend, unless ctx has ended, and looks whether it is
+// there: many a server answers 200 to whatever it gets, and the user may delete the old state.
 func (b *backend) store(ctx context.Context, id string, sealed []byte) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	_, err := b.send(ctx, b.write, id, sealed)
+	if _, err := b.send(ctx, b.write, id, sealed); err != nil {
+		return err
+	}
+	there, err := b.state(context.WithoutCancel(ctx))
+	if err == nil && !bytes.Equal(there, sealed) {
+		err = errors.New("the backend has something else than what was written")
+	}
+	if err != nil {
+		err = fmt.Errorf("it cannot be read back, so keep what there was: %w", err)
+	}
 	return err
 }
 

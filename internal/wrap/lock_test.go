@@ -17,7 +17,7 @@ import (
 // lock is given back.
 func TestRotateInBackend(t *testing.T) {
 	t.Parallel()
-	const all = "LOCK GET POST UNLOCK"
+	const all, written = "LOCK GET POST GET UNLOCK", "LOCK GET POST UNLOCK"
 	on := func(method string, do http.HandlerFunc) func(http.ResponseWriter, *http.Request) bool {
 		return func(w http.ResponseWriter, r *http.Request) bool {
 			if r.Method == method {
@@ -31,6 +31,18 @@ func TestRotateInBackend(t *testing.T) {
 			w.WriteHeader(status)
 			_, _ = w.Write([]byte(body))
 		})
+	}
+	afterPost := func(code int, body string) func(http.ResponseWriter, *http.Request) bool {
+		posted := false
+		return func(w http.ResponseWriter, r *http.Request) bool {
+			posted = posted || r.Method == http.MethodPost
+			if posted && r.Method == http.MethodGet {
+				w.WriteHeader(code)
+				_, _ = w.Write([]byte(body))
+				return true
+			}
+			return false
+		}
 	}
 	breakOff := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 	mistakes := wrap.OpenMistakes(t, "in the backend")
@@ -57,9 +69,14 @@ func TestRotateInBackend(t *testing.T) {
 		"no answer":                {intercept: on("LOCK", breakOff), requests: "LOCK", want: "old"},
 		"not readable":             {intercept: answer("GET", 403, canary), requests: "LOCK GET UNLOCK", want: "old"},
 		"another answer":           {intercept: answer("GET", 203, canary), requests: "LOCK GET UNLOCK", want: "old"},
-		"not written":              {intercept: answer("POST", 500, canary), requests: all, want: "old"},
-		"many choices":             {intercept: answer("POST", 300, canary), requests: all, want: "old"},
-		"a broken write":           {intercept: on("POST", breakOff), requests: all, want: "old"},
+		"not written":              {intercept: answer("POST", 500, canary), requests: written, want: "old"},
+		"many choices":             {intercept: answer("POST", 300, canary), requests: written, want: "old"},
+		"a broken write":           {intercept: on("POST", breakOff), requests: written, want: "old"},
+		"kept nothing":             {intercept: answer("POST", 200, ""), requests: all, want: "old"},
+		"a page for all":           {intercept: answer("POST", 200, "<html>"+canary), requests: all, want: "old"},
+		"not readable then":        {intercept: afterPost(403, ""), requests: all, want: "new"},
+		"gone then":                {intercept: afterPost(404, ""), requests: all, want: "new"},
+		"a page then":              {intercept: afterPost(200, "<html>"+canary), requests: all, want: "new"},
 		"not unlocked":             {intercept: answer("UNLOCK", 500, canary), requests: all, want: "new"},
 		"while it locks":           {interrupt: "LOCK", requests: "LOCK UNLOCK", want: "old"},
 		"while it reads":           {interrupt: "GET", requests: "LOCK GET UNLOCK", want: "old"},

@@ -30,7 +30,7 @@ func (m Mistakes) Said(t *testing.T, name, text string) {
 		t.Fatal(err)
 	}
 	text = temporary.ReplaceAllString(strings.ReplaceAll(text, here, "/here"), "/folder")
-	text = lockID.ReplaceAllString(loopback.ReplaceAllString(text, "127.0.0.1:PORT"), "the lock ID")
+	text = heldLock.ReplaceAllString(loopback.ReplaceAllString(text, "127.0.0.1:PORT"), "the lock ID")
 	m.Check(t, name, cmp.Or(text, "nothing"))
 }
 
@@ -56,5 +56,5 @@ func (m Mistakes) Ended(t *testing.T, name, said string, code int, err error) {
 var (
 	temporary = regexp.MustCompile(regexp.QuoteMeta(filepath.Join(os.TempDir(), "Test")) + `[^/]*/\d+`)
 	loopback  = regexp.MustCompile(`127\.0\.0\.1:\d\d+`)
-	lockID    = regexp.MustCompile(`the lock [A-Z2-7]{26}`)
+	heldLock  = regexp.MustCompile(`the lock [A-Z2-7]{26}`)
 )

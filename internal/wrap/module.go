@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclparse"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
@@ -56,11 +57,15 @@ func isSource(name string) bool {
 
 // checkSource reports whether a file has our backend.
 func checkSource(path string) (ours bool, err error) {
-	parse := hclparse.NewParser().ParseHCLFile
-	if strings.HasSuffix(path, ".json") {
-		parse = hclparse.NewParser().ParseJSONFile
+	text, err := readFile(path)
+	if err != nil {
+		return false, keyfile.Reason(err)
 	}
-	file, diags := parse(path)
+	parse := hclparse.NewParser().ParseHCL
+	if strings.HasSuffix(path, ".json") {
+		parse = hclparse.NewParser().ParseJSON
+	}
+	file, diags := parse(text, path)
 	if diags.HasErrors() { // the details may hold a piece of the text
 		line := 0
 		if at := diags[0].Subject; at != nil {

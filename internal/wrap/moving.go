@@ -13,9 +13,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
@@ -56,7 +58,12 @@ func (m *move) sealExisting(ctx context.Context) error {
 	case info.Kind != encryption.KindState:
 		return errors.New("what the backend has is not a state; check the address")
 	}
-	return m.store(ctx, there, "the state in the backend")
+	if err := m.store(ctx, there, "the state in the backend"); err != nil {
+		return err
+	}
+	say(m.stderr, "the state in the backend is encrypted now")
+	m.call.warnOfLeft(m.stderr)
+	return nil
 }
 
 // sealOwn is about the state that the module had without wrap.
@@ -72,13 +79,20 @@ func (m *move) sealOwn(ctx context.Context) error {
 	if err := m.store(ctx, content, "the state in "+place); err != nil {
 		return err
 	}
+	say(m.stderr, "the state in "+place+" is in the backend now, encrypted")
 	say(m.stderr, "what is left in "+place+" is not encrypted; delete it, and its backups")
 	return nil
 }
 
-// warnOfLeft is about a state in plaintext that nobody will look at.
+// warnOfLeft is about states beside that in the backend, which nobody will look at.
 func (i *invocation) warnOfLeft(stderr io.Writer) {
-	if file, _, err := i.former(); err == nil && file != "" && i.kindOf(file) == encryption.KindState {
+	const advice = ", which is not used under wrap; if it is an older version of this state, delete it"
+	i.warnOfWorkspaces(stderr)
+	switch file, r, err := i.former(); {
+	case err != nil:
+	case file == "":
+		say(stderr, "warning: this module has also had a state in the backend "+outside.Quoted(r.Backend.Type, 100)+advice)
+	case i.kindOf(file) == encryption.KindState:
 		say(stderr, "warning: there is also a plaintext state in "+outside.Line(file, 200)+", which stays there, and is not used under wrap; "+
 			"if it is an older version of this state, delete it")
 	}
@@ -136,29 +150,61 @@ func (m *move) workspace() string {
 // pull has the CLI read the state from another backend. The module names ours by
 // now, so it is read by a module that has nothing but that backend.
 func (m *move) pull(ctx context.Context, kind string, settings map[string]any) ([]byte, error) {
-	dir, err := newFolder()
-	if err != nil {
+	f := &folder{}
+	defer f.remove()
+	if err := f.open(); err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
 	maps.DeleteFunc(settings, func(_ string, value any) bool { return value == nil })
+	for name, value := range settings {
+		settings[name] = m.resolved(name, value)
+	}
 	module, err := json.Marshal(map[string]any{"terraform": map[string]any{"backend": map[string]any{kind: settings}}})
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "main.tf.json"), module, 0o600)
+		err = os.WriteFile(filepath.Join(f.dir, "main.tf.json"), module, 0o600)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return m.run(ctx, dir, []string{"init", "-input=false", "-no-color"}, []string{"state", "pull"})
+	return m.run(ctx, f.dir, []string{"init", "-input=false", "-no-color"}, []string{"state", "pull"})
 }
+
+// resolved is the value of an argument, or of a variable, that a backend has in another
+// folder: the relative name of a file of the module would lead nowhere there.
+func (m *move) resolved(name string, value any) any {
+	switch value := value.(type) {
+	case string:
+		if path := join(m.call.dir, value); namesFile.MatchString(name) && value != "" && keyfile.Exists(path) {
+			return path
+		}
+	case []any:
+		for i, element := range value {
+			value[i] = m.resolved(name, element)
+		}
+	case map[string]any:
+		for inner, element := range value {
+			value[inner] = m.resolved(inner, element)
+		}
+	}
+	return value
+}
+
+// namesFile is how the arguments of all backends are called that name files of this machine,
+// and the variables in their place.
+var namesFile = lazyregexp.New(`(?i)(^|_)(credentials|files?|(?:[a-z0-9]+_)paths?|bundle)$`)
 
 // run runs commands in a folder, and returns what the last of them prints.
 func (m *move) run(ctx context.Context, dir string, commands ...[]string) (printed []byte, err error) {
 	o := m.options
+	o.Environ = slices.Clone(o.Environ)
+	for i, pair := range o.Environ {
+		name, value, _ := strings.Cut(pair, "=")
+		o.Environ[i] = fmt.Sprint(name, "=", m.resolved(name, value))
+	}
 	for _, words := range commands {
 		var out bytes.Buffer
 		o.Stdin, o.Stdout = nil, &out
-		child := &invocation{command: command{name: words[0]}, program: m.call.program, chdir: true, dir: dir, data: dir, args: words[1:]}
+		child := &invocation{command: command{name: words[0]}, program: m.call.program, dir: dir, args: words[1:]}
 		code, err := child.run(ctx, o, child.environ(o))
 		if err == nil && code != 0 {
 			err = fmt.Errorf("%s %s ended with %d", filepath.Base(m.call.program), words[0], code)
@@ -185,6 +231,5 @@ func (m *move) store(ctx context.Context, plain []byte, what string) error {
 	if err != nil {
 		return fmt.Errorf("%s was not encrypted: %w", what, err)
 	}
-	say(m.stderr, what+" is in the backend now, encrypted")
 	return nil
 }

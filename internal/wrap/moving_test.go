@@ -27,10 +27,15 @@ func TestMoveIn(t *testing.T) {
 		held   bool
 		want   string // what is in the backend then, opened
 	}{
-		"in the backend":               {stored: state, want: state},
-		"both":                         {stored: state, files: map[string]string{"terraform.tfstate": other}, want: state},
+		"in the backend":                {stored: state, want: state},
+		"both":                          {stored: state, files: map[string]string{"terraform.tfstate": filled}, want: state},
+		"both, and the other is empty":  {stored: state, files: map[string]string{"terraform.tfstate": other}, want: state},
+		"both, and the other elsewhere": {stored: state, files: record(`{"type":"s3","config":{}}`), want: state},
+		"both, and a workspace": {
+			stored: state, files: map[string]string{"terraform.tfstate.d/w/terraform.tfstate": filled}, want: state,
+		},
 		"sealed already":               {stored: "sealed", want: state},
-		"sealed already, and one here": {stored: "sealed", files: map[string]string{"terraform.tfstate": other}, want: state},
+		"sealed already, and one here": {stored: "sealed", files: map[string]string{"terraform.tfstate": filled}, want: state},
 		"in the module":                {files: map[string]string{"terraform.tfstate": other}, want: other},
 		"another in the backend":       {stored: state, pins: wrap.Pins{Lineage: "x"}},
 		"another in the module":        {files: map[string]string{"terraform.tfstate": other}, pins: wrap.Pins{Serial: new(int64(8))}},
@@ -89,6 +94,8 @@ func TestMoveIn(t *testing.T) {
 		})
 	}
 }
+
+const filled = `{"version":4,"serial":7,"lineage":"other","outputs":{},"resources":[{}]}`
 
 const other = `{"version":4,"terraform_version":"1.11.4","serial":7,"lineage":"other","outputs":{},"resources":[]}`
 

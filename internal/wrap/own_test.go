@@ -24,7 +24,7 @@ import (
 // at it, and would make everything in it again.
 func TestWarnOfOwn(t *testing.T) {
 	t.Parallel()
-	const plain = `{"version":4,"serial":1,"lineage":"l","resources":[]}`
+	const plain = `{"version":4,"serial":1,"lineage":"l","resources":[{}]}`
 	const local = `{"version":3,"backend":{"type":"local","config":{"path":"other.tfstate"}}}`
 	const s3 = `{"version":3,"backend":{"type":"s3","config":{}}}`
 	own := func(text string) map[string]string { return map[string]string{"terraform.tfstate": text} }
@@ -37,6 +37,7 @@ func TestWarnOfOwn(t *testing.T) {
 		"an encrypted one":       {command: "apply", files: own(string(sealed(t, plain)))},
 		"an encrypted one, init": {command: "init", files: own(string(sealed(t, plain)))},
 		"an empty file":          {command: "apply", files: own("")},
+		"what destroy leaves":    {command: "apply", files: own(state)},
 		"none":                   {command: "init"},
 		"of another name":        {command: "init", record: local, files: map[string]string{"other.tfstate": plain}},
 		"another backend":        {command: "init", record: s3},
@@ -66,7 +67,7 @@ func TestWarnOfWorkspaces(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "terraform.tfstate.d", "prod", "terraform.tfstate")
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(state), 0o600)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(strings.Replace(state, `"resources":[]`, `"resources":[{}]`, 1)), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	mistakes := OpenMistakes(t, "own state of a workspace")

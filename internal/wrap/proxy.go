@@ -32,14 +32,20 @@ type proxy struct {
 	state    encryption.Target
 	backend  *backend
 	force    bool
+	leaves   bool // see Options
 	pins     Pins
 	stderr   io.Writer
 	password string
-	mux      *http.ServeMux
-	work     sync.RWMutex // held by each request of the child, and in the end by serve, for good
 
-	locked  atomic.Bool            // a lock was given out
+	elsewhere error // about a state that would be made a second time while there is none here
+	refuses   bool  // what would make it, rather than only warn
+
+	mux  *http.ServeMux
+	work sync.RWMutex // held by each request of the child, and in the end by serve, for good
+
+	lock    childLock              // what a child has, of ours and of the real backend
 	used    atomic.Bool            // a state was asked for, or sent
+	readers atomic.Int64           // for how many recipients of age the state was encrypted
 	lineage atomic.Pointer[string] // of the state of this run, "" if there is none; nil until one was looked for
 }
 
@@ -50,18 +56,14 @@ const (
 
 func newProxy(o Options, upstream *backend) *proxy {
 	p := &proxy{
-		state: o.State, backend: upstream, force: o.Force, pins: o.Pins, stderr: o.Stderr,
+		state: o.State, backend: upstream, force: o.Force, leaves: o.Leave, pins: o.Pins, stderr: o.Stderr,
 		password: rand.Text(), mux: http.NewServeMux(),
 	}
 	p.mux.HandleFunc("GET /state", p.get)
 	p.mux.HandleFunc("POST /state", p.post)
-	p.mux.HandleFunc("DELETE /state", p.relay(upstream.remove, func() { p.lineage.Store(new(string)) }))
-	if upstream.lock.url != nil {
-		p.mux.HandleFunc("LOCK /lock", p.relay(upstream.lock, func() { p.locked.Store(true) }))
-	}
-	if upstream.unlock.url != nil {
-		p.mux.HandleFunc("UNLOCK /lock", p.relay(upstream.unlock, func() {}))
-	}
+	p.mux.HandleFunc("DELETE /state", p.remove)
+	p.mux.HandleFunc("LOCK /lock", p.giveLock)
+	p.mux.HandleFunc("UNLOCK /lock", p.takeBack)
 	return p
 }
 
@@ -99,10 +101,15 @@ func (p *proxy) accept(ctx context.Context, a *answer) error {
 	switch {
 	case a.isAbsent() && p.pins != Pins{}:
 		return errors.New("there is none, and -lineage or -minimum-serial say that there is; check the address")
+	case a.isAbsent() && p.elsewhere != nil && p.refuses:
+		return p.elsewhere
 	case a.isAbsent():
 		if p.lineage.Load() == nil {
 			say(p.stderr, fmt.Sprintf("there is no state at %s yet; if there should be one, check the address",
 				outside.Line(source.Public(p.backend.read.url), 300)))
+			if p.elsewhere != nil {
+				say(p.stderr, "warning: "+p.elsewhere.Error())
+			}
 			p.noteDoubts()
 		}
 		p.remember("")
@@ -113,6 +120,7 @@ func (p *proxy) accept(ctx context.Context, a *answer) error {
 }
 
 func (p *proxy) open(ctx context.Context, a *answer) error {
+	readers := Recipients(a.body)
 	opened, err := p.state.DecryptInPlace(ctx, a.body)
 	if errors.Is(err, encryption.ErrPlaintext) {
 		return fmt.Errorf("%w; to encrypt it, run init with statecrypt wrap -encrypt-existing", err)
@@ -126,6 +134,7 @@ func (p *proxy) open(ctx context.Context, a *answer) error {
 	}
 	p.warn(opened)
 	p.remember(lineage)
+	p.readers.Store(int64(readers))
 	a.body = opened.Data
 	return nil
 }
@@ -163,6 +172,9 @@ func (p *proxy) post(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx := context.WithoutCancel(r.Context()) // what has arrived is written, even if the child has gone
 	lineage, err := p.mayWrite(plain)
+	if err == nil {
+		err = p.lock.check(lockID(r))
+	}
 	var sealed []byte
 	if err == nil {
 		sealed, _, err = Seal(ctx, p.state, plain)
@@ -171,12 +183,20 @@ func (p *proxy) post(w http.ResponseWriter, r *http.Request) {
 		p.fail(w, ours, "the state was not written: "+err.Error()+AdviseVariable(err))
 		return
 	}
-	if a := p.ask(ctx, w, p.backend.write, r.URL.Query().Get("ID"), sealed); a != nil {
+	if a := p.ask(ctx, w, p.backend.write, lockID(r), sealed); a != nil {
 		if a.succeeded() {
 			p.lineage.Store(&lineage)
+			p.noteRecipients(sealed)
 		}
 		p.pass(w, a, false)
 	}
+}
+
+func (p *proxy) noteRecipients(sealed []byte) {
+	if note := NoteRecipients(int(p.readers.Load()), sealed); note != "" {
+		say(p.stderr, "the state in the backend: "+note)
+	}
+	p.readers.Store(int64(Recipients(sealed)))
 }
 
 // mayWrite returns the lineage of a state that may replace the one that is there.
@@ -254,24 +274,16 @@ func Seal(ctx context.Context, target encryption.Target, plain []byte) (sealed [
 	return sealed, again, err
 }
 
-// relay passes a request on as it is, and calls done after a success. It goes on
-// if the child does not wait for it, except for a lock, which nobody would give back.
-func (p *proxy) relay(to endpoint, done func()) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		ctx := r.Context()
-		if r.Method != "LOCK" {
-			ctx = context.WithoutCancel(ctx)
+func (p *proxy) remove(w http.ResponseWriter, r *http.Request) {
+	if err := p.lock.check(lockID(r)); err != nil {
+		p.fail(w, ours, "the state was not deleted: "+err.Error())
+		return
+	}
+	if a := p.ask(context.WithoutCancel(r.Context()), w, p.backend.remove, lockID(r), nil); a != nil {
+		if a.succeeded() {
+			p.lineage.Store(new(string))
 		}
-		body, ok := p.receive(w, r)
-		if !ok {
-			return
-		}
-		if a := p.ask(ctx, w, to, r.URL.Query().Get("ID"), body); a != nil {
-			if a.succeeded() {
-				done()
-			}
-			p.pass(w, a, a.status == http.StatusConflict || a.status == http.StatusLocked)
-		}
+		p.pass(w, a, false)
 	}
 }
 

@@ -14,10 +14,14 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
-// ownData is the data directory of the child: a folder in the one that it would
-// have without wrap. What init installs is there too, so that neither knows of
-// the other's; a plugin cache serves both.
-func (i *invocation) ownData() string { return filepath.Join(i.data, "statecrypt") }
+// ownData is the data directory of the child, as seen from the module. It is in there,
+// wherever the user's is, and the name is relative: whatever the child starts inherits
+// it, with the variables that tell of our backend, and in another module it leads to no
+// record, without which a CLI refuses to run. What init installs is there too, so that a
+// CLI without wrap does not know of it; a plugin cache serves both.
+const ownData = ".terraform/statecrypt"
+
+func (i *invocation) ownData() string { return join(i.dir, filepath.FromSlash(ownData)) }
 
 const recordName = "terraform.tfstate"
 
@@ -40,8 +44,7 @@ func writeRecord(ctx context.Context, data string) error {
 		err = replace.File(ctx, path, []byte(record), nil)
 	}
 	if err != nil && checkRecord(data) != nil {
-		return fmt.Errorf("the record of the backend, %s, cannot be written: %w; TF_DATA_DIR can name another "+
-			"folder", outside.Quoted(path, 300), keyfile.Reason(err))
+		return fmt.Errorf("the record of the backend, %s, cannot be written: %w", outside.Quoted(path, 300), keyfile.Reason(err))
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -19,11 +20,23 @@ import (
 func needSignals(t *testing.T) {
 	t.Helper()
 	caught := make(chan os.Signal, 9)
-	signal.Notify(caught, syscall.SIGINT)
+	signal.Notify(caught, syscall.SIGINT, syscall.SIGHUP)
 	t.Cleanup(func() { signal.Stop(caught) })
 }
 
 func signalSelf(s syscall.Signal) { _ = syscall.Kill(os.Getpid(), s) }
+
+// hangUp sends a hangup to a process.
+func hangUp(t *testing.T, pid string) {
+	t.Helper()
+	n, err := strconv.Atoi(pid)
+	if err == nil {
+		err = syscall.Kill(n, syscall.SIGHUP)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 // interruptWhen interrupts this process when somebody writes to the pipe that it
 // makes at path.

@@ -148,7 +148,12 @@ func TestImpostor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			const script = "environ ready wait GET POST=" + state
+			reports, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer reports.Close()
+			script := "environ ready report=" + reports.Addr().String() + " wait GET POST=" + state
 			o, _, out := scripted(t, newStore(t), script, "plan")
 			cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this program
 			cmd.Env = append(o.Environ, "WRAP_TEST_SCRIPT=wrap="+strings.Join(o.Command, ","), "WRAP_TEST_CHILD_SCRIPT="+script)
@@ -162,6 +167,10 @@ func TestImpostor(t *testing.T) {
 				t.Fatal(err)
 			}
 			address := listensAt(t, ready, out)
+			report, err := reports.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
 			_ = cmd.Process.Kill()
 			_, _ = cmd.Process.Wait()
 			listener, err := net.Listen("tcp", address)
@@ -175,9 +184,9 @@ func TestImpostor(t *testing.T) {
 			start(impostor)
 			defer impostor.Close()
 			_ = goOn.Close()
-			_ = cmd.Wait() // until the child has ended, too
-			if !strings.Contains(out.String(), "GET was answered 999") {
-				t.Errorf("the child says %s", out)
+			said, _ := io.ReadAll(report) // until the child has ended, too
+			if !strings.Contains(string(said), "GET was answered 999") {
+				t.Errorf("the child says %s", said)
 			}
 		})
 	}

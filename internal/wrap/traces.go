@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -27,16 +28,35 @@ const errored = "errored.tfstate"
 func lookAround(dir string) *traces {
 	t := &traces{dir: dir, seen: map[string][sha256.Size]byte{}}
 	for _, name := range []string{errored, "terraform.tfstate", "terraform.tfstate.backup"} {
-		content, _ := os.ReadFile(filepath.Join(dir, name)) // one that cannot be read was not written by the child
-		t.seen[name] = sha256.Sum256(content)
+		t.seen[name], _, _ = digest(filepath.Join(dir, name))
 	}
 	return t
 }
 
-// checkErrored refuses to go on beside what an earlier run could not write, which is
-// sealed. The child reads that file before it leaves another state there, and if it
-// cannot, it prints the state.
-func checkErrored(dir string) error {
+// digest is that of the content of a file, all zeros if it cannot be read.
+func digest(path string) (sum [sha256.Size]byte, content []byte, err error) {
+	content, err = readFile(path)
+	if err == nil || errors.Is(err, os.ErrNotExist) {
+		sum = sha256.Sum256(content)
+	}
+	return sum, content, err
+}
+
+// checkErrored is about what an earlier run could not write. Nothing is changed beside it:
+// what it has made is in no other state. The child would replace it by the next one, or,
+// if it is sealed, print that.
+func (i *invocation) checkErrored(stderr io.Writer) error {
+	err := findErrored(i.dir)
+	if err == nil || i.effect() == changes {
+		return err
+	}
+	if i.name != "state push" { // which writes it
+		say(stderr, "warning: "+err.Error())
+	}
+	return nil
+}
+
+func findErrored(dir string) error {
 	content, err := readFile(filepath.Join(dir, errored))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -45,10 +65,13 @@ func checkErrored(dir string) error {
 	if err == nil {
 		info, err = encryption.Inspect(content)
 	}
+	if err == nil && (info.Kind == encryption.KindUnknown || info.Kind == encryption.KindPlan) {
+		err = errors.New("it is not a state")
+	}
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s is in the way of a state that cannot be written, so move it away: %w", errored, keyfile.Reason(err))
-	case info.Kind == encryption.KindEncrypted:
+	case info.Kind != encryption.KindEmpty:
 		return fmt.Errorf("%s holds a state that could not be written; write it with wrap and state push, and then delete it", errored)
 	}
 	return nil
@@ -60,8 +83,12 @@ func (t *traces) follow(ctx context.Context, o Options) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(t.seen)) {
 		path := filepath.Join(t.dir, name)
-		content, err := os.ReadFile(path)
-		if err != nil || sha256.Sum256(content) == t.seen[name] {
+		sum, content, err := digest(path)
+		if sum == t.seen[name] || errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s may hold a state that is not encrypted, and cannot be read: %w", name, keyfile.Reason(err)))
 			continue
 		}
 		if info, err := encryption.Inspect(content); err == nil && info.Kind == encryption.KindEncrypted {

@@ -13,6 +13,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,6 +24,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -54,17 +56,23 @@ type Options struct {
 	// or a writer that is safe for concurrent use.
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
+
+	signals *signals
 }
 
 // Run runs the command and returns its exit code: 128 and the number of the
 // signal if one ended it. An error is what wrap itself has to say, in addition;
-// the code is not zero then.
+// the code is then not one of success.
 //
 // Run passes signals on to the child. A caller must not end ctx at a signal,
 // which would interrupt the child twice. The end of ctx interrupts the child,
 // and Run still waits for it, so that a state can be written.
 func Run(ctx context.Context, o Options) (exitCode int, err error) {
 	defer survivePipes()()
+	until, interrupt := context.WithCancelCause(ctx) // for what comes before the child; later, only so that nothing is left behind
+	defer interrupt(nil)
+	o.signals = catch(func(s os.Signal) { interrupt(fmt.Errorf("%s signal received", s)) })
+	defer o.signals.stop()
 	call, err := newInvocation(o)
 	if err != nil {
 		return 1, err
@@ -75,10 +83,11 @@ func Run(ctx context.Context, o Options) (exitCode int, err error) {
 	case o.Leave && (o.EncryptExisting || !call.has("migrate-state")):
 		return 1, errors.New("-leave is for init -migrate-state only: statecrypt wrap -config FILE -leave -- terraform init -migrate-state")
 	case call.effect() == passes:
-		return call.run(ctx, o, call.environ(o))
+		return call.run(until, o, call.environ(o))
 	}
-	code, err := protect(ctx, o, call)
-	if err != nil && code == 0 {
+	code, err := protect(until, o, call)
+	const changed = 2 // of plan -detailed-exitcode
+	if err != nil && (code == 0 || code == changed) {
 		code = 1
 	}
 	return code, err
@@ -88,29 +97,32 @@ const noWorkspaces = "the HTTP backend has none; each state has an address of it
 
 // protect runs a command that has to do with the state.
 func protect(ctx context.Context, o Options, call *invocation) (code int, err error) {
-	until, stop := untilSignal(ctx) // for what comes before the child; later, only so that nothing is left behind
-	defer stop()
 	if workspace, _ := world.Lookup(o.Environ)("TF_WORKSPACE"); workspace != "" && workspace != "default" {
 		return 1, errors.New("a workspace is selected in TF_WORKSPACE: " + noWorkspaces)
 	}
 	noteVariables(o)
+	noteLeft(o.Stderr)
 	upstream, err := newBackend(o.Backend, world.Lookup(o.Environ))
 	if err == nil && call.effect() == changes { // other commands may be run by those who can only read
-		err = rehearse(until, o.State)
+		err = rehearse(ctx, o.State)
 	}
 	if err != nil {
 		return 1, err
 	}
 	p := newProxy(o, upstream)
+	p.lock.begin(call)
+	if p.refuses = call.effect() == changes; p.refuses || call.name == "plan" {
+		p.elsewhere = call.elsewhere()
+	}
 	files := &handover{o: o, call: call}
 	before := lookAround(call.dir)
 	call.noteWithheld(o)
-	if err := makeReady(until, p, files); err != nil {
-		return 1, errors.Join(err, files.finish(ctx))
+	if err := makeReady(ctx, p, files); err != nil {
+		return 1, errors.Join(err, files.finish(context.WithoutCancel(ctx)))
 	}
 	code, err = p.serve(ctx, func(variables []string) (int, error) { return call.run(ctx, o, call.environ(o, variables...)) })
 	ctx = context.WithoutCancel(ctx)
-	err = errors.Join(err, files.finish(ctx))
+	err = errors.Join(err, p.settle(ctx, call), files.finish(ctx))
 	if o.Leave {
 		call.tellLeft(o, code, err)
 		return code, err
@@ -128,8 +140,8 @@ func makeReady(ctx context.Context, p *proxy, files *handover) error {
 	case files.o.Leave:
 		return writeRecord(ctx, call.data)
 	}
-	if err == nil && call.effect() == changes {
-		err = checkErrored(call.dir)
+	if err == nil {
+		err = call.checkErrored(files.o.Stderr)
 	}
 	if err == nil {
 		err = writeRecord(ctx, call.ownData())
@@ -170,14 +182,46 @@ func (i *invocation) warnOfOwn(stderr io.Writer) {
 	}
 }
 
-// kindOf is what a file in the folder of the module is, unknown if it cannot be read.
+// kindOf is what a file in the folder of the module is, unknown if it cannot be read. A
+// state that holds nothing, such as destroy leaves it, is empty.
 func (i *invocation) kindOf(file string) encryption.FileKind {
 	content, err := readFile(join(i.dir, file))
 	if err != nil {
 		return encryption.KindUnknown
 	}
 	info, _ := encryption.Inspect(content)
+	var held struct {
+		Resources, Modules []json.RawMessage
+		Outputs            map[string]json.RawMessage
+	}
+	if info.Kind == encryption.KindState && json.Unmarshal(content, &held) == nil &&
+		len(held.Resources)+len(held.Modules)+len(held.Outputs) == 0 {
+		return encryption.KindEmpty
+	}
 	return info.Kind
+}
+
+// elsewhere is about a state that the module has without wrap, nil if it has none. While the
+// backend has none, the child would make all that is in it a second time.
+func (i *invocation) elsewhere() error {
+	const moves = "run init with -encrypt-existing, or delete "
+	file, r, err := i.former()
+	if err != nil {
+		return err
+	}
+	if file == "" {
+		return fmt.Errorf("there is none, and this module has had its state in the backend %s, which is not used under wrap; %s%s",
+			outside.Quoted(r.Backend.Type, 100), moves, outside.Line(i.data, 300))
+	}
+	name := outside.Line(file, 200)
+	switch i.kindOf(file) {
+	case encryption.KindState:
+		return fmt.Errorf("there is none, and there is a plaintext state in %s, which is not used under wrap; %sthat file", name, moves)
+	case encryption.KindEncrypted:
+		return fmt.Errorf("there is none, and there is an encrypted state in %s, which is not used under wrap; decrypt it, and %sthat file",
+			name, moves)
+	}
+	return nil
 }
 
 // warnOfWorkspaces notices states that the module had in workspaces.
@@ -199,19 +243,27 @@ func (i *invocation) tellLeft(o Options, code int, err error) {
 	switch {
 	case code == 0 && err == nil:
 		say(o.Stderr, "from now on, wrap does not encrypt the state in its new place")
+	case checkRecord(i.data) != nil: // which Terraform replaces once the state is copied
+		say(o.Stderr, "init has failed after the state was copied: in its new place, it is in plaintext")
 	case code != 0 && !i.has("force-copy") && (!asked || i.isOff("input")):
 		say(o.Stderr, "without a terminal, or with -input=false, nobody can answer whether to copy the state: add -force-copy")
 	}
 }
 
 // isOff reports whether a flag that is on without being set was set to false.
-func (i *invocation) isOff(name string) bool {
-	return slices.ContainsFunc(i.flags, func(f argument) bool { return f.name == name && f.value == "false" })
+func (i *invocation) isOff(name string) (off bool) {
+	for _, f := range i.flags { // the last one counts
+		if f.name == name {
+			on, err := strconv.ParseBool(f.value)
+			off = f.hasValue && err == nil && !on
+		}
+	}
+	return off
 }
 
 // checkUse finds a run that has taken its state elsewhere.
 func (p *proxy) checkUse(call *invocation, code int) error {
-	if !p.used.Load() && (p.locked.Load() || code == 0 && call.effect() == changes) {
+	if !p.used.Load() && (p.lock.given || code == 0 && call.effect() == changes) {
 		return errors.New("no state was asked for here: if one was written, it is somewhere else, and is not encrypted; run init with wrap")
 	}
 	return nil
@@ -266,11 +318,8 @@ func (p *proxy) variables(address, authority string) []string {
 		"TF_HTTP_ADDRESS=" + address + "/state", "TF_HTTP_USERNAME=" + username, "TF_HTTP_PASSWORD=" + p.password,
 		"TF_HTTP_CLIENT_CA_CERTIFICATE_PEM=" + authority,
 	}
-	if p.backend.lock.url != nil {
-		told = append(told, "TF_HTTP_LOCK_ADDRESS="+address+"/lock")
-	}
-	if p.backend.unlock.url != nil {
-		told = append(told, "TF_HTTP_UNLOCK_ADDRESS="+address+"/lock")
+	if !p.leaves || p.backend.lock.url != nil { // or the backend that a state leaves for would be filled with it
+		told = append(told, "TF_HTTP_LOCK_ADDRESS="+address+"/lock", "TF_HTTP_UNLOCK_ADDRESS="+address+"/lock")
 	}
 	return append(told, p.backend.retries...)
 }
@@ -278,7 +327,7 @@ func (p *proxy) variables(address, authority string) []string {
 // environ is the environment of the child: without the keys, the credentials of the
 // real backend, and arguments that were read already.
 func (i *invocation) environ(o Options, more ...string) []string {
-	data := i.ownData()
+	data := ownData
 	if o.Leave {
 		data = i.data
 	}

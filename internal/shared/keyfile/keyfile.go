@@ -117,15 +117,24 @@ func readAs(name, shown string) ([]byte, error) {
 	return content, nil
 }
 
-func read(path string) ([]byte, error) {
+// ExpectRegular refuses what is no regular file before it is opened: a pipe waits for
+// somebody who writes, and a device may never end.
+func ExpectRegular(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return nil, err
+		return err
 	case info.IsDir():
-		return nil, errors.New("it is not a regular file, but a folder; the path of a file in it is required")
+		return errors.New("it is not a regular file, but a folder; the path of a file in it is required")
 	case !info.Mode().IsRegular():
-		return nil, errors.New("it is not a regular file; save what it holds in one")
+		return errors.New("it is not a regular file; save what it holds in one")
+	}
+	return nil
+}
+
+func read(path string) ([]byte, error) {
+	if err := ExpectRegular(path); err != nil {
+		return nil, err
 	}
 	f, err := os.Open(path)
 	if err != nil {

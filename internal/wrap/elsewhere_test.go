@@ -1,0 +1,108 @@
+package wrap_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+)
+
+// TestElsewhere: while the backend has no state, and the module has one without wrap, nothing
+// is changed: Terraform would make all of it a second time. plan and init warn.
+func TestElsewhere(t *testing.T) {
+	t.Parallel()
+	const (
+		held    = `{"version":4,"serial":1,"lineage":"l","outputs":{},"resources":[{}]}`
+		outputs = `{"version":4,"serial":1,"lineage":"l","outputs":{"a":{"type":"string","value":"x"}},"resources":[]}`
+		old     = `{"version":3,"serial":1,"lineage":"l","modules":[{}]}`
+	)
+	own := func(text string) map[string]string { return map[string]string{"terraform.tfstate": text} }
+	record := func(backend string) map[string]string {
+		return map[string]string{".terraform/terraform.tfstate": `{"version":3,"backend":` + backend + `}`}
+	}
+	mistakes := wrap.OpenMistakes(t, "a state elsewhere")
+	for name, c := range map[string]struct {
+		files map[string]string
+		there string // the state in the backend
+		args  []string
+		held  bool // the module has one, so that nothing is changed
+	}{
+		"resources":     {files: own(held), held: true},
+		"outputs":       {files: own(outputs), held: true},
+		"an old format": {files: own(old), held: true},
+		"encrypted":     {files: own(string(seal(t, sealing, held))), held: true},
+		"empty":         {files: own(state)},
+		"no bytes":      {files: own("")},
+		"none":          {},
+		"destroyed":     {files: own(held), args: []string{"destroy"}, held: true},
+		"imported":      {files: own(held), args: []string{"import", "a", "b"}, held: true},
+		"refreshed":     {files: own(held), args: []string{"refresh"}, held: true},
+		"applied, a plan": {
+			files: map[string]string{"terraform.tfstate": held, "p": plan(t, "http", "")}, args: []string{"apply", "p"}, held: true,
+		},
+		"in the backend":        {files: own(held), there: held},
+		"emptied there":         {files: own(held), there: state},
+		"another backend":       {files: record(`{"type":"s3","config":{}}`), held: true},
+		"another address":       {files: record(`{"type":"http","config":{"address":"x"}}`), held: true},
+		"ours":                  {files: record(`{"type":"http","config":{"address":null}}`)},
+		"another, but not then": {files: record(`{"type":"s3","config":{}}`), there: held},
+		"of another name": {
+			files: map[string]string{
+				".terraform/terraform.tfstate": `{"version":3,"backend":{"type":"local","config":{"path":"x.tfstate"}}}`, "x.tfstate": held,
+			}, held: true,
+		},
+		"no record": {files: map[string]string{".terraform/terraform.tfstate": canary}, held: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, args := range [][]string{c.args, {"plan"}, {"init"}, {"state", "rm", "x"}} {
+				if args == nil {
+					args = []string{"apply"}
+				}
+				refused := c.held && args[0] != "plan" && args[0] != "init" && args[0] != "state"
+				s := newStore(t)
+				if c.there != "" {
+					s.put(seal(t, sealing, c.there))
+				}
+				o, dir, out := scripted(t, s, "GET POST="+held, args...)
+				for file, text := range c.files {
+					write(t, filepath.Join(dir, file), text)
+				}
+				code, err, told := run(t, o)
+				mistakes.Ended(t, name+": "+args[0], told, code, err)
+				posted := count(s.requests(), "POST") > 0
+				if (code != 0) != refused || posted == refused {
+					t.Errorf("%q: got %d, %v, and it wrote: %t\n%s", args, code, err, posted, out)
+				}
+			}
+		})
+	}
+}
+
+// TestAccElsewhere: whoever forgets -encrypt-existing makes nothing a second time.
+func TestAccElsewhere(t *testing.T) {
+	t.Parallel()
+	for _, gone := range []bool{false, true} {
+		s := newStore(t)
+		p := newProject(t, s.environ(), `backend "local" {}`)
+		commands := [][]string{{"init"}, {"apply", "-auto-approve"}}
+		if gone {
+			commands = append(commands, []string{"destroy", "-auto-approve"})
+		}
+		for _, args := range commands {
+			if code, out := p.bare(t, p.cli, nil, args...); code != 0 {
+				t.Fatalf("%d\n%s", code, out)
+			}
+		}
+		write(t, filepath.Join(p.dir, "main.tf"), module(empty))
+		p.must(t, "init")
+		code, err, out := p.wrapped(t, "apply", "-auto-approve")
+		if (code != 0) == gone || err != nil || strings.Contains(out, "run init with -encrypt-existing, or delete that file") == gone {
+			t.Errorf("destroyed before: %t; %d, %v\n%s", gone, code, err, out)
+		}
+		if (s.stored() != nil) != gone {
+			t.Errorf("this is stored: %s", s.stored())
+		}
+	}
+}

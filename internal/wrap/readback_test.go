@@ -1,0 +1,81 @@
+package wrap_test
+
+import (
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+)
+
+// TestMoveInIsReadBack: that a state is in the backend is said only once it was read from
+// there, under the lock. Many a server answers 200 to anything.
+func TestMoveInIsReadBack(t *testing.T) {
+	t.Parallel()
+	mistakes := wrap.OpenMistakes(t, "read back")
+	for name, post := range map[string]string{"nothing is kept": "", "a page to sign in": "<html>" + canary} {
+		for place, there := range map[string]string{"in the module": "", "in the backend": state} {
+			s := newStore(t)
+			if there != "" {
+				s.put([]byte(there))
+			}
+			s.intercept(func(w http.ResponseWriter, r *http.Request) bool {
+				if r.Method == http.MethodPost {
+					_, _ = io.WriteString(w, post)
+				}
+				return r.Method == http.MethodPost
+			})
+			o, dir, out := scripted(t, s, "ready GET", "init")
+			o.EncryptExisting = true
+			write(t, filepath.Join(dir, "terraform.tfstate"), filled)
+			code, err, told := run(t, o)
+			mistakes.Ended(t, name+", "+place, told, code, err)
+			if code != 1 || out.String() != "" {
+				t.Errorf("%s, %s: %d, and the child was run: %s", name, place, code, out)
+			}
+			if seen := s.requests(); len(seen) == 0 || !strings.HasPrefix(seen[len(seen)-1], "UNLOCK") || count(seen, "GET") != 2 {
+				t.Errorf("%s, %s: the backend was asked to %q", name, place, seen)
+			}
+		}
+	}
+}
+
+// TestLeftInPlaintext: if init fails after the state was copied, wrap says that it is in
+// plaintext in its new place.
+func TestLeftInPlaintext(t *testing.T) {
+	t.Parallel()
+	mistakes := wrap.OpenMistakes(t, "leaving, and it fails")
+	for name, script := range map[string]string{
+		"a local backend": `GET reset={"backend":{"type":"local","config":{}}} exit=1`,
+		"another address": `GET reset={"backend":{"type":"http","config":{"address":"x"}}} exit=1`,
+		"no backend":      `GET reset={} exit=1`,
+		"before it":       `GET exit=1`,
+	} {
+		o, dir, _ := scripted(t, newStore(t), script, "init", "-migrate-state", "-force-copy")
+		o.Leave = true
+		write(t, filepath.Join(dir, "main.tf"), inside(`backend "local" {}`))
+		code, err, told := run(t, o)
+		mistakes.Ended(t, name, told, code, err)
+	}
+}
+
+// TestAccLeaveFails: Terraform copies the state before it installs providers.
+func TestAccLeaveFails(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	p := newProject(t, s.environ(), empty)
+	p.must(t, "init")
+	p.must(t, "apply", "-auto-approve")
+	const provider = "required_providers {\nx = { source = \"localhost:1/x/x\" }\n}"
+	write(t, filepath.Join(p.dir, "main.tf"), module("backend \"local\" {}\n"+provider))
+	p.with = wrap.Options{Leave: true}
+	code, err, out := p.wrapped(t, "init", "-migrate-state", "-force-copy")
+	if code != 1 || err != nil || !strings.Contains(out, "in its new place, it is in plaintext") {
+		t.Errorf("%d, %v\n%s", code, err, out)
+	}
+	if left := read(t, filepath.Join(p.dir, "terraform.tfstate")); !strings.Contains(left, secret) {
+		t.Errorf("this was copied: %s", left)
+	}
+}
