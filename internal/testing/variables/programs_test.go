@@ -29,7 +29,6 @@ var starters = map[string]string{
 	// Those that a value leads to. What starts them asks first.
 	"github.com/aws/aws-sdk-go-v2/credentials/processcreds.DefaultNewCommandBuilder.NewCommand": "of a profile: awsauth",
 	"cloud.google.com/go/auth/credentials/internal/externalaccount.runtimeEnvironment.run":      "of credentials: googleauth",
-	"golang.org/x/oauth2/google/externalaccount.runtimeEnvironment.run":                         "likewise; nobody calls it",
 	"filippo.io/age/plugin.openClientConnection":                                                "of identities: ageplugin",
 
 	// TF_ENCRYPTION names no kubeconfig.
@@ -37,14 +36,11 @@ var starters = map[string]string{
 
 	// Those that a file of the machine, or a variable, names.
 	"cloud.google.com/go/auth/internal/transport/cert.secureConnectSource.getClientCertificate": "~/.secureConnect",
-	"google.golang.org/api/internal/cert.secureConnectSource.getClientCertificate":              "~/.secureConnect",
 	"github.com/googleapis/enterprise-certificate-proxy/client.Cred":                            "a certificate's",
 
 	// Those that are always the same, on the machine or nowhere.
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity.buildCmd":                "az and the like; azureauth starts az itself",
 	"github.com/pkg/browser.runCmd":                                            "a browser, to sign in to Azure, which nothing here does",
-	"cloud.google.com/go/auth/internal/compute.manufacturer":                   "powershell.exe on Windows: is this Google's cloud?",
-	"google.golang.org/grpc/internal/googlecloud.manufacturer":                 "likewise",
 	"github.com/hashicorp/go-sockaddr.routeInfo.GetDefaultInterfaceName":       "ip or route, for templates of a server",
 	"github.com/hashicorp/go-sockaddr.routeInfo.GetDefaultInterfaceNameLegacy": "likewise",
 	"github.com/hashicorp/go-plugin.Client.Start":                              "of a client; this is a server",
