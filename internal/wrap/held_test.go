@@ -67,7 +67,8 @@ func TestChildLock(t *testing.T) {
 		"a removal":             {script: "LOCK=" + lock + " GET DELETE", code: 9},
 		"given back by force":   {script: "LOCK=" + lock + " GET UNLOCK", code: 9},
 		"given back by others":  {script: "LOCK=" + lock + " GET UNLOCK=" + nested, code: 9},
-		"no locks":              {script: "GET " + written + " LOCK=" + nested, args: []string{"state", "rm", "-lock=false", "x"}, code: 9, written: 1},
+		"no locks":              {script: "GET " + written + " LOCK=" + nested, args: []string{"state", "rm", "-lock=false", "x"}, code: 9,
+			written: 1},
 		"no locks, as a number": {script: "GET LOCK=" + nested, args: []string{"state", "rm", "-lock=0", "x"}, code: 9},
 		"locks after all": {
 			script: "LOCK=" + lock + " GET UNLOCK=" + lock, args: []string{"state", "rm", "-lock=false", "-lock=true", "x"},
