@@ -58,16 +58,16 @@ func TestChildLock(t *testing.T) {
 		code    int
 		written int
 	}{
-		"the child's":           {script: "LOCK=" + lock + " GET POST:4711=" + state + " UNLOCK=" + lock, written: 1},
-		"a second":              {script: "LOCK=" + lock + " GET LOCK=" + nested, code: 9},
-		"after it":              {script: "LOCK=" + lock + " GET UNLOCK=" + lock + " LOCK=" + nested + " UNLOCK=" + nested},
-		"a write without it":    {script: "LOCK=" + lock + " GET " + written, code: 9},
-		"a write of another":    {script: "LOCK=" + lock + " GET POST:other=" + state, code: 9},
-		"a write after it":      {script: "LOCK=" + lock + " GET UNLOCK=" + lock + " " + written, code: 9},
-		"a removal":             {script: "LOCK=" + lock + " GET DELETE", code: 9},
-		"given back by force":   {script: "LOCK=" + lock + " GET UNLOCK", code: 9},
-		"given back by others":  {script: "LOCK=" + lock + " GET UNLOCK=" + nested, code: 9},
-		"no locks":              {script: "GET " + written + " LOCK=" + nested, args: []string{"state", "rm", "-lock=false", "x"}, code: 9,
+		"the child's":          {script: "LOCK=" + lock + " GET POST:4711=" + state + " UNLOCK=" + lock, written: 1},
+		"a second":             {script: "LOCK=" + lock + " GET LOCK=" + nested, code: 9},
+		"after it":             {script: "LOCK=" + lock + " GET UNLOCK=" + lock + " LOCK=" + nested + " UNLOCK=" + nested},
+		"a write without it":   {script: "LOCK=" + lock + " GET " + written, code: 9},
+		"a write of another":   {script: "LOCK=" + lock + " GET POST:other=" + state, code: 9},
+		"a write after it":     {script: "LOCK=" + lock + " GET UNLOCK=" + lock + " " + written, code: 9},
+		"a removal":            {script: "LOCK=" + lock + " GET DELETE", code: 9},
+		"given back by force":  {script: "LOCK=" + lock + " GET UNLOCK", code: 9},
+		"given back by others": {script: "LOCK=" + lock + " GET UNLOCK=" + nested, code: 9},
+		"no locks": {script: "GET " + written + " LOCK=" + nested, args: []string{"state", "rm", "-lock=false", "x"}, code: 9,
 			written: 1},
 		"no locks, as a number": {script: "GET LOCK=" + nested, args: []string{"state", "rm", "-lock=0", "x"}, code: 9},
 		"locks after all": {
