@@ -23,7 +23,7 @@ const (
 )
 
 func patience() web.Patience {
-	return web.Patience{Timeout: 20 * time.Second, Tries: 4, WaitMin: 500 * time.Millisecond, WaitMax: 10 * time.Second}
+	return web.Patience{Timeout: 20 * time.Second, Tries: 2, WaitMin: 500 * time.Millisecond, WaitMax: 10 * time.Second}
 }
 
 // Close closes the connections to Cloud KMS; one in use is closed after its request.
