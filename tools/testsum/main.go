@@ -161,8 +161,10 @@ func (r *report) judge(packages int) error {
 	switch {
 	case len(r.faults) > 0:
 		return errors.New(strings.Join(slices.Compact(r.faults), "; "))
-	case r.ended < packages || r.tests == 0:
-		return fmt.Errorf("%d of %d packages were tested, and %d tests passed", r.ended, packages, r.tests)
+	case r.ended < packages:
+		return fmt.Errorf("only %d of %d packages were tested", r.ended, packages)
+	case r.tests+len(r.skips) == 0:
+		return errors.New("there is no test")
 	}
 	return nil
 }
