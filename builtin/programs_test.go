@@ -52,8 +52,10 @@ func TestEnvironmentLeadsToNoProgram(t *testing.T) {
 		"a file of credentials": {kind: "aws_kms", rest: aws, names: "profile = \"other\"\nshared_credentials_files = [\"" + credentials + "\"]"},
 		"a file of a variable":  {kind: "aws_kms", rest: aws, variable: "AWS_CONFIG_FILE", value: config},
 		"credentials":           {kind: "gcp_kms", rest: gcp, names: "credentials = " + strconv.Quote(document)},
-		"a file":                {kind: "gcp_kms", rest: gcp, names: "credentials = " + strconv.Quote(write("google", document))},
-		"of a variable":         {kind: "gcp_kms", rest: gcp, variable: "GOOGLE_APPLICATION_CREDENTIALS", value: document},
+		"credentials that are not within others": {kind: "gcp_kms", rest: gcp,
+			names: "credentials = " + strconv.Quote(strings.Replace(document, "{", `{"source_credentials":null,`, 1))},
+		"a file":        {kind: "gcp_kms", rest: gcp, names: "credentials = " + strconv.Quote(write("google", document))},
+		"of a variable": {kind: "gcp_kms", rest: gcp, variable: "GOOGLE_APPLICATION_CREDENTIALS", value: document},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.variable != "" {

@@ -429,4 +429,15 @@ func TestCommands(t *testing.T) {
 			}
 		}
 	}
+	// A block of a layer counts even if it is empty.
+	for _, ofLayer := range []bool{false, true} {
+		entry := &attr.Entry{Address: "x", FromEnvironment: ofLayer}
+		values, err := entry.Resolve(attr.Table{Attrs: table.Attrs[1:]}, attr.Scope{Lookup: variable})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := values.LeadsToCommand("maybe"); errors.Is(err, attr.ErrCommand) != ofLayer {
+			t.Errorf("an empty block, of a layer %t: %v", ofLayer, err)
+		}
+	}
 }

@@ -21,6 +21,8 @@ type Entry struct {
 	Settings map[string]Setting // :: name of an attribute → what is set
 	Err      error              // why the entry as a whole cannot be used, such as an unknown kind
 	Pos      Pos
+
+	FromEnvironment bool // written in TF_ENCRYPTION, and not in the code as well
 }
 
 // Setting is one attribute as written: a value, or the reason why there is none.

@@ -74,7 +74,11 @@ func (e *Entry) Resolve(t Table, scope Scope) (Values, error) {
 	if t.Variables != nil {
 		attrs = slices.Concat(attrs, t.Variables)
 	}
-	return r.decode(e.Address, attrs, e.Settings, e.Pos)
+	v, err := r.decode(e.Address, attrs, e.Settings, e.Pos)
+	if err == nil {
+		v.layered[""] = e.FromEnvironment
+	}
+	return v, err
 }
 
 // resolver decides what becomes of the variables of one entry.

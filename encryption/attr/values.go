@@ -24,7 +24,7 @@ type Values struct {
 
 	resolver  resolver
 	variables map[string]string // :: attribute name → the variable that it comes from
-	layered   map[string]bool   // :: attribute name → a layer of the environment says it
+	layered   map[string]bool   // :: attribute name, "" for the entry → a layer of the environment says it
 }
 
 // Environment returns the environment that absent attributes were filled from,

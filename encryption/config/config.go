@@ -111,14 +111,16 @@ func mergeEntries(into, from map[string]*attr.Entry) {
 		if e == nil {
 			e = &attr.Entry{Err: &attr.Error{Address: address, Err: errors.New("the entry is nil")}}
 		}
-		merged := &attr.Entry{Address: address, Kind: e.Kind, Err: e.Err, Pos: e.Pos, Settings: maps.Clone(e.Settings)}
+		merged := *e
+		merged.Address, merged.Settings = address, maps.Clone(e.Settings)
 		if earlier, ok := into[address]; ok {
+			merged.FromEnvironment = e.FromEnvironment && earlier.FromEnvironment
 			merged.Settings = maps.Clone(earlier.Settings)
 			for name, s := range e.Settings {
 				merged.Settings[name] = over(s, earlier.Settings[name])
 			}
 		}
-		into[address] = merged
+		into[address] = &merged
 	}
 }
 

@@ -382,6 +382,8 @@ func (p *parser) entry(block *hcl.Block, tables []attr.Table, into map[string]*a
 		Kind:     kind,
 		Settings: map[string]attr.Setting{},
 		Pos:      position(block.DefRange),
+
+		FromEnvironment: p.fromEnvironment,
 	}
 	if !syntax.IsName(kind) || !syntax.IsName(name) {
 		p.fail("", "", e.Pos, fmt.Errorf("the type and the name of a %s may hold letters, digits, underscores and dashes only", block.Type))

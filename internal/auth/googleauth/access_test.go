@@ -93,6 +93,7 @@ func TestWhatCredentialsMayRead(t *testing.T) {
 		"user, of the environment":      {`{"type":"authorized_user"}`, false, ""},
 		"within":                        {`{"type":"impersonated_service_account","source_credentials":{"type":"gdch_service_account"}}`, true, "Distributed Cloud"},
 		"within, and only to be found":  {`{"type":"impersonated_service_account","source_credentials":{` + aws + `}}}`, true, ""},
+		"not within anything":           {`{` + aws + `},"client_secret":"canary","source_credentials":null}`, true, "credentials of AWS need the environment"},
 		"of another cloud":              {`{"type":"service_account","universe_domain":"evil.example"}`, false, "for another cloud"},
 		"of another cloud, and outside": {`{"type":"impersonated_service_account","universe_domain":"evil.example","source_credentials":{}}`, false, "for another cloud"},
 	} {

@@ -72,7 +72,7 @@ func (a Access) check(document []byte) (*program, error) {
 		return nil, fmt.Errorf("the credentials are for another cloud than %s; to read from its gcs, set universe_domain to the one in "+
 			"them; gcp_kms is of googleapis.com alone", universe)
 	}
-	if f.Inner != nil {
+	if f.Type == string(credentials.ImpersonatedServiceAccount) && f.Inner != nil {
 		inner, err := a.check(f.Inner)
 		if err == nil && inner != nil {
 			err = errors.New("credentials: a program cannot give the tokens of impersonated credentials here; use " +

@@ -56,7 +56,8 @@ func (a *access) address(where remote) string {
 // gitConfig returns settings, none of which is a secret.
 func (a *access) gitConfig(where remote) (settings []setting) {
 	if a.ownPassword {
-		settings = append(settings, setting{"url." + a.address(where) + ".insteadOf", ownAddress})
+		settings = append(settings, setting{"url." + a.address(where) + ".insteadOf", ownAddress},
+			setting{"credential.helper", ""}) // a helper that gives the password of a proxy could read ours
 	}
 	if a.caFile != "" {
 		settings = append(settings, setting{"http." + a.scope + ".sslCAInfo", filepath.ToSlash(a.caFile)})

@@ -40,6 +40,9 @@ func TestPasswordTravelsAlone(t *testing.T) {
 			"a file alone":                {config: home(scope, "[core]\n\tsshCommand = PROGRAM\n")},
 			"a file about the address":    {config: home(server.URL, "[core]\n\tsshCommand = PROGRAM\n")},
 			"a file that leads elsewhere": {config: "[url \"" + other.url + "/\"]\n\tinsteadOf = " + server.URL + "\n"},
+			"a file that has settings logged": {
+				config: "[trace2]\n\teventTarget = PROGRAM.log\n\tnormalTarget = PROGRAM.log\n\tconfigParams = *\n",
+			},
 			"GIT_EXEC_PATH": {env: func(s *stranger) vars {
 				for _, name := range []string{"git-remote-http", "git-remote-https", "git-fetch"} {
 					if err := os.Symlink(s.program, filepath.Join(s.dir, name)); err != nil {
@@ -71,6 +74,22 @@ func TestPasswordTravelsAlone(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestHelperOfAProxy: whoever gives the password of a proxy does not get that of the block.
+func TestHelperOfAProxy(t *testing.T) {
+	long(t)
+	t.Parallel()
+	s, home := newStranger(t), t.TempDir()
+	s.write(t, filepath.Join(home, ".gitconfig"), "[http]\n\tproxy = http://me@127.0.0.1:2\n[credential]\n\thelper = !"+
+		s.program+"\n", 0o600)
+	r := newTestRun(t, nil, vars{"url": "http://127.0.0.1:1/", "username": "u", "password": canary})
+	r.environ = append(r.environ, "HOME="+home)
+	_, err := read(t, r, place{repository: "http://127.0.0.1:1/a", path: "s"})
+	if err == nil {
+		t.Error("nobody is there, and something was read")
+	}
+	s.check(t, nil)
 }
 
 // noLibraries is a folder with files that no program can load, named as libraries of the

@@ -94,6 +94,7 @@ func (d *repository) environ() world.Environ {
 		"GIT_ALLOW_PROTOCOL="+d.allowedProtocols(),
 		"GIT_NO_LAZY_FETCH=1",
 		"GIT_NO_REPLACE_OBJECTS=1",
+		"GIT_TRACE2=0", "GIT_TRACE2_EVENT=0", "GIT_TRACE2_PERF=0", // trace2.* of a file may have settings logged, headers among them
 	)
 	if !asks || d.access.password != "" {
 		env = env.With("GIT_ASKPASS=") // empty also keeps git from SSH_ASKPASS

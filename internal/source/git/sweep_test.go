@@ -52,8 +52,8 @@ func newStranger(t *testing.T) *stranger {
 		s.write(t, filepath.Join(s.dir, "hooks", hook), script, 0o700)
 	}
 	s.config = filepath.Join(s.dir, "git", "config")
-	s.write(t, s.config, fmt.Sprintf("[http]\n\tsslVerify = false\n[credential]\n\thelper = !%s\n[trace2]\n\teventTarget = %s/trace2\n",
-		s.program, s.dir), 0o600)
+	s.write(t, s.config, fmt.Sprintf("[http]\n\tsslVerify = false\n[credential]\n\thelper = !%s\n[trace2]\n\teventTarget = %s/trace2\n"+
+		"\tconfigParams = *\n", s.program, s.dir), 0o600)
 	return s
 }
 

@@ -197,6 +197,14 @@ func TestInCluster(t *testing.T) {
 			file(t, filepath.Join(account, "token"), s.Token, 0o600)
 		})
 	}
+	t.Run("beside a token of the code", func(t *testing.T) {
+		own := settingsOf(attrs{"in_cluster_config": cty.True, "token": text(s.Token)}).Credentials
+		src, err := inPod(source.Settings{Credentials: own, LookupEnv: env.lookup}).open(request(t, attrs{"secret_suffix": text("prod")}, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fails(t, src, "kubernetes.default.svc")
+	})
 	t.Run("no account", func(t *testing.T) {
 		r := inPod(settingsOf(attrs{"in_cluster_config": cty.True}))
 		r.serviceAccount = t.TempDir()

@@ -202,7 +202,8 @@ func isKubeconfig(text string) bool {
 
 func (r *run) inCluster(s settings) (*rest.Config, error) {
 	host, port := s.get("KUBERNETES_SERVICE_HOST"), s.get("KUBERNETES_SERVICE_PORT")
-	if host == "" || port == "" { // or the environment is not to be used
+	if host == "" || port == "" || s.Hands("token", "password", "client_key") {
+		// The environment is not to be used, or must not lead a secret of the code.
 		host, port = "kubernetes.default.svc", "443"
 	}
 	token := filepath.Join(r.serviceAccount, "token")
