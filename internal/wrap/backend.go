@@ -220,6 +220,11 @@ type answer struct {
 
 func (a *answer) succeeded() bool { return a.status < 300 }
 
+// isHeld reports whether the answer is that somebody has the lock.
+func (a *answer) isHeld() bool {
+	return a.status == http.StatusConflict || a.status == http.StatusLocked
+}
+
 // isAbsent reports whether the answer is that there is no state.
 func (a *answer) isAbsent() bool {
 	return a.status == http.StatusNotFound || a.status == http.StatusNoContent || a.status == http.StatusOK && len(a.body) == 0

@@ -100,8 +100,7 @@ func (p *proxy) giveLock(w http.ResponseWriter, r *http.Request) {
 	if a == nil {
 		return
 	}
-	isHeld := a.status == http.StatusConflict || a.status == http.StatusLocked
-	if who := holder(a.body); isHeld && l.held == nil && who != "" && who != l.known { // a child that waits asks again and again
+	if who := holder(a.body); a.isHeld() && l.held == nil && who != "" && who != l.known { // a child that waits asks again and again
 		say(p.stderr, who)
 		l.known = who
 	}
@@ -110,7 +109,7 @@ func (p *proxy) giveLock(w http.ResponseWriter, r *http.Request) {
 		_ = json.Unmarshal(body, &info) // of what is none, the ID is empty, as that of a write without one
 		l.given, l.id, l.held = true, info.ID, body
 	}
-	p.pass(w, a, isHeld)
+	p.pass(w, a, a.isHeld())
 }
 
 func (p *proxy) takeBack(w http.ResponseWriter, r *http.Request) {
@@ -139,7 +138,7 @@ func (p *proxy) takeBack(w http.ResponseWriter, r *http.Request) {
 	if a.succeeded() {
 		l.held = nil
 	}
-	p.pass(w, a, a.status == http.StatusConflict || a.status == http.StatusLocked)
+	p.pass(w, a, a.isHeld())
 }
 
 // settle is about a lock that the child has left: the one of a command that only reads
@@ -190,7 +189,7 @@ func (b *backend) giveBack(ctx context.Context, id string, lock []byte) error {
 // takeLock says who has the lock, if somebody has.
 func (b *backend) takeLock(ctx context.Context, lock []byte) error {
 	a, err := b.send(ctx, b.lock, "", lock)
-	if a != nil && (a.status == http.StatusLocked || a.status == http.StatusConflict) {
+	if a != nil && a.isHeld() {
 		if who := holder(a.body); who != "" {
 			err = fmt.Errorf("%w: %s", err, who)
 		}
