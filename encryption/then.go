@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 )
 
 // inside goes on with what a method for whole files opened: with the method at
@@ -25,11 +27,11 @@ func (t Target) inside(ctx context.Context, then string, opened *Opened) error {
 	case len(candidates) == 0 && damage != nil:
 		return &thenError{then, StepEnvelope, damage}
 	case len(candidates) == 0:
-		reason := ErrNotConfigured
-		if kind == KindState || kind == KindPlan {
-			reason = ErrPlaintext
+		const text = "it decrypted a %s, which is not for its then, %s; correct that argument"
+		if kind != KindState && kind != KindPlan {
+			return &contentError{because(ErrNotConfigured, text, kind, then)}
 		}
-		return &contentError{because(reason, "it decrypted a %s, which is not for its then, %s; correct that argument", kind, then)}
+		return &contentError{fact.With(because(ErrPlaintext, text, kind, then), fact.Plaintext{Plan: kind == KindPlan})}
 	}
 	inner, err := t.try(ctx, candidates, opened.Data, env, true)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
@@ -233,7 +234,7 @@ func (c *call) dispatch(ctx context.Context, args []string) error {
 	case errors.Is(err, flag.ErrHelp):
 		return c.print(c.stdout, c.name+".txt")
 	case err != nil:
-		return usageError(strings.ReplaceAll(fmt.Sprintf("%v; see statecrypt %s -h", err, c.name), "?; see", "? See"))
+		return usageError(explain.Usage(err, c.name))
 	}
 	return c.run(c, notice.With(ctx, func(text string) { c.say(yellow, "note:", text) }))
 }

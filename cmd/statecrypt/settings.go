@@ -12,8 +12,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/missing"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
@@ -52,7 +52,7 @@ func (c *call) hasEnvironment() bool {
 // target returns the methods for states or, with -plan, for plans.
 func (c *call) target(from string) (encryption.Target, error) {
 	enc, err := c.settings(from)
-	if err != nil && len(c.args) == 0 && strings.Contains(err.Error(), "and the encryption settings are required here") {
+	if _, other := fact.Find[fact.NotSettings](err); other && len(c.args) == 0 {
 		err = fmt.Errorf("%w; -config took the name that follows it: is a variable between them empty?", err)
 	}
 	if at := slices.IndexFunc(c.args, isSettings); err != nil && at >= 0 && c.name != "wrap" { // whose arguments are Terraform's
@@ -116,7 +116,7 @@ func (c *call) check(target, beside encryption.Target, kind, other string) error
 		return fmt.Errorf("TF_ENCRYPTION is set and empty; is a secret of the pipeline missing? %w", errNoSettings)
 	}
 	_, err := target.Encrypt(context.Background(), nil) // which nothing is encrypted with, and says what there is
-	if e, ok := errors.AsType[*missing.Method](err); ok && len(e.Methods)+len(e.KeyProviders) > 0 {
+	if e, ok := fact.Find[fact.NoMethod](err); ok && len(e.Methods)+len(e.KeyProviders) > 0 {
 		return err
 	}
 	return errNoSettings

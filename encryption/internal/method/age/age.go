@@ -19,7 +19,8 @@ import (
 func Block() encryption.Block[encryption.Method] {
 	return encryption.Block[encryption.Method]{
 		Table: attr.Table{
-			Name: "age",
+			Name:    "age",
+			Example: []string{`identity_files = ["key.txt"]`},
 			Doc: "Files encrypted by [age](https://age-encryption.org). At least one of `identities`, `identity_files` and `passphrase` is " +
 				"needed. A document that sops encrypted for an age key is for `sops`.",
 			Attrs: slices.Insert(agefile.Attrs("Only `statecrypt encrypt` and Go programs need it."), 3, attr.Attr{
