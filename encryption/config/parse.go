@@ -223,6 +223,7 @@ func parseBody(text []byte, filename string, isJSON bool, form string) (hcl.Body
 	if what := syntax.NotText(text); what != "" {
 		return nil, mistakeAtStart(filename, what)
 	}
+	blankEnds(text)
 	read := hcljson.Parse
 	if !isJSON {
 		read = func(text []byte, filename string) (*hcl.File, hcl.Diagnostics) {
@@ -236,6 +237,20 @@ func parseBody(text []byte, filename string, isJSON bool, form string) (hcl.Body
 		return nil, mistake(diags, text, form)
 	}
 	return file.Body, nil
+}
+
+// blankEnds makes spaces of what is blank at either end, of which the parsers know only some
+// as such: no carriage return alone, no form feed, no no-break space.
+func blankEnds(text []byte) {
+	inside := bytes.TrimSpace(text)
+	before, _, _ := bytes.Cut(text, inside)
+	for _, end := range [][]byte{before, text[len(before)+len(inside):]} {
+		for i, b := range end {
+			if b != '\n' {
+				end[i] = ' '
+			}
+		}
+	}
 }
 
 type parser struct {
