@@ -80,6 +80,9 @@ func TestAnswers(t *testing.T) {
 		{status: 429, code: "TooManyRequests", tries: 2},
 		{status: 403, code: "RequestTimeTooSkewed"},
 		{status: 418, code: "What<is>\u202ethis"},
+		{status: 404, code: "NoSuchThing"},
+		{status: 404, code: "XMinio.NoSuchKey-2"},
+		{status: 418, code: strings.Repeat("Long", 30)},
 	} {
 		t.Run(fmt.Sprint(c.status, " ", c.code, " ", c.object.Version), func(t *testing.T) {
 			asked := 0
