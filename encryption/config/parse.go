@@ -41,6 +41,10 @@ type Options struct {
 	Environment map[string]string // :: name of a variable → text
 	Arguments   []string          // "-var=name=text", whose type says how it is read, or "-var-file=path"
 
+	// Workspace is what terraform.workspace means in a module, as TF_WORKSPACE has it. If it
+	// is "", it is the one that is selected there.
+	Workspace string
+
 	// Uses is told the name of each variable that an expression refers to, or ""
 	// for one that refers to var as a whole, and the file that gives it a value, or
 	// "". It may be nil.
@@ -99,13 +103,13 @@ func parse(text, filename string, p parser) (*Config, error) {
 		}
 		return nil, err
 	}
-	p.config, p.scope = newConfig(), newScope(p.opts.Variables, nil, p.opts.Uses)
+	p.config, p.scope = newConfig(), p.newScope(p.opts.Variables, nil)
 	if len(p.opts.Environment)+len(p.opts.Arguments) > 0 {
 		given, err := p.opts.given(nil)
 		if err != nil {
 			return nil, err
 		}
-		p.scope = newScope(given.object(), nil, p.opts.Uses)
+		p.scope = p.newScope(given.object(), nil)
 		p.scope.given = given
 	}
 	if !p.fromEnvironment {
@@ -424,8 +428,10 @@ func (p *parser) settings(e *attr.Entry, body hcl.Body, attrs []attr.Attr) {
 		if !ok {
 			continue
 		}
-		read := p.scope.value
+		read := p.scope.place
 		switch {
+		case a.Sensitive && a.Local: // what a key is made of is text
+			read = p.scope.value
 		case a.Reference:
 			read = p.keyReference(e.Address + "." + a.Name)
 		case a.Method:
