@@ -106,7 +106,7 @@ func parse(text, filename string, p parser) (*Config, error) {
 		if what := p.inPlaceOfSettings(trimmed); what != "" {
 			return nil, mistakeAtStart(filename, errors.New(what))
 		}
-		return nil, cmp.Or(elsewhere(filename, trimmed), err)
+		return nil, cmp.Or(noneOfSettings(filename, trimmed), err)
 	}
 	p.config, p.scope = newConfig(), p.newScope(p.opts.Variables, nil)
 	if len(p.opts.Environment)+len(p.opts.Arguments) > 0 {
@@ -194,9 +194,9 @@ func (p *parser) inPlaceOfSettings(text string) string {
 	return ""
 }
 
-// elsewhere is the error for text that has nothing of settings, nil if it may be meant to be
+// noneOfSettings is the error for text that has nothing of settings, nil if it may be meant to be
 // some.
-func elsewhere(filename, text string) error {
+func noneOfSettings(filename, text string) error {
 	what := `there is no block in this text, and the encryption settings are required here, which begin with key_provider "pbkdf2" "main"`
 	switch {
 	case strings.Contains(text, "{"), text[0] == '"':
