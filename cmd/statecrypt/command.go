@@ -82,7 +82,7 @@ type call struct {
 	inBackend, again             bool
 
 	used    []string    // variables of the environment that -config uses
-	noted   []string    // what was said of them
+	noted   []setIn     // those of which it was said where they are set
 	backend *attr.Entry // the block of -config; nil if there is none
 
 	printing   sync.Mutex // on stderr, where plugins of keys may speak at any time

@@ -182,11 +182,14 @@ func (c *call) code(from string) (encryption.Layer, error) {
 // nobody named the file.
 func (c *call) uses(name, file string) {
 	c.used = append(c.used, "TF_VAR_"+name)
-	if note := fmt.Sprintf("var.%s is set in %s", name, file); file != "" && !slices.Contains(c.noted, note) {
-		c.noted = append(c.noted, note)
-		c.say(yellow, "note:", note)
+	if at := (setIn{name, file}); file != "" && !slices.Contains(c.noted, at) {
+		c.noted = append(c.noted, at)
+		c.say(yellow, "note:", fmt.Sprintf("var.%s is set in %s", name, file))
 	}
 }
+
+// setIn is a variable of the settings, and a file that sets it.
+type setIn struct{ name, file string }
 
 // noteDoubts says what is probably not meant in the key that something is sealed with:
 // nothing fails until somebody with the right one opens it.
@@ -204,7 +207,7 @@ func (c *call) noteDoubts(target encryption.Target) {
 func (c *call) noteUnused() {
 	for _, v := range c.given {
 		name, _, _ := strings.Cut(v.text, "=")
-		isOfFile := func(note string) bool { return strings.HasSuffix(note, " is set in "+v.text) }
+		isOfFile := func(at setIn) bool { return at.file == v.text }
 		if c.name == "wrap" && v.isFile && !slices.ContainsFunc(c.noted, isOfFile) { // Terraform has such a flag, too
 			c.say(yellow, "note:", "the settings use nothing that a -var-file sets"+c.behind("-var-file"))
 		}

@@ -55,12 +55,23 @@ func run(pass *analysis.Pass) (any, error) {
 	return nil, nil
 }
 
-// nameOf is the name of a function, "" for what is none.
+// nameOf is the name of a function, behind that of its type for a method; "" for what is none.
 func nameOf(decl ast.Decl) string {
-	if f, ok := decl.(*ast.FuncDecl); ok {
+	f, ok := decl.(*ast.FuncDecl)
+	if !ok {
+		return ""
+	}
+	if f.Recv == nil {
 		return f.Name.Name
 	}
-	return ""
+	typ := f.Recv.List[0].Type
+	if star, ok := typ.(*ast.StarExpr); ok {
+		typ = star.X
+	}
+	if generic, ok := typ.(*ast.IndexExpr); ok {
+		typ = generic.X
+	}
+	return types.ExprString(typ) + "." + f.Name.Name
 }
 
 // texts are the variables, fields, parameters and functions of a package that hold or return

@@ -6,7 +6,7 @@
 //
 // It also finds imports of internal/explain from anywhere but the programs that have users.
 //
-// go vet runs it: go vet -vettool=ownwords ./...
+//	go vet -vettool=$(command -v ownwords) ./...
 package main
 
 import (
@@ -14,6 +14,6 @@ import (
 	"golang.org/x/tools/go/analysis/unitchecker"
 )
 
-func main() {
-	unitchecker.Main(&analysis.Analyzer{Name: "ownwords", Doc: "finds decisions by the texts of errors", Run: run})
-}
+var analyzer = &analysis.Analyzer{Name: "ownwords", Doc: "finds decisions by the texts of errors", Run: run}
+
+func main() { unitchecker.Main(analyzer) }
