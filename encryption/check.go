@@ -143,8 +143,7 @@ func (e *Encryption) notConfigured(method string, others ...string) error {
 	text := outside.Line(method, maxName) + " is not configured"
 	there := slices.DeleteFunc(addresses(e.config.Methods), isOther)
 	switch {
-	case strings.HasPrefix(method, "method."+syntax.Unencrypted+".") && !e.isText():
-		text += fmt.Sprintf("; plaintext requires no block: write %q in its place", syntax.Unencrypted)
+	case strings.HasPrefix(method, "method."+syntax.Unencrypted+"."): // which need not be configured everywhere
 	case len(there) == 0:
 		text += "; add its block, or correct the name"
 	default:

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/mark"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
@@ -151,7 +150,7 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 func (t Target) encryptedError(format string, env *envelope, text error) error {
 	found := fact.NoMethod{
 		Format: format, Methods: t.encryption.configuredFor(format), Plan: t.kind == KindPlan, Selected: t.Methods(),
-		KeyProviders: addresses(t.encryption.config.KeyProviders), InText: t.encryption.isText(),
+		KeyProviders: addresses(t.encryption.config.KeyProviders),
 	}
 	if named, ok := t.encryption.methods[format]; ok {
 		_, err := named()
@@ -165,16 +164,6 @@ func (t Target) encryptedError(format string, env *envelope, text error) error {
 		slices.SortStableFunc(found.KeyProviders, func(a, b string) int { return stores(b) - stores(a) })
 	}
 	return fact.With(&reasonError{text, ErrNotConfigured}, found)
-}
-
-// isText reports whether the settings were written as text, and not as values.
-func (e *Encryption) isText() bool {
-	for _, entries := range []map[string]*attr.Entry{e.config.Methods, e.config.KeyProviders} {
-		for _, entry := range entries {
-			return entry.Pos.Line > 0
-		}
-	}
-	return false
 }
 
 // unselected says what there is for encrypted data.

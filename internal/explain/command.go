@@ -9,6 +9,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
 // Command is whoever calls the program statecrypt, and writes OpenTofu's text.
@@ -22,10 +23,26 @@ type Command struct {
 }
 
 func (Command) beside(f fact.Fact) string {
-	if e, ok := f.(fact.NoMethod); ok {
-		return "; " + methodInText(e)
+	switch f := f.(type) {
+	case fact.NoMethod:
+		return "; " + methodInText(f)
+	case fact.NotConfigured:
+		return inText(f)
 	}
 	return ""
+}
+
+// inText is about a method for plaintext that is not configured: in text, it has a block like
+// any other.
+func inText(f fact.NotConfigured) string {
+	if isUnencrypted(f) {
+		return "; add its block, or correct the name"
+	}
+	return ""
+}
+
+func isUnencrypted(f fact.NotConfigured) bool {
+	return strings.HasPrefix(f.Address, "method."+syntax.Unencrypted+".")
 }
 
 func (c Command) whole(err error, text string) string {

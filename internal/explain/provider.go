@@ -10,6 +10,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
 // Provider is whoever writes a configuration with the provider in it. The zero value knows
@@ -19,6 +20,7 @@ type Provider struct {
 
 	Empty       bool        // nothing is written in the provider block, or there is none
 	Text        bool        // the argument encryption is set
+	InText      bool        // the methods and key providers are written as text
 	Names       []string    // of the text's remote_state_data_source blocks
 	Environment Environment // what became of TF_ENCRYPTION
 
@@ -65,6 +67,11 @@ func (p Provider) beside(f fact.Fact) string {
 		}
 		return fmt.Sprintf("; in the provider block, let encryption_variables have it, as in encryption_variables = { %s = var.%[1]s }, where "+
 			"var.%[1]s is a variable of your configuration", f.Name)
+	case fact.NotConfigured:
+		if isUnencrypted(f) && !p.InText {
+			return fmt.Sprintf("; plaintext requires no block: write %q in its place", syntax.Unencrypted)
+		}
+		return inText(f)
 	case fact.NoMethod:
 		return p.method(f)
 	}
@@ -150,14 +157,14 @@ func (p Provider) key(attempts []encryption.Attempt) string {
 func (p Provider) method(e fact.NoMethod) string {
 	switch {
 	case len(e.Methods) > 0 && len(e.Selected) == 1:
-		if selected := e.Selected[0]; e.InText && strings.Contains(selected, ".") {
+		if selected := e.Selected[0]; p.InText && strings.Contains(selected, ".") {
 			return fmt.Sprintf("; in place of method = %s, write method = %s", selected, strings.Join(e.Methods, " or "))
 		}
 		return fmt.Sprintf("; in place of method = %q, set method = %s where that stands (on the data source, or in the default block), or "+
 			"remove it from the data source if there is a default block that has it",
 			e.Selected[0], join(e.Methods, strconv.Quote))
 	case len(e.Methods) > 0:
-		if e.InText {
+		if p.InText {
 			return "; add to the settings: " + join(e.Methods, func(method string) string { return fmt.Sprintf("state { method = %s }", method) })
 		}
 		add := "; add to the provider block: " + join(e.Methods, func(method string) string {
@@ -173,14 +180,14 @@ func (p Provider) method(e fact.NoMethod) string {
 	case e.Format != "":
 		return fmt.Sprintf("%s; set method = \"method.%s.main\" on the data source, and add its block, with its settings, to the "+
 			"provider block%s", notOfFiles(e), e.Format, block(p.example("method."+e.Format)))
-	case len(e.KeyProviders) == 0 && e.InText:
+	case len(e.KeyProviders) == 0 && p.InText:
 		kind := p.knownKind(e.StoredKind)
 		return fmt.Sprintf("; where the settings are (TF_ENCRYPTION, or encryption in the provider block), add key_provider %q \"main\" with "+
 			"its settings in braces, such as %s, and method \"aes_gcm\" \"main\" { keys = key_provider.%s.main }, and let state have "+
 			"method = method.aes_gcm.main", kind, strings.Join(p.example("key_provider." + kind).Arguments[:1], ""), kind)
 	case len(e.KeyProviders) == 0:
 		return p.keyProvider(e)
-	case e.InText:
+	case p.InText:
 		return fmt.Sprintf("; where the settings are (TF_ENCRYPTION, or encryption in the provider block), add method \"aes_gcm\" \"main\" "+
 			"{ keys = %s } and state { method = method.aes_gcm.main }", e.KeyProviders[0])
 	}

@@ -32,6 +32,7 @@ type configured struct {
 	complete   bool                            // blocks, all known: no text adds to the methods
 	blocks     bool                            // the encryption settings are blocks
 	text       bool                            // the argument encryption is set
+	inText     bool                            // the methods and key providers are written as text
 	empty      bool                            // nothing is written in the provider block
 	broken     []problem                       // of TF_ENCRYPTION without a provider block; each read fails with them
 	names      []string                        // of the text's remote_state_data_source blocks, sorted
@@ -63,6 +64,7 @@ func (c catalog) configure(block cty.Value, env attr.LookupEnv) (*configured, []
 	}
 	out.blocks, out.empty, out.names = settings.places != nil, isEmpty(block), sortedNames(settings.Remote)
 	out.unread, out.text = b.unread(out.blocks), !block.GetAttr("encryption").IsNull()
+	out.inText = !out.blocks && len(settings.KeyProviders)+len(settings.Methods) > 0
 	out.complete = out.blocks && b.unknown == nil && len(b.problems) == 0
 	if out.complete {
 		settings.check(out.encryption)

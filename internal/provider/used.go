@@ -36,7 +36,7 @@ func (c *configured) audience() explain.Provider {
 	if c == nil {
 		return explain.Provider{Example: example}
 	}
-	return explain.Provider{Empty: c.empty, Text: c.text, Names: c.names, Environment: c.unread, Example: example}
+	return explain.Provider{Empty: c.empty, Text: c.text, InText: c.inText, Names: c.names, Environment: c.unread, Example: example}
 }
 
 // example is what a block of that path has at least, nil for a kind that there is not.

@@ -47,7 +47,6 @@ type (
 		ByKind       bool     // Format requires no settings, so it may be named in place of an address
 		Methods      []string // addresses of methods for such a file that are configured, and not selected
 		KeyProviders []string // addresses of all that are configured; the file's own come first
-		InText       bool     // these were written as text
 		Selected     []string // addresses of the methods that are selected, none of them for such a file
 		StoredKind   string   // the kind of key provider that the file's metadata names; "" for none, several or an alias
 	}
