@@ -34,6 +34,8 @@ func TestOutputStreams(t *testing.T) {
 		"a device":                {"decrypt -o /dev/full sealed", neither},
 		"a variable that is none": {`decrypt -o "$OUT" sealed`, neither},
 		"nothing":                 {"decrypt sealed", both},
+		"completion to a device":  {"completion bash >/dev/full", neither},
+		"version to a device":     {"version >/dev/full", neither},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -60,6 +62,32 @@ func TestOutputStreams(t *testing.T) {
 				t.Errorf("these were left: %v, %v", left, err)
 			}
 		})
+	}
+}
+
+// TestHardLinks: what is left under another name is said.
+func TestHardLinks(t *testing.T) {
+	t.Parallel()
+	mistakes := openMistakes(t, "hard links")
+	r := newRotating(t)
+	sealed := must(t, onlyOld, plain, "encrypt")
+	for name, c := range map[string]struct {
+		content string
+		call    func(file string) called
+	}{
+		"encrypt": {plain, func(file string) called { return statecrypt(t, onlyOld, "", "encrypt", "-o", file, file) }},
+		"decrypt": {sealed, func(file string) called { return statecrypt(t, onlyOld, "", "decrypt", "-o", file, file) }},
+		"rotate":  {sealed, func(file string) called { return r.rotate(t, file) }},
+	} {
+		file := r.file(t, name, c.content)
+		if err := os.Link(file, file+"-2"); err != nil {
+			t.Skip("there are no hard links here")
+		}
+		got := c.call(file)
+		mistakes.check(t, name, got)
+		if got.code != 0 || read(t, file) == c.content || read(t, file+"-2") != c.content {
+			t.Errorf("%s: %+v", name, got)
+		}
 	}
 }
 

@@ -39,7 +39,7 @@ type finding struct {
 	Error   string `json:"error,omitempty"`
 
 	err    error
-	note   string             // what else is worth a warning
+	notes  []string           // what else is worth a warning
 	opened *encryption.Opened // without data; nil if the file did not open, or nothing of it is worth a warning
 }
 
@@ -168,8 +168,8 @@ func (c *call) readUntil(ctx context.Context, name string) (file []byte, err err
 func (c *call) tell(f finding) error {
 	if f.opened != nil {
 		c.warn(f.File, f.opened)
-		if f.note != "" {
-			c.say(yellow, "warning:", shown(f.File)+": "+f.note)
+		for _, note := range f.notes {
+			c.say(yellow, "warning:", shown(f.File)+": "+note)
 		}
 	}
 	text := c.line(f)

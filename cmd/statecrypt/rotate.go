@@ -43,7 +43,7 @@ func (c *call) rotate(ctx context.Context) error {
 	}
 	var rotated atomic.Bool
 	err = c.all(ctx, func(ctx context.Context, name string) (finding, error) {
-		f := finding{Result: resultSkipped}
+		f, others := finding{Result: resultSkipped}, replace.OtherNames(name)
 		err := change(ctx, name, func(file []byte) ([]byte, error) {
 			sealed, err := r.seal(ctx, &f, file)
 			if sealed != nil {
@@ -52,8 +52,11 @@ func (c *call) rotate(ctx context.Context) error {
 			}
 			return sealed, err
 		})
-		if err != nil {
+		switch {
+		case err != nil:
 			f.Result, f.Method = resultFailed, "" // it has still the one that it had
+		case others != "" && f.Result == resultRotated:
+			f.notes = append(f.notes, others)
 		}
 		return f, err
 	})
@@ -174,7 +177,9 @@ func (r rotation) seal(ctx context.Context, f *finding, file []byte) ([]byte, er
 	}
 	f.add(again)
 	f.opened.Warnings = append(opened.Warnings, again.Warnings...)
-	f.note = wrap.NoteRecipients(readers, sealed)
+	if note := wrap.NoteRecipients(readers, sealed); note != "" {
+		f.notes = append(f.notes, note)
+	}
 	return sealed, nil
 }
 

@@ -241,10 +241,11 @@ func (f *folder) open() error {
 	if err == nil {
 		f.dir, err = os.MkdirTemp(parent, folderName)
 	}
-	if err == nil {
-		f.kept = keep(f.dir)
+	if err != nil { // its cause would be taken for one of a file that is copied there
+		return fmt.Errorf("no folder for temporary files can be made in %s (TMPDIR): %s", outside.Line(os.TempDir(), 300), keyfile.Reason(err))
 	}
-	return err
+	f.kept = keep(f.dir)
+	return nil
 }
 
 func (f *folder) remove() {
