@@ -135,7 +135,8 @@ func beside(f fact.Fact) string {
 			return fmt.Sprintf("; the file was encrypted with %s, and the key that has this name now may be another: give the old key its old "+
 				"name back, or set encrypted_metadata_alias = %[1]q beside it", f.Address)
 		}
-		return fmt.Sprintf("; the file was encrypted with %s, which is configured: let keys of a method name it, and select that method", f.Address)
+		return fmt.Sprintf("; the file was encrypted with %s, which is configured: let keys of a method name it, and select that method",
+			f.Address)
 	case fact.Renamed:
 		return fmt.Sprintf("; if it was encrypted under another name, set encrypted_metadata_alias%s", f.Stored)
 	}

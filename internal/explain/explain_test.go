@@ -29,11 +29,13 @@ func TestText(t *testing.T) {
 		err  error
 		want string
 	}{
-		"a reason":      {reason, "the key is wrong"},
-		"a fact":        {fact.With(reason, odd), "the key is wrong; the passphrase of key_provider.x " + lineBreak},
-		"in the middle": {fmt.Errorf("a: %w (b)", fact.With(reason, odd)), "a: the key is wrong; the passphrase of key_provider.x " + lineBreak + " (b)"},
-		"said already":  {fact.With(fmt.Errorf("it %w", fact.Odd(lineBreak)), odd), "it " + lineBreak},
-		"said twice":    {fact.With(fact.With(reason, odd), fact.Suspect{Attr: "key", What: lineBreak}), "the key is wrong; the passphrase of key_provider.x " + lineBreak},
+		"a reason": {reason, "the key is wrong"},
+		"a fact":   {fact.With(reason, odd), "the key is wrong; the passphrase of key_provider.x " + lineBreak},
+		"in the middle": {fmt.Errorf("a: %w (b)", fact.With(reason, odd)),
+			"a: the key is wrong; the passphrase of key_provider.x " + lineBreak + " (b)"},
+		"said already": {fact.With(fmt.Errorf("it %w", fact.Odd(lineBreak)), odd), "it " + lineBreak},
+		"said twice": {fact.With(fact.With(reason, odd), fact.Suspect{Attr: "key", What: lineBreak}),
+			"the key is wrong; the passphrase of key_provider.x " + lineBreak},
 		"two that look the same": {errlist.Errors{reason, fact.With(reason, fact.Repeated{})},
 			"the key is wrong\nthe key is wrong; it is listed more than once, and a fallback must be another method"},
 		"attempts": {failed(noKey("a"), noKey("b", fact.Untried{Address: "c"})),

@@ -89,8 +89,8 @@ func (p Provider) whole(err error, text string) string {
 			"called, with providers = { statecrypt = statecrypt.ALIAS }.")
 	}
 	if noMethod && len(lacking.Selected) == 0 && len(p.Names) > 0 {
-		paragraphs = append(paragraphs, fmt.Sprintf("The encryption text selects methods for states by name. To use them, set name = \"%s\" here.",
-			strings.Join(p.Names, `" or "`)))
+		paragraphs = append(paragraphs, fmt.Sprintf("The encryption text selects methods for states by name. To use them, set name = "+
+			"\"%s\" here.", strings.Join(p.Names, `" or "`)))
 	}
 	if noMethod && lacking.Format == "" && len(lacking.KeyProviders) == 0 && p.Text {
 		paragraphs = append(paragraphs, "Such blocks take the place of the argument encryption, whose text has no key provider: remove that "+

@@ -84,7 +84,8 @@ func (s encryptionSettings) checkReferences(address string, table attr.Table, en
 			if len(others) == 0 {
 				then = "; add its block, or correct the name"
 			}
-			s.failAt(s.places[address].AtName(a.Name), fact.With(fmt.Errorf("%s is not configured%s", name, then), fact.NotConfigured{Address: name}))
+			err := fact.With(fmt.Errorf("%s is not configured%s", name, then), fact.NotConfigured{Address: name})
+			s.failAt(s.places[address].AtName(a.Name), err)
 		}
 	}
 }

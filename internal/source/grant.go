@@ -124,8 +124,8 @@ func (c Credentials) For(target *url.URL) (Grant, error) {
 		if len(c.Home.Vars) > 0 {
 			or = "set " + c.Home.Vars[0] + ", or "
 		}
-		return g, fact.With(fmt.Errorf("%s is set, and nothing says that it is meant for %s; if it is not, unset it; if it is, %sadd this to the "+
-			"provider block", name, origin, or), NoCredentials(c.Table.Name, target))
+		return g, fact.With(fmt.Errorf("%s is set, and nothing says that it is meant for %s; if it is not, unset it; if it is, %sadd this to "+
+			"the provider block", name, origin, or), NoCredentials(c.Table.Name, target))
 	}
 	return g, nil
 }

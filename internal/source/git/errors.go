@@ -111,10 +111,12 @@ func refAdvice(d *repository, at ref) error {
 		page = "; or the server sent a page to sign in: no credentials were sent to it"
 	}
 	if at.name == "HEAD" {
-		return errors.New("the repository has no HEAD: it is empty, or its default branch does not exist; set ref to a branch, tag or commit" + page)
+		return errors.New("the repository has no HEAD: it is empty, or its default branch does not exist; set ref to a branch, tag or " +
+			"commit" + page)
 	}
 	if d.others != nil && len(d.others) == 0 {
-		return errors.New("the repository has neither branches nor tags: it is empty, or the address is that of something else" + page + d.remote.ofPage())
+		return errors.New("the repository has neither branches nor tags: it is empty, or the address is that of something else" + page +
+			d.remote.ofPage())
 	}
 	short := d.remote.ofPage()
 	if len(d.others) > 0 {
@@ -141,8 +143,8 @@ type question struct{ error }
 
 func certificateAdvice(d *repository, _ ref) error {
 	if d.access.caFile != "" {
-		return errors.New("the server's certificate was not accepted: ca_file is set, and is not that of the authority that signed it, or holds no " +
-			"certificate" + d.access.block)
+		return errors.New("the server's certificate was not accepted: ca_file is set, and is not that of the authority that signed it, or holds " +
+			"no certificate" + d.access.block)
 	}
 	return errors.New("the server's certificate was not accepted; for a private authority, set ca_file in the provider's credentials block")
 }
@@ -152,11 +154,11 @@ func keyAdvice(d *repository, _ ref) error {
 	case a.keyMistake != "":
 		return errors.New("the ssh server accepted no key: " + a.keyMistake + a.block)
 	case a.sshKeyFile != "":
-		return errors.New("the ssh server did not accept the private key; add its public key there, and check the user in the address, which is " +
-			"git as a rule" + a.block)
+		return errors.New("the ssh server did not accept the private key; add its public key there, and check the user in the address, which " +
+			"is git as a rule" + a.block)
 	case a.passwordUnused:
-		return errors.New("the ssh server accepted no key: a password is for https:// addresses alone; set ssh_private_key_file, or use the https " +
-			"address" + a.block)
+		return errors.New("the ssh server accepted no key: a password is for https:// addresses alone; set ssh_private_key_file, or use the " +
+			"https address" + a.block)
 	}
 	return errors.New("the ssh server accepted no key; load one into the ssh agent, " +
 		"or set ssh_private_key_file in the provider's credentials block for this server")

@@ -114,8 +114,8 @@ func (r *run) place(s settings) (*rest.Config, error) {
 	if s.lookup == nil || s.Found {
 		return nil, errNoCluster
 	}
-	return nil, fact.With(errors.New("nothing says which cluster is meant: there is no kubernetes block of credentials in the provider block, "+
-		"none of KUBE_HOST, KUBE_CONFIG_PATH, KUBE_CONFIG_PATHS, KUBE_IN_CLUSTER_CONFIG, KUBECONFIG is set, ~/.kube/config does not exist, "+
+	return nil, fact.With(errors.New("nothing says which cluster is meant: there is no kubernetes block of credentials in the provider "+
+		"block, none of KUBE_HOST, KUBE_CONFIG_PATH, KUBE_CONFIG_PATHS, KUBE_IN_CLUSTER_CONFIG, KUBECONFIG is set, ~/.kube/config does not exist, "+
 		"and this is not a pod"), fact.NoCredentials{})
 }
 
