@@ -200,16 +200,13 @@ func (e *Encryption) configuredFor(format string) []string {
 	return out
 }
 
-// refuseInside says what to do about content that is not plaintext if then is not
-// set.
+// refuseInside is about content that is not plaintext if then is not set.
 func (t Target) refuseInside(kind FileKind, content []byte) error {
 	if kind == KindEncrypted {
-		return because(ErrNotConfigured, "it decrypted an OpenTofu envelope: the file was encrypted twice; "+
-			`add then = "method.…" to it, with the address of the method for the envelope`)
+		return fact.With(because(ErrNotConfigured, "it decrypted an OpenTofu envelope: the file was encrypted twice"), fact.NoThen{})
 	}
 	if address := t.encryption.recognizing(content); address != "" {
-		return because(ErrNotConfigured, "what it decrypted is not a state; if the file was encrypted twice, "+
-			"and %s is the method for what is inside, add then = %[1]q to it", address)
+		return fact.With(because(ErrNotConfigured, "what it decrypted is not a state"), fact.NoThen{Method: address})
 	}
 	return because(ErrDamaged, notOurs)
 }

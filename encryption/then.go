@@ -27,11 +27,11 @@ func (t Target) inside(ctx context.Context, then string, opened *Opened) error {
 	case len(candidates) == 0 && damage != nil:
 		return &thenError{then, StepEnvelope, damage}
 	case len(candidates) == 0:
-		const text = "it decrypted a %s, which is not for its then, %s; correct that argument"
-		if kind != KindState && kind != KindPlan {
-			return &contentError{because(ErrNotConfigured, text, kind, then)}
+		reason, facts := ErrNotConfigured, []fact.Fact{fact.OtherThen{}}
+		if kind == KindState || kind == KindPlan {
+			reason, facts = ErrPlaintext, append(facts, fact.Plaintext{Plan: kind == KindPlan})
 		}
-		return &contentError{fact.With(because(ErrPlaintext, text, kind, then), fact.Plaintext{Plan: kind == KindPlan})}
+		return &contentError{fact.With(because(reason, "it decrypted a %s, which is not for its then, %s", kind, then), facts...)}
 	}
 	inner, err := t.try(ctx, candidates, opened.Data, env, true)
 	if err != nil {

@@ -115,6 +115,13 @@ func beside(f fact.Fact) string {
 		return block(f)
 	case fact.Repeated:
 		return "; it is listed more than once, and a fallback must be another method"
+	case fact.OtherThen:
+		return "; correct that argument"
+	case fact.NoThen:
+		if f.Method == "" {
+			return `; add then = "method.…" to it, with the address of the method for the envelope`
+		}
+		return fmt.Sprintf("; if the file was encrypted twice, and %s is the method for what is inside, add then = %[1]q to it", f.Method)
 	case fact.Layered:
 		return "; the method was chosen by TF_ENCRYPTION, which is merged over the other settings"
 	case fact.Keyless:

@@ -63,6 +63,12 @@ type (
 	// Repeated means that a method is listed more than once.
 	Repeated struct{}
 
+	// OtherThen means that what a method decrypted is not for the method that its then names.
+	OtherThen struct{}
+
+	// NoThen means that a method decrypted what is encrypted as well, and has no then.
+	NoThen struct{ Method string } // that may be for it; "" for an envelope of OpenTofu, which several are for
+
 	// Layered means that TF_ENCRYPTION chose the method, beside settings elsewhere.
 	Layered struct{}
 )
@@ -106,6 +112,8 @@ func (NotConfigured) fact()   {}
 func (Plaintext) fact()       {}
 func (Stranger) fact()        {}
 func (Repeated) fact()        {}
+func (OtherThen) fact()       {}
+func (NoThen) fact()          {}
 func (Layered) fact()         {}
 func (KeyElsewhere) fact()    {}
 func (NoKeyProvider) fact()   {}
