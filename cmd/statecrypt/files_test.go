@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -177,5 +179,22 @@ state { method = method.aes_gcm.m }`
 	} {
 		place := write(t, filepath.Join(t.TempDir(), "there"), c.there)
 		mistakes.check(t, name, statecrypt(t, c.settings, c.input, "encrypt", "-o", place))
+	}
+}
+
+// A plan in plaintext is of no use to wrap, and encrypting it would not change that.
+func TestAdviceOnPlaintextPlans(t *testing.T) {
+	t.Parallel()
+	enc, err := encryption.Load(builtin.Registry(), encryption.Code(onlyOld, "test.hcl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = enc.Plan().Decrypt(t.Context(), []byte(emptyPlan(t)))
+	for name, advised := range map[string]bool{"wrap": false, "verify": true} {
+		c := call{}
+		c.name = name
+		if text := c.advised(err); strings.Contains(text, "encrypt -plan") != advised {
+			t.Errorf("%s: got %s", name, text)
+		}
 	}
 }

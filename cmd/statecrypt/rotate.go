@@ -39,7 +39,10 @@ func (c *call) rotate(ctx context.Context) error {
 	}
 	change := c.changeFile
 	if c.inBackend {
-		c.args, change = []string{stateInBackend}, c.changeState
+		c.args = []string{stateInBackend}
+		change = func(ctx context.Context, _ string, change func([]byte) ([]byte, error)) error {
+			return wrap.Rotate(ctx, wrap.Options{State: r.to, Backend: c.backend, Environ: c.environ, Stderr: c.stderr}, change)
+		}
 	}
 	var rotated atomic.Bool
 	err = c.all(ctx, func(ctx context.Context, name string) (finding, error) {
@@ -140,11 +143,6 @@ func (c *call) changeFile(ctx context.Context, name string, change func([]byte) 
 		return err
 	}
 	return replace.File(ctx, name, changed, before)
-}
-
-// changeState does the same in the backend.
-func (c *call) changeState(ctx context.Context, _ string, change func([]byte) ([]byte, error)) error {
-	return wrap.Rotate(ctx, wrap.Options{Backend: c.backend, Environ: c.environ, Stderr: c.stderr}, change)
 }
 
 // refusePlaintext refuses settings that would store what they should encrypt.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -16,8 +17,8 @@ import (
 )
 
 // withSuspects is the error of a read, beside what is probably not meant in what a request
-// and the blocks of credentials say. No value is in it.
-func (k Kind) withSuspects(err error, req Request, credentials []*attr.Entry, env attr.LookupEnv) error {
+// and the blocks of credentials say, for a place, as its source names it. No value is in it.
+func (k Kind) withSuspects(err error, place string, req Request, credentials []*attr.Entry, env attr.LookupEnv) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
@@ -30,7 +31,11 @@ func (k Kind) withSuspects(err error, req Request, credentials []*attr.Entry, en
 	}
 	facts := k.suspects(req, credentials, env)
 	for _, a := range k.Table.Attrs {
-		if a.Type == cty.String && namesWorkspace(req.String(a.Name), req.OtherWorkspace()) {
+		if a.Type != cty.String {
+			continue
+		}
+		text := req.String(a.Name)
+		if strings.Contains(place, strings.Trim(path.Clean(text), "/")) && namesWorkspace(text, req.OtherWorkspace()) {
 			facts = append(facts, fact.Suspect{Attr: a.Name, What: "has the name of the workspace in it, which is added to it anyway"})
 		}
 	}
@@ -74,8 +79,8 @@ func variables(tables ...[]attr.Attr) (names []string) {
 }
 
 // namesWorkspace reports whether a part of a path is or ends with the name of a workspace.
-func namesWorkspace(path, workspace string) bool {
-	return workspace != "" && slices.ContainsFunc(strings.FieldsFunc(path, func(r rune) bool { return strings.ContainsRune("/:;", r) }),
+func namesWorkspace(text, workspace string) bool {
+	return workspace != "" && slices.ContainsFunc(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("/:;", r) }),
 		func(part string) bool { return part == workspace || part == workspace+".tfstate" })
 }
 

@@ -123,7 +123,8 @@ type Kind struct {
 func (k Kind) Start(s Settings) Open {
 	open := k.Begin(s.For(k))
 	return func(req Request) (Source, error) {
-		explain := func(err error) error { return k.withSuspects(err, req, s.Credentials.Entries, s.LookupEnv) }
+		place := ""
+		explain := func(err error) error { return k.withSuspects(err, place, req, s.Credentials.Entries, s.LookupEnv) }
 		if err := k.checkNames(req); err != nil {
 			return nil, err
 		}
@@ -131,6 +132,7 @@ func (k Kind) Start(s Settings) Open {
 		if err != nil {
 			return nil, explain(err)
 		}
+		place = src.String()
 		return bounded{src, k.Patience, req.MaxSize, explain}, nil
 	}
 }

@@ -94,6 +94,9 @@ type (
 	// Keyless means that the file has no metadata at all.
 	Keyless struct{}
 
+	// NoIdentity means that the settings have recipients, and nothing that opens files.
+	NoIdentity struct{}
+
 	// Chained is a name in the metadata, beside the key provider's, that the settings lack.
 	Chained struct{ Name string }
 
@@ -119,6 +122,7 @@ func (KeyElsewhere) fact()    {}
 func (NoKeyProvider) fact()   {}
 func (Renamed) fact()         {}
 func (Keyless) fact()         {}
+func (NoIdentity) fact()      {}
 func (Chained) fact()         {}
 func (Untried) fact()         {}
 
