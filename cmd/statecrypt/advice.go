@@ -30,7 +30,7 @@ func (c *call) advised(err error) string {
 		text = strings.Replace(text, e.Error(), e.Error()+"; "+adviseMethod(e), 1)
 	}
 	isPlan := strings.Contains(text, encryption.KindPlan.String())
-	// What rotate says is its own, and a plan that wrap did not make is of no use to it.
+	// What rotate says is its own, and wrap refuses a plan that it did not make.
 	if errors.Is(err, encryption.ErrPlaintext) && c.name != "rotate" && (c.name != "wrap" || !isPlan) {
 		command := "statecrypt encrypt"
 		if isPlan {

@@ -36,7 +36,8 @@ plan { method = method.age.a }`, false},
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "identity.txt")
 			write(t, file, identity.String()+"\n")
-			settings := strings.Replace(c.settings, "AGE", "\nidentity_files = [\""+file+"\"]\nrecipients = [\""+identity.Recipient().String()+"\"]\n", 1)
+			settings := strings.Replace(c.settings, "AGE",
+				"\nidentity_files = [\""+file+"\"]\nrecipients = [\""+identity.Recipient().String()+"\"]\n", 1)
 			opens := func(name string, target encryption.Target, content []byte) {
 				t.Helper()
 				if opened, err := target.Decrypt(t.Context(), content); err != nil || !opened.Encrypted {
