@@ -20,16 +20,14 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
 // moveIn seals the state that there is: that in the backend, if there is one, and
 // else the module's own. It has the lock meanwhile.
 func moveIn(ctx context.Context, p *proxy, files *handover) error {
 	m := &move{proxy: p, call: files.call, options: files.o}
-	return p.backend.underLock(ctx, "statecrypt wrap -encrypt-existing", func(id string) error {
-		m.id = id
-		return m.sealExisting(ctx)
-	})
+	return p.backend.underLock(ctx, "statecrypt wrap -encrypt-existing", func() error { return m.sealExisting(ctx) })
 }
 
 // move is a state on its way in.
@@ -37,11 +35,12 @@ type move struct {
 	*proxy
 	call    *invocation
 	options Options
-	id      string // of the lock, "" if there are none
+	there   store.Version // what is in the backend
 }
 
 func (m *move) sealExisting(ctx context.Context) error {
-	there, err := m.backend.state(ctx)
+	there, version, err := m.backend.Read(ctx)
+	m.there = version
 	switch {
 	case err != nil:
 		return fmt.Errorf("the state in the backend: %w", err)
@@ -226,7 +225,7 @@ func (m *move) store(ctx context.Context, plain []byte, what string) error {
 		sealed, _, err = Seal(ctx, m.state, plain)
 	}
 	if err == nil {
-		err = m.backend.store(ctx, m.id, sealed)
+		err = m.backend.keep(ctx, sealed, m.there)
 	}
 	if err != nil {
 		return fmt.Errorf("%s was not encrypted: %w", what, err)

@@ -21,12 +21,13 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
 // proxy is the backend that the child sees.
 //
-// What the real backend answers is passed on as it is. Our own errors are 422:
-// the child would try again after a 500, and say nothing of it. It does so, on
+// What a backend that speaks this protocol refuses is passed on as it is. Our own errors
+// are 422: the child would try again after a 500, and say nothing of it. It does so, on
 // purpose, after the 502 that stands for no answer.
 type proxy struct {
 	state    encryption.Target
@@ -43,10 +44,11 @@ type proxy struct {
 	mux  *http.ServeMux
 	work sync.RWMutex // held by each request of the child, and in the end by serve, for good
 
-	lock    childLock              // what a child has, of ours and of the real backend
-	used    atomic.Bool            // a state was asked for, or sent
-	readers atomic.Int64           // for how many recipients of age the state was encrypted
-	lineage atomic.Pointer[string] // of the state of this run, "" if there is none; nil until one was looked for
+	lock    childLock                     // what a child has, of ours and of the real backend
+	used    atomic.Bool                   // a state was asked for, or sent
+	version atomic.Pointer[store.Version] // of what was read last; nil if nothing was
+	readers atomic.Int64                  // for how many recipients of age the state was encrypted
+	lineage atomic.Pointer[string]        // of the state of this run, "" if there is none; nil until one was looked for
 }
 
 const (
@@ -85,58 +87,65 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (p *proxy) get(w http.ResponseWriter, r *http.Request) {
 	p.used.Store(true)
-	a := p.ask(r.Context(), w, p.backend.read, "", nil)
-	if a == nil {
+	state, version, err := p.backend.Read(r.Context())
+	if err != nil {
+		p.refuse(r.Context(), w, err)
 		return
 	}
-	if err := p.accept(r.Context(), a); err != nil {
+	accept := p.open
+	if state == nil {
+		accept = p.acceptNone
+	}
+	plain, err := accept(r.Context(), state)
+	if err != nil {
 		p.fail(w, ours, "the state in the backend: "+err.Error()+AdviseVariable(err)+AdviseKey(err)+adviseKind(err))
 		return
 	}
-	p.pass(w, a, a.isAbsent())
-}
-
-// accept looks at what the backend has, and puts the plaintext into the answer.
-func (p *proxy) accept(ctx context.Context, a *answer) error {
-	switch {
-	case a.isAbsent() && p.pins != Pins{}:
-		return errors.New("there is none, and -lineage or -minimum-serial say that there is; check the address")
-	case a.isAbsent() && p.elsewhere != nil && p.refuses:
-		return p.elsewhere
-	case a.isAbsent():
-		if p.lineage.Load() == nil {
-			say(p.stderr, fmt.Sprintf("there is no state at %s yet; if there should be one, check the address",
-				outside.Line(source.Public(p.backend.read.url), 300)))
-			if p.elsewhere != nil {
-				say(p.stderr, "warning: "+p.elsewhere.Error())
-			}
-			p.noteDoubts()
-		}
-		p.remember("")
-	case a.status == http.StatusOK:
-		return p.open(ctx, a)
+	p.version.Store(&version)
+	if state == nil {
+		w.WriteHeader(http.StatusNotFound)
+		return
 	}
-	return nil
+	pass(w, http.StatusOK, plain)
 }
 
-func (p *proxy) open(ctx context.Context, a *answer) error {
-	readers := Recipients(a.body)
-	opened, err := p.state.DecryptInPlace(ctx, a.body)
+// acceptNone is about a backend that has no state.
+func (p *proxy) acceptNone(context.Context, []byte) ([]byte, error) {
+	switch {
+	case p.pins != Pins{}:
+		return nil, errors.New("there is none, and -lineage or -minimum-serial say that there is; check the address")
+	case p.elsewhere != nil && p.refuses:
+		return nil, p.elsewhere
+	}
+	if p.lineage.Load() == nil {
+		say(p.stderr, fmt.Sprintf("there is no state at %s yet; if there should be one, check the address", outside.Line(p.backend.String(), 300)))
+		if p.elsewhere != nil {
+			say(p.stderr, "warning: "+p.elsewhere.Error())
+		}
+		p.noteDoubts()
+	}
+	p.remember("")
+	return nil, nil
+}
+
+// open returns the plaintext of what the backend has.
+func (p *proxy) open(ctx context.Context, state []byte) ([]byte, error) {
+	readers := Recipients(state)
+	opened, err := p.state.DecryptInPlace(ctx, state)
 	if errors.Is(err, encryption.ErrPlaintext) {
-		return fmt.Errorf("%w; to encrypt it, run init with statecrypt wrap -encrypt-existing", err)
+		return nil, fmt.Errorf("%w; to encrypt it, run init with statecrypt wrap -encrypt-existing", err)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	lineage, err := p.pins.expect(opened.Data)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	p.warn(opened)
 	p.remember(lineage)
 	p.readers.Store(int64(readers))
-	a.body = opened.Data
-	return nil
+	return opened.Data, nil
 }
 
 func (p *proxy) warn(opened *encryption.Opened) {
@@ -183,13 +192,34 @@ func (p *proxy) post(w http.ResponseWriter, r *http.Request) {
 		p.fail(w, ours, "the state was not written: "+err.Error()+AdviseVariable(err))
 		return
 	}
-	if a := p.ask(ctx, w, p.backend.write, lockID(r), sealed); a != nil {
-		if a.succeeded() {
-			p.lineage.Store(&lineage)
-			p.noteRecipients(sealed)
-		}
-		p.pass(w, a, false)
+	if err := p.write(ctx, sealed); err != nil {
+		p.refuse(ctx, w, err)
+		return
 	}
+	p.lineage.Store(&lineage)
+	p.noteRecipients(sealed)
+	pass(w, http.StatusOK, nil)
+}
+
+// write replaces the state that was read. One that was not is read for it.
+func (p *proxy) write(ctx context.Context, sealed []byte) error {
+	version, err := p.read(ctx)
+	if err == nil {
+		version, err = p.backend.Write(ctx, sealed, version)
+	}
+	if err == nil {
+		p.version.Store(&version)
+	}
+	return err
+}
+
+// read is the version that was read last.
+func (p *proxy) read(ctx context.Context) (store.Version, error) {
+	if known := p.version.Load(); known != nil {
+		return *known, nil
+	}
+	_, version, err := p.backend.Read(ctx)
+	return version, err
 }
 
 func (p *proxy) noteRecipients(sealed []byte) {
@@ -279,12 +309,18 @@ func (p *proxy) remove(w http.ResponseWriter, r *http.Request) {
 		p.fail(w, ours, "the state was not deleted: "+err.Error())
 		return
 	}
-	if a := p.ask(context.WithoutCancel(r.Context()), w, p.backend.remove, lockID(r), nil); a != nil {
-		if a.succeeded() {
-			p.lineage.Store(new(string))
-		}
-		p.pass(w, a, false)
+	ctx := context.WithoutCancel(r.Context())
+	version, err := p.read(ctx)
+	if err == nil {
+		err = p.backend.Remove(ctx, version)
 	}
+	if err != nil {
+		p.refuse(ctx, w, err)
+		return
+	}
+	p.lineage.Store(new(string))
+	p.version.Store(new(store.Version))
+	pass(w, http.StatusOK, nil)
 }
 
 func (p *proxy) receive(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
@@ -295,34 +331,35 @@ func (p *proxy) receive(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	return body, err == nil
 }
 
-// ask asks the real backend. If there is no answer, the child is told, and ask
-// returns nil. A child that has gone is no reason to complain.
-func (p *proxy) ask(ctx context.Context, w http.ResponseWriter, to endpoint, id string, body []byte) *answer {
-	a, err := p.backend.ask(ctx, to, id, body)
+// refuse tells the child what became of its request. An answer of a backend that speaks its
+// protocol is passed on, and shown unless it is expected: the child does not show it if it
+// tries again. A child that has gone is no reason to complain.
+func (p *proxy) refuse(ctx context.Context, w http.ResponseWriter, err error) {
+	answer, isAnswer := errors.AsType[*store.AnswerError](err)
+	held, isHeld := errors.AsType[*store.HeldError](err)
+	_, isUnanswered := errors.AsType[*store.UnansweredError](err)
+	if isAnswer && !isHeld {
+		say(p.stderr, answer.Text)
+	}
 	switch {
-	case err == nil:
-		return a
+	case isAnswer:
+		pass(w, answer.Status, answer.Body)
+	case isHeld && held.By != nil:
+		pass(w, http.StatusLocked, held.By.JSON())
 	case ctx.Err() != nil:
 		w.WriteHeader(http.StatusBadGateway)
+	case isUnanswered:
+		p.fail(w, http.StatusBadGateway, err.Error())
 	default:
-		status := http.StatusBadGateway
-		if errors.Is(err, errHuge) {
-			status = ours
-		}
-		p.fail(w, status, fmt.Sprintf("%s to %s: %s", to.method, source.Origin(to.url), err))
+		p.fail(w, ours, err.Error())
 	}
-	return nil
 }
 
-// pass hands an answer on. One that is neither a success nor expected is shown
-// as well: the child does not show it if it tries again.
-func (p *proxy) pass(w http.ResponseWriter, a *answer, expected bool) {
-	if !a.succeeded() && !expected {
-		say(p.stderr, p.backend.answered(a.status))
-	}
+// pass hands an answer on.
+func pass(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(a.status)
-	_, _ = w.Write(a.body) //nolint:gosec // no browser, and if the child is still there
+	w.WriteHeader(status)
+	_, _ = w.Write(body) //nolint:gosec // no browser, and if the child is still there
 }
 
 func (p *proxy) fail(w http.ResponseWriter, status int, reason string) {

@@ -36,6 +36,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
 // Options say what to run, and where its state is.
@@ -57,7 +58,9 @@ type Options struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 
-	signals *signals
+	signals  *signals
+	limit    int64         // bytes of a state; 0 is the usual one
+	patience time.Duration // likewise
 }
 
 // Run runs the command and returns its exit code: 128 and the number of the
@@ -102,7 +105,10 @@ func protect(ctx context.Context, o Options, call *invocation) (code int, err er
 	}
 	noteVariables(o)
 	noteLeft(o.Stderr)
-	upstream, err := newBackend(o.Backend, world.Lookup(o.Environ))
+	upstream, err := newBackend(o)
+	if err == nil {
+		defer func() { err = errors.Join(err, upstream.Close()) }()
+	}
 	if err == nil && call.effect() == changes { // other commands may be run by those who can only read
 		err = rehearse(ctx, o.State)
 	}
@@ -318,10 +324,10 @@ func (p *proxy) variables(address, authority string) []string {
 		"TF_HTTP_ADDRESS=" + address + "/state", "TF_HTTP_USERNAME=" + username, "TF_HTTP_PASSWORD=" + p.password,
 		"TF_HTTP_CLIENT_CA_CERTIFICATE_PEM=" + authority,
 	}
-	if !p.leaves || p.backend.lock.url != nil { // or the backend that a state leaves for would be filled with it
+	if !p.leaves || p.backend.hasLocks() { // or the backend that a state leaves for would be filled with it
 		told = append(told, "TF_HTTP_LOCK_ADDRESS="+address+"/lock", "TF_HTTP_UNLOCK_ADDRESS="+address+"/lock")
 	}
-	return append(told, p.backend.retries...)
+	return append(told, store.Retries(p.backend.State)...)
 }
 
 // environ is the environment of the child: without the keys, the credentials of the
