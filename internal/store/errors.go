@@ -30,6 +30,22 @@ func (e *HeldError) Error() string {
 	return e.By.Holder()
 }
 
+// AliveError is that nobody can break a lock, because it ends with its process.
+type AliveError struct {
+	Process int   // 0 if it is not known
+	By      *Lock // what it says of itself
+}
+
+// Error names the process, or what it was started for.
+func (e *AliveError) Error() string {
+	process := "a process"
+	if e.Process > 0 {
+		process = fmt.Sprintf("the process %d", e.Process)
+	}
+	return fmt.Sprintf("%s has the lock of the file, and its end gives it back: it was taken by %s, at %s, for %s", process,
+		outside.Quoted(cmp.Or(e.By.Who, "somebody"), 100), outside.Quoted(e.By.Created, 100), outside.Quoted(e.By.Operation, 100))
+}
+
 // Holder is who has the lock.
 func (l *Lock) Holder() string {
 	text := fmt.Sprintf("%s has the lock %s since %s, for %s", outside.Quoted(cmp.Or(l.Who, "somebody"), 100),

@@ -24,6 +24,9 @@ type Kind struct {
 type Settings struct {
 	attr.Values
 
+	Folder string // of the file that has the block, where its relative paths begin
+	Module string // the folder of the module
+
 	Limit    int64         // bytes of a state
 	Patience time.Duration // for one request
 

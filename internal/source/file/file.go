@@ -53,15 +53,27 @@ func open(req source.Request) (source.Source, error) {
 	if req.String(attr) == "" {
 		return nil, req.Errorf(attr, "a path is required; is a variable empty?")
 	}
-	path, err := expandHome(req.String(attr))
+	path, err := ExpandHome(req.String(attr))
 	if err != nil {
 		return nil, req.Errorf(attr, "%w", err)
 	}
 	return location{path: filepath.Join(path, rest), elsewhere: rest != "" && req.Has("path"), limit: req.MaxSize}, nil
 }
 
-// expandHome does what a shell does for the user's own home.
-func expandHome(path string) (string, error) {
+// Backend is the table of a block that says in which file a program keeps a state.
+func Backend() attr.Table {
+	return attr.Table{
+		Name: "file",
+		Doc:  "A local file, as the `local` backend writes it.",
+		Attrs: []attr.Attr{
+			{Name: "path", Type: cty.String,
+				Doc: "The state file. A relative path is relative to the file with this block. Defaults to `terraform.tfstate` in the module."},
+		},
+	}
+}
+
+// ExpandHome does what a shell does for the user's own home.
+func ExpandHome(path string) (string, error) {
 	if path == "-" {
 		return "", errors.New("a path is required: standard input is not read; a file of this name can be written as ./-")
 	}
