@@ -37,7 +37,7 @@ func (c *call) rotate(ctx context.Context) error {
 	}
 	change := c.changeFile
 	if c.inBackend {
-		c.args, change = []string{stateInBackend}, c.changeState
+		c.args, change = []string{stateInBackend}, c.changeState(r.to)
 	}
 	var rotated atomic.Bool
 	err = c.all(ctx, func(ctx context.Context, name string) (finding, error) {
@@ -138,8 +138,11 @@ func (c *call) changeFile(ctx context.Context, name string, change func([]byte) 
 }
 
 // changeState does the same in the backend.
-func (c *call) changeState(ctx context.Context, _ string, change func([]byte) ([]byte, error)) error {
-	return wrap.Rotate(ctx, wrap.Options{Backend: c.backend, Environ: c.environ, Stderr: c.stderr}, change)
+func (c *call) changeState(to encryption.Target) func(context.Context, string, func([]byte) ([]byte, error)) error {
+	return func(ctx context.Context, _ string, change func([]byte) ([]byte, error)) error {
+		o := wrap.Options{State: to, Backend: c.backend, Settings: c.to, Environ: c.environ, Stderr: c.stderr}
+		return wrap.Rotate(ctx, o, change)
+	}
 }
 
 // refusePlaintext refuses settings that would store what they should encrypt.

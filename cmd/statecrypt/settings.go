@@ -169,6 +169,7 @@ func (c *call) code(from string) (encryption.Layer, error) {
 	return func(o config.Options) (*config.Config, error) {
 		o.Environment, o.Arguments, o.Uses = environment, arguments, c.uses
 		o.Backends = wrap.Backends() // the file may serve wrap as well
+		o.FromEnvironment = c.configInVariable
 		read, err := layer(o)
 		if read != nil {
 			c.backend = read.Backend

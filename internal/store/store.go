@@ -154,6 +154,25 @@ func Retries(s State) []string {
 	return nil
 }
 
+// Keeps reports whether a file of this machine is the state, or belongs to it. Nobody else
+// opens it.
+func Keeps(s State, path string) bool {
+	k, ok := as[interface{ Keeps(path string) bool }](s)
+	return ok && k.Keeps(path)
+}
+
+// EndsWithProcess reports whether nobody can leave the lock.
+func EndsWithProcess(s State) bool {
+	e, ok := as[interface{ EndsWithProcess() bool }](s)
+	return ok && e.EndsWithProcess()
+}
+
+// Reverts reports whether it is usual that an older state comes back.
+func Reverts(ctx context.Context, s State) bool {
+	r, ok := as[interface{ Reverts(context.Context) bool }](s)
+	return ok && r.Reverts(ctx)
+}
+
 func as[T any](s State) (T, bool) {
 	if c, ok := s.(*careful); ok {
 		s = c.State

@@ -2,6 +2,7 @@ package wrap
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
@@ -27,6 +29,7 @@ const (
 type backend struct {
 	store.State
 	store store.Store
+	kind  string
 }
 
 // Close gives up what ends with the process.
@@ -52,10 +55,14 @@ func kindOf(block *attr.Entry) store.Kind {
 }
 
 // newBackend reads the block of the settings, or the variables in its place.
-func newBackend(o Options) (*backend, error) {
+func newBackend(o Options, module string) (*backend, error) {
 	kind, block, lookup := kindOf(o.Backend), o.Backend, world.Lookup(o.Environ)
 	if block == nil {
 		block = attr.NewEntry("backend."+kind.Name, kind.Table, nil)
+	}
+	block, err := forModule(block, kind.Place, o.Settings, module)
+	if err != nil {
+		return nil, err
 	}
 	v, err := block.Decode(kind.Table, lookup)
 	if err != nil {
@@ -68,7 +75,14 @@ func newBackend(o Options) (*backend, error) {
 		}
 		return nil, err
 	}
-	s, err := kind.Open(store.Settings{Values: v, Limit: cmp.Or(o.limit, maxState), Patience: cmp.Or(o.patience, patience)})
+	folder, err := folderOf(o.Settings)
+	if err != nil {
+		return nil, err
+	}
+	s, err := kind.Open(store.Settings{
+		Values: v, Folder: cmp.Or(folder, module), Module: module,
+		Limit: cmp.Or(o.limit, maxState), Patience: cmp.Or(o.patience, patience), Seal: sealCopies(o.State),
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +90,19 @@ func newBackend(o Options) (*backend, error) {
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	return &backend{State: store.Careful(state), store: s}, nil
+	return &backend{State: store.Careful(state), store: s, kind: kind.Name}, nil
+}
+
+// sealCopies makes of a state that a store has found what a copy of it may hold: it is
+// encrypted in any case.
+func sealCopies(target encryption.Target) func(context.Context, []byte) ([]byte, error) {
+	return func(ctx context.Context, found []byte) ([]byte, error) {
+		if info, err := encryption.Inspect(found); err == nil && info.Kind == encryption.KindEncrypted {
+			return found, nil
+		}
+		sealed, _, err := Seal(ctx, target, found)
+		return sealed, err
+	}
 }
 
 // noteVariables names variables that say nothing: misspelt ones, and those whose argument

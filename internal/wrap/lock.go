@@ -123,6 +123,9 @@ func (p *proxy) settle(ctx context.Context, call *invocation) error {
 		return nil
 	case call.effect() == reads:
 		return p.backend.giveBack(ctx, l.id)
+	case store.EndsWithProcess(p.backend.State):
+		return errors.Join(p.backend.giveBack(ctx, l.id), errors.New("the program has ended without giving back its lock: what it has changed "+
+			"may be in no state. Look at it before the next run"))
 	}
 	return fmt.Errorf("the program has ended without giving back the lock %s, which stays: what it has changed may be in no state. "+
 		"When you have looked, %s", outside.Quoted(l.id, 100), store.Unlocking(l.id))
@@ -172,11 +175,45 @@ func (b *backend) keep(ctx context.Context, sealed []byte, read store.Version) e
 	return err
 }
 
+// here is the state in the backend of the module that we are in.
+func here(o Options) (*backend, error) {
+	noteVariables(o)
+	module, err := resolve("", ".")
+	if err != nil {
+		return nil, err
+	}
+	return newBackend(o, module)
+}
+
+// Look reads the state in the backend, nil if there is none, and who has its lock, as
+// far as that is told.
+func Look(ctx context.Context, o Options) (state []byte, holder *store.Lock, err error) {
+	b, err := here(o)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	if state, _, err = b.Read(ctx); err != nil {
+		return nil, nil, err
+	}
+	if state == nil {
+		return nil, nil, b.none()
+	}
+	holder, err = b.Holder(ctx)
+	if errors.Is(err, store.ErrUntold) {
+		err = nil
+	}
+	return state, holder, err
+}
+
+func (b *backend) none() error {
+	return fmt.Errorf("there is none at %s; check the address", outside.Line(b.String(), 300))
+}
+
 // Rotate replaces the state in the backend by what change makes of it, under the lock.
 // If that is nil, the state stays.
 func Rotate(ctx context.Context, o Options, change func(state []byte) ([]byte, error)) (err error) {
-	noteVariables(o)
-	b, err := newBackend(o)
+	b, err := here(o)
 	if err != nil {
 		return err
 	}
@@ -190,7 +227,7 @@ func Rotate(ctx context.Context, o Options, change func(state []byte) ([]byte, e
 		case err != nil:
 			return err
 		case state == nil:
-			return fmt.Errorf("there is none at %s; check the address", outside.Line(b.String(), 300))
+			return b.none()
 		}
 		changed, err := change(state)
 		if err == nil && changed != nil {

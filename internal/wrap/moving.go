@@ -72,7 +72,7 @@ func (m *move) sealOwn(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("the state in %s: %w", place, err)
 	case len(content) == 0:
-		say(m.stderr, "there is no state yet, neither in the HTTP backend nor in "+place)
+		say(m.stderr, "there is no state yet, neither in the backend nor in "+place)
 		return nil
 	}
 	if err := m.store(ctx, content, "the state in "+place); err != nil {
@@ -124,13 +124,15 @@ func (m *move) own(ctx context.Context) (place string, content []byte, err error
 		return place, nil, err
 	}
 	if workspace := m.workspace(); workspace != "" && workspace != "default" {
-		return place, nil, errors.New("a workspace is selected, and the HTTP backend has none; select default first")
+		return place, nil, errors.New("a workspace is selected, and there are none under wrap; select default first")
 	}
 	if file == "" {
 		content, err = m.pull(ctx, r.Backend.Type, r.Backend.Config)
 		return place, content, err
 	}
-	content, err = readFile(join(m.call.dir, file))
+	if path := join(m.call.dir, file); !m.call.keeps(path) {
+		content, err = readFile(path)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
@@ -218,7 +220,7 @@ func (m *move) run(ctx context.Context, dir string, commands ...[]string) (print
 
 // store seals a state, if it is the one that is expected, and writes it to the backend.
 func (m *move) store(ctx context.Context, plain []byte, what string) error {
-	_, err := m.pins.expect(plain)
+	seen, err := m.expect(plain)
 	m.noteDoubts()
 	var sealed []byte
 	if err == nil {
@@ -230,5 +232,6 @@ func (m *move) store(ctx context.Context, plain []byte, what string) error {
 	if err != nil {
 		return fmt.Errorf("%s was not encrypted: %w", what, err)
 	}
+	m.memory.remember(ctx, seen)
 	return nil
 }

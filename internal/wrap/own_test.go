@@ -140,7 +140,7 @@ func TestAnswered(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }))
 	t.Cleanup(server.Close)
 	made := func(settings map[string]cty.Value) error {
-		b, err := newBackend(Options{Backend: attr.NewEntry("backend.http", httpsource.Backend(), settings)})
+		b, err := newBackend(Options{Backend: attr.NewEntry("backend.http", httpsource.Backend(), settings)}, "")
 		if err == nil {
 			_, _, err = b.Read(t.Context())
 		}

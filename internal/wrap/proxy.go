@@ -44,6 +44,7 @@ type proxy struct {
 	mux  *http.ServeMux
 	work sync.RWMutex // held by each request of the child, and in the end by serve, for good
 
+	memory  *memory                       // of earlier runs
 	lock    childLock                     // what a child has, of ours and of the real backend
 	used    atomic.Bool                   // a state was asked for, or sent
 	version atomic.Pointer[store.Version] // of what was read last; nil if nothing was
@@ -59,7 +60,7 @@ const (
 func newProxy(o Options, upstream *backend) *proxy {
 	p := &proxy{
 		state: o.State, backend: upstream, force: o.Force, leaves: o.Leave, pins: o.Pins, stderr: o.Stderr,
-		password: rand.Text(), mux: http.NewServeMux(),
+		password: rand.Text(), mux: http.NewServeMux(), memory: &memory{},
 	}
 	p.mux.HandleFunc("GET /state", p.get)
 	p.mux.HandleFunc("POST /state", p.post)
@@ -110,12 +111,15 @@ func (p *proxy) get(w http.ResponseWriter, r *http.Request) {
 }
 
 // acceptNone is about a backend that has no state.
-func (p *proxy) acceptNone(context.Context, []byte) ([]byte, error) {
+func (p *proxy) acceptNone(ctx context.Context, _ []byte) ([]byte, error) {
 	switch {
 	case p.pins != Pins{}:
 		return nil, errors.New("there is none, and -lineage or -minimum-serial say that there is; check the address")
 	case p.elsewhere != nil && p.refuses:
 		return nil, p.elsewhere
+	}
+	if err := p.memory.accept(nil); err != nil {
+		return nil, err
 	}
 	if p.lineage.Load() == nil {
 		say(p.stderr, fmt.Sprintf("there is no state at %s yet; if there should be one, check the address", outside.Line(p.backend.String(), 300)))
@@ -125,6 +129,7 @@ func (p *proxy) acceptNone(context.Context, []byte) ([]byte, error) {
 		p.noteDoubts()
 	}
 	p.remember("")
+	p.memory.remember(ctx, nil)
 	return nil, nil
 }
 
@@ -138,14 +143,25 @@ func (p *proxy) open(ctx context.Context, state []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	lineage, err := p.pins.expect(opened.Data)
+	seen, err := p.expect(opened.Data)
 	if err != nil {
 		return nil, err
 	}
 	p.warn(opened)
-	p.remember(lineage)
+	p.remember(seen.Lineage)
+	p.memory.remember(ctx, seen)
 	p.readers.Store(int64(readers))
 	return opened.Data, nil
+}
+
+// expect returns the label of a state that is accepted.
+func (p *proxy) expect(plain []byte) (*label, error) {
+	serial, lineage, err := p.pins.expect(plain)
+	seen := &label{lineage, serial}
+	if err == nil {
+		err = p.memory.accept(seen)
+	}
+	return seen, err
 }
 
 func (p *proxy) warn(opened *encryption.Opened) {
@@ -180,7 +196,7 @@ func (p *proxy) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ctx := context.WithoutCancel(r.Context()) // what has arrived is written, even if the child has gone
-	lineage, err := p.mayWrite(plain)
+	written, err := p.mayWrite(plain)
 	if err == nil {
 		err = p.lock.check(lockID(r))
 	}
@@ -196,7 +212,8 @@ func (p *proxy) post(w http.ResponseWriter, r *http.Request) {
 		p.refuse(ctx, w, err)
 		return
 	}
-	p.lineage.Store(&lineage)
+	p.lineage.Store(&written.Lineage)
+	p.memory.remember(ctx, written)
 	p.noteRecipients(sealed)
 	pass(w, http.StatusOK, nil)
 }
@@ -229,12 +246,12 @@ func (p *proxy) noteRecipients(sealed []byte) {
 	p.readers.Store(int64(Recipients(sealed)))
 }
 
-// mayWrite returns the lineage of a state that may replace the one that is there.
-func (p *proxy) mayWrite(plain []byte) (string, error) {
+// mayWrite returns the label of a state that may replace the one that is there.
+func (p *proxy) mayWrite(plain []byte) (*label, error) {
 	if info, err := encryption.Inspect(plain); err != nil || info.Kind != encryption.KindState {
-		return "", errors.New("it is not a state in plaintext; does an encryption block in the configuration encrypt it already?")
+		return nil, errors.New("it is not a state in plaintext; does an encryption block in the configuration encrypt it already?")
 	}
-	_, lineage, err := Label(plain)
+	serial, lineage, err := Label(plain)
 	known := p.lineage.Load()
 	switch {
 	case err != nil || p.force:
@@ -244,7 +261,7 @@ func (p *proxy) mayWrite(plain []byte) (string, error) {
 		err = fmt.Errorf("its lineage is %s, and that of the one that it would replace is %s; use -force to overwrite it",
 			outside.Quoted(lineage, 100), outside.Quoted(*known, 100))
 	}
-	return lineage, err
+	return &label{lineage, serial}, err
 }
 
 // AdviseVariable says how to set a variable of the settings, if err is about one.
@@ -319,6 +336,7 @@ func (p *proxy) remove(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p.lineage.Store(new(string))
+	p.memory.remember(ctx, nil)
 	p.version.Store(new(store.Version))
 	pass(w, http.StatusOK, nil)
 }

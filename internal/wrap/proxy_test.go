@@ -104,7 +104,7 @@ func environOf(url string) []string {
 
 func betweenWith(t *testing.T, o Options) *proxy {
 	t.Helper()
-	upstream, err := newBackend(o)
+	upstream, err := newBackend(o, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -465,7 +465,7 @@ func TestDamage(t *testing.T) {
 		if len(damaged) == 0 {
 			return "", errors.New("the backend says that there is none")
 		}
-		p := &proxy{state: target(t, sealing), stderr: io.Discard, backend: &backend{State: fixed{data: damaged}}}
+		p := &proxy{state: target(t, sealing), stderr: io.Discard, memory: &memory{}, backend: &backend{State: fixed{data: damaged}}}
 		w := httptest.NewRecorder()
 		p.get(w, httptest.NewRequest("GET", "/state", nil))
 		if w.Code != 200 {

@@ -25,10 +25,12 @@ type traces struct {
 const errored = "errored.tfstate"
 
 // lookAround notes what is there before the run.
-func lookAround(dir string) *traces {
-	t := &traces{dir: dir, seen: map[string][sha256.Size]byte{}}
+func (i *invocation) lookAround() *traces {
+	t := &traces{dir: i.dir, seen: map[string][sha256.Size]byte{}}
 	for _, name := range []string{errored, "terraform.tfstate", "terraform.tfstate.backup"} {
-		t.seen[name], _, _ = digest(filepath.Join(dir, name))
+		if path := filepath.Join(i.dir, name); i.keeps == nil || !i.keeps(path) {
+			t.seen[name], _, _ = digest(path)
+		}
 	}
 	return t
 }

@@ -1,6 +1,6 @@
 // Package wrap runs Terraform or OpenTofu with an HTTP backend of its own on the
-// loopback interface, which passes on to the real backend what it has sealed, and
-// opens what it gets from there. Nothing is stored here.
+// loopback interface, which keeps in a store what it has sealed, and opens what it gets
+// from there.
 //
 // The child must not know another way to a state than ours: it would write
 // plaintext there. So wrap decides what the child gets. It reads the command line
@@ -34,6 +34,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
@@ -45,10 +46,12 @@ type Options struct {
 	Plan     encryption.Target // likewise, if it has methods; otherwise plans are left as they are
 	Backend  *attr.Entry       // one of Backends; nil if the variables say everything
 	Command  []string          // terraform or tofu, and its arguments
+	Settings string            // the file that the block is in
 	Environ  []string          // of the caller
 	Force    bool              // writes a state of another lineage than the one that was read
 	Withhold []string          // names of variables that the child does not get; "TF_VAR_" stands for all that begin so
 
+	Accept          bool // takes the state that there is for the right one, whatever was seen before
 	EncryptExisting bool // before init, seals the state that there is in plaintext
 	Leave           bool // init -migrate-state takes the state to a backend that wrap knows nothing of
 	Pins            Pins
@@ -96,7 +99,7 @@ func Run(ctx context.Context, o Options) (exitCode int, err error) {
 	return code, err
 }
 
-const noWorkspaces = "the HTTP backend has none; each state has an address of its own, in the backend block of a file for -config"
+const noWorkspaces = "there are none under wrap; each state has an address of its own, in the backend block of a file for -config"
 
 // protect runs a command that has to do with the state.
 func protect(ctx context.Context, o Options, call *invocation) (code int, err error) {
@@ -105,7 +108,7 @@ func protect(ctx context.Context, o Options, call *invocation) (code int, err er
 	}
 	noteVariables(o)
 	noteLeft(o.Stderr)
-	upstream, err := newBackend(o)
+	upstream, err := newBackend(o, call.dir)
 	if err == nil {
 		defer func() { err = errors.Join(err, upstream.Close()) }()
 	}
@@ -115,13 +118,16 @@ func protect(ctx context.Context, o Options, call *invocation) (code int, err er
 	if err != nil {
 		return 1, err
 	}
+	call.keeps = func(path string) bool { return store.Keeps(upstream.State, path) }
 	p := newProxy(o, upstream)
+	p.memory = newMemory(call.ownData(), upstream.kind+" "+upstream.String())
+	p.memory.accepts, p.memory.reverts = o.Accept, store.Reverts(ctx, upstream.State)
 	p.lock.begin(call)
 	if p.refuses = call.effect() == changes; p.refuses || call.name == "plan" {
 		p.elsewhere = call.elsewhere()
 	}
 	files := &handover{o: o, call: call}
-	before := lookAround(call.dir)
+	before := call.lookAround()
 	call.noteWithheld(o)
 	if err := makeReady(ctx, p, files); err != nil {
 		return 1, errors.Join(err, files.finish(context.WithoutCancel(ctx)))
@@ -168,7 +174,7 @@ func makeReady(ctx context.Context, p *proxy, files *handover) error {
 // warnOfOwn notices a state that the module had without wrap. The child does not look at
 // it, and would make all that is in it a second time.
 func (i *invocation) warnOfOwn(stderr io.Writer) {
-	const advice = ", which is not used under wrap; if it is not in the HTTP backend yet, run init with -encrypt-existing"
+	const advice = ", which is not used under wrap; if it is not in the backend yet, run init with -encrypt-existing"
 	if i.name == "init" {
 		i.warnOfWorkspaces(stderr)
 	}
@@ -182,7 +188,7 @@ func (i *invocation) warnOfOwn(stderr io.Writer) {
 		say(stderr, "warning: there is a plaintext state in "+outside.Line(file, 200)+advice+", and otherwise delete it")
 	case encryption.KindEncrypted:
 		if i.name == "init" { // nothing in it is at risk
-			say(stderr, "there is an encrypted state in "+outside.Line(file, 200)+", which is not used under wrap; if it is not in the HTTP "+
+			say(stderr, "there is an encrypted state in "+outside.Line(file, 200)+", which is not used under wrap; if it is not in the "+
 				"backend yet, decrypt it, and run init with -encrypt-existing")
 		}
 	}
@@ -191,7 +197,11 @@ func (i *invocation) warnOfOwn(stderr io.Writer) {
 // kindOf is what a file in the folder of the module is, unknown if it cannot be read. A
 // state that holds nothing, such as destroy leaves it, is empty.
 func (i *invocation) kindOf(file string) encryption.FileKind {
-	content, err := readFile(join(i.dir, file))
+	path := join(i.dir, file)
+	if i.keeps != nil && i.keeps(path) { // it is no other
+		return encryption.KindUnknown
+	}
+	content, err := readFile(path)
 	if err != nil {
 		return encryption.KindUnknown
 	}
@@ -237,7 +247,7 @@ func (i *invocation) warnOfWorkspaces(stderr io.Writer) {
 		file, _ := filepath.Rel(i.dir, path)
 		if i.kindOf(file) == encryption.KindState {
 			say(stderr, "warning: there is a plaintext state of a workspace in "+outside.Line(file, 200)+", which is not used under wrap, "+
-				"because the HTTP backend has no workspaces")
+				"because there are no workspaces")
 		}
 	}
 }
@@ -313,6 +323,9 @@ func (p *proxy) server(certificate tls.Certificate) *http.Server {
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
 		Protocols: new(http.Protocols),
 		ErrorLog:  slog.NewLogLogger(slog.DiscardHandler, 0), // a child that hangs up is no news
+		BaseContext: func(net.Listener) context.Context {
+			return notice.With(context.Background(), func(text string) { say(p.stderr, text) })
+		},
 	}
 	server.Protocols.SetHTTP1(true)
 	return server

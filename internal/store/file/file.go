@@ -17,11 +17,13 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	filesource "github.com/statecrypt/terraform-provider-statecrypt/internal/source/file"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
@@ -123,6 +125,16 @@ func (s *state) Keeps(path string) bool {
 
 // EndsWithProcess is about the lock: the system gives it back.
 func (s *state) EndsWithProcess() bool { return true }
+
+// Reverts reports whether git tracks the file: branches go back.
+func (s *state) Reverts(ctx context.Context) bool {
+	dir, base := filepath.Split(s.path)
+	_, _, err := world.Program{
+		Args:    []string{"git", "-c", "core.fsmonitor=false", "ls-files", "--error-unmatch", "--", base},
+		Environ: world.World{}.Environ(), Dir: dir, Patience: time.Minute, Limit: 1 << 16,
+	}.Run(ctx)
+	return err == nil
+}
 
 // Read reads the file, whoever writes to it meanwhile.
 func (s *state) Read(ctx context.Context) ([]byte, store.Version, error) {
