@@ -60,7 +60,7 @@ func newBackend(o Options, module string) (*backend, error) {
 	if block == nil {
 		block = attr.NewEntry("backend."+kind.Name, kind.Table, nil)
 	}
-	block, err := forModule(block, kind.Place, o.Settings, module)
+	block, err := forModule(block, o.Settings, module)
 	if err != nil {
 		return nil, err
 	}

@@ -15,21 +15,29 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
-// forModule is a block as it is meant for one module: whoever runs two of them with one
-// file of settings does not have the second make of the state of the first what is its
-// own. Of a block without a file nothing is known.
-func forModule(block *attr.Entry, place, settings, module string) (*attr.Entry, error) {
-	folder, err := folderOf(settings)
-	if err != nil {
-		return nil, err
+// checkOneModule refuses settings outside of the module that name one state for whichever
+// module they are used with: the second would destroy what the first has made.
+func checkOneModule(o Options, module string) error {
+	if o.Backend == nil {
+		return nil
 	}
-	named, isNamed := block.Settings[place]
-	switch {
-	case folder == "":
-		return block, nil
-	case isNamed && named.IsSet() && named.Err == nil && folder != module && !names(named.Value, config.Module):
-		return nil, &attr.Error{Address: block.Address, Attr: place, Pos: named.Pos, Err: fmt.Errorf("the file is not in the folder of the module, "+
-			"and so would give every module the same state; write %s where its name has that of the folder, or move the file there", config.Module)}
+	place := kindOf(o.Backend).Place
+	named := o.Backend.Settings[place]
+	folder, err := folderOf(o.Settings)
+	if err != nil || folder == "" || folder == module || !named.IsSet() || named.Err != nil || names(named.Value, config.Module) {
+		return err
+	}
+	err = fmt.Errorf("the file is not in the folder of the module, and so would give every module the same state; write %s where its name "+
+		"has that of the folder, or move the file there", config.Module)
+	return &attr.Error{Address: o.Backend.Address, Attr: place, Pos: named.Pos, Err: err}
+}
+
+// forModule is a block with the name of the module where it asks for it. Of settings
+// without a file, nothing is known.
+func forModule(block *attr.Entry, settings, module string) (*attr.Entry, error) {
+	folder, err := folderOf(settings)
+	if err != nil || folder == "" {
+		return block, err
 	}
 	name, err := filepath.Rel(folder, module)
 	if err == nil && !filepath.IsLocal(name) {

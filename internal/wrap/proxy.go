@@ -122,7 +122,8 @@ func (p *proxy) acceptNone(ctx context.Context, _ []byte) ([]byte, error) {
 		return nil, err
 	}
 	if p.lineage.Load() == nil {
-		say(p.stderr, fmt.Sprintf("there is no state at %s yet; if there should be one, check the address", outside.Line(p.backend.String(), 300)))
+		say(p.stderr, fmt.Sprintf("there is no state at %s yet; if there should be one, check the address",
+			outside.Line(p.backend.String(), 300)))
 		if p.elsewhere != nil {
 			say(p.stderr, "warning: "+p.elsewhere.Error())
 		}

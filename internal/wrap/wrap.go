@@ -108,6 +108,9 @@ func protect(ctx context.Context, o Options, call *invocation) (code int, err er
 	}
 	noteVariables(o)
 	noteLeft(o.Stderr)
+	if err := checkOneModule(o, call.dir); err != nil {
+		return 1, err
+	}
 	upstream, err := newBackend(o, call.dir)
 	if err == nil {
 		defer func() { err = errors.Join(err, upstream.Close()) }()
