@@ -195,6 +195,7 @@ type arena struct {
 	direct string   // the same, without a proxy
 	others []string // hosts that are not the same
 	watch  *log
+	hasty  bool // whether a read ends when a host is not found
 
 	thief   string // the host that a stranger answers for
 	stolen  *log
@@ -252,11 +253,18 @@ func (a arena) readAt(t *testing.T, where attrs, env map[string]string, environm
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{ConnectDone: func(_, address string, err error) {
-		if err != nil && address == "127.0.0.1:8500" { // Consul's own: another try would be refused as well
-			cancel()
-		}
-	}})
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{ // another try would fail as well
+		DNSDone: func(info httptrace.DNSDoneInfo) {
+			if info.Err != nil && a.hasty {
+				cancel()
+			}
+		},
+		ConnectDone: func(_, address string, err error) {
+			if err != nil && address == "127.0.0.1:8500" { // Consul's own
+				cancel()
+			}
+		},
+	})
 	snapshot, err := src.Fetch(ctx)
 	if err != nil {
 		return nil, err
