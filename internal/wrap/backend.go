@@ -114,7 +114,11 @@ func noteVariables(o Options) {
 	for _, a := range kindOf(nil).Attrs {
 		known = append(known, a.Env...)
 		for _, name := range a.Env {
-			if given, _ := lookup(name); given != "" && differs(o.Backend, a.Name, given) {
+			switch given, _ := lookup(name); {
+			case given == "":
+			case o.Backend != nil && o.Backend.Kind != kindOf(nil).Name:
+				say(o.Stderr, fmt.Sprintf("%s is not used: the backend block is of the kind %s", name, o.Backend.Kind))
+			case differs(o.Backend, a.Name, given):
 				say(o.Stderr, fmt.Sprintf("%s is not used: the block backend \"http\" has another %s", name, a.Name))
 			}
 		}

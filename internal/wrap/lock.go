@@ -68,24 +68,29 @@ func (p *proxy) giveLock(w http.ResponseWriter, r *http.Request) {
 	lock, _ := store.ParseLock(body) // of what is none, the ID is empty, as that of a write without one
 	err := p.backend.Lock(r.Context(), lock)
 	if err != nil {
-		l.noteHolder(p.stderr, err)
-		p.refuse(r.Context(), w, err)
+		if l.noteHolder(p.stderr, err) {
+			p.answer(r.Context(), w, err)
+		} else {
+			p.refuse(r.Context(), w, err)
+		}
 		return
 	}
 	l.given, l.id, l.held = true, lock.ID, body
 	pass(w, http.StatusOK, nil)
 }
 
-// noteHolder says who has the lock, once: a child that waits asks again and again.
-func (l *childLock) noteHolder(stderr io.Writer, err error) {
+// noteHolder says who has the lock, if that is told, and once: a child that waits asks
+// again and again.
+func (l *childLock) noteHolder(stderr io.Writer, err error) bool {
 	held, ok := errors.AsType[*store.HeldError](err)
 	if !ok || held.By == nil {
-		return
+		return false
 	}
 	if who := held.By.Holder(); who != l.known {
 		say(stderr, who)
 		l.known = who
 	}
+	return true
 }
 
 func (p *proxy) takeBack(w http.ResponseWriter, r *http.Request) {

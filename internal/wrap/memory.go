@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"sync"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
@@ -53,17 +54,19 @@ func (m *memory) accept(state *label) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	was, known := m.last()[m.of]
-	const look = "; restore the newest one, or, if this one is right, run once with statecrypt wrap -accept"
+	const look = "; restore the newest one, or, once you have looked, accept what there is with statecrypt wrap -accept"
 	switch {
 	case !known || m.accepts || m.reverts:
 		return nil
 	case state == nil:
-		return errors.New("there is none, and here one was seen" + was.describe() + look)
+		return fmt.Errorf("there is none, and an earlier run here has seen one, of the lineage %s%s", outside.Quoted(was.Lineage, 100), look)
 	case state.Lineage != was.Lineage:
-		return fmt.Errorf("it is another state, of the lineage %s, than the one that was seen here%s%s", outside.Quoted(state.Lineage, 100),
-			was.describe(), look)
-	case was.Serial != nil && (state.Serial == nil || *state.Serial < *was.Serial):
-		return fmt.Errorf("it is an old copy%s, and here one was seen%s%s", state.serial(), was.describe(), look)
+		return fmt.Errorf("its lineage is %s, and an earlier run here has seen the lineage %s: it is another state%s",
+			outside.Quoted(state.Lineage, 100), outside.Quoted(was.Lineage, 100), look)
+	case was.Serial != nil && state.Serial == nil:
+		return errors.New("it has no serial, and the one that an earlier run here has seen has one" + look)
+	case was.Serial != nil && *state.Serial < *was.Serial:
+		return fmt.Errorf("its serial is %d, and an earlier run here has seen %d: it is an old copy%s", *state.Serial, *was.Serial, look)
 	}
 	return nil
 }
@@ -76,7 +79,7 @@ func (m *memory) remember(ctx context.Context, state *label) {
 	seen := m.last()
 	was, known := seen[m.of]
 	switch {
-	case m.path == "", state == nil && !known, state != nil && known && was.describe() == state.describe():
+	case m.path == "", state == nil && !known, state != nil && known && reflect.DeepEqual(was, *state):
 		return
 	case state == nil:
 		delete(seen, m.of)
@@ -86,15 +89,4 @@ func (m *memory) remember(ctx context.Context, state *label) {
 	if text, err := json.Marshal(seen); err == nil {
 		_ = replace.File(ctx, m.path, append(text, '\n'), nil)
 	}
-}
-
-func (l label) serial() string {
-	if l.Serial == nil {
-		return ""
-	}
-	return fmt.Sprintf(", of the serial %d", *l.Serial)
-}
-
-func (l label) describe() string {
-	return fmt.Sprintf(" of the lineage %s%s", outside.Quoted(l.Lineage, 100), l.serial())
 }

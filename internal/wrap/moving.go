@@ -87,6 +87,12 @@ func (m *move) sealOwn(ctx context.Context) error {
 func (i *invocation) warnOfLeft(stderr io.Writer) {
 	const advice = ", which is not used under wrap; if it is an older version of this state, delete it"
 	i.warnOfWorkspaces(stderr)
+	backups, _ := filepath.Glob(filepath.Join(i.dir, "*.backup"))
+	for _, path := range backups {
+		if file := filepath.Base(path); i.kindOf(file) == encryption.KindState {
+			say(stderr, "warning: there is a plaintext state in "+outside.Line(file, 200)+"; if it is an older version of this state, delete it")
+		}
+	}
 	switch file, r, err := i.former(); {
 	case err != nil:
 	case file == "":

@@ -350,16 +350,23 @@ func (p *proxy) receive(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	return body, err == nil
 }
 
-// refuse tells the child what became of its request. An answer of a backend that speaks its
-// protocol is passed on, and shown unless it is expected: the child does not show it if it
-// tries again. A child that has gone is no reason to complain.
+// refuse tells the child, and the user, what became of a request. An answer of a backend
+// that speaks the protocol of the child is shown as well: the child does not show it if it
+// tries again.
 func (p *proxy) refuse(ctx context.Context, w http.ResponseWriter, err error) {
+	_, isAnswer := errors.AsType[*store.AnswerError](err)
+	if _, isHeld := errors.AsType[*store.HeldError](err); isAnswer != isHeld {
+		say(p.stderr, err.Error())
+	}
+	p.answer(ctx, w, err)
+}
+
+// answer tells the child alone, if it is for the child. One that has gone is no reason to
+// complain.
+func (p *proxy) answer(ctx context.Context, w http.ResponseWriter, err error) {
 	answer, isAnswer := errors.AsType[*store.AnswerError](err)
 	held, isHeld := errors.AsType[*store.HeldError](err)
 	_, isUnanswered := errors.AsType[*store.UnansweredError](err)
-	if isAnswer && !isHeld {
-		say(p.stderr, answer.Text)
-	}
 	switch {
 	case isAnswer:
 		pass(w, answer.Status, answer.Body)
