@@ -13,11 +13,12 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	filesource "github.com/statecrypt/terraform-provider-statecrypt/internal/source/file"
 )
 
 // unfinished is the first byte of a file while it is overwritten. Nobody reads a state
 // that begins so, whatever else of the old one and the new one is there.
-const unfinished = '!'
+const unfinished = filesource.Unfinished
 
 func isUnfinished(data []byte) bool { return len(data) > 0 && data[0] == unfinished }
 
