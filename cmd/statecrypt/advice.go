@@ -29,9 +29,11 @@ func (c *call) advised(err error) string {
 	if e, ok := errors.AsType[*missing.Method](err); ok {
 		text = strings.Replace(text, e.Error(), e.Error()+"; "+adviseMethod(e), 1)
 	}
-	if errors.Is(err, encryption.ErrPlaintext) && c.name != "rotate" { // which has words of its own
+	isPlan := strings.Contains(text, encryption.KindPlan.String())
+	// What rotate says is its own, and a plan that wrap did not make is of no use to it.
+	if errors.Is(err, encryption.ErrPlaintext) && c.name != "rotate" && (c.name != "wrap" || !isPlan) {
 		command := "statecrypt encrypt"
-		if strings.Contains(text, encryption.KindPlan.String()) {
+		if isPlan {
 			command += " -plan"
 		}
 		if c.name == "decrypt" {

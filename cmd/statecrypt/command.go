@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -287,12 +288,13 @@ func (c *call) print(w io.Writer, name string) error {
 
 func (c *call) version(context.Context) error {
 	_, err := fmt.Fprintln(c.stdout, "statecrypt", version)
-	return err
+	return keyfile.Reason(err)
 }
 
 func (c *call) completion(context.Context) error {
-	if c.print(c.stdout, "completion."+c.args[0]) != nil {
+	err := c.print(c.stdout, "completion."+c.args[0])
+	if errors.Is(err, fs.ErrNotExist) {
 		return usageError(fmt.Sprintf("there is no completion for %s; %s requires %s", shown(c.args[0]), c.name, c.wants))
 	}
-	return nil
+	return keyfile.Reason(err)
 }

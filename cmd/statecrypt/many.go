@@ -40,7 +40,7 @@ type finding struct {
 	Holder string `json:"holder,omitempty"`
 
 	err    error
-	note   string             // what else is worth a warning
+	notes  []string           // what else is worth a warning
 	opened *encryption.Opened // without data; nil if the file did not open, or nothing of it is worth a warning
 }
 
@@ -169,8 +169,8 @@ func (c *call) readUntil(ctx context.Context, name string) (file []byte, err err
 func (c *call) tell(f finding) error {
 	if f.opened != nil {
 		c.warn(f.File, f.opened)
-		if f.note != "" {
-			c.say(yellow, "warning:", shown(f.File)+": "+f.note)
+		for _, note := range f.notes {
+			c.say(yellow, "warning:", shown(f.File)+": "+note)
 		}
 	}
 	if f.Holder != "" && !c.json {

@@ -37,11 +37,15 @@ func (c *call) rotate(ctx context.Context) error {
 	}
 	change := c.changeFile
 	if c.inBackend {
-		c.args, change = []string{stateInBackend}, c.changeState(r.to)
+		c.args = []string{stateInBackend}
+		change = func(ctx context.Context, _ string, change func([]byte) ([]byte, error)) error {
+			o := wrap.Options{State: r.to, Backend: c.backend, Settings: c.to, Environ: c.environ, Stderr: c.stderr}
+			return wrap.Rotate(ctx, o, change)
+		}
 	}
 	var rotated atomic.Bool
 	err = c.all(ctx, func(ctx context.Context, name string) (finding, error) {
-		f := finding{Result: resultSkipped}
+		f, others := finding{Result: resultSkipped}, replace.OtherNames(name)
 		err := change(ctx, name, func(file []byte) ([]byte, error) {
 			sealed, err := r.seal(ctx, &f, file)
 			if sealed != nil {
@@ -50,8 +54,11 @@ func (c *call) rotate(ctx context.Context) error {
 			}
 			return sealed, err
 		})
-		if err != nil {
+		switch {
+		case err != nil:
 			f.Result, f.Method = resultFailed, "" // it has still the one that it had
+		case others != "" && f.Result == resultRotated:
+			f.notes = append(f.notes, others)
 		}
 		return f, err
 	})
@@ -137,14 +144,6 @@ func (c *call) changeFile(ctx context.Context, name string, change func([]byte) 
 	return replace.File(ctx, name, changed, before)
 }
 
-// changeState does the same in the backend.
-func (c *call) changeState(to encryption.Target) func(context.Context, string, func([]byte) ([]byte, error)) error {
-	return func(ctx context.Context, _ string, change func([]byte) ([]byte, error)) error {
-		o := wrap.Options{State: to, Backend: c.backend, Settings: c.to, Environ: c.environ, Stderr: c.stderr}
-		return wrap.Rotate(ctx, o, change)
-	}
-}
-
 // refusePlaintext refuses settings that would store what they should encrypt.
 func refusePlaintext(target encryption.Target) error {
 	if m := target.Methods()[0]; strings.HasPrefix(m, "method."+syntax.Unencrypted+".") {
@@ -175,7 +174,9 @@ func (r rotation) seal(ctx context.Context, f *finding, file []byte) ([]byte, er
 	}
 	f.add(again)
 	f.opened.Warnings = append(opened.Warnings, again.Warnings...)
-	f.note = wrap.NoteRecipients(readers, sealed)
+	if note := wrap.NoteRecipients(readers, sealed); note != "" {
+		f.notes = append(f.notes, note)
+	}
 	return sealed, nil
 }
 

@@ -145,10 +145,7 @@ func (r stateRequest) parse(plaintext []byte) (*tfstate.State, error) {
 	if err != nil || r.resources {
 		return s, err
 	}
-	// A copy without the resources frees the memory of the file: the state may be kept
-	// for long.
-	return &tfstate.State{Version: s.Version, TerraformVersion: s.TerraformVersion, Serial: s.Serial, Lineage: s.Lineage,
-		Outputs: s.Outputs}, nil
+	return s.WithoutResources(), nil // which frees the memory of the file: the state may be kept for long
 }
 
 func openingWarnings(src source.Source, snapshot *source.Snapshot, opened *encryption.Opened) []source.Warning {

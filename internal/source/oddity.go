@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -15,8 +16,8 @@ import (
 )
 
 // withOddities adds to the error of a read what is probably not meant in what a request
-// and the blocks of credentials say. No value is shown.
-func (k Kind) withOddities(err error, req Request, credentials []*attr.Entry, env attr.LookupEnv) error {
+// and the blocks of credentials say, for a place, as its source names it. No value is shown.
+func (k Kind) withOddities(err error, place string, req Request, credentials []*attr.Entry, env attr.LookupEnv) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || syntax.EndsInRemedy(err.Error()) {
 		return err
 	}
@@ -33,7 +34,10 @@ func (k Kind) withOddities(err error, req Request, credentials []*attr.Entry, en
 	}
 	EachOddity(req.Values, k.Table.Attrs, hint)
 	for _, a := range k.Table.Attrs {
-		if _, missing := IsMissing(err); missing && a.Type == cty.String && namesWorkspace(req.String(a.Name), req.OtherWorkspace()) {
+		text := req.String(a.Name)
+		_, missing := IsMissing(err)
+		isPart := missing && a.Type == cty.String && strings.Contains(place, strings.Trim(path.Clean(text), "/"))
+		if isPart && namesWorkspace(text, req.OtherWorkspace()) {
 			hint(a.Name, "has the name of the workspace in it, which is added to it anyway")
 		}
 	}
@@ -68,8 +72,8 @@ func variables(tables ...[]attr.Attr) (names []string) {
 }
 
 // namesWorkspace reports whether a part of a path is or ends with the name of a workspace.
-func namesWorkspace(path, workspace string) bool {
-	return workspace != "" && slices.ContainsFunc(strings.FieldsFunc(path, func(r rune) bool { return strings.ContainsRune("/:;", r) }),
+func namesWorkspace(text, workspace string) bool {
+	return workspace != "" && slices.ContainsFunc(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("/:;", r) }),
 		func(part string) bool { return part == workspace || part == workspace+".tfstate" })
 }
 

@@ -118,7 +118,8 @@ type Kind struct {
 func (k Kind) Start(s Settings) Open {
 	open := k.Begin(s.For(k))
 	return func(req Request) (Source, error) {
-		explain := func(err error) error { return k.withOddities(err, req, s.Credentials.Entries, s.LookupEnv) }
+		place := ""
+		explain := func(err error) error { return k.withOddities(err, place, req, s.Credentials.Entries, s.LookupEnv) }
 		if err := k.checkNames(req); err != nil {
 			return nil, err
 		}
@@ -126,6 +127,7 @@ func (k Kind) Start(s Settings) Open {
 		if err != nil {
 			return nil, explain(err)
 		}
+		place = src.String()
 		return bounded{src, k.Patience, req.MaxSize, explain}, nil
 	}
 }

@@ -30,3 +30,8 @@ type Variable struct {
 }
 
 func (e *Variable) Error() string { return e.Text }
+
+// Identity is what opens files of settings that have recipients alone.
+type Identity struct{ Text string }
+
+func (e *Identity) Error() string { return e.Text }

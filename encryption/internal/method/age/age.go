@@ -13,6 +13,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/agefile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/missing"
 )
 
 // Block returns the age method.
@@ -67,7 +68,7 @@ func (m *method) Decrypt(ctx context.Context, _ encryption.Keys, file []byte) ([
 		identities = append(identities, identity)
 	}
 	if len(identities) == 0 {
-		return nil, errors.New("identities, identity_files or a passphrase are required to open files")
+		return nil, &missing.Identity{Text: "identities, identity_files or a passphrase are required to open files"}
 	}
 	return agefile.Open(ctx, file, identities)
 }
