@@ -72,7 +72,7 @@ func Argument(name string) string {
 	if Exists(name) {
 		return name
 	}
-	if u, err := url.Parse(name); err == nil && u.Scheme != "" && u.Host != "" {
+	if u, err := url.Parse(name); err == nil && u.Scheme != "" && (u.Host != "" || u.Scheme == "file") {
 		return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 	} else if strings.Contains(name, "://") {
 		return "an address"
