@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -152,8 +153,11 @@ func (p *proxy) settle(ctx context.Context, call *invocation) error {
 	case call.effect() == reads:
 		return p.backend.giveBack(ctx, l.id, l.held)
 	}
-	return fmt.Errorf("the program has ended without giving back the lock %s, which stays: what it has changed may be in no state. "+
-		"When you have looked, %s", outside.Quoted(l.id, 100), unlocking(l.id))
+	const left = "the program has ended without giving back the lock%s, which stays: what it has changed may be in no state"
+	if l.id == "" {
+		return fmt.Errorf(left+". When you have looked, remove it where the backend keeps it", "")
+	}
+	return fmt.Errorf(left+". When you have looked, %s", " "+outside.Quoted(l.id, 100), unlocking(l.id))
 }
 
 // underLock does work while it has the lock, if there are locks. Work gets its ID.
@@ -221,27 +225,41 @@ func (b *backend) state(ctx context.Context) ([]byte, error) {
 	return a.body, nil
 }
 
+// errNotReadBack is about a state that was sent, and may be in the backend or not.
+var errNotReadBack = errors.New("it was written to the backend, and cannot be read back, so keep what there was")
+
 // store puts a sealed state into the backend, unless ctx has ended, and looks whether it is
 // there: many a server answers 200 to whatever it gets, and the user may delete the old state.
-func (b *backend) store(ctx context.Context, id string, sealed []byte) error {
+func (b *backend) store(ctx context.Context, id string, target encryption.Target, sealed []byte) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
 	if _, err := b.send(ctx, b.write, id, sealed); err != nil {
 		return err
 	}
-	there, err := b.state(context.WithoutCancel(ctx))
+	ctx = context.WithoutCancel(ctx)
+	there, err := b.state(ctx)
 	if err == nil && !bytes.Equal(there, sealed) {
-		err = errors.New("the backend has something else than what was written")
+		err = expectSame(ctx, target, there, sealed)
 	}
 	if err != nil {
-		err = fmt.Errorf("it cannot be read back, so keep what there was: %w", err)
+		err = fmt.Errorf("%w: %w", errNotReadBack, err)
 	}
 	return err
 }
 
+// expectSame compares what is in two files: a backend may keep JSON in another form.
+func expectSame(ctx context.Context, target encryption.Target, there, sealed []byte) error {
+	found, err := target.Decrypt(ctx, there)
+	wanted, errWanted := target.Decrypt(ctx, sealed)
+	if err != nil || errWanted != nil || !found.Encrypted || !bytes.Equal(found.Data, wanted.Data) {
+		return errors.New("the backend has something else than what was written")
+	}
+	return nil
+}
+
 // Rotate replaces the state in the backend by what change makes of it, under the lock.
-// If that is nil, the state stays.
+// If that is nil, the state stays. The target of the options opens what change makes.
 func Rotate(ctx context.Context, o Options, change func(state []byte) ([]byte, error)) error {
 	noteVariables(o)
 	b, err := newBackend(o.Backend, world.Lookup(o.Environ))
@@ -261,7 +279,7 @@ func Rotate(ctx context.Context, o Options, change func(state []byte) ([]byte, e
 		}
 		changed, err := change(state)
 		if err == nil && changed != nil {
-			err = b.store(ctx, id, changed)
+			err = b.store(ctx, id, o.State, changed)
 		}
 		return err
 	})

@@ -226,9 +226,12 @@ func (m *move) store(ctx context.Context, plain []byte, what string) error {
 		sealed, _, err = Seal(ctx, m.state, plain)
 	}
 	if err == nil {
-		err = m.backend.store(ctx, m.id, sealed)
+		err = m.backend.store(ctx, m.id, m.state, sealed)
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, errNotReadBack):
+		return fmt.Errorf("%s: %w", what, err)
+	case err != nil:
 		return fmt.Errorf("%s was not encrypted: %w", what, err)
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"crypto/md5"
 	"encoding/base64"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -13,8 +14,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
@@ -37,7 +38,7 @@ func TestStatus(t *testing.T) {
 		{304, "answered 304 Not Modified", "answered 304 Not Modified"},
 		{400, "answered 400 Bad Request", "answered 400 Bad Request"},
 		{401, "refused the credentials (401 Unauthorized)", "answered 401 Unauthorized, and no credentials were sent to " + s.URL +
-			"; add them to the provider block" + syntax.Remedy("credentials.http", `url = "`+s.URL+`/"`, "bearer_token = var.state_token")},
+			"; add them to the provider block"},
 		{403, "refused the credentials (403 Forbidden)", "answered 403 Forbidden, and no credentials were sent to " + s.URL},
 		{410, "answered 410 Gone", "answered 410 Gone"},
 		{500, "answered 500 Internal Server Error; try again later, or see its log (after 3 tries)", "answered 500 Internal Server " +
@@ -77,8 +78,7 @@ func TestChallenge(t *testing.T) {
 			w.WriteHeader(401)
 		})
 		t.Run(name, func(*testing.T) {
-			lines := append([]string{`url = "` + s.URL + `/"`}, c.want...)
-			at(s.URL+"/state").wantError(t, syntax.Remedy("credentials.http", lines...))
+			sourcetest.Lacks(t, at(s.URL+"/state").wantError(t), "credentials.http", append([]string{`url = "` + s.URL + `/"`}, c.want...)...)
 		})
 	}
 }
@@ -121,15 +121,16 @@ func TestGzip(t *testing.T) {
 		"gzip":               {packed, "gzip", "state", ""},
 		"x-gzip":             {packed, "X-GZIP", "state", ""},
 		"identity":           {[]byte("state"), "identity", "state", ""},
-		"empty":              {nil, "gzip", "", ""},
-		"packed and empty":   {zip(nil), "gzip", "", ""},
+		"empty":              {nil, "gzip", "", "there is no state"},
+		"packed and empty":   {zip(nil), "gzip", "", "there is no state"},
 		"two members":        {append(bytes.Clone(packed), packed...), "gzip", "statestate", ""},
 		"damaged":            {damaged, "gzip", "", "unpacking the gzip data: gzip: invalid checksum"},
 		"cut":                {packed[:len(packed)-4], "gzip", "", "unpacking the gzip data: unexpected EOF"},
 		"not gzip":           {[]byte("state " + canary), "gzip", "", "unpacking the gzip data: "},
 		"more after the end": {append(bytes.Clone(packed), "more"...), "gzip", "", "unpacking the gzip data: "},
 		"bomb":               {zip(make([]byte, 8<<20)), "gzip", "", "unpacking the gzip data: the file is larger than 1048576 bytes"},
-		"another encoding":   {[]byte("state"), "br-" + canary, "", "a content encoding other than gzip"},
+		"no compression":     {[]byte("state"), "br-" + canary, "state", ""},
+		"another encoding":   {[]byte("state"), "br", "", "encoded with br"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, func(w http.ResponseWriter, req *http.Request) {
@@ -143,6 +144,32 @@ func TestGzip(t *testing.T) {
 				at(s.URL).want(t, tt.want)
 			} else {
 				at(s.URL).wantError(t, tt.err)
+			}
+			s.wantRequests(t, 1)
+		})
+	}
+}
+
+// A server that answers 200 without a body says that there is no state, as to the backend.
+func TestEmptyBody(t *testing.T) {
+	for name, header := range map[string]http.Header{
+		"empty":            {"Content-Length": {"0"}},
+		"in chunks":        {},
+		"a page":           {"Content-Type": {"text/html"}},
+		"with a checksum":  {"Content-Md5": {"1B2M2Y8AsgTpgAmY7PhCfg=="}},
+		"with an encoding": {"Content-Encoding": {"aws-chunked"}},
+		"with gzip, empty": {"Content-Encoding": {"gzip"}},
+		"with a revision":  {"Etag": {`"1"`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				maps.Copy(w.Header(), header)
+				w.WriteHeader(http.StatusOK)
+				_ = http.NewResponseController(w).Flush()
+			})
+			missing, ok := source.IsMissing(at(s.URL+"/state", block(s.URL, everything())).wantError(t, "200 OK, and nothing"))
+			if !ok || !missing.CredentialsSent || missing.Mistaken {
+				t.Errorf("got %+v", missing)
 			}
 			s.wantRequests(t, 1)
 		})
