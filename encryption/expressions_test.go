@@ -145,9 +145,9 @@ func TestWorkspace(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	says := golden(t, "workspaces")
 	for _, text := range []string{"terraform.env", "terraform.applying", "terraform"} {
-		err := open(t, encryption.Module(folder(t, map[string]string{"main.tf": inTerraform(text)}), nil), sealed["default"])
-		golden(t, "modules").Error(t, text, err)
+		says.Error(t, text, open(t, encryption.Module(folder(t, map[string]string{"main.tf": inTerraform(text)}), nil), sealed["default"]))
 	}
 }
 

@@ -34,9 +34,11 @@ func (k Kind) withOddities(err error, place string, req Request, credentials []*
 	}
 	EachOddity(req.Values, k.Table.Attrs, hint)
 	for _, a := range k.Table.Attrs {
+		if _, missing := IsMissing(err); !missing || a.Type != cty.String {
+			continue
+		}
 		text := req.String(a.Name)
-		_, missing := IsMissing(err)
-		isPart := missing && a.Type == cty.String && strings.Contains(place, strings.Trim(path.Clean(text), "/"))
+		isPart := strings.Contains(place, strings.Trim(path.Clean(text), "/"))
 		if isPart && namesWorkspace(text, req.OtherWorkspace()) {
 			hint(a.Name, "has the name of the workspace in it, which is added to it anyway")
 		}
