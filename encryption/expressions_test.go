@@ -145,9 +145,10 @@ func TestWorkspace(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	says := golden(t, "workspaces")
+	g := golden(t, "names of terraform")
 	for _, text := range []string{"terraform.env", "terraform.applying", "terraform"} {
-		says.Error(t, text, open(t, encryption.Module(folder(t, map[string]string{"main.tf": inTerraform(text)}), nil), sealed["default"]))
+		err := open(t, encryption.Module(folder(t, map[string]string{"main.tf": inTerraform(text)}), nil), sealed["default"])
+		g.Error(t, text, err)
 	}
 }
 

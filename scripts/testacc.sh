@@ -2,44 +2,26 @@
 # Runs the acceptance tests once for each CLI given: a path, or a name to find
 # on PATH. A name that is not on PATH is left out, and the list at the end says so.
 #
-#   [TIMEOUT=20m] scripts/testacc.sh terraform .tools/bin/terraform-1.5.7 .tools/bin/tofu
+#   [TIMEOUT=20m] [TESTS='^TestAcc'] scripts/testacc.sh terraform .tools/bin/terraform-1.5.7 .tools/bin/tofu
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
-packages='internal/provider internal/wrap'
+cd "$root"
+packages='./internal/provider ./internal/wrap'
 
 for v in $(env | sed -n 's/^\(TF_[A-Za-z0-9_]*\)=.*/\1/p'); do unset "$v"; done
 export CHECKPOINT_DISABLE=1 TF_ACC=1
+
+export CGO_ENABLED=0
+make -s .tools/bin/testsum
 
 if [ -z "${STATECRYPT_TOFU:-}" ] && [ -x "$root/.tools/bin/tofu" ]; then
   export STATECRYPT_TOFU="$root/.tools/bin/tofu"
 fi
 
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM
-exe=.test$(go env GOEXE)
-export CGO_ENABLED=0
-make -s -C "$root" .tools/bin/testsum
-echo "compiling the acceptance tests"
-for package in $packages; do
-  tests=$work/${package##*/}$exe
-  (cd "$root" && go test -trimpath -vet=off -ldflags '-s -w' -c -o "$tests" "./$package")
-
-  if ! (cd "$root/$package" && "$tests" -test.list '^TestAcc') | grep -q '^TestAcc'; then
-    echo "there are no acceptance tests in $package" >&2
-    exit 1
-  fi
-done
-
-run() { # run CLI: the tests of all packages, also if some fail
-  failures=0
-  for package in $packages; do
-    # shellcheck disable=SC2086 # TESTARGS is a list of flags
-    (cd "$root/$package" && TF_ACC_TERRAFORM_PATH=$1 "$root/.tools/bin/testsum" --raw-command -- \
-      go tool test2json -t -p "$package" "$work/${package##*/}$exe" -test.v=test2json \
-      -test.run '^TestAcc' -test.parallel 4 -test.timeout "${TIMEOUT:-20m}" ${TESTARGS:-}) || failures=1
-  done
-  return "$failures"
+run() { # run CLI: the tests of both packages at the same time, since many wait for the CLI
+  # shellcheck disable=SC2086 # packages have no spaces
+  TF_ACC_TERRAFORM_PATH=$1 .tools/bin/testsum --packages "$(go list $packages | tr '\n' ' ')" -- -trimpath -vet=off -ldflags '-s -w' \
+    -count 1 -run "${TESTS:-^TestAcc}" -parallel 4 -timeout "${TIMEOUT:-20m}"
 }
 
 ran='' missing='' failed=''

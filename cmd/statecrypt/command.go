@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
@@ -82,7 +83,7 @@ type call struct {
 	inBackend, again             bool
 
 	used    []string    // variables of the environment that -config uses
-	noted   []string    // what was said of them
+	noted   []setIn     // those of which it was said where they are set
 	backend *attr.Entry // the block of -config; nil if there is none
 
 	printing   sync.Mutex // on stderr, where plugins of keys may speak at any time
@@ -234,7 +235,7 @@ func (c *call) dispatch(ctx context.Context, args []string) error {
 	case errors.Is(err, flag.ErrHelp):
 		return c.print(c.stdout, c.name+".txt")
 	case err != nil:
-		return usageError(strings.ReplaceAll(fmt.Sprintf("%v; see statecrypt %s -h", err, c.name), "?; see", "? See"))
+		return usageError(explain.Usage(err, c.name))
 	}
 	return c.run(c, notice.With(ctx, func(text string) { c.say(yellow, "note:", text) }))
 }

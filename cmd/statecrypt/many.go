@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
@@ -66,7 +67,7 @@ func (c *call) all(ctx context.Context, examine func(ctx context.Context, name s
 			f.File = shown(name)
 		}
 		if err != nil {
-			f.Error, f.err = err.Error(), err
+			f.Error, f.err = explain.Text(err, c.audience()), err
 		}
 		return f
 	}) {

@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
@@ -187,8 +189,14 @@ func notOpened(errOld, errNew error) error {
 	case errors.Is(errOld, encryption.ErrPlaintext) && errors.Is(errNew, encryption.ErrPlaintext):
 		return errors.New("it is not encrypted, so there is no key to change; to encrypt it, have -from select a method " +
 			`"unencrypted", or, if it is a file, use statecrypt encrypt`)
-	case errOld.Error() == errNew.Error():
+	case isOfFile(errOld) && isOfFile(errNew) && reflect.DeepEqual(fact.In(errOld), fact.In(errNew)):
 		return errNew
 	}
 	return fmt.Errorf("it opens neither with -from nor with -to.\n-from: %w\n-to: %w", errOld, errNew)
+}
+
+// isOfFile reports whether an error is about a file, and not about a method that was tried.
+func isOfFile(err error) bool {
+	failed, ok := errors.AsType[*encryption.Error](err)
+	return ok && failed.Step == encryption.StepEnvelope && len(failed.Attempts) == 0
 }

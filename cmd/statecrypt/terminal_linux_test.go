@@ -61,6 +61,9 @@ func TestTerminal(t *testing.T) {
 
 // A large file shows that something happens, and the line is gone in the end.
 func TestProgress(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector takes a minute for a file of this size")
+	}
 	t.Parallel()
 	file := write(t, "a", strings.Repeat(" ", 60<<20))
 	code, shown := on(t, nil, "inspect", file)

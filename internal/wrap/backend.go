@@ -135,7 +135,7 @@ func connect(v attr.Values) (*backend, error) {
 }
 
 func doubts(v attr.Values) string {
-	text := httpsource.Doubts(v)
+	text := httpsource.Doubts("", v).Error()
 	source.EachOddity(v, httpsource.Backend().Attrs, func(name, odd string) { text += "; " + name + " " + odd })
 	return text
 }

@@ -14,8 +14,8 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/missing"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
@@ -198,7 +198,7 @@ func (h *handover) rehearse(ctx context.Context) error {
 		return err
 	}
 	sealed, again, err := Seal(ctx, h.o.Plan, plan.Bytes())
-	_, forOthers := errors.AsType[*missing.Identity](err)
+	_, forOthers := fact.Find[fact.NoIdentity](err)
 	if h.blind = sealed != nil && again == nil && (forOthers || errors.Is(err, encryption.ErrNoKey)); h.blind {
 		err = nil
 	}

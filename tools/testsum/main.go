@@ -1,8 +1,9 @@
 // Command testsum is gotestsum as this project runs its tests. A test that failed
 // is run again, alone, up to two times; if it passes then, the run is green, and the
-// test is named in the end and in the file that TEST_FLAKES names. gotestsum judges by
-// the tests that failed: it is green if a package failed without one, or if a data
-// race did not come back. So the events are looked at once more.
+// test is named in the end. gotestsum judges by the tests that failed: it is green if a
+// package failed without one, or if a data race did not come back. So the events are
+// looked at once more. In the folder that TEST_RECORD names, the file flakes has the
+// tests that were run again, and the file tests how many passed and were skipped.
 //
 //	testsum --packages "pkg..." -- [flags of go test]
 //	testsum --raw-command -- a command that prints events
@@ -51,7 +52,7 @@ func run(args []string) error {
 	r.printSkips()
 	fmt.Println("\nslowest:")
 	return errors.Join(failure, slowest.Run("slowest", []string{"--jsonfile=" + events, "--num=10", "--threshold=1s"}),
-		r.judge(packages(args)), name(flakes))
+		r.judge(packages(args)), name(flakes), record("tests", fmt.Sprintln(r.tests, r.skipped())))
 }
 
 // packages is how many packages gotestsum was told to test; a command that prints
@@ -147,6 +148,13 @@ func (r *report) end(e testjson.TestEvent, pkg *testjson.Package) {
 	}
 }
 
+func (r *report) skipped() (n int) {
+	for _, tests := range r.skips {
+		n += len(tests)
+	}
+	return n
+}
+
 func (r *report) printSkips() {
 	if len(r.skips) > 0 {
 		fmt.Println("\nskipped:")
@@ -176,11 +184,19 @@ func name(flakes string) error {
 		return nil
 	}
 	fmt.Printf("\nfailed, and run again:\n%s", report)
-	kept, openErr := os.OpenFile(os.Getenv("TEST_FLAKES"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if openErr != nil {
-		return err // nobody collects them
+	return errors.Join(err, record("flakes", string(report)))
+}
+
+// record adds to what several runs leave in the folder that TEST_RECORD names.
+func record(file, text string) error {
+	folder := os.Getenv("TEST_RECORD")
+	if folder == "" {
+		return nil
 	}
-	defer kept.Close()
-	_, writeErr := io.WriteString(kept, string(report))
-	return errors.Join(err, writeErr)
+	kept, err := os.OpenFile(folder+"/"+file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(kept, text)
+	return errors.Join(err, kept.Close())
 }

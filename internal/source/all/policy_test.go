@@ -18,6 +18,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -195,6 +196,7 @@ type arena struct {
 	direct string   // the same, without a proxy
 	others []string // hosts that are not the same
 	watch  *log
+	hasty  bool // whether a read ends when a host is not found
 
 	thief   string // the host that a stranger answers for
 	stolen  *log
@@ -252,11 +254,18 @@ func (a arena) readAt(t *testing.T, where attrs, env map[string]string, environm
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{ConnectDone: func(_, address string, err error) {
-		if err != nil && address == "127.0.0.1:8500" { // Consul's own: another try would be refused as well
-			cancel()
-		}
-	}})
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{ // another try would fail as well
+		DNSDone: func(info httptrace.DNSDoneInfo) {
+			if info.Err != nil && a.hasty {
+				cancel()
+			}
+		},
+		ConnectDone: func(_, address string, err error) {
+			if err != nil && address == "127.0.0.1:8500" { // Consul's own
+				cancel()
+			}
+		},
+	})
 	snapshot, err := src.Fetch(ctx)
 	if err != nil {
 		return nil, err
@@ -371,8 +380,8 @@ func rules() map[string]func(*testing.T, arena) {
 			}
 			_, err := a.read(t, a.asked, join(a.env(a.asked), a.proxies))
 			a.arrives(t, err, "", a.asked)
-			for _, part := range []string{"PASSWORD is set", "it is meant for https://" + a.asked, a.kind.Name + " {\n", "url = "} {
-				if err == nil || !strings.Contains(err.Error(), part) {
+			for _, part := range []string{"PASSWORD is set", "it is meant for https://" + a.asked, "credentials." + a.kind.Name, "url = "} {
+				if err == nil || !strings.Contains(testkit.WithFacts(err), part) {
 					t.Errorf("got %v, want %q in it", err, part)
 				}
 			}

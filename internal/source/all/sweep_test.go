@@ -34,6 +34,7 @@ func TestSweep(t *testing.T) {
 			continue
 		}
 		a, declared := arenaOf(k, rows[k.Name]), mixes.Declared(slices.Concat(k.Credentials.Attrs, k.Credentials.Variables)...)
+		a.hasty = true
 		arrived := a.sweep(t, mixes.Variables{"NOBODY_READS_THIS": "x"}, true) // some kinds may refuse all that the chance chooses
 		for name, v := range mixes.Of(append(mixes.Known(), declared...), a.hostile) {
 			t.Run(k.Name+"/"+name, func(t *testing.T) { arrived = a.sweep(t, v, true) || arrived })

@@ -15,7 +15,7 @@ import (
 // States that a real CLI writes through its consul backend are read back: of
 // workspaces, compressed or not, encrypted or not, and large ones, which the
 // backend divides.
-func TestRealBackend(t *testing.T) {
+func TestWrittenByCLIs(t *testing.T) {
 	for _, cli := range clitest.All(t) {
 		for _, gzip := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, gzip %t", cli.Name, gzip), func(t *testing.T) {

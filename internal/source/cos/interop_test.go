@@ -23,7 +23,7 @@ import (
 
 // States that the real backend writes are read back, at the names that the
 // vendor's hosts have.
-func TestRealBackend(t *testing.T) {
+func TestWrittenByCLIs(t *testing.T) {
 	at := where().With("prefix", "terraform/state")
 	who := keys("").With("endpoint", "")
 	for _, cli := range clitest.All(t) {

@@ -23,7 +23,7 @@ func stored(t *testing.T, cli clitest.CLI, suffix, config string) *clitest.Proje
 
 // States that a real CLI writes through its kubernetes backend are read back:
 // small ones, of workspaces, and large ones, which Terraform splits.
-func TestRealBackend(t *testing.T) {
+func TestWrittenByCLIs(t *testing.T) {
 	for _, cli := range clitest.All(t) {
 		t.Run(cli.Name, func(t *testing.T) {
 			s := kubetest.New(t)

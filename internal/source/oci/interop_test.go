@@ -17,7 +17,7 @@ const host = "acme.compat.objectstorage.eu-frankfurt-1.oraclecloud.com"
 // States that a real CLI writes are read back, at the name that the vendor's
 // host has. OpenTofu has no oci backend, so they are written through its s3
 // backend, to the names that the oci backend gives them.
-func TestRealWriter(t *testing.T) {
+func TestWrittenByCLIs(t *testing.T) {
 	tofu := clitest.Tofu(t)
 	for _, cli := range []clitest.CLI{tofu, tofu.Encrypting()} {
 		t.Run(cli.Name, func(t *testing.T) {

@@ -24,7 +24,7 @@ import (
 
 // States that the real backend writes are read back, both over an endpoint of
 // its own and at the names that the vendor's hosts have.
-func TestRealBackend(t *testing.T) {
+func TestWrittenByCLIs(t *testing.T) {
 	at := where().With("key", "network/terraform.tfstate")
 	for _, cli := range clitest.All(t) {
 		t.Run("endpoint, "+cli.Name, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 
 // States that a real CLI writes through its pg backend are read back, by a role
 // that may do nothing else.
-func TestRealBackend(t *testing.T) {
+func TestWrittenByCLIs(t *testing.T) {
 	for _, cli := range clitest.All(t) {
 		t.Run(cli.Name, func(t *testing.T) { testBackend(t, cli, "terraform_remote_state", "states") })
 		if !cli.Encrypted {

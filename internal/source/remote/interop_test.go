@@ -21,7 +21,7 @@ const interopHost = "tfe.example.test"
 
 // States that the real CLIs write through the backends remote and cloud are read
 // back, by a token that may only read.
-func TestRealBackends(t *testing.T) {
+func TestWrittenByCLIs(t *testing.T) {
 	backends := map[string][]string{
 		"tofu":           {"remote, name"},
 		"tofu-encrypted": {"remote, name", "remote, prefix", "cloud, tags"},

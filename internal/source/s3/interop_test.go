@@ -17,7 +17,7 @@ import (
 // States that a real CLI writes through its s3 backend are read back: of both
 // kinds of workspaces, in plaintext and encrypted by OpenTofu, and by S3 with a key
 // of the customer.
-func TestRealBackend(t *testing.T) {
+func TestWrittenByCLIs(t *testing.T) {
 	for _, cli := range clitest.All(t) {
 		t.Run(cli.Name, func(t *testing.T) { testRealBackend(t, cli, "") })
 		if !cli.Encrypted {

@@ -49,7 +49,7 @@ func output(t *testing.T, programs, program string, stdin []byte, args ...string
 }
 
 // What the age program seals, we open; what we seal, it opens.
-func TestRealProgram(t *testing.T) {
+func TestProgramOfAge(t *testing.T) {
 	t.Parallel()
 	age := testkit.Program(t, "STATECRYPT_AGE")
 	// The program asks a terminal for passphrases. Its plugin takes them from the
@@ -113,7 +113,7 @@ func TestRealProgram(t *testing.T) {
 
 // Plugins of age's makers, which need no hardware. Whatever age seals through one, we
 // open through it, and the other way round.
-func TestRealPlugins(t *testing.T) {
+func TestPluginsOfAge(t *testing.T) {
 	program := testkit.Program(t, "STATECRYPT_AGE")
 	programs := programsOf(t, "cmd/age-keygen", "cmd/age-plugin-batchpass", "extra/age-plugin-pq", "tag/internal/age-plugin-tagtest")
 	t.Setenv("PATH", programs)
