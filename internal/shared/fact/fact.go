@@ -3,8 +3,8 @@
 // error, so internal/explain says it, from these values.
 package fact
 
-// Fact is a type of this package.
-type Fact interface{ fact() }
+// Fact is a value of one of the types of this package.
+type Fact any
 
 // Error is an error with facts beside it. Its text is that of the reason.
 type Error struct {
