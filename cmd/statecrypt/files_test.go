@@ -10,6 +10,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -193,7 +194,7 @@ func TestAdviceOnPlaintextPlans(t *testing.T) {
 	for name, advised := range map[string]bool{"wrap": false, "verify": true} {
 		c := call{}
 		c.name = name
-		if text := c.advised(err); strings.Contains(text, "encrypt -plan") != advised {
+		if text := explain.Text(err, c.audience()); strings.Contains(text, "encrypt -plan") != advised {
 			t.Errorf("%s: got %s", name, text)
 		}
 	}
