@@ -17,6 +17,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
@@ -49,13 +50,13 @@ func commands() []command {
 		{name: "decrypt", wants: oneFile, max: 1, run: (*call).decrypt,
 			flags: "config var var-file lineage minimum-serial plan o force"},
 		{name: "encrypt", wants: oneFile, max: 1, flags: "config var var-file plan o", run: (*call).encrypt},
-		{name: "verify", wants: "one file or more", min: 1, max: many, run: (*call).verify,
-			flags: "config var var-file lineage minimum-serial plan json"},
+		{name: "verify", wants: "at least one file, or -backend and no file", max: many, run: (*call).verify,
+			flags: "config backend var var-file lineage minimum-serial plan json"},
 		{name: "rotate", wants: "at least one file, or -backend and no file", max: many, run: (*call).rotate,
 			flags: "from to again backend var var-file plan json"},
 		{name: "outputs", wants: oneFile, max: 1, flags: "only sensitive o force", run: (*call).outputs},
 		{name: "wrap", wants: "a program and its arguments", min: 1, max: many, program: true, run: (*call).wrap,
-			flags: "config var var-file force encrypt-existing leave lineage minimum-serial"},
+			flags: "config var var-file force accept encrypt-existing leave lineage minimum-serial"},
 		{name: "key-provider", wants: "the name of a key provider: age", min: 1, max: 1, flags: "r R i", run: (*call).keyProvider},
 		{name: "completion", wants: "the name of a shell: bash, zsh or fish", min: 1, max: 1, run: (*call).completion},
 		{name: "version", wants: "no arguments", run: (*call).version},
@@ -79,7 +80,9 @@ type call struct {
 	pins                         wrap.Pins
 	mistake                      error // in what a flag says
 	force, json, plan, sensitive bool
+	accept                       bool
 	encryptExisting, leave       bool
+	configInVariable             bool // and not in a flag
 	inBackend, again             bool
 
 	used    []string    // variables of the environment that -config uses
@@ -95,7 +98,7 @@ func (c *call) flagSet() *flag.FlagSet {
 	texts := map[string]*string{"config": &c.config, "from": &c.from, "to": &c.to}
 	switches := map[string]*bool{
 		"force": &c.force, "json": &c.json, "plan": &c.plan, "sensitive": &c.sensitive,
-		"encrypt-existing": &c.encryptExisting, "leave": &c.leave, "backend": &c.inBackend, "again": &c.again,
+		"accept": &c.accept, "encrypt-existing": &c.encryptExisting, "leave": &c.leave, "backend": &c.inBackend, "again": &c.again,
 	}
 	flags := flag.NewFlagSet(c.name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -243,6 +246,10 @@ func (c *call) dispatch(ctx context.Context, args []string) error {
 // understand reads what follows the name of the command.
 func (c *call) understand(args []string) error {
 	err := c.parse(args)
+	if slices.Contains(strings.Fields(c.flags), "config") && c.config == "" {
+		c.config, _ = world.Lookup(c.environ)("STATECRYPT_CONFIG")
+		c.configInVariable = c.config != ""
+	}
 	n := len(c.args)
 	switch {
 	case err != nil:

@@ -807,7 +807,8 @@ func TestWrapVariables(t *testing.T) {
 		name, _, _ := strings.Cut(flag, "=")
 		mistakes.check(t, name, called{code: code, stderr: out.String()})
 	}
-	noValue := write(t, "keys.hcl", "backend \"http\" { address = \"http://127.0.0.1:1/\" }\n"+strings.Replace(onlyOld, `"`+canaryKey+`01"`, "var.key", 1))
+	noValue := write(t, filepath.Join(dir, "keys.hcl"), "backend \"http\" { address = \"http://127.0.0.1:1/\" }\n"+
+		strings.Replace(onlyOld, `"`+canaryKey+`01"`, "var.key", 1))
 	got := statecrypt(t, "", "", "wrap", "-config", noValue, "--", program, "-chdir="+dir, "apply", "-var", "key="+canaryKey)
 	mistakes.check(t, "-var behind the program", got)
 }
@@ -816,7 +817,6 @@ func TestWrapVariables(t *testing.T) {
 // out, but not where its secret goes.
 func TestWrapBackend(t *testing.T) {
 	t.Parallel()
-	dir, program := printsEnvironment(t)
 	mistakes := openMistakes(t, "backend of wrap")
 	for name, c := range map[string]struct {
 		block   string
@@ -846,7 +846,9 @@ func TestWrapBackend(t *testing.T) {
 				environ = append(environ, "TF_VAR_state="+canary)
 			}
 			var out, said bytes.Buffer
-			code := run(t.Context(), []string{"wrap", "-config", write(t, "keys.hcl", text), "--", program, "-chdir=" + dir, "plan"},
+			dir, program := printsEnvironment(t)
+			keys := write(t, filepath.Join(dir, "keys.hcl"), text)
+			code := run(t.Context(), []string{"wrap", "-config", keys, "--", program, "-chdir=" + dir, "plan"},
 				strings.NewReader(""), &out, &said, environ)
 			if !strings.Contains(out.String(), c.want) || (out.Len() > 0) != (c.want != "") || strings.Contains(out.String(), canary) {
 				t.Errorf("the child gets %s", &out)

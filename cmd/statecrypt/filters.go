@@ -128,9 +128,9 @@ func (c *call) wrap(ctx context.Context) error {
 	}
 	c.noteUnused()
 	code, err := wrap.Run(ctx, wrap.Options{
-		State: enc.State(), Plan: enc.Plan(), Backend: c.backend,
+		State: enc.State(), Plan: enc.Plan(), Backend: c.backend, Settings: c.config,
 		Command: c.args, Environ: c.environ, Withhold: c.used, Force: c.force,
-		EncryptExisting: c.encryptExisting, Leave: c.leave, Pins: c.pins,
+		Accept: c.accept, EncryptExisting: c.encryptExisting, Leave: c.leave, Pins: c.pins,
 		Stdin: c.stdin, Stdout: c.stdout, Stderr: c.stderr,
 	})
 	if err != nil {

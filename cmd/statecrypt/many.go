@@ -38,6 +38,8 @@ type finding struct {
 	Lineage string `json:"lineage,omitempty"`
 	Error   string `json:"error,omitempty"`
 
+	Holder string `json:"holder,omitempty"`
+
 	err    error
 	notes  []string           // what else is worth a warning
 	opened *encryption.Opened // without data; nil if the file did not open, or nothing of it is worth a warning
@@ -172,6 +174,9 @@ func (c *call) tell(f finding) error {
 			c.say(yellow, "warning:", shown(f.File)+": "+note)
 		}
 	}
+	if f.Holder != "" && !c.json {
+		c.say(yellow, "note:", f.Holder)
+	}
 	text := c.line(f)
 	if c.json {
 		encoded, _ := json.Marshal(f) // of texts and numbers
@@ -207,11 +212,20 @@ func (c *call) line(f finding) string {
 	return text
 }
 
-// verify prints a line for each file.
+// verify prints a line for each file, or for the state in the backend.
 func (c *call) verify(ctx context.Context) error {
+	switch {
+	case c.inBackend != (len(c.args) == 0):
+		return usageError(c.miscounted().Error())
+	case c.inBackend && c.plan:
+		return usageError("a backend has no plans; -plan is for files")
+	}
 	target, err := c.target(c.config)
 	if err != nil {
 		return err
+	}
+	if c.inBackend {
+		return c.verifyBackend(ctx, target)
 	}
 	return c.all(ctx, func(ctx context.Context, name string) (finding, error) {
 		file, err := c.readUntil(ctx, name)
@@ -219,6 +233,23 @@ func (c *call) verify(ctx context.Context) error {
 			return finding{Result: resultFailed}, err
 		}
 		return c.verifyFile(ctx, target, file)
+	})
+}
+
+func (c *call) verifyBackend(ctx context.Context, target encryption.Target) error {
+	c.args = []string{stateInBackend}
+	return c.all(ctx, func(ctx context.Context, _ string) (finding, error) {
+		state, holder, err := wrap.Look(ctx, wrap.Options{
+			State: target, Backend: c.backend, Settings: c.config, Environ: c.environ, Stderr: c.stderr,
+		})
+		if err != nil {
+			return finding{Result: resultFailed}, err
+		}
+		f, err := c.verifyFile(ctx, target, state)
+		if holder != nil {
+			f.Holder = holder.Holder()
+		}
+		return f, err
 	})
 }
 

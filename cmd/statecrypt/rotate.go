@@ -41,7 +41,8 @@ func (c *call) rotate(ctx context.Context) error {
 	if c.inBackend {
 		c.args = []string{stateInBackend}
 		change = func(ctx context.Context, _ string, change func([]byte) ([]byte, error)) error {
-			return wrap.Rotate(ctx, wrap.Options{State: r.to, Backend: c.backend, Environ: c.environ, Stderr: c.stderr}, change)
+			o := wrap.Options{State: r.to, Backend: c.backend, Settings: c.to, Environ: c.environ, Stderr: c.stderr}
+			return wrap.Rotate(ctx, o, change)
 		}
 	}
 	var rotated atomic.Bool

@@ -43,6 +43,10 @@ type Options struct {
 	Environment map[string]string // :: name of a variable → text
 	Arguments   []string          // "-var=name=text", whose type says how it is read, or "-var-file=path"
 
+	// FromEnvironment says that only a variable names the text, which is then no more
+	// trusted than the text of TF_ENCRYPTION.
+	FromEnvironment bool
+
 	// Workspace is what terraform.workspace means in a module, as TF_WORKSPACE has it. If it
 	// is "", it is the one that is selected there.
 	Workspace string
@@ -281,12 +285,20 @@ type parser struct {
 	errs            errlist.Errors
 }
 
+// isLayer reports whether the environment says what the text says.
+func (p *parser) isLayer() bool { return p.fromEnvironment || p.opts.FromEnvironment }
+
+// Module stands for the folder of a module in what a backend block says.
+const Module = "${module}"
+
 // backend reads the backend block, which is no part of the encryption, and returns
 // a body with the rest.
 func (p *parser) backend(body hcl.Body) hcl.Body {
 	if len(p.opts.Backends) == 0 {
 		return body
 	}
+	defer func(outer scope) { p.scope = outer }(p.scope)
+	p.scope = p.scope.with("module", cty.StringVal(Module))
 	schema := &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "backend", LabelNames: []string{"type"}}}}
 	content, rest, diags := body.PartialContent(schema)
 	p.diagnostics(diags, schema)
@@ -418,7 +430,7 @@ func (p *parser) entry(block *hcl.Block, tables []attr.Table, into map[string]*a
 		Settings: map[string]attr.Setting{},
 		Pos:      position(block.DefRange),
 
-		FromEnvironment: p.fromEnvironment,
+		FromEnvironment: p.isLayer(),
 	}
 	if !syntax.IsName(kind) || !syntax.IsName(name) {
 		p.fail("", "", e.Pos, fmt.Errorf("the type and the name of a %s may hold letters, digits, underscores and dashes only", block.Type))
@@ -467,7 +479,7 @@ func (p *parser) settings(e *attr.Entry, body hcl.Body, attrs []attr.Attr) {
 func (p *parser) nested(address string, block *hcl.Block, a attr.Attr) attr.Setting {
 	inner := &attr.Entry{Address: address, Settings: map[string]attr.Setting{}}
 	p.settings(inner, block.Body, a.Attrs)
-	whole := attr.Setting{Pos: position(block.DefRange), FromEnvironment: p.fromEnvironment}
+	whole := attr.Setting{Pos: position(block.DefRange), FromEnvironment: p.isLayer()}
 	values := map[string]cty.Value{}
 	for name, s := range inner.Settings {
 		if s.Err != nil {
@@ -661,8 +673,8 @@ func (p *parser) setting(address string, written *hcl.Attribute, read func(hcl.E
 	if err != nil {
 		return attr.Setting{Err: &attr.Error{Address: address, Attr: written.Name, Pos: pos, Err: err}, Pos: pos}
 	}
-	usesVariables := slices.ContainsFunc(written.Expr.Variables(), func(t hcl.Traversal) bool { return t.RootName() == "var" })
-	return attr.Setting{Value: v, Pos: pos, FromEnvironment: p.fromEnvironment, UsesVariables: usesVariables}
+	usesVariables := !p.opts.FromEnvironment && slices.ContainsFunc(written.Expr.Variables(), func(t hcl.Traversal) bool { return t.RootName() == "var" })
+	return attr.Setting{Value: v, Pos: pos, FromEnvironment: p.isLayer(), UsesVariables: usesVariables}
 }
 
 func (p *parser) fail(address, name string, pos attr.Pos, err error) {

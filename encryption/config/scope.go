@@ -24,6 +24,7 @@ type scope struct {
 	given     values  // what variables are made from, if that is known
 	module    *module // nil for text
 	uses      func(variable, file string)
+	also      string // another name that can be used, "" if there is none
 	context   *hcl.EvalContext
 }
 
@@ -44,6 +45,13 @@ func (p *parser) newScope(variables cty.Value, m *module) scope {
 		maps.Copy(callable, ofFiles(dir))
 	}
 	return scope{variables: variables, module: m, uses: p.opts.Uses, context: &hcl.EvalContext{Variables: values, Functions: callable}}
+}
+
+// with is a scope with one more name.
+func (s scope) with(name string, value cty.Value) scope {
+	s.also, s.context = name, s.context.NewChild()
+	s.context.Variables = map[string]cty.Value{name: value}
+	return s
 }
 
 // ofModule marks what a path in the folder of the module is made of.
@@ -156,7 +164,7 @@ func (s scope) local(name string) (cty.Value, error) {
 // check is about one of the names that expr uses.
 func (s scope) check(t hcl.Traversal, expr hcl.Expression) error {
 	switch root := t.RootName(); {
-	case root == "var":
+	case root == "var", root == s.also:
 	case (root == "method" || root == "key_provider") && len(t) != 3:
 		return fmt.Errorf("a %s is named by its kind and its name, such as %s", root, map[string]string{
 			"method": "method.aes_gcm.main", "key_provider": "key_provider.pbkdf2.main"}[root])

@@ -336,20 +336,35 @@ func TestAccBypass(t *testing.T) {
 	for name, a := range table {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			sc.try(t, a)
+			sc.try(t, a, false)
 		})
+		if a.answer == nil { // which a file does not give
+			t.Run(name+", in a file", func(t *testing.T) {
+				t.Parallel()
+				sc.try(t, a, true)
+			})
+		}
 	}
 }
 
-func (sc *scene) try(t *testing.T, a attempt) {
+// try makes an attempt, with the state in a backend or in a file.
+func (sc *scene) try(t *testing.T, a attempt, inFile bool) {
 	t.Helper()
 	s, direct := newStore(t), &stranger{}
 	server := httptest.NewServer(direct)
 	t.Cleanup(server.Close)
 	p := newProject(t, s.environ(), empty)
 	root, _ := filepath.EvalSymlinks(p.dir)
+	kept := filepath.Join(root, "kept", "net.tfstate")
+	if inFile {
+		p.store, p.with.Backend = nil, fileBlock(kept)
+	}
 	fill := strings.NewReplacer("ROOT", root, "DIRECT", server.URL, "OLD", sc.old, "LOCALPLAN", string(sc.plans["l.tfplan"])).Replace
 	sc.build(t, root, s, a, fill)
+	before := s.stored()
+	if inFile {
+		write(t, kept, string(before))
+	}
 
 	env := append(append(p.env, p.store...), "TF_VAR_text="+secret)
 	for _, v := range a.environ {
@@ -373,15 +388,23 @@ func (sc *scene) try(t *testing.T, a attempt) {
 	}
 	out := &lines{}
 	code, err := wrap.Run(t.Context(), wrap.Options{
-		State: p.target, Command: command, Environ: env, Leave: a.leave, EncryptExisting: a.moveIn, Pins: a.pins,
+		State: p.target, Backend: p.with.Backend, Command: command, Environ: env, Leave: a.leave, EncryptExisting: a.moveIn, Pins: a.pins,
 		Stdin: strings.NewReader(""), Stdout: out, Stderr: out,
 	})
 	if (code == 0) != a.right || (err != nil) && code == 0 {
 		t.Errorf("got %d, %v; right: %t\n%s", code, err, a.right, out)
 	}
-	leaked := strings.Contains(string(s.stored()), secret) && a.stored == nil || count(s.requests(), "POST") > 0 && !a.right
+	stored, written := s.stored(), count(s.requests(), "POST") > 0
+	if inFile {
+		stored = []byte(read(t, kept))
+		written = !bytes.Equal(stored, before)
+	}
+	leaked := strings.Contains(string(stored), secret) && a.stored == nil || written && !a.right
 	if strings.Contains(out.String(), secret) || strings.Contains(direct.String(), secret) || leaked {
-		t.Errorf("the secret is out:\n%s\nto a stranger: %s\nstored: %s", out, direct, s.stored())
+		t.Errorf("the secret is out:\n%s\nto a stranger: %s\nstored: %s", out, direct, stored)
+	}
+	if a.stored != nil {
+		_ = os.Remove(kept) // it had the secret before
 	}
 	sc.search(t, root, a)
 }

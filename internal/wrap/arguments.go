@@ -28,6 +28,8 @@ type invocation struct {
 	flags   []argument
 	args    []string
 	help    bool // nothing but help is asked for
+
+	keeps func(path string) bool // whether a file belongs to the state in the backend; nil if there is none
 }
 
 // argument is a flag as it was read.

@@ -71,14 +71,8 @@ func TestHugeAnswers(t *testing.T) {
 		_, _ = w.Write(packed.Bytes())
 	}))
 	defer server.Close()
-	upstream, err := newBackend(nil, func(name string) (string, bool) {
-		return map[string]string{"STATECRYPT_HTTP_ADDRESS": server.URL}[name], name == "STATECRYPT_HTTP_ADDRESS"
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var said bytes.Buffer
-	p := newProxy(Options{Stderr: &said}, upstream)
+	p := betweenWith(t, Options{Stderr: &said, Environ: []string{"STATECRYPT_HTTP_ADDRESS=" + server.URL}})
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/state", nil)
 	r.SetBasicAuth(username, p.password)
 	answer := httptest.NewRecorder()

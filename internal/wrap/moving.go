@@ -20,16 +20,14 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
 // moveIn seals the state that there is: that in the backend, if there is one, and
 // else the module's own. It has the lock meanwhile.
 func moveIn(ctx context.Context, p *proxy, files *handover) error {
 	m := &move{proxy: p, call: files.call, options: files.o}
-	return p.backend.underLock(ctx, "statecrypt wrap -encrypt-existing", func(id string) error {
-		m.id = id
-		return m.sealExisting(ctx)
-	})
+	return p.backend.underLock(ctx, "statecrypt wrap -encrypt-existing", func() error { return m.sealExisting(ctx) })
 }
 
 // move is a state on its way in.
@@ -37,11 +35,12 @@ type move struct {
 	*proxy
 	call    *invocation
 	options Options
-	id      string // of the lock, "" if there are none
+	there   store.Version // what is in the backend
 }
 
 func (m *move) sealExisting(ctx context.Context) error {
-	there, err := m.backend.state(ctx)
+	there, version, err := m.backend.Read(ctx)
+	m.there = version
 	switch {
 	case err != nil:
 		return fmt.Errorf("the state in the backend: %w", err)
@@ -73,7 +72,7 @@ func (m *move) sealOwn(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("the state in %s: %w", place, err)
 	case len(content) == 0:
-		say(m.stderr, "there is no state yet, neither in the HTTP backend nor in "+place)
+		say(m.stderr, "there is no state yet, neither in the backend nor in "+place)
 		return nil
 	}
 	if err := m.store(ctx, content, "the state in "+place); err != nil {
@@ -88,6 +87,12 @@ func (m *move) sealOwn(ctx context.Context) error {
 func (i *invocation) warnOfLeft(stderr io.Writer) {
 	const advice = ", which is not used under wrap; if it is an older version of this state, delete it"
 	i.warnOfWorkspaces(stderr)
+	backups, _ := filepath.Glob(filepath.Join(i.dir, "*.backup"))
+	for _, path := range backups {
+		if file := filepath.Base(path); i.kindOf(file) == encryption.KindState {
+			say(stderr, "warning: there is a plaintext state in "+outside.Line(file, 200)+"; if it is an older version of this state, delete it")
+		}
+	}
 	switch file, r, err := i.former(); {
 	case err != nil:
 	case file == "":
@@ -125,13 +130,15 @@ func (m *move) own(ctx context.Context) (place string, content []byte, err error
 		return place, nil, err
 	}
 	if workspace := m.workspace(); workspace != "" && workspace != "default" {
-		return place, nil, errors.New("a workspace is selected, and the HTTP backend has none; select default first")
+		return place, nil, errors.New("a workspace is selected, and there are none under wrap; select default first")
 	}
 	if file == "" {
 		content, err = m.pull(ctx, r.Backend.Type, r.Backend.Config)
 		return place, content, err
 	}
-	content, err = readFile(join(m.call.dir, file))
+	if path := join(m.call.dir, file); !m.call.keeps(path) {
+		content, err = readFile(path)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
@@ -219,14 +226,14 @@ func (m *move) run(ctx context.Context, dir string, commands ...[]string) (print
 
 // store seals a state, if it is the one that is expected, and writes it to the backend.
 func (m *move) store(ctx context.Context, plain []byte, what string) error {
-	_, err := m.pins.expect(plain)
+	seen, err := m.expect(plain)
 	m.noteDoubts()
 	var sealed []byte
 	if err == nil {
 		sealed, _, err = Seal(ctx, m.state, plain)
 	}
 	if err == nil {
-		err = m.backend.store(ctx, m.id, m.state, sealed)
+		err = m.backend.keep(ctx, m.state, sealed, m.there)
 	}
 	switch {
 	case errors.Is(err, errNotReadBack):
@@ -234,5 +241,6 @@ func (m *move) store(ctx context.Context, plain []byte, what string) error {
 	case err != nil:
 		return fmt.Errorf("%s was not encrypted: %w", what, err)
 	}
+	m.memory.remember(ctx, seen)
 	return nil
 }

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"maps"
 	"net/http"
-	"net/url"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -136,15 +136,24 @@ func TestSuggestions(t *testing.T) {
 func TestAnswered(t *testing.T) {
 	t.Parallel()
 	mistakes := OpenMistakes(t, "answer")
-	b := &backend{read: endpoint{url: &url.URL{Scheme: "https", Host: "example.com", Path: "/s"}}}
-	mistakes.Said(t, "401 without credentials", b.answered(http.StatusUnauthorized))
-	b.authenticates = true
-	for _, status := range []int{http.StatusForbidden, http.StatusMethodNotAllowed, http.StatusInternalServerError} {
-		mistakes.Said(t, strconv.Itoa(status), b.answered(status))
+	code := http.StatusUnauthorized
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }))
+	t.Cleanup(server.Close)
+	made := func(settings map[string]cty.Value) error {
+		b, err := newBackend(Options{Backend: attr.NewEntry("backend.http", httpsource.Backend(), settings)}, "")
+		if err == nil {
+			_, _, err = b.Read(t.Context())
+		}
+		return err
 	}
-	made := func(settings map[string]cty.Value) (*backend, error) {
-		return newBackend(attr.NewEntry("backend.http", httpsource.Backend(), settings), nil)
+	at := func() map[string]cty.Value { return map[string]cty.Value{"address": cty.StringVal(server.URL)} }
+	mistakes.Said(t, "401 without credentials", made(at()).Error())
+	for _, code = range []int{http.StatusForbidden, http.StatusMethodNotAllowed, http.StatusInternalServerError} {
+		settings := at()
+		settings["bearer_token"] = cty.StringVal(canary)
+		mistakes.Said(t, strconv.Itoa(code), made(settings).Error())
 	}
+	code = http.StatusUnauthorized
 	for name, settings := range map[string]map[string]cty.Value{
 		"no password":         {"username": cty.StringVal("ci"), "password": cty.StringVal("")},
 		"quotation marks":     {"username": cty.StringVal("ci"), "password": cty.StringVal(`"c4n4ry"`)},
@@ -153,15 +162,10 @@ func TestAnswered(t *testing.T) {
 		"an empty header":     {"headers": cty.MapVal(map[string]cty.Value{"X": cty.StringVal("")})},
 		"no scheme":           {"headers": cty.MapVal(map[string]cty.Value{"authorization": cty.StringVal("c4n4ry")})},
 	} {
-		settings["address"] = cty.StringVal("https://example.com/s")
-		b, err := made(settings)
-		if err != nil {
-			t.Fatal(err)
-		}
-		mistakes.Said(t, "401, "+name, b.answered(http.StatusUnauthorized))
+		maps.Copy(settings, at())
+		mistakes.Said(t, "401, "+name, made(settings).Error())
 	}
 	for _, address := range []string{"https://example.com/$CI_PROJECT_ID/s", "https://example.com//s", "'https://example.com/s'"} {
-		_, err := made(map[string]cty.Value{"address": cty.StringVal(address)})
-		mistakes.Failed(t, address, "", err)
+		mistakes.Failed(t, address, "", made(map[string]cty.Value{"address": cty.StringVal(address)}))
 	}
 }

@@ -34,13 +34,13 @@ func (p Pins) Accept(serial *int64, lineage string) error {
 	return nil
 }
 
-// expect returns the lineage of a plaintext state that is accepted.
-func (p Pins) expect(state []byte) (lineage string, err error) {
-	serial, lineage, err := Label(state)
+// expect returns the label of a plaintext state that is accepted.
+func (p Pins) expect(state []byte) (serial *int64, lineage string, err error) {
+	serial, lineage, err = Label(state)
 	if err == nil {
 		err = p.Accept(serial, lineage)
 	}
-	return lineage, err
+	return serial, lineage, err
 }
 
 // Label returns the serial and the lineage of a plaintext state, as far as it has

@@ -18,12 +18,13 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
 // proxy is the backend that the child sees.
 //
-// What the real backend answers is passed on as it is. Our own errors are 422:
-// the child would try again after a 500, and say nothing of it. It does so, on
+// What a backend that speaks this protocol refuses is passed on as it is. Our own errors
+// are 422: the child would try again after a 500, and say nothing of it. It does so, on
 // purpose, after the 502 that stands for no answer.
 type proxy struct {
 	state    encryption.Target
@@ -40,10 +41,12 @@ type proxy struct {
 	mux  *http.ServeMux
 	work sync.RWMutex // held by each request of the child, and in the end by serve, for good
 
-	lock    childLock              // what a child has, of ours and of the real backend
-	used    atomic.Bool            // a state was asked for, or sent
-	readers atomic.Int64           // for how many recipients of age the state was encrypted
-	lineage atomic.Pointer[string] // of the state of this run, "" if there is none; nil until one was looked for
+	memory  *memory                       // of earlier runs
+	lock    childLock                     // what a child has, of ours and of the real backend
+	used    atomic.Bool                   // a state was asked for, or sent
+	version atomic.Pointer[store.Version] // of what was read last; nil if nothing was
+	readers atomic.Int64                  // for how many recipients of age the state was encrypted
+	lineage atomic.Pointer[string]        // of the state of this run, "" if there is none; nil until one was looked for
 }
 
 const (
@@ -54,7 +57,7 @@ const (
 func newProxy(o Options, upstream *backend) *proxy {
 	p := &proxy{
 		state: o.State, backend: upstream, force: o.Force, leaves: o.Leave, pins: o.Pins, stderr: o.Stderr,
-		password: rand.Text(), mux: http.NewServeMux(),
+		password: rand.Text(), mux: http.NewServeMux(), memory: &memory{},
 	}
 	p.mux.HandleFunc("GET /state", p.get)
 	p.mux.HandleFunc("POST /state", p.post)
@@ -82,58 +85,81 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (p *proxy) get(w http.ResponseWriter, r *http.Request) {
 	p.used.Store(true)
-	a := p.ask(r.Context(), w, p.backend.read, "", nil)
-	if a == nil {
+	state, version, err := p.backend.Read(r.Context())
+	if err != nil {
+		p.refuse(r.Context(), w, err)
 		return
 	}
-	if err := p.accept(r.Context(), a); err != nil {
+	accept := p.open
+	if state == nil {
+		accept = p.acceptNone
+	}
+	plain, err := accept(r.Context(), state)
+	if err != nil {
 		p.fail(w, ours, "the state in the backend: "+explain.Text(err, explain.Wrap{}))
 		return
 	}
-	p.pass(w, a, a.isAbsent())
+	p.version.Store(&version)
+	if state == nil {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	pass(w, http.StatusOK, plain)
 }
 
-// accept looks at what the backend has, and puts the plaintext into the answer.
-func (p *proxy) accept(ctx context.Context, a *answer) error {
+// acceptNone is about a backend that has no state.
+func (p *proxy) acceptNone(ctx context.Context, _ []byte) ([]byte, error) {
 	switch {
-	case a.isAbsent() && p.pins != Pins{}:
-		return errors.New("there is none, and -lineage or -minimum-serial say that there is; check the address")
-	case a.isAbsent() && p.elsewhere != nil && p.refuses:
-		return p.elsewhere
-	case a.isAbsent():
-		if p.lineage.Load() == nil {
-			say(p.stderr, fmt.Sprintf("there is no state at %s yet; if there should be one, check the address",
-				outside.Line(source.Public(p.backend.read.url), 300)))
-			if p.elsewhere != nil {
-				say(p.stderr, "warning: "+p.elsewhere.Error())
-			}
-			p.noteDoubts()
-		}
-		p.remember("")
-	case a.status == http.StatusOK:
-		return p.open(ctx, a)
+	case p.pins != Pins{}:
+		return nil, errors.New("there is none, and -lineage or -minimum-serial say that there is; check the address")
+	case p.elsewhere != nil && p.refuses:
+		return nil, p.elsewhere
 	}
-	return nil
+	if err := p.memory.accept(nil); err != nil {
+		return nil, err
+	}
+	if p.lineage.Load() == nil {
+		say(p.stderr, fmt.Sprintf("there is no state at %s yet; if there should be one, check the address",
+			outside.Line(p.backend.String(), 300)))
+		if p.elsewhere != nil {
+			say(p.stderr, "warning: "+p.elsewhere.Error())
+		}
+		p.noteDoubts()
+	}
+	p.remember("")
+	p.memory.remember(ctx, nil)
+	return nil, nil
 }
 
-func (p *proxy) open(ctx context.Context, a *answer) error {
-	readers := Recipients(a.body)
-	opened, err := p.state.DecryptInPlace(ctx, a.body)
+// open returns the plaintext of what the backend has.
+func (p *proxy) open(ctx context.Context, state []byte) ([]byte, error) {
+	readers := Recipients(state)
+	opened, err := p.state.DecryptInPlace(ctx, state)
 	if errors.Is(err, encryption.ErrPlaintext) {
-		return fmt.Errorf("%w; to encrypt it, run init with statecrypt wrap -encrypt-existing", err)
+		return nil, fmt.Errorf("%w; to encrypt it, run init with statecrypt wrap -encrypt-existing", err)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	lineage, err := p.pins.expect(opened.Data)
+	seen, err := p.expect(opened.Data)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	p.warn(opened)
-	p.remember(lineage)
+	p.remember(seen.Lineage)
+	p.memory.remember(ctx, seen)
 	p.readers.Store(int64(readers))
-	a.body = opened.Data
-	return nil
+	return opened.Data, nil
+}
+
+// expect returns the label of a state that is accepted.
+func (p *proxy) expect(plain []byte) (*label, error) {
+	serial, lineage, err := p.pins.expect(plain)
+	seen := &label{lineage, serial}
+	if err == nil {
+		err = p.memory.accept(seen)
+	}
+	return seen, err
 }
 
 func (p *proxy) warn(opened *encryption.Opened) {
@@ -168,7 +194,7 @@ func (p *proxy) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ctx := context.WithoutCancel(r.Context()) // what has arrived is written, even if the child has gone
-	lineage, err := p.mayWrite(plain)
+	written, err := p.mayWrite(plain)
 	if err == nil {
 		err = p.lock.check(lockID(r))
 	}
@@ -180,13 +206,35 @@ func (p *proxy) post(w http.ResponseWriter, r *http.Request) {
 		p.fail(w, ours, "the state was not written: "+explain.Text(err, explain.Wrap{Seals: true}))
 		return
 	}
-	if a := p.ask(ctx, w, p.backend.write, lockID(r), sealed); a != nil {
-		if a.succeeded() {
-			p.lineage.Store(&lineage)
-			p.noteRecipients(sealed)
-		}
-		p.pass(w, a, false)
+	if err := p.write(ctx, sealed); err != nil {
+		p.refuse(ctx, w, err)
+		return
 	}
+	p.lineage.Store(&written.Lineage)
+	p.memory.remember(ctx, written)
+	p.noteRecipients(sealed)
+	pass(w, http.StatusOK, nil)
+}
+
+// write replaces the state that was read. One that was not is read for it.
+func (p *proxy) write(ctx context.Context, sealed []byte) error {
+	version, err := p.read(ctx)
+	if err == nil {
+		version, err = p.backend.Write(ctx, sealed, version)
+	}
+	if err == nil {
+		p.version.Store(&version)
+	}
+	return err
+}
+
+// read is the version that was read last.
+func (p *proxy) read(ctx context.Context) (store.Version, error) {
+	if known := p.version.Load(); known != nil {
+		return *known, nil
+	}
+	_, version, err := p.backend.Read(ctx)
+	return version, err
 }
 
 func (p *proxy) noteRecipients(sealed []byte) {
@@ -196,12 +244,12 @@ func (p *proxy) noteRecipients(sealed []byte) {
 	p.readers.Store(int64(Recipients(sealed)))
 }
 
-// mayWrite returns the lineage of a state that may replace the one that is there.
-func (p *proxy) mayWrite(plain []byte) (string, error) {
+// mayWrite returns the label of a state that may replace the one that is there.
+func (p *proxy) mayWrite(plain []byte) (*label, error) {
 	if info, err := encryption.Inspect(plain); err != nil || info.Kind != encryption.KindState {
-		return "", errors.New("it is not a state in plaintext; does an encryption block in the configuration encrypt it already?")
+		return nil, errors.New("it is not a state in plaintext; does an encryption block in the configuration encrypt it already?")
 	}
-	_, lineage, err := Label(plain)
+	serial, lineage, err := Label(plain)
 	known := p.lineage.Load()
 	switch {
 	case err != nil || p.force:
@@ -211,7 +259,7 @@ func (p *proxy) mayWrite(plain []byte) (string, error) {
 		err = fmt.Errorf("its lineage is %s, and that of the one that it would replace is %s; use -force to overwrite it",
 			outside.Quoted(lineage, 100), outside.Quoted(*known, 100))
 	}
-	return lineage, err
+	return &label{lineage, serial}, err
 }
 
 // Seal encrypts a file, and opens it again, by the same method: what is stored can be
@@ -239,12 +287,19 @@ func (p *proxy) remove(w http.ResponseWriter, r *http.Request) {
 		p.fail(w, ours, "the state was not deleted: "+err.Error())
 		return
 	}
-	if a := p.ask(context.WithoutCancel(r.Context()), w, p.backend.remove, lockID(r), nil); a != nil {
-		if a.succeeded() {
-			p.lineage.Store(new(string))
-		}
-		p.pass(w, a, false)
+	ctx := context.WithoutCancel(r.Context())
+	version, err := p.read(ctx)
+	if err == nil {
+		err = p.backend.Remove(ctx, version)
 	}
+	if err != nil {
+		p.refuse(ctx, w, err)
+		return
+	}
+	p.lineage.Store(new(string))
+	p.memory.remember(ctx, nil)
+	p.version.Store(new(store.Version))
+	pass(w, http.StatusOK, nil)
 }
 
 func (p *proxy) receive(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
@@ -255,34 +310,42 @@ func (p *proxy) receive(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	return body, err == nil
 }
 
-// ask asks the real backend. If there is no answer, the child is told, and ask
-// returns nil. A child that has gone is no reason to complain.
-func (p *proxy) ask(ctx context.Context, w http.ResponseWriter, to endpoint, id string, body []byte) *answer {
-	a, err := p.backend.ask(ctx, to, id, body)
-	switch {
-	case err == nil:
-		return a
-	case ctx.Err() != nil:
-		w.WriteHeader(http.StatusBadGateway)
-	default:
-		status := http.StatusBadGateway
-		if errors.Is(err, errHuge) {
-			status = ours
-		}
-		p.fail(w, status, fmt.Sprintf("%s to %s: %s", to.method, source.Origin(to.url), err))
+// refuse tells the child, and the user, what became of a request. An answer of a backend
+// that speaks the protocol of the child is shown as well: the child does not show it if it
+// tries again.
+func (p *proxy) refuse(ctx context.Context, w http.ResponseWriter, err error) {
+	_, isAnswer := errors.AsType[*store.AnswerError](err)
+	if _, isHeld := errors.AsType[*store.HeldError](err); isAnswer != isHeld {
+		say(p.stderr, err.Error())
 	}
-	return nil
+	p.answer(ctx, w, err)
 }
 
-// pass hands an answer on. One that is neither a success nor expected is shown
-// as well: the child does not show it if it tries again.
-func (p *proxy) pass(w http.ResponseWriter, a *answer, expected bool) {
-	if !a.succeeded() && !expected {
-		say(p.stderr, p.backend.answered(a.status))
+// answer tells the child alone, if it is for the child. One that has gone is no reason to
+// complain.
+func (p *proxy) answer(ctx context.Context, w http.ResponseWriter, err error) {
+	answer, isAnswer := errors.AsType[*store.AnswerError](err)
+	held, isHeld := errors.AsType[*store.HeldError](err)
+	_, isUnanswered := errors.AsType[*store.UnansweredError](err)
+	switch {
+	case isAnswer:
+		pass(w, answer.Status, answer.Body)
+	case isHeld && held.By != nil:
+		pass(w, http.StatusLocked, held.By.JSON())
+	case ctx.Err() != nil:
+		w.WriteHeader(http.StatusBadGateway)
+	case isUnanswered:
+		p.fail(w, http.StatusBadGateway, err.Error())
+	default:
+		p.fail(w, ours, err.Error())
 	}
+}
+
+// pass hands an answer on.
+func pass(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(a.status)
-	_, _ = w.Write(a.body) //nolint:gosec // no browser, and if the child is still there
+	w.WriteHeader(status)
+	_, _ = w.Write(body) //nolint:gosec // no browser, and if the child is still there
 }
 
 func (p *proxy) fail(w http.ResponseWriter, status int, reason string) {

@@ -22,7 +22,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/damage"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/faults"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
@@ -89,17 +89,27 @@ func (s *said) take() string {
 // between is a proxy between a child and a backend at a URL.
 func between(t *testing.T, url, settings string, more ...string) (*proxy, *said) {
 	t.Helper()
-	environ := append([]string{
+	environ := append(environOf(url), more...)
+	told := &said{}
+	return betweenWith(t, Options{State: target(t, settings), Stderr: told, Environ: environ}), told
+}
+
+// environOf describes a backend at a URL.
+func environOf(url string) []string {
+	return []string{
 		"STATECRYPT_HTTP_ADDRESS=" + url + "/s?team=a", "STATECRYPT_HTTP_LOCK_ADDRESS=" + url + "/l",
 		"STATECRYPT_HTTP_UNLOCK_ADDRESS=" + url + "/l",
 		"STATECRYPT_HTTP_USERNAME=ci", "STATECRYPT_HTTP_PASSWORD=" + canary,
-	}, more...)
-	upstream, err := newBackend(nil, world.Lookup(environ))
+	}
+}
+
+func betweenWith(t *testing.T, o Options) *proxy {
+	t.Helper()
+	upstream, err := newBackend(o, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := &said{}
-	return newProxy(Options{State: target(t, settings), Stderr: told}, upstream), told
+	return newProxy(o, upstream)
 }
 
 // ask is a request of the child.
@@ -150,9 +160,9 @@ func TestAnswers(t *testing.T) {
 		want               string // the body
 	}{
 		"a state":            {method: "GET", path: "/state", answer: status(200, string(sealed(t, state))), status: 200, want: state},
-		"none, 404":          {method: "GET", path: "/state", answer: status(404, "none"), status: 404, want: "none"},
-		"none, 204":          {method: "GET", path: "/state", answer: status(204, ""), status: 204},
-		"none, empty":        {method: "GET", path: "/state", answer: status(200, ""), status: 200},
+		"none, 404":          {method: "GET", path: "/state", answer: status(404, "none"), status: 404},
+		"none, 204":          {method: "GET", path: "/state", answer: status(204, ""), status: 404},
+		"none, empty":        {method: "GET", path: "/state", answer: status(200, ""), status: 404},
 		"plaintext, allowed": {method: "GET", path: "/state", settings: migrating, answer: status(200, state), status: 200, want: state},
 		"plaintext":          {method: "GET", path: "/state", answer: status(200, state), status: 422},
 		"a variable without a value": {method: "GET", path: "/state",
@@ -165,11 +175,11 @@ func TestAnswers(t *testing.T) {
 		"sealed, not 200":   {method: "GET", path: "/state", answer: status(203, string(sealed(t, state))), status: 203, want: "sealed"},
 		"locked":            {method: "LOCK", path: "/lock", body: "{}", answer: status(423, holder), status: 423, want: holder},
 		"in conflict":       {method: "LOCK", path: "/lock", body: "{}", answer: status(409, holder), status: 409, want: holder},
-		"lock":              {method: "LOCK", path: "/lock", body: "{}", answer: status(200, "body"), status: 200, want: "body"},
+		"lock":              {method: "LOCK", path: "/lock", body: "{}", answer: status(200, "body"), status: 200},
 		"lock, 500":         {method: "LOCK", path: "/lock", body: "{}", answer: status(500, "body"), status: 500, want: "body"},
-		"unlock":            {method: "UNLOCK", path: "/lock", body: "{}", answer: status(200, "body"), status: 200, want: "body"},
-		"unlock, 409":       {method: "UNLOCK", path: "/lock", body: "{}", answer: status(409, holder), status: 409, want: holder},
-		"delete":            {method: "DELETE", path: "/state", answer: status(200, "body"), status: 200, want: "body"},
+		"unlock":            {method: "UNLOCK", path: "/lock", body: `{"ID":"1"}`, answer: status(200, "body"), status: 200},
+		"unlock, 409":       {method: "UNLOCK", path: "/lock", body: `{"ID":"1"}`, answer: status(409, holder), status: 409, want: holder},
+		"delete":            {method: "DELETE", path: "/state", answer: status(200, "body"), status: 200},
 		"delete, 500":       {method: "DELETE", path: "/state", answer: status(500, "body"), status: 500, want: "body"},
 		"another path":      {method: "GET", path: "/other", status: 404, want: "404 page not found\n"},
 		"another method":    {method: "PUT", path: "/state", body: state, status: 405, want: "Method Not Allowed\n"},
@@ -183,6 +193,7 @@ func TestAnswers(t *testing.T) {
 				settings = sealing
 			}
 			p, told := between(t, url, settings)
+			p.version.Store(new(store.Version))
 			w := ask(p, c.method, c.path, c.body)
 			if got := w.Body.String(); w.Code != c.status || c.want != "" && got != c.want && !sealed || sealed && strings.Contains(got, `"lineage":"l","outputs"`) {
 				t.Errorf("got %d %q", w.Code, got)
@@ -216,7 +227,7 @@ state { method = method.aes_gcm.m }
 		handler := status(http.StatusOK, answer)
 		url, _ := upstream(t, &handler)
 		p, told := between(t, url, odd)
-		if got := ask(p, http.MethodGet, "/state", ""); got.Code != http.StatusOK {
+		if got := ask(p, http.MethodGet, "/state", ""); (got.Code == http.StatusOK) != (answer != "") {
 			t.Errorf("got %d: %s", got.Code, told.take())
 		}
 		mistakes.Said(t, name, told.take())
@@ -229,14 +240,12 @@ func TestWrite(t *testing.T) {
 	answer := status(404, "")
 	url, last := upstream(t, &answer)
 	p, told := between(t, url, sealing, "STATECRYPT_HTTP_UPDATE_METHOD=PUT")
-	if p.backend.client.Timeout == 0 {
-		t.Error("a backend that never answers is waited for without end")
-	}
 	ask(p, "GET", "/state", "")
 	ask(p, "GET", "/state", "")
 	OpenMistakes(t, "no state").Said(t, "asked twice", told.take())
 	answer = status(201, "")
-	if w := ask(p, "POST", "/state?ID=4711", state); w.Code != 201 || told.take() != "" {
+	ask(p, "LOCK", "/lock", `{"ID":"4711"}`)
+	if w := ask(p, "POST", "/state?ID=4711", state); w.Code != 200 || told.take() != "" {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
 	opened, err := target(t, sealing).Decrypt(t.Context(), []byte(last.body))
@@ -289,9 +298,10 @@ func TestLineage(t *testing.T) {
 			if c.there != "-" {
 				ask(p, "GET", "/state", "")
 			}
+			answer = status(200, "")
+			ask(p, "LOCK", "/lock", `{"ID":"1"}`)
 			told.take()
 			*last = request{}
-			answer = status(200, "")
 			w := ask(p, "POST", "/state?ID=1", c.body)
 			mistakes.Said(t, name, told.take())
 			if w.Code != c.status {
@@ -312,6 +322,8 @@ func TestLineageFollows(t *testing.T) {
 	url, _ := upstream(t, &answer)
 	p, _ := between(t, url, sealing)
 	ask(p, "GET", "/state", "")
+	answer = status(200, "")
+	ask(p, "LOCK", "/lock", "{}")
 	answer = status(500, "")
 	ask(p, "POST", "/state", other) // not written
 	answer = status(200, "")
@@ -345,8 +357,9 @@ func TestLineageStays(t *testing.T) {
 			url, _ := upstream(t, &answer)
 			p, _ := between(t, url, sealing)
 			ask(p, "GET", "/state", "")
+			answer = status(200, "")
+			ask(p, "LOCK", "/lock", "{}")
 			if c.remove {
-				answer = status(200, "")
 				ask(p, "DELETE", "/state", "")
 			}
 			answer = c.then
@@ -391,7 +404,7 @@ func TestRedirects(t *testing.T) {
 		to           string
 		status       int
 	}{
-		"same server":           {method: "GET", code: 302, to: "/there", status: 200},
+		"same server":           {method: "GET", code: 302, to: "/there", status: 404},
 		"write":                 {method: "POST", body: state, code: 307, to: "/there", status: 200},
 		"write becomes a read":  {method: "POST", body: state, code: 302, to: "/there", status: 502},
 		"another origin":        {method: "GET", code: 302, to: elsewhere.URL + "/s", status: 502},
@@ -404,9 +417,11 @@ func TestRedirects(t *testing.T) {
 				}
 			})
 			url, _ := upstream(t, &answer)
-			p, told := between(t, url, sealing)
+			p, told := between(t, url, sealing, "STATECRYPT_HTTP_LOCK_ADDRESS=", "STATECRYPT_HTTP_UNLOCK_ADDRESS=")
 			p.force = true
-			w := ask(p, c.method, "/state", c.body)
+			p.version.Store(new(store.Version))
+			ask(p, "LOCK", "/lock", `{"ID":"1"}`)
+			w := ask(p, c.method, "/state?ID=1", c.body)
 			mistakes.Said(t, name, told.take())
 			if w.Code != c.status {
 				t.Errorf("got %d", w.Code)
@@ -421,7 +436,7 @@ func TestRedirects(t *testing.T) {
 func TestManyRedirects(t *testing.T) {
 	t.Parallel()
 	mistakes := OpenMistakes(t, "redirects")
-	for redirects, want := range map[int]int{10: 200, 11: 502} {
+	for redirects, want := range map[int]int{10: 404, 11: 502} {
 		left := redirects
 		answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if left > 0 {
@@ -448,12 +463,10 @@ func TestDamage(t *testing.T) {
 	start := bytes.Index(file, []byte(member)) + len(member)
 	end := start + bytes.IndexByte(file[start:], '"') - 4 // the last four digits of base64 may hold unused bits
 	damage.Every(t, file, func(damaged []byte) (string, error) {
-		answer := status(200, string(damaged))
 		if len(damaged) == 0 {
 			return "", errors.New("the backend says that there is none")
 		}
-		p := &proxy{state: target(t, sealing), stderr: io.Discard, mux: http.NewServeMux(), backend: &backend{
-			client: http.Client{Transport: direct(answer)}, limit: 1 << 20, read: endpoint{"GET", httptest.NewRequest("GET", "http://h/", nil).URL}}}
+		p := &proxy{state: target(t, sealing), stderr: io.Discard, memory: &memory{}, backend: &backend{State: fixed{data: damaged}}}
 		w := httptest.NewRecorder()
 		p.get(w, httptest.NewRequest("GET", "/state", nil))
 		if w.Code != 200 {
@@ -466,16 +479,13 @@ func TestDamage(t *testing.T) {
 	})
 }
 
-// direct is a handler without a network.
-type direct http.HandlerFunc
-
-func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
-	w := httptest.NewRecorder()
-	d(w, r)
-	resp := w.Result()
-	resp.Request = r
-	return resp, nil
+// fixed is a state that is only read.
+type fixed struct {
+	store.State
+	data []byte
 }
+
+func (f fixed) Read(context.Context) ([]byte, store.Version, error) { return f.data, "1", nil }
 
 // TestFaults has go wrong between us and the backend what goes wrong on networks.
 // The child tries again as Terraform does.
@@ -496,8 +506,11 @@ func TestFaults(t *testing.T) {
 		},
 		Want: []byte(state),
 		Client: func(t *testing.T, f *faults.Front) faults.Client {
-			p, told := between(t, f.URL, sealing, "STATECRYPT_HTTP_CLIENT_CA_CERTIFICATE_PEM="+f.CA)
-			p.backend.client.Timeout, p.backend.limit = f.Patience/2, 1<<20
+			told := &said{}
+			p := betweenWith(t, Options{
+				State: target(t, sealing), Stderr: told, limit: 1 << 20, patience: f.Patience / 2,
+				Environ: append(environOf(f.URL), "STATECRYPT_HTTP_CLIENT_CA_CERTIFICATE_PEM="+f.CA),
+			})
 			child := httptest.NewServer(p)
 			t.Cleanup(child.Close)
 			return faults.Client{Secrets: []string{canary}, Ask: func(ctx context.Context) ([]byte, error) {

@@ -1,6 +1,6 @@
 // Package wrap runs Terraform or OpenTofu with an HTTP backend of its own on the
-// loopback interface, which passes on to the real backend what it has sealed, and
-// opens what it gets from there. Nothing is stored here.
+// loopback interface, which keeps in a store what it has sealed, and opens what it gets
+// from there.
 //
 // The child must not know another way to a state than ours: it would write
 // plaintext there. So wrap decides what the child gets. It reads the command line
@@ -34,8 +34,10 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
 // Options say what to run, and where its state is.
@@ -44,10 +46,12 @@ type Options struct {
 	Plan     encryption.Target // likewise, if it has methods; otherwise plans are left as they are
 	Backend  *attr.Entry       // one of Backends; nil if the variables say everything
 	Command  []string          // terraform or tofu, and its arguments
+	Settings string            // the file that the block is in
 	Environ  []string          // of the caller
 	Force    bool              // writes a state of another lineage than the one that was read
 	Withhold []string          // names of variables that the child does not get; "TF_VAR_" stands for all that begin so
 
+	Accept          bool // takes the state that there is for the right one, whatever was seen before
 	EncryptExisting bool // before init, seals the state that there is in plaintext
 	Leave           bool // init -migrate-state takes the state to a backend that wrap knows nothing of
 	Pins            Pins
@@ -57,7 +61,9 @@ type Options struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 
-	signals *signals
+	signals  *signals
+	limit    int64         // bytes of a state; 0 is the usual one
+	patience time.Duration // likewise
 }
 
 // Run runs the command and returns its exit code: 128 and the number of the
@@ -93,29 +99,39 @@ func Run(ctx context.Context, o Options) (exitCode int, err error) {
 	return code, err
 }
 
-const noWorkspaces = "the HTTP backend has none; each state has an address of its own, in the backend block of a file for -config"
+const noWorkspaces = "there are none under wrap; each state has an address of its own, in the backend block of a file for -config"
 
 // protect runs a command that has to do with the state.
 func protect(ctx context.Context, o Options, call *invocation) (code int, err error) {
 	if workspace, _ := world.Lookup(o.Environ)("TF_WORKSPACE"); workspace != "" && workspace != "default" {
 		return 1, errors.New("a workspace is selected in TF_WORKSPACE: " + noWorkspaces)
 	}
+	o.State, o.Plan = o.State.KeepKeys(), o.Plan.KeepKeys() // what was rehearsed works in the end, too
 	noteVariables(o)
 	noteLeft(o.Stderr)
-	upstream, err := newBackend(o.Backend, world.Lookup(o.Environ))
+	if err := checkOneModule(o, call.dir); err != nil {
+		return 1, err
+	}
+	upstream, err := newBackend(o, call.dir)
+	if err == nil {
+		defer func() { err = errors.Join(err, upstream.Close()) }()
+	}
 	if err == nil && call.effect() == changes { // other commands may be run by those who can only read
 		err = rehearse(ctx, o.State)
 	}
 	if err != nil {
 		return 1, err
 	}
+	call.keeps = func(path string) bool { return store.Keeps(upstream.State, path) }
 	p := newProxy(o, upstream)
+	p.memory = newMemory(call.ownData(), upstream.kind+" "+upstream.String())
+	p.memory.accepts, p.memory.reverts = o.Accept, store.Reverts(ctx, upstream.State)
 	p.lock.begin(call)
 	if p.refuses = call.effect() == changes; p.refuses || call.name == "plan" {
 		p.elsewhere = call.elsewhere()
 	}
 	files := &handover{o: o, call: call}
-	before := lookAround(call.dir)
+	before := call.lookAround()
 	call.noteWithheld(o)
 	if err := makeReady(ctx, p, files); err != nil {
 		return 1, errors.Join(err, files.finish(context.WithoutCancel(ctx)))
@@ -162,7 +178,7 @@ func makeReady(ctx context.Context, p *proxy, files *handover) error {
 // warnOfOwn notices a state that the module had without wrap. The child does not look at
 // it, and would make all that is in it a second time.
 func (i *invocation) warnOfOwn(stderr io.Writer) {
-	const advice = ", which is not used under wrap; if it is not in the HTTP backend yet, run init with -encrypt-existing"
+	const advice = ", which is not used under wrap; if it is not in the backend yet, run init with -encrypt-existing"
 	if i.name == "init" {
 		i.warnOfWorkspaces(stderr)
 	}
@@ -176,7 +192,7 @@ func (i *invocation) warnOfOwn(stderr io.Writer) {
 		say(stderr, "warning: there is a plaintext state in "+outside.Line(file, 200)+advice+", and otherwise delete it")
 	case encryption.KindEncrypted:
 		if i.name == "init" { // nothing in it is at risk
-			say(stderr, "there is an encrypted state in "+outside.Line(file, 200)+", which is not used under wrap; if it is not in the HTTP "+
+			say(stderr, "there is an encrypted state in "+outside.Line(file, 200)+", which is not used under wrap; if it is not in the "+
 				"backend yet, decrypt it, and run init with -encrypt-existing")
 		}
 	}
@@ -185,7 +201,11 @@ func (i *invocation) warnOfOwn(stderr io.Writer) {
 // kindOf is what a file in the folder of the module is, unknown if it cannot be read. A
 // state that holds nothing, such as destroy leaves it, is empty.
 func (i *invocation) kindOf(file string) encryption.FileKind {
-	content, err := readFile(join(i.dir, file))
+	path := join(i.dir, file)
+	if i.keeps != nil && i.keeps(path) { // it is no other
+		return encryption.KindUnknown
+	}
+	content, err := readFile(path)
 	if err != nil {
 		return encryption.KindUnknown
 	}
@@ -231,7 +251,7 @@ func (i *invocation) warnOfWorkspaces(stderr io.Writer) {
 		file, _ := filepath.Rel(i.dir, path)
 		if i.kindOf(file) == encryption.KindState {
 			say(stderr, "warning: there is a plaintext state of a workspace in "+outside.Line(file, 200)+", which is not used under wrap, "+
-				"because the HTTP backend has no workspaces")
+				"because there are no workspaces")
 		}
 	}
 }
@@ -307,6 +327,9 @@ func (p *proxy) server(certificate tls.Certificate) *http.Server {
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
 		Protocols: new(http.Protocols),
 		ErrorLog:  slog.NewLogLogger(slog.DiscardHandler, 0), // a child that hangs up is no news
+		BaseContext: func(net.Listener) context.Context {
+			return notice.With(context.Background(), func(text string) { say(p.stderr, text) })
+		},
 	}
 	server.Protocols.SetHTTP1(true)
 	return server
@@ -318,10 +341,10 @@ func (p *proxy) variables(address, authority string) []string {
 		"TF_HTTP_ADDRESS=" + address + "/state", "TF_HTTP_USERNAME=" + username, "TF_HTTP_PASSWORD=" + p.password,
 		"TF_HTTP_CLIENT_CA_CERTIFICATE_PEM=" + authority,
 	}
-	if !p.leaves || p.backend.lock.url != nil { // or the backend that a state leaves for would be filled with it
+	if !p.leaves || p.backend.hasLocks() { // or the backend that a state leaves for would be filled with it
 		told = append(told, "TF_HTTP_LOCK_ADDRESS="+address+"/lock", "TF_HTTP_UNLOCK_ADDRESS="+address+"/lock")
 	}
-	return append(told, p.backend.retries...)
+	return append(told, store.Retries(p.backend.State)...)
 }
 
 // environ is the environment of the child: without the keys, the credentials of the

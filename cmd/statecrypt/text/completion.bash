@@ -10,10 +10,10 @@ _statecrypt() {
     *,inspect) words='-json' ;;
     *,decrypt) words='-config -var -var-file -lineage -minimum-serial -plan -o -force' ;;
     *,encrypt) words='-config -var -var-file -plan -o' ;;
-    *,verify) words='-config -var -var-file -lineage -minimum-serial -plan -json' ;;
+    *,verify) words='-config -backend -var -var-file -lineage -minimum-serial -plan -json' ;;
     *,rotate) words='-from -to -again -backend -var -var-file -plan -json' ;;
     *,outputs) words='-only -sensitive -o -force' ;;
-    *,wrap) words='-config -var -var-file -force -encrypt-existing -leave -lineage -minimum-serial' ;;
+    *,wrap) words='-config -var -var-file -force -accept -encrypt-existing -leave -lineage -minimum-serial' ;;
     2,key-provider) words='age' ;;
     *,key-provider) words='-r -R -i' ;;
     *,completion) words='bash zsh fish' ;;

@@ -7,10 +7,11 @@ complete -c statecrypt -n '__fish_seen_subcommand_from decrypt verify' -o minimu
 complete -c statecrypt -n '__fish_seen_subcommand_from rotate' -o from -r
 complete -c statecrypt -n '__fish_seen_subcommand_from rotate' -o to -r
 complete -c statecrypt -n '__fish_seen_subcommand_from rotate' -o again
-complete -c statecrypt -n '__fish_seen_subcommand_from rotate' -o backend
+complete -c statecrypt -n '__fish_seen_subcommand_from rotate verify' -o backend
 complete -c statecrypt -n '__fish_seen_subcommand_from decrypt encrypt verify rotate' -o plan
 complete -c statecrypt -n '__fish_seen_subcommand_from decrypt encrypt outputs' -s o -r
 complete -c statecrypt -n '__fish_seen_subcommand_from decrypt outputs wrap' -o force
+complete -c statecrypt -n '__fish_seen_subcommand_from wrap' -o accept
 complete -c statecrypt -n '__fish_seen_subcommand_from wrap' -o encrypt-existing
 complete -c statecrypt -n '__fish_seen_subcommand_from wrap' -o leave
 complete -c statecrypt -n '__fish_seen_subcommand_from wrap' -o lineage -x

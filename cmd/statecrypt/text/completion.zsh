@@ -19,10 +19,10 @@ _statecrypt() {
     inspect) compadd -- -json ;;
     decrypt) compadd -- -config -var -var-file -lineage -minimum-serial -plan -o -force ;;
     encrypt) compadd -- -config -var -var-file -plan -o ;;
-    verify) compadd -- -config -var -var-file -lineage -minimum-serial -plan -json ;;
+    verify) compadd -- -config -backend -var -var-file -lineage -minimum-serial -plan -json ;;
     rotate) compadd -- -from -to -again -backend -var -var-file -plan -json ;;
     outputs) compadd -- -only -sensitive -o -force ;;
-    wrap) compadd -- -config -var -var-file -force -encrypt-existing -leave -lineage -minimum-serial ;;
+    wrap) compadd -- -config -var -var-file -force -accept -encrypt-existing -leave -lineage -minimum-serial ;;
     key-provider) compadd -- -r -R -i ;;
     completion) compadd -- bash zsh fish && return ;;
   esac

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -53,15 +54,27 @@ func open(req source.Request) (source.Source, error) {
 	if req.String(attr) == "" {
 		return nil, req.Errorf(attr, "a path is required; is a variable empty?")
 	}
-	path, err := expandHome(req.String(attr))
+	path, err := ExpandHome(req.String(attr))
 	if err != nil {
 		return nil, req.Errorf(attr, "%w", err)
 	}
-	return location{path: filepath.Join(path, rest), elsewhere: rest != "" && req.Has("path"), limit: req.MaxSize}, nil
+	return location{path: filepath.Join(path, rest), elsewhere: rest != "" && req.Has("path"), limit: req.MaxSize, pause: pause}, nil
 }
 
-// expandHome does what a shell does for the user's own home.
-func expandHome(path string) (string, error) {
+// Backend is the table of a block that says in which file a program keeps a state.
+func Backend() attr.Table {
+	return attr.Table{
+		Name: "file",
+		Doc:  "A local file, as the `local` backend writes it.",
+		Attrs: []attr.Attr{
+			{Name: "path", Type: cty.String,
+				Doc: "The state file. A relative path is relative to the file with this block. Defaults to `terraform.tfstate` in the module."},
+		},
+	}
+}
+
+// ExpandHome does what a shell does for the user's own home.
+func ExpandHome(path string) (string, error) {
 	if path == "-" {
 		return "", errors.New("a path is required: standard input is not read; a file of this name can be written as ./-")
 	}
@@ -84,25 +97,60 @@ type location struct {
 	path      string
 	elsewhere bool // path is set, and is that of another workspace
 	limit     int64
+	pause     func(context.Context) // while somebody writes it
 }
 
 func (l location) String() string { return l.path }
 
-// Fetch reads the file.
+// Unfinished is the first byte of a file while statecrypt wrap overwrites it.
+const Unfinished = '!'
+
+// Fetch reads the file, and once more if somebody writes it meanwhile: no reader has a
+// lock.
 func (l location) Fetch(ctx context.Context) (*source.Snapshot, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
+	data, settled, err := l.read(ctx)
+	if err == nil && !settled {
+		l.pause(ctx)
+		data, _, err = l.read(ctx)
 	}
-	f, size, err := openRegular(l.path)
-	if err != nil {
-		return nil, l.explain(err)
+	if err == nil && isUnfinished(data) {
+		err = errors.New("statecrypt wrap is writing it, or was killed while it did; the next wrap that locks it finishes it")
 	}
-	defer f.Close()
-	data, err := source.Read(&steps{ctx, f}, size, l.limit)
 	if err != nil {
 		return nil, l.explain(err)
 	}
 	return &source.Snapshot{Data: data}, nil
+}
+
+// pause is as long as it takes to write a file, as a rule.
+func pause(ctx context.Context) {
+	select {
+	case <-time.After(100 * time.Millisecond):
+	case <-ctx.Done():
+	}
+}
+
+func isUnfinished(data []byte) bool { return len(data) > 0 && data[0] == Unfinished }
+
+// read reports as well whether the file is as nobody leaves it who writes it: it is not
+// empty, complete, and was the same all the time.
+func (l location) read(ctx context.Context) (data []byte, settled bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, false, err
+	}
+	f, size, err := openRegular(l.path)
+	if err != nil {
+		return nil, false, err
+	}
+	defer f.Close()
+	before, err := f.Stat()
+	if err == nil {
+		data, err = source.Read(&steps{ctx, f}, size, l.limit)
+	}
+	after, errAfter := f.Stat()
+	settled = len(data) > 0 && !isUnfinished(data) && errAfter == nil && before != nil && before.Size() == after.Size() &&
+		before.ModTime().Equal(after.ModTime())
+	return data, settled, err
 }
 
 // openRegular opens path for reading and returns its size, or -1. It looks

@@ -1,0 +1,89 @@
+package store
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+)
+
+// What may be wrong in any store, in the words that people read.
+var (
+	ErrChanged = errors.New("the state there is another one than was read: somebody has written it meanwhile; run the command again")
+	ErrLost    = errors.New("the lock was lost, so nothing is written any more: somebody has removed it, or replaced what it is on")
+	ErrMissing = errors.New("nobody has this lock; it was given back already")
+	ErrDenied  = errors.New("access is denied")
+	ErrUntold  = errors.New("who has the lock is not told without locking")
+)
+
+// HeldError is that somebody else has the lock.
+type HeldError struct {
+	By *Lock // nil if nobody says who
+}
+
+// Error says who has it, since when and for what, and how it is given back.
+func (e *HeldError) Error() string {
+	if e.By == nil {
+		return "somebody has the lock"
+	}
+	return e.By.Holder()
+}
+
+// AliveError is that nobody can break a lock, because it ends with its process.
+type AliveError struct {
+	Process int   // 0 if it is not known
+	By      *Lock // what it says of itself
+}
+
+// Error names the process, or what it was started for.
+func (e *AliveError) Error() string {
+	process := "a process"
+	if e.Process > 0 {
+		process = fmt.Sprintf("the process %d", e.Process)
+	}
+	return fmt.Sprintf("%s has the lock of the file, and its end gives it back: it was taken by %s, at %s, for %s", process,
+		outside.Quoted(cmp.Or(e.By.Who, "somebody"), 100), outside.Quoted(e.By.Created, 100), outside.Quoted(e.By.Operation, 100))
+}
+
+// Holder is who has the lock.
+func (l *Lock) Holder() string {
+	text := fmt.Sprintf("%s has the lock %s since %s, for %s", outside.Quoted(cmp.Or(l.Who, "somebody"), 100),
+		outside.Quoted(l.ID, 100), outside.Quoted(l.Created, 100), outside.Quoted(l.Operation, 100))
+	if l.ID != "" {
+		text += "; if that has ended, " + Unlocking(l.ID)
+	}
+	return text
+}
+
+// Unlocking says how a lock is given back that somebody has left.
+func Unlocking(id string) string {
+	return "statecrypt wrap -config FILE -- terraform force-unlock " + outside.Quoted(id, 100) + " gives it back"
+}
+
+// UnansweredError is that a store did not answer: another try may succeed.
+type UnansweredError struct{ Err error }
+
+func (e *UnansweredError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what went wrong.
+func (e *UnansweredError) Unwrap() error { return e.Err }
+
+// AnswerError is what a store answered that speaks the protocol of Terraform's http
+// backend. The child gets it as it is, and knows what to do.
+type AnswerError struct {
+	Status int
+	Body   []byte
+	Text   string
+	Err    error // one of the others, nil if it is none
+}
+
+func (e *AnswerError) Error() string {
+	if held, ok := e.Err.(*HeldError); ok && held.By != nil {
+		return e.Text + ": " + held.Error()
+	}
+	return e.Text
+}
+
+// Unwrap returns the error that the answer stands for.
+func (e *AnswerError) Unwrap() error { return e.Err }

@@ -1,0 +1,451 @@
+// Package file keeps a state in a file, as the local backend of Terraform and OpenTofu
+// does: with the same lock, so that each stops at the other's, and in place, because who
+// waits for a lock waits on this file and no other.
+package file
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	filesource "github.com/statecrypt/terraform-provider-statecrypt/internal/source/file"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+)
+
+// Kind is the file store.
+func Kind() store.Kind {
+	return store.Kind{Table: filesource.Backend(), Place: "path", Open: open}
+}
+
+// files are those of one module.
+type files struct {
+	store.Settings
+
+	mu     sync.Mutex
+	opened []*state
+}
+
+func open(s store.Settings) (store.Store, error) { return &files{Settings: s}, nil }
+
+// State is the file of that name, or the one that the module has without a backend.
+func (s *files) State(name string) (store.State, error) {
+	path, err := filesource.ExpandHome(name)
+	if err != nil {
+		return nil, s.Errorf("path", "%w", err)
+	}
+	switch {
+	case path == "":
+		path = filepath.Join(s.Module, "terraform.tfstate")
+	case !filepath.IsAbs(path):
+		path = filepath.Join(s.Folder, path)
+	}
+	dir, base := filepath.Split(path)
+	hidden := filepath.Join(dir, "."+strings.TrimPrefix(base, "."))
+	one := &state{
+		path: path, info: hidden + ".lock.info", journal: hidden + ".journal", backup: path + ".backup",
+		limit: s.Limit, seal: s.Seal, through: func(f *os.File) handle { return f },
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opened = append(s.opened, one)
+	return one, nil
+}
+
+// Close lets go of locks as the end of the process would: what says who had them stays.
+func (s *files) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for _, one := range s.opened {
+		one.mu.Lock()
+		if one.f != nil {
+			errs = append(errs, one.f.Close())
+			one.f = nil
+		}
+		one.mu.Unlock()
+	}
+	return errors.Join(errs...)
+}
+
+// handle is the locked file. All that is done to it goes through one descriptor: where a
+// lock belongs to the process, closing any other would lose it.
+type handle interface {
+	io.ReaderAt
+	io.WriterAt
+	io.Closer
+	Truncate(size int64) error
+	Sync() error
+	Stat() (fs.FileInfo, error)
+}
+
+// state is one file.
+type state struct {
+	path, info, journal, backup string
+
+	limit   int64
+	seal    func(ctx context.Context, found []byte) ([]byte, error)
+	through func(*os.File) handle
+
+	mu    sync.Mutex
+	f     handle     // nil without the lock
+	lock  store.Lock // what it was taken for
+	saved bool       // the backup has what this run has found
+}
+
+func (s *state) String() string { return s.path }
+
+// Keeps reports whether a file is the state, or one of those beside it.
+func (s *state) Keeps(path string) bool {
+	for _, own := range []string{s.path, s.backup} {
+		mine, err := os.Stat(own)
+		other, failed := os.Stat(path)
+		if filepath.Clean(path) == own || err == nil && failed == nil && os.SameFile(mine, other) {
+			return true
+		}
+	}
+	return false
+}
+
+// EndsWithProcess is about the lock: the system gives it back.
+func (s *state) EndsWithProcess() bool { return true }
+
+// Reverts reports whether git tracks the file: branches go back.
+func (s *state) Reverts(ctx context.Context) bool {
+	dir, base := filepath.Split(s.path)
+	_, _, err := world.Program{
+		Args:    []string{"git", "-c", "core.fsmonitor=false", "ls-files", "--error-unmatch", "--", base},
+		Environ: world.World{}.Environ(), Dir: dir, Patience: time.Minute, Limit: 1 << 16,
+	}.Run(ctx)
+	return err == nil
+}
+
+// Read reads the file, whoever writes to it meanwhile.
+func (s *state) Read(ctx context.Context) ([]byte, store.Version, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return nil, "", err
+	}
+	data, err := s.read()
+	if err == nil && s.f == nil && isUnfinished(data) && keyfile.Exists(s.journal) {
+		err = fmt.Errorf("a write to %s was not finished; the next command that locks the state finishes it", outside.Quoted(s.path, 300))
+	}
+	if err != nil || len(data) == 0 {
+		return nil, "", err
+	}
+	return data, version(data), nil
+}
+
+// read returns what the file holds, nil if there is none.
+func (s *state) read() ([]byte, error) {
+	f := s.f
+	if f == nil {
+		unlocked, err := s.openFile(os.O_RDONLY)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, s.failed(err)
+		}
+		defer unlocked.Close()
+		f = unlocked
+	}
+	data, err := s.content(f)
+	return data, s.failed(err)
+}
+
+func (s *state) content(f handle) ([]byte, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return source.Read(io.NewSectionReader(f, 0, s.limit+1), info.Size(), s.limit)
+}
+
+// version of no bytes is that of no file.
+func version(data []byte) store.Version {
+	if len(data) == 0 {
+		return ""
+	}
+	return store.Version(digest(data))
+}
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// Write replaces what the file holds. Without the lock, it takes it meanwhile: nobody
+// writes to the file of somebody else's run.
+func (s *state) Write(ctx context.Context, data []byte, read store.Version) (next store.Version, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err = s.locked(ctx, func() error {
+		found, err := s.unchanged(read)
+		if err == nil {
+			err = s.keepFound(ctx, found)
+		}
+		if err == nil {
+			err = s.replace(ctx, found, data)
+		}
+		if err == nil {
+			err = s.stillThere()
+		}
+		return err
+	})
+	return version(data), err
+}
+
+// Remove leaves an empty file: others may wait for the lock that is on it.
+func (s *state) Remove(ctx context.Context, read store.Version) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.locked(ctx, func() error {
+		found, err := s.unchanged(read)
+		if err == nil {
+			err = s.keepFound(ctx, found)
+		}
+		if err == nil {
+			err = s.failed(overwrite(s.f, nil))
+		}
+		return err
+	})
+}
+
+// locked does work under the lock: ours, or one for this work alone.
+func (s *state) locked(ctx context.Context, work func() error) (err error) {
+	if s.f == nil {
+		if err := s.take(ctx, store.Lock{ID: rand.Text(), Operation: "statecrypt"}); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, s.release()) }()
+	}
+	return work()
+}
+
+// unchanged returns what the file holds if that is what was read.
+func (s *state) unchanged(read store.Version) ([]byte, error) {
+	if err := s.stillThere(); err != nil {
+		return nil, err
+	}
+	found, err := s.content(s.f)
+	if err != nil {
+		return nil, s.failed(err)
+	}
+	if version(found) != read {
+		return nil, store.ErrChanged
+	}
+	return found, nil
+}
+
+// stillThere looks whether the locked file is the one that has the name: git, for
+// example, puts another in its place.
+func (s *state) stillThere() error {
+	ours, err := s.f.Stat()
+	if err != nil {
+		return s.failed(err)
+	}
+	if named, err := os.Stat(s.path); err != nil || !os.SameFile(ours, named) {
+		return store.ErrLost
+	}
+	return nil
+}
+
+// keepFound makes the backup of what this run found, encrypted.
+func (s *state) keepFound(ctx context.Context, found []byte) error {
+	if s.saved || len(found) == 0 {
+		return nil
+	}
+	copied, err := s.seal(ctx, found)
+	if err != nil {
+		return fmt.Errorf("the state that there is cannot be encrypted for a backup: %w", err)
+	}
+	err = replace.File(ctx, s.backup, copied, nil)
+	s.saved = err == nil
+	return failed(s.backup, err)
+}
+
+// Lock takes the lock of the CLIs: on the file, and a file beside it that says who has it.
+func (s *state) Lock(ctx context.Context, lock store.Lock) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.f == nil:
+		return s.take(ctx, lock)
+	case lock.ID != s.lock.ID:
+		return &store.HeldError{By: &s.lock}
+	}
+	return nil
+}
+
+func (s *state) take(ctx context.Context, lock store.Lock) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	f, err := s.acquire()
+	if err != nil {
+		return err
+	}
+	s.f = s.through(f)
+	s.noteLeft(ctx)
+	s.lock = lock.At(s.path)
+	if err = failed(s.info, replace.File(ctx, s.info, s.lock.JSON(), nil)); err == nil {
+		err = s.complete(ctx)
+	}
+	if err != nil {
+		err = errors.Join(err, s.release())
+	}
+	return err
+}
+
+// errHeld is that lockFile found another lock.
+var errHeld = errors.New("somebody has the lock")
+
+// acquire opens the file and locks it. One that has lost its name meanwhile is not it.
+func (s *state) acquire() (*os.File, error) {
+	for range 100 {
+		f, err := s.openFile(os.O_RDWR | os.O_CREATE)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("the folder of %s must be made first", outside.Quoted(s.path, 300))
+		}
+		if err != nil {
+			return nil, s.failed(err)
+		}
+		err = lockFile(f)
+		switch {
+		case errors.Is(err, errHeld):
+			_ = f.Close()
+			return nil, &store.HeldError{By: s.inInfo()}
+		case err != nil:
+			_ = f.Close()
+			return nil, fmt.Errorf("the file system cannot lock %s: %w", outside.Quoted(s.path, 300), keyfile.Reason(err))
+		}
+		ours, errOurs := f.Stat()
+		named, errNamed := os.Stat(s.path)
+		if errOurs == nil && errNamed == nil && os.SameFile(ours, named) {
+			return f, nil
+		}
+		_ = f.Close()
+	}
+	return nil, store.ErrLost
+}
+
+// openFile opens the file, which must be one: a pipe would be waited for.
+func (s *state) openFile(flags int) (*os.File, error) {
+	if info, err := os.Stat(s.path); err == nil && !info.Mode().IsRegular() {
+		return nil, errors.New("it is not a regular file; name one")
+	}
+	return os.OpenFile(s.path, flags, 0o600)
+}
+
+// inInfo is the lock in the file beside the state. Whoever has just taken a lock may not
+// have written it yet, and a CLI waits only for a lock that has an ID.
+func (s *state) inInfo() *store.Lock {
+	text, err := keyfile.Read(s.info)
+	lock, ok := store.ParseLock(text)
+	if err != nil || !ok || lock.ID == "" {
+		return &store.Lock{ID: "unknown", Path: s.path}
+	}
+	return &lock
+}
+
+// noteLeft is about a lock whose holder has ended without giving it back.
+func (s *state) noteLeft(ctx context.Context) {
+	if !keyfile.Exists(s.info) {
+		return
+	}
+	left := s.inInfo()
+	notice.Show(ctx, fmt.Sprintf("%s had the lock of %s since %s, for %s, and has ended without giving it back: what it has changed may be "+
+		"in no state", outside.Quoted(cmp.Or(left.Who, "somebody"), 100), outside.Quoted(s.path, 300), outside.Quoted(left.Created, 100),
+		outside.Quoted(left.Operation, 100)))
+}
+
+// release gives our lock back.
+func (s *state) release() error {
+	err := os.Remove(s.info)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	err = errors.Join(failed(s.info, err), s.failed(s.f.Close()))
+	s.f = nil
+	return err
+}
+
+// Holder asks the system, and reads who it is beside the state.
+func (s *state) Holder(context.Context) (*store.Lock, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.f != nil {
+		return &s.lock, nil
+	}
+	f, err := s.openFile(os.O_RDONLY)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil //nolint:nilnil // nobody can have locked it
+	}
+	if err != nil {
+		return nil, s.failed(err)
+	}
+	defer f.Close()
+	if _, held, err := holder(f); err != nil || !held {
+		return nil, s.failed(err)
+	}
+	return s.inInfo(), nil
+}
+
+// Unlock gives back our lock. Nobody can break one that somebody else has; what somebody
+// has left who has ended is removed.
+func (s *state) Unlock(_ context.Context, id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.f != nil && id != s.lock.ID:
+		return &store.HeldError{By: &s.lock}
+	case s.f != nil:
+		return s.release()
+	}
+	if f, err := s.openFile(os.O_RDONLY); err == nil {
+		defer f.Close()
+		if pid, held, err := holder(f); err != nil || held {
+			return cmp.Or(s.failed(err), error(&store.AliveError{Process: pid, By: s.inInfo()}))
+		}
+	}
+	left := s.inInfo()
+	switch {
+	case !keyfile.Exists(s.info):
+		return store.ErrMissing
+	case left.ID != id:
+		return &store.HeldError{By: left}
+	}
+	return failed(s.info, os.Remove(s.info))
+}
+
+// failed is about the file.
+func (s *state) failed(err error) error { return failed(s.path, err) }
+
+func failed(path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	reason := fmt.Errorf("%s: %w", outside.Quoted(path, 300), keyfile.Explain(path, keyfile.Reason(err)))
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w: %w", store.ErrDenied, reason)
+	}
+	return reason
+}

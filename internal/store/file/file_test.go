@@ -1,0 +1,322 @@
+package file
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
+	filesource "github.com/statecrypt/terraform-provider-statecrypt/internal/source/file"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/storetest"
+)
+
+// at is the state in a file.
+func at(t *testing.T, path string) *state {
+	t.Helper()
+	values, err := attr.NewEntry("backend.file", filesource.Backend(), nil).Decode(filesource.Backend(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Kind().Open(store.Settings{Values: values, Limit: 512 << 20, Seal: seal, Folder: filepath.Dir(path)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	one, err := s.State(filepath.Base(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return one.(*state)
+}
+
+func seal(_ context.Context, found []byte) ([]byte, error) {
+	return append([]byte("sealed: "), found...), nil
+}
+
+func TestStore(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, storetest.Harness{Huge: true, Place: func(t *testing.T, name string) storetest.Place {
+		path := filepath.Join(t.TempDir(), name)
+		return storetest.Place{
+			Open: func(t *testing.T) store.State { return at(t, path) },
+			Put:  func(t *testing.T, data []byte) { put(t, path, data) },
+			Lose: func(t *testing.T) { // as git does
+				data, err := os.ReadFile(path)
+				if err == nil {
+					err = os.Remove(path)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				put(t, path, data)
+			},
+		}
+	}})
+}
+
+func put(t *testing.T, path string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// told collects what is noted for the user.
+func told(t *testing.T) (context.Context, *strings.Builder) {
+	var text strings.Builder
+	return notice.With(t.Context(), func(line string) { text.WriteString(line + "\n") }), &text
+}
+
+// TestLeaves: a lock leaves the state and nothing else, and a run one backup, of what it
+// found.
+func TestLeaves(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "terraform.tfstate")
+	s := at(t, path)
+	put(t, path, storetest.State(1))
+	must(t, s.Lock(t.Context(), storetest.Lock("1")))
+	_, v, err := s.Read(t.Context())
+	must(t, err)
+	for serial := 2; serial < 4; serial++ {
+		v, err = s.Write(t.Context(), storetest.State(serial), v)
+		must(t, err)
+	}
+	must(t, s.Unlock(t.Context(), "1"))
+	entries, err := os.ReadDir(filepath.Dir(path))
+	must(t, err)
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if got := strings.Join(names, " "); got != "terraform.tfstate terraform.tfstate.backup" {
+		t.Errorf("these files are left: %s", got)
+	}
+	if backup, err := os.ReadFile(path + ".backup"); err != nil || string(backup) != "sealed: "+string(storetest.State(1)) {
+		t.Errorf("the backup is %.100s, %v", backup, err)
+	}
+}
+
+// TestForce: what a killed run has left is said, and removed on request; a lock that somebody has is
+// not.
+func TestForce(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "terraform.tfstate")
+	killed, s := at(t, path), at(t, path)
+	must(t, killed.Lock(t.Context(), storetest.Lock("1")))
+	err := s.Unlock(t.Context(), "1")
+	if _, ok := errors.AsType[*store.AliveError](err); !ok {
+		t.Errorf("while somebody has it: %v", err)
+	}
+	must(t, killed.f.Close())
+	killed.f = nil
+	if holder, err := s.Holder(t.Context()); holder != nil || err != nil {
+		t.Errorf("the holder is %v, %v", holder, err)
+	}
+	if _, ok := errors.AsType[*store.HeldError](s.Unlock(t.Context(), "2")); !ok {
+		t.Error("another lock was given back")
+	}
+	ctx, text := told(t)
+	must(t, s.Lock(ctx, storetest.Lock("3")))
+	if !strings.Contains(text.String(), `"1@host"`) {
+		t.Errorf("this was said: %s", text)
+	}
+	must(t, s.Unlock(ctx, "3"))
+	if err := s.Unlock(ctx, "1"); !errors.Is(err, store.ErrMissing) {
+		t.Errorf("then: %v", err)
+	}
+}
+
+// TestPlaces: what is no file is not waited for, and a missing folder is said.
+func TestPlaces(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	must(t, os.Mkdir(filepath.Join(dir, "folder"), 0o700))
+	for name, want := range map[string]bool{"folder": true, "none/terraform.tfstate": false} {
+		s := at(t, filepath.Join(dir, name))
+		s.path = filepath.Join(dir, name)
+		if _, _, err := s.Read(t.Context()); (err != nil) != want {
+			t.Errorf("%s: %v", name, err)
+		}
+		if s.Lock(t.Context(), storetest.Lock("1")) == nil {
+			t.Errorf("%s was locked", name)
+		}
+	}
+}
+
+// disk is a file on a disk that is full, or of a process that is killed: after some steps,
+// nothing is done any more, and of the last write half.
+type disk struct {
+	*os.File
+	left *int
+	end  func() error
+}
+
+func (d disk) step(do func() error, half func()) error {
+	if *d.left--; *d.left >= 0 {
+		return do()
+	}
+	if *d.left == -1 {
+		half()
+	}
+	return d.end()
+}
+
+func (d disk) WriteAt(p []byte, off int64) (int, error) {
+	err := d.step(func() error {
+		_, err := d.File.WriteAt(p, off)
+		return err
+	}, func() { _, _ = d.File.WriteAt(p[:len(p)/2], off) })
+	return len(p), err
+}
+
+func (d disk) Truncate(size int64) error {
+	return d.step(func() error { return d.File.Truncate(size) }, func() {})
+}
+
+func (d disk) Sync() error { return d.step(d.File.Sync, func() {}) }
+
+// TestFull: on a full disk, the state stays.
+func TestFull(t *testing.T) {
+	t.Parallel()
+	full := errors.New("no space left on device")
+	for _, sizes := range [][2]int{{1, 200}, {200, 1}, {5, 5}} {
+		for steps := range 7 {
+			path := filepath.Join(t.TempDir(), "terraform.tfstate")
+			before := storetest.State(sizes[0])
+			put(t, path, before)
+			s, once := at(t, path), true
+			left := steps
+			s.through = func(f *os.File) handle {
+				return disk{f, &left, func() error {
+					if once { // the old state had room
+						once, left = false, 100
+						return full
+					}
+					return nil
+				}}
+			}
+			must(t, s.Lock(t.Context(), storetest.Lock("1")))
+			if _, err := s.Write(t.Context(), storetest.State(sizes[1]), version(before)); !strings.Contains(err.Error(), full.Error()) {
+				t.Errorf("after %d steps: %v", steps, err)
+			}
+			must(t, s.Unlock(t.Context(), "1"))
+			if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, before) {
+				t.Errorf("after %d steps: %.50q, %v", steps, got, err)
+			}
+			if _, err := os.Stat(s.journal); err == nil {
+				t.Errorf("after %d steps, there is a journal", steps)
+			}
+		}
+	}
+}
+
+// TestUnfinished: a run that is killed at any step leaves the old state, the new one, or what nobody
+// reads and the next run finishes.
+func TestUnfinished(t *testing.T) {
+	t.Parallel()
+	killed := errors.New("killed")
+	for _, sizes := range [][2]int{{1, 200}, {200, 1}, {5, 5}, {-1, 5}} {
+		for steps := range 8 {
+			path := filepath.Join(t.TempDir(), "terraform.tfstate")
+			var before []byte
+			if sizes[0] >= 0 {
+				before = storetest.State(sizes[0])
+			}
+			put(t, path, before)
+			s, left := at(t, path), steps
+			s.through = func(f *os.File) handle { return disk{f, &left, func() error { return killed }} }
+			must(t, s.Lock(t.Context(), storetest.Lock("1")))
+			after := storetest.State(sizes[1])
+			_, err := s.Write(t.Context(), after, version(before))
+			must(t, s.f.Close())
+			s.f = nil
+			there, failed := os.ReadFile(path)
+			must(t, failed)
+			switch {
+			case bytes.Equal(there, before), bytes.Equal(there, after), isUnfinished(there):
+			default:
+				t.Errorf("after %d steps, the file holds %q", steps, there)
+			}
+			ctx, _ := told(t)
+			next := at(t, path)
+			if isUnfinished(there) {
+				if data, _, err := next.Read(ctx); err == nil {
+					t.Errorf("after %d steps, %.50q was read", steps, data)
+				}
+			}
+			must(t, next.Lock(ctx, storetest.Lock("2")))
+			got, _, errRead := next.Read(ctx)
+			if errRead != nil || !bytes.Equal(got, after) {
+				t.Errorf("after %d steps (%v): %.50q, %v", steps, err, got, errRead)
+			}
+			must(t, next.Unlock(ctx, "2"))
+			if _, err := os.Stat(s.journal); err == nil {
+				t.Errorf("after %d steps, there is still a journal", steps)
+			}
+		}
+	}
+}
+
+// TestForeign: a state that somebody else has written after a run was killed stays, and
+// what that run was to write is kept.
+func TestForeign(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		there []byte
+		stays bool
+	}{
+		"the old one": {there: storetest.State(1)},
+		"another":     {there: storetest.State(7), stays: true},
+		"plaintext":   {there: []byte(`{"version":4,"serial":1}`), stays: true},
+		"half":        {there: storetest.State(7)[:50]},
+		"nothing":     {there: nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "terraform.tfstate")
+			s := at(t, path)
+			must(t, s.writeJournal(t.Context(), storetest.State(1), storetest.State(2)))
+			put(t, path, c.there)
+			ctx, text := told(t)
+			must(t, s.Lock(ctx, storetest.Lock("1")))
+			got, _, err := s.Read(ctx)
+			must(t, err)
+			want := storetest.State(2)
+			if c.stays {
+				want = c.there
+			}
+			if !bytes.Equal(got, want) {
+				t.Errorf("got %.100q", got)
+			}
+			kept, _ := filepath.Glob(path + ".*.unwritten")
+			if (len(kept) == 1) != c.stays || c.stays && !strings.Contains(text.String(), filepath.Base(kept[0])) {
+				t.Errorf("this is kept: %q\n%s", kept, text)
+			}
+			if c.stays {
+				data, err := os.ReadFile(kept[0])
+				if err != nil || !bytes.Equal(data, storetest.State(2)) {
+					t.Errorf("kept is %.100q, %v", data, err)
+				}
+			}
+		})
+	}
+	path := filepath.Join(t.TempDir(), "terraform.tfstate")
+	s := at(t, path)
+	put(t, s.journal, []byte("{}\nhalf"))
+	if s.Lock(t.Context(), storetest.Lock("1")) == nil {
+		t.Error("a damaged journal is not noticed")
+	}
+}

@@ -1,0 +1,128 @@
+package file
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	filesource "github.com/statecrypt/terraform-provider-statecrypt/internal/source/file"
+)
+
+// unfinished is the first byte of a file while it is overwritten. Nobody reads a state
+// that begins so, whatever else of the old one and the new one is there.
+const unfinished = filesource.Unfinished
+
+func isUnfinished(data []byte) bool { return len(data) > 0 && data[0] == unfinished }
+
+// replace overwrites the file, in steps after each of which it is the old state, the new
+// one, or none that anybody reads, and then the journal has the new one.
+func (s *state) replace(ctx context.Context, found, data []byte) error {
+	if err := s.writeJournal(ctx, found, data); err != nil {
+		return failed(s.journal, err)
+	}
+	if err := overwrite(s.f, data); err != nil {
+		if overwrite(s.f, found) == nil { // there was room for it before
+			err = errors.Join(err, os.Remove(s.journal))
+		}
+		return s.failed(err)
+	}
+	return failed(s.journal, os.Remove(s.journal))
+}
+
+func overwrite(f handle, data []byte) error {
+	if len(data) == 0 {
+		return errors.Join(f.Truncate(0), f.Sync())
+	}
+	for _, step := range []func() error{
+		func() error { return writeAt(f, []byte{unfinished}, 0) },
+		f.Sync,
+		func() error { return writeAt(f, data[1:], 1) },
+		func() error { return f.Truncate(int64(len(data))) },
+		f.Sync,
+		func() error { return writeAt(f, data[:1], 0) },
+		f.Sync,
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeAt(f handle, data []byte, at int64) error {
+	_, err := f.WriteAt(data, at)
+	return err
+}
+
+// header is the first line of a journal. The new state follows.
+type header struct {
+	Replaces string `json:"replaces"` // digest of what the file held
+	State    string `json:"state"`    // digest of what follows
+}
+
+func (s *state) writeJournal(ctx context.Context, found, data []byte) error {
+	line, err := json.Marshal(header{digest(found), digest(data)})
+	if err == nil {
+		err = replace.File(ctx, s.journal, append(append(line, '\n'), data...), nil)
+	}
+	if err == nil {
+		err = syncFolder(filepath.Dir(s.journal))
+	}
+	return err
+}
+
+// readJournal reads a header, and a state.
+func (s *state) readJournal() ([]byte, error) {
+	f, err := os.Open(s.journal)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	const most = 1 << 10 // bytes of a header
+	return source.Read(f, -1, s.limit+most)
+}
+
+// complete ends a write that was not finished. A file that somebody else has written since
+// stays, and what was to be written is kept beside it.
+func (s *state) complete(ctx context.Context) error {
+	text, err := s.readJournal()
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return failed(s.journal, fmt.Errorf("it may have the newest state, and cannot be read: %w", keyfile.Reason(err)))
+	}
+	var h header
+	line, data, _ := bytes.Cut(text, []byte("\n"))
+	if json.Unmarshal(line, &h) != nil || h.State != digest(data) {
+		return fmt.Errorf("%s is damaged; if %s is as it should be, delete it", outside.Quoted(s.journal, 300), outside.Quoted(s.path, 300))
+	}
+	found, err := s.content(s.f)
+	switch {
+	case err != nil:
+		return s.failed(err)
+	case digest(found) == h.State:
+	case digest(found) == h.Replaces || isUnfinished(found) || !json.Valid(found):
+		if err := overwrite(s.f, data); err != nil {
+			return s.failed(err)
+		}
+		notice.Show(ctx, fmt.Sprintf("a write to %s was not finished, and is now", outside.Quoted(s.path, 300)))
+	default:
+		kept := s.path + "." + h.State[:8] + ".unwritten"
+		if err := replace.File(ctx, kept, data, nil); err != nil {
+			return failed(kept, err)
+		}
+		notice.Show(ctx, fmt.Sprintf("a write to %s was not finished, and somebody else has written to it since: it stays as it is, and what "+
+			"was to be written is in %s, encrypted", outside.Quoted(s.path, 300), outside.Quoted(kept, 300)))
+	}
+	return failed(s.journal, os.Remove(s.journal))
+}

@@ -1,0 +1,27 @@
+//go:build unix && !linux
+
+package file
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// lockFile locks the whole file, for this process: closing any other descriptor of it
+// loses the lock.
+func lockFile(f *os.File) error {
+	err := unix.FcntlFlock(f.Fd(), unix.F_SETLK, &unix.Flock_t{Type: unix.F_WRLCK})
+	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
+		return errHeld
+	}
+	return err
+}
+
+// holder reports whether somebody has the lock, and which process, 0 if that is not known.
+func holder(f *os.File) (process int, held bool, err error) {
+	lock := unix.Flock_t{Type: unix.F_WRLCK}
+	err = unix.FcntlFlock(f.Fd(), unix.F_GETLK, &lock)
+	return max(0, int(lock.Pid)), lock.Type != unix.F_UNLCK, err
+}

@@ -1,0 +1,22 @@
+//go:build unix
+
+package file
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
+
+// syncFolder has the names in a folder survive a power failure, unless nobody may list it.
+func syncFolder(dir string) error {
+	f, err := os.Open(dir)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}

@@ -1,0 +1,211 @@
+package httpstore
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/httpsource"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/storetest"
+)
+
+const password = "password-c4n4ry"
+
+// server keeps one state, for Terraform's http backend.
+type server struct {
+	mu     sync.Mutex
+	state  []byte
+	lock   []byte
+	before func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) // nil serves
+	asked  []string
+}
+
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = append(s.asked, r.Method)
+	if s.before != nil {
+		s.before(w, r, s.serve)
+		return
+	}
+	s.serve(w, r)
+}
+
+func (s *server) serve(w http.ResponseWriter, r *http.Request) {
+	held, _ := store.ParseLock(s.lock)
+	body, _ := io.ReadAll(r.Body)
+	_, given, _ := r.BasicAuth()
+	given2, _ := store.ParseLock(body)
+	switch id := r.URL.Query().Get("ID"); {
+	case given != password:
+		w.WriteHeader(http.StatusForbidden)
+	case r.Method == http.MethodGet:
+		if s.state == nil {
+			w.WriteHeader(http.StatusNotFound)
+		}
+		_, _ = w.Write(s.state)
+	case r.Method == "LOCK" && s.lock != nil, r.Method == "UNLOCK" && held.ID != given2.ID,
+		(r.Method == http.MethodPost || r.Method == http.MethodDelete) && s.lock != nil && held.ID != id:
+		w.WriteHeader(http.StatusLocked)
+		_, _ = w.Write(s.lock)
+	case (r.Method == http.MethodPost || r.Method == http.MethodDelete) && s.lock == nil && id != "":
+		w.WriteHeader(http.StatusPreconditionRequired)
+	case r.Method == http.MethodPost:
+		s.state = body
+	case r.Method == http.MethodDelete:
+		s.state = nil
+	case r.Method == "LOCK":
+		s.lock = body
+	case r.Method == "UNLOCK":
+		s.lock = nil
+	}
+}
+
+// at is the state at a URL.
+func at(t *testing.T, url, password string) store.State {
+	t.Helper()
+	text := cty.StringVal
+	values, err := attr.NewEntry("backend.http", httpsource.Backend(), map[string]cty.Value{
+		"address": text(url), "lock_address": text(url), "unlock_address": text(url), "username": text("ci"), "password": text(password),
+	}).Decode(httpsource.Backend(), nil)
+	var s store.Store
+	if err == nil {
+		s, err = Kind().Open(store.Settings{Values: values, Limit: 512 << 20, Patience: time.Minute})
+	}
+	var state store.State
+	if err == nil {
+		state, err = s.State(url)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state
+}
+
+func start(t *testing.T) (*server, string) {
+	t.Helper()
+	s := &server{}
+	listening := httptest.NewServer(s)
+	t.Cleanup(listening.Close)
+	return s, listening.URL
+}
+
+func TestStore(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, storetest.Harness{Unversioned: true, Place: func(t *testing.T, name string) storetest.Place {
+		s, url := start(t)
+		return storetest.Place{
+			Open: func(t *testing.T) store.State { return store.Careful(at(t, url+"/"+name, password)) },
+			Put: func(_ *testing.T, data []byte) {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				s.state = data
+			},
+			Lose: func(*testing.T) {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				s.lock = nil
+			},
+			Secrets: []string{password},
+		}
+	}})
+}
+
+// TestAmbiguous: whatever becomes of an answer, what was done is a success, and what was not is
+// an error; nothing is done twice.
+func TestAmbiguous(t *testing.T) {
+	t.Parallel()
+	hangUp := func() { panic(http.ErrAbortHandler) }
+	do := func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) { serve(w, r) }
+	for name, c := range map[string]struct {
+		fault func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc)
+		done  bool
+	}{
+		"answered": {fault: do, done: true},
+		"answered and dropped": {done: true, fault: func(_ http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
+			serve(httptest.NewRecorder(), r)
+			hangUp()
+		}},
+		"answered, and an error": {done: true, fault: func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
+			serve(httptest.NewRecorder(), r)
+			w.WriteHeader(http.StatusBadGateway)
+		}},
+		"refused and dropped": {fault: func(http.ResponseWriter, *http.Request, http.HandlerFunc) { hangUp() }},
+		"refused": {fault: func(w http.ResponseWriter, _ *http.Request, _ http.HandlerFunc) {
+			w.WriteHeader(http.StatusForbidden)
+		}},
+		"answered twice": {done: true, fault: func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
+			body, _ := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			serve(httptest.NewRecorder(), r)
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			serve(w, r)
+		}},
+	} {
+		for _, method := range []string{"LOCK", http.MethodPost} {
+			t.Run(method+" "+name, func(t *testing.T) {
+				t.Parallel()
+				s, url := start(t)
+				state := store.Careful(at(t, url, password))
+				if method == http.MethodPost {
+					if err := state.Lock(t.Context(), storetest.Lock("1")); err != nil {
+						t.Fatal(err)
+					}
+				}
+				s.before = func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
+					if r.Method != method || c.done && count(s.asked, method) > 1 { // it happens once
+						serve(w, r)
+						return
+					}
+					c.fault(w, r, serve)
+				}
+				err := state.Lock(t.Context(), storetest.Lock("1"))
+				if method == http.MethodPost {
+					_, err = state.Write(t.Context(), storetest.State(1), "")
+				}
+				there := s.lock
+				if method == http.MethodPost {
+					there = s.state
+				}
+				if (err == nil) != c.done || (there != nil) != c.done {
+					t.Errorf("%v, and there is %.50q, after %q", err, there, s.asked)
+				}
+			})
+		}
+	}
+}
+
+func count(all []string, one string) (n int) {
+	for _, s := range all {
+		if s == one {
+			n++
+		}
+	}
+	return n
+}
+
+// TestDenied: a refusal is one, and not a lost answer.
+func TestDenied(t *testing.T) {
+	t.Parallel()
+	s, url := start(t)
+	state := store.Careful(at(t, url, "wrong"))
+	_, _, errRead := state.Read(t.Context())
+	_, errWrite := state.Write(t.Context(), storetest.State(1), "")
+	for _, err := range []error{errRead, errWrite, state.Lock(t.Context(), storetest.Lock("1")), state.Unlock(t.Context(), "1")} {
+		if !errors.Is(err, store.ErrDenied) {
+			t.Errorf("got %v", err)
+		}
+	}
+	if count(s.asked, "LOCK") != 1 {
+		t.Errorf("the server was asked to %q", s.asked)
+	}
+}

@@ -1,0 +1,182 @@
+// Package store is where wrap keeps states: bytes under a name, of which a store knows
+// nothing but whether they are still those that were read.
+package store
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+)
+
+// Kind is a kind of store. Its table is that of the block backend "<kind>".
+type Kind struct {
+	attr.Table
+
+	Place string // the attribute that names a state
+	Open  func(Settings) (Store, error)
+}
+
+// Settings are what a store is opened with.
+type Settings struct {
+	attr.Values
+
+	Folder string // of the file that has the block, where its relative paths begin
+	Module string // the folder of the module
+
+	Limit    int64         // bytes of a state
+	Patience time.Duration // for one request
+
+	// Seal makes of a state that the store has found what a copy of it may hold.
+	Seal func(ctx context.Context, found []byte) ([]byte, error)
+}
+
+// Store keeps states. Opening it, and naming a state, contacts nothing.
+type Store interface {
+	State(name string) (State, error)
+	Close() error // gives up the locks that end with the process
+}
+
+// Version says which bytes were read. It is opaque, and "" if there were none.
+type Version string
+
+// State is one state in a store. Errors are those of this package where it has one.
+type State interface {
+	// String says where it is, for people.
+	String() string
+
+	// Read returns nil if there is none.
+	Read(ctx context.Context) ([]byte, Version, error)
+
+	// Write replaces the state if it is still the one that was read, and otherwise
+	// returns [ErrChanged].
+	Write(ctx context.Context, data []byte, read Version) (Version, error)
+
+	// Lock keeps others out. If somebody has the lock, the error is a [HeldError]. A lock
+	// with the same ID is the one that is asked for: an earlier answer was lost.
+	Lock(ctx context.Context, lock Lock) error
+
+	// Holder returns nil if nobody has the lock, and [ErrUntold] where only locking tells.
+	Holder(ctx context.Context) (*Lock, error)
+
+	// Unlock gives the lock with this ID back, whoever has taken it.
+	Unlock(ctx context.Context, id string) error
+
+	// Remove leaves no state, if there is still the one that was read.
+	Remove(ctx context.Context, read Version) error
+}
+
+// Lock is the LockInfo of Terraform and OpenTofu, which every lock holds.
+type Lock struct {
+	ID        string
+	Operation string
+	Info      string
+	Who       string
+	Version   string
+	Created   string
+	Path      string
+
+	text []byte // as it was sent
+}
+
+// ParseLock returns false if text is no lock.
+func ParseLock(text []byte) (Lock, bool) {
+	var l Lock
+	err := json.Unmarshal(text, &l)
+	l.text = text
+	return l, err == nil
+}
+
+// JSON is the lock as it was sent, or as the CLIs would send it.
+func (l Lock) JSON() []byte {
+	if l.text != nil {
+		return l.text
+	}
+	text, _ := json.Marshal(l) // of texts
+	return text
+}
+
+// At is the lock in a store that records where the state is.
+func (l Lock) At(path string) Lock {
+	l.Path, l.text = path, nil
+	return l
+}
+
+// Careful looks once more after a failure of a lock or a write: the answer may have been
+// lost, or be that to a repetition. If the lock is ours by then, or the bytes are those
+// that were sent, it was a success.
+func Careful(s State) State { return &careful{s} }
+
+type careful struct{ State }
+
+func (c *careful) Lock(ctx context.Context, lock Lock) error {
+	err := c.State.Lock(ctx, lock)
+	if err != nil && lock.ID != "" && isAmbiguous(err) && c.State.Lock(ctx, lock) == nil { // the same ID: no second one
+		return nil
+	}
+	return err
+}
+
+// isAmbiguous reports whether a request may have succeeded that has failed.
+func isAmbiguous(err error) bool {
+	answer, isAnswer := errors.AsType[*AnswerError](err)
+	_, isUnanswered := errors.AsType[*UnansweredError](err)
+	return isUnanswered || isAnswer && answer.Status >= 500
+}
+
+func (c *careful) Write(ctx context.Context, data []byte, read Version) (Version, error) {
+	next, err := c.State.Write(ctx, data, read)
+	if err == nil {
+		return next, nil
+	}
+	if there, now, failed := c.State.Read(ctx); failed == nil && len(data) > 0 && bytes.Equal(there, data) {
+		return now, nil
+	}
+	return "", err
+}
+
+// What not every state has. Those that lack a method are the usual case.
+
+// HasLocks reports whether locks keep others out, rather than nobody.
+func HasLocks(s State) bool {
+	l, ok := as[interface{ HasLocks() bool }](s)
+	return !ok || l.HasLocks()
+}
+
+// Retries are variables that tell the child how often to try again.
+func Retries(s State) []string {
+	if r, ok := as[interface{ Retries() []string }](s); ok {
+		return r.Retries()
+	}
+	return nil
+}
+
+// Keeps reports whether a file of this machine is the state, or belongs to it. Nobody else
+// opens it.
+func Keeps(s State, path string) bool {
+	k, ok := as[interface{ Keeps(path string) bool }](s)
+	return ok && k.Keeps(path)
+}
+
+// EndsWithProcess reports whether nobody can leave the lock.
+func EndsWithProcess(s State) bool {
+	e, ok := as[interface{ EndsWithProcess() bool }](s)
+	return ok && e.EndsWithProcess()
+}
+
+// Reverts reports whether it is usual that an older state comes back.
+func Reverts(ctx context.Context, s State) bool {
+	r, ok := as[interface{ Reverts(context.Context) bool }](s)
+	return ok && r.Reverts(ctx)
+}
+
+func as[T any](s State) (T, bool) {
+	if c, ok := s.(*careful); ok {
+		s = c.State
+	}
+	t, ok := s.(T)
+	return t, ok
+}

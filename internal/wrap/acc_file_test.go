@@ -1,0 +1,233 @@
+package wrap_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+)
+
+// inModule is a project whose state is in a file of the module.
+func inModule(t *testing.T, backend string) *project {
+	t.Helper()
+	p := newProject(t, nil, backend)
+	p.with.Backend = fileBlock("")
+	return p
+}
+
+func (p *project) state() string { return filepath.Join(p.dir, "terraform.tfstate") }
+
+// checkFiles looks for the secret of the state in all files.
+func (p *project) checkFiles(t *testing.T) {
+	t.Helper()
+	_ = filepath.Walk(p.dir, func(path string, info os.FileInfo, err error) error {
+		if err != nil || !info.Mode().IsRegular() || filepath.Ext(path) == ".tf" {
+			return err
+		}
+		if content, err := os.ReadFile(path); err != nil || bytes.Contains(content, []byte(secret)) {
+			t.Errorf("%s holds the secret, or: %v", path, err)
+		}
+		return nil
+	})
+}
+
+// A state is written to a file, changed, planned and applied, moved, and destroyed; the file and its
+// backup are encrypted all the time.
+func TestAccFile(t *testing.T) {
+	t.Parallel()
+	p := inModule(t, empty)
+	p.must(t, "init")
+	p.must(t, "apply", "-auto-approve")
+	if code, err, out := p.wrapped(t, "plan", "-detailed-exitcode"); code != 0 || err != nil {
+		t.Errorf("after apply: %d, %v\n%s", code, err, out)
+	}
+	p.must(t, "state", "mv", "terraform_data.x", "terraform_data.y")
+	p.must(t, "state", "mv", "terraform_data.y", "terraform_data.x")
+	if out := p.must(t, "output", "-raw", "text"); !strings.HasSuffix(out, secret) {
+		t.Errorf("the output is %s", out)
+	}
+	for _, file := range []string{p.state(), p.state() + ".backup"} {
+		if info, err := encryption.Inspect([]byte(read(t, file))); err != nil || info.Kind != encryption.KindEncrypted {
+			t.Errorf("%s is %v, %v", file, info.Kind, err)
+		}
+	}
+	p.checkFiles(t)
+	p.must(t, "destroy", "-auto-approve")
+	p.checkClean(t)
+}
+
+// A local state in plaintext is encrypted in its place.
+func TestAccFileEncryptExisting(t *testing.T) {
+	t.Parallel()
+	p := inModule(t, `backend "local" {}`)
+	for _, args := range [][]string{{"init"}, {"apply", "-auto-approve"}, {"apply", "-auto-approve", "-var=text=" + secret + "2"}} {
+		if code, out := p.bare(t, p.cli, nil, args...); code != 0 {
+			t.Fatalf("%d\n%s", code, out)
+		}
+	}
+	write(t, filepath.Join(p.dir, "main.tf"), module(empty))
+	code, err, out := p.wrapped(t, "plan")
+	if code == 0 || strings.Contains(out, secret) {
+		t.Errorf("in plaintext: %d, %v\n%s", code, err, out)
+	}
+	p.with.EncryptExisting = true
+	p.must(t, "init")
+	p.with.EncryptExisting = false
+	if code, err, out := p.wrapped(t, "plan", "-detailed-exitcode", "-var=text="+secret+"2"); code != 0 || err != nil {
+		t.Errorf("encrypted: %d, %v\n%s", code, err, out)
+	}
+	p.checkFiles(t)
+}
+
+// beside is a folder from which OpenTofu keeps its state in the same file, by itself.
+type beside struct {
+	*project
+	program string
+}
+
+func newBeside(t *testing.T, p *project) *beside {
+	t.Helper()
+	b := &beside{&project{dir: t.TempDir(), env: p.env}, testkit.Program(t, "STATECRYPT_TOFU")}
+	write(t, filepath.Join(b.dir, "main.tf"), module(`backend "local" { path = "`+filepath.ToSlash(p.state())+`" }`))
+	if code, out := b.tofu(t, "init"); code != 0 {
+		t.Fatalf("%d\n%s", code, out)
+	}
+	return b
+}
+
+func (b *beside) tofu(t *testing.T, args ...string) (int, string) {
+	t.Helper()
+	return b.bare(t, b.program, []string{"TF_ENCRYPTION=" + tofuKeys}, args...)
+}
+
+// slowly is a resource that waits while it is made: for whoever writes to a pipe, after another was
+// written to.
+type slowly struct{ started, goOn string }
+
+func newSlowly(t *testing.T, dir string) slowly {
+	t.Helper()
+	s := slowly{filepath.Join(t.TempDir(), "started"), filepath.Join(t.TempDir(), "go-on")}
+	for _, fifo := range []string{s.started, s.goOn} {
+		if out, err := exec.CommandContext(t.Context(), "mkfifo", fifo).CombinedOutput(); err != nil {
+			t.Skipf("%v: %s", err, out)
+		}
+	}
+	write(t, filepath.Join(dir, "slow.tf"), `resource "terraform_data" "slow" {
+  provisioner "local-exec" { command = "echo > '`+s.started+`'; cat '`+s.goOn+`'" }
+}`)
+	return s
+}
+
+// The CLI under wrap and OpenTofu by itself take turns on one file.
+func TestAccFileTurns(t *testing.T) {
+	t.Parallel()
+	p := inModule(t, empty)
+	b := newBeside(t, p)
+	p.must(t, "init")
+	p.must(t, "apply", "-auto-approve")
+	text := "-var=text=" + secret + "2"
+	for _, args := range [][]string{{"plan", "-detailed-exitcode"}, {"apply", "-auto-approve", text}} {
+		if code, out := b.tofu(t, args...); code != 0 {
+			t.Fatalf("tofu %q: %d\n%s", args, code, out)
+		}
+	}
+	if code, err, out := p.wrapped(t, "plan", "-detailed-exitcode", text); code != 0 || err != nil {
+		t.Errorf("wrap, after tofu: %d, %v\n%s", code, err, out)
+	}
+	p.checkFiles(t)
+}
+
+// While the CLI under wrap works, OpenTofu says who has the lock, or waits, and then works with what
+// was written.
+func TestAccFileTofuWaits(t *testing.T) {
+	t.Parallel()
+	p := inModule(t, empty)
+	b := newBeside(t, p)
+	p.must(t, "init")
+	p.must(t, "apply", "-auto-approve")
+	slow := newSlowly(t, p.dir)
+	first, second := make(chan string), make(chan string)
+	go func() {
+		defer close(first)
+		if code, err, out := p.wrapped(t, "apply", "-auto-approve"); code != 0 || err != nil {
+			t.Errorf("the first: %d, %v\n%s", code, err, out)
+		}
+	}()
+	_ = read(t, slow.started)
+	if code, out := b.tofu(t, "plan"); code == 0 || !strings.Contains(out, "OperationTypeApply") {
+		t.Errorf("tofu, while wrap works: %d\n%s", code, out)
+	}
+	go func() {
+		defer close(second)
+		const changes = 2
+		code, out := b.tofu(t, "plan", "-lock-timeout=5m", "-detailed-exitcode")
+		if code != changes || !strings.Contains(out, "0 to add, 0 to change, 1 to destroy") { // of a resource that it does not know
+			t.Errorf("tofu, after it has waited: %d\n%s", code, out)
+		}
+	}()
+	write(t, slow.goOn, "")
+	<-first
+	<-second
+	p.checkFiles(t)
+}
+
+// While OpenTofu works, the CLI under wrap says who has the lock, which cannot be broken, or waits.
+func TestAccFileHeldByTofu(t *testing.T) {
+	t.Parallel()
+	p := inModule(t, empty)
+	b := newBeside(t, p)
+	p.must(t, "init")
+	p.must(t, "apply", "-auto-approve")
+	slow := newSlowly(t, b.dir)
+	first, second := make(chan string), make(chan string)
+	go func() {
+		defer close(first)
+		if code, out := b.tofu(t, "apply", "-auto-approve"); code != 0 {
+			t.Errorf("tofu: %d\n%s", code, out)
+		}
+	}()
+	_ = read(t, slow.started)
+	code, err, out := p.wrapped(t, "plan")
+	if code == 0 || err != nil || !strings.Contains(out, `for "OperationTypeApply"`) {
+		t.Errorf("while tofu works: %d, %v\n%s", code, err, out)
+	}
+	holder := id([]byte(read(t, filepath.Join(p.dir, ".terraform.tfstate.lock.info"))))
+	code, err, out = p.wrapped(t, "force-unlock", "-force", holder)
+	if code == 0 || err != nil || !strings.Contains(out, "the process ") {
+		t.Errorf("unlocked by force: %d, %v\n%s", code, err, out)
+	}
+	go func() {
+		defer close(second)
+		code, err, out := p.wrapped(t, "plan", "-lock-timeout=5m", "-detailed-exitcode")
+		const changes = 2
+		if code != changes || err != nil || !strings.Contains(out, "0 to add, 0 to change, 1 to destroy") {
+			t.Errorf("after it has waited: %d, %v\n%s", code, err, out)
+		}
+	}()
+	write(t, slow.goOn, "")
+	<-first
+	<-second
+}
+
+// An older copy that somebody puts back is refused, once it was seen.
+func TestAccFileOld(t *testing.T) {
+	t.Parallel()
+	p := inModule(t, empty)
+	p.must(t, "init")
+	p.must(t, "apply", "-auto-approve")
+	old := read(t, p.state())
+	p.must(t, "apply", "-auto-approve", "-var=text="+secret+"2")
+	write(t, p.state(), old)
+	code, err, out := p.wrapped(t, "apply", "-auto-approve")
+	if code == 0 || !strings.Contains(out, "it is an old copy") {
+		t.Errorf("%d, %v\n%s", code, err, out)
+	}
+	p.with = wrap.Options{Backend: p.with.Backend, Accept: true}
+	p.must(t, "plan")
+}

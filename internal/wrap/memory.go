@@ -1,0 +1,92 @@
+package wrap
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"sync"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+)
+
+// memory is what wrap has last seen of a state, beside its record: whoever can write to
+// the store can put back an old state, or another one of the same key, and both open. These
+// are pins that nobody has to set.
+type memory struct {
+	path    string
+	of      string // kind of the store, and the name of the state in it
+	reverts bool   // an older state is nobody's mistake
+	accepts bool   // the user has looked
+
+	mu sync.Mutex
+}
+
+// label is what a state says of itself.
+type label struct {
+	Lineage string `json:"lineage"`
+	Serial  *int64 `json:"serial"`
+}
+
+const memoryName = "seen.json"
+
+func newMemory(data, of string) *memory {
+	return &memory{path: filepath.Join(data, memoryName), of: of}
+}
+
+// last is what was seen, by the states that were.
+func (m *memory) last() map[string]label {
+	seen := map[string]label{}
+	text, err := keyfile.Read(m.path)
+	if err != nil || json.Unmarshal(text, &seen) != nil {
+		return map[string]label{} // as in a new clone
+	}
+	return seen
+}
+
+// accept refuses a state that is older than the one that was seen, another one, and that
+// there is none, which is nil.
+func (m *memory) accept(state *label) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	was, known := m.last()[m.of]
+	const look = "; restore the newest one, or, once you have looked, accept what there is with statecrypt wrap -accept"
+	switch {
+	case !known || m.accepts || m.reverts:
+		return nil
+	case state == nil:
+		return fmt.Errorf("there is none, and an earlier run here has seen one, of the lineage %s%s", outside.Quoted(was.Lineage, 100), look)
+	case state.Lineage != was.Lineage:
+		return fmt.Errorf("its lineage is %s, and an earlier run here has seen the lineage %s: it is another state%s",
+			outside.Quoted(state.Lineage, 100), outside.Quoted(was.Lineage, 100), look)
+	case was.Serial != nil && state.Serial == nil:
+		return errors.New("it has no serial, and the one that an earlier run here has seen has one" + look)
+	case was.Serial != nil && *state.Serial < *was.Serial:
+		return fmt.Errorf("its serial is %d, and an earlier run here has seen %d: it is an old copy%s", *state.Serial, *was.Serial, look)
+	}
+	return nil
+}
+
+// remember notes what was seen, nil for none. A folder that cannot be written has no memory, as
+// one that was just cloned.
+func (m *memory) remember(ctx context.Context, state *label) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	seen := m.last()
+	was, known := seen[m.of]
+	switch {
+	case m.path == "", state == nil && !known, state != nil && known && reflect.DeepEqual(was, *state):
+		return
+	case state == nil:
+		delete(seen, m.of)
+	default:
+		seen[m.of] = *state
+	}
+	if text, err := json.Marshal(seen); err == nil {
+		_ = replace.File(ctx, m.path, append(text, '\n'), nil)
+	}
+}
