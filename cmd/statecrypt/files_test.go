@@ -182,7 +182,7 @@ state { method = method.aes_gcm.m }`
 	}
 }
 
-// A plan in plaintext is of no use to wrap, and encrypting it would not change that.
+// wrap refuses a plan in plaintext, and would refuse it once it is encrypted, too.
 func TestAdviceOnPlaintextPlans(t *testing.T) {
 	t.Parallel()
 	enc, err := encryption.Load(builtin.Registry(), encryption.Code(onlyOld, "test.hcl"))

@@ -106,6 +106,7 @@ func protect(ctx context.Context, o Options, call *invocation) (code int, err er
 	if workspace, _ := world.Lookup(o.Environ)("TF_WORKSPACE"); workspace != "" && workspace != "default" {
 		return 1, errors.New("a workspace is selected in TF_WORKSPACE: " + noWorkspaces)
 	}
+	o.State, o.Plan = o.State.KeepKeys(), o.Plan.KeepKeys() // what was rehearsed works in the end, too
 	noteVariables(o)
 	noteLeft(o.Stderr)
 	if err := checkOneModule(o, call.dir); err != nil {

@@ -243,7 +243,11 @@ func Near(path string) (folder, name string) {
 	if len(first) > maxName {
 		return folder, ""
 	}
-	return folder, syntax.Nearest(first, names(folder))
+	there := names(folder)
+	if slices.Contains(there, first) { // a link that leads nowhere
+		return folder, ""
+	}
+	return folder, syntax.Nearest(first, there)
 }
 
 // names are those of the first 1,000 files in a folder.
