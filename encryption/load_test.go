@@ -206,6 +206,6 @@ func TestKindsInOrder(t *testing.T) {
 		seen[err.Error()] = true
 	}
 	if len(seen) != 1 {
-		t.Errorf("got %q", seen)
+		t.Errorf("got %v", seen)
 	}
 }

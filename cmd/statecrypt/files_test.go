@@ -215,7 +215,8 @@ func TestWorkspaceOfTheEnvironment(t *testing.T) {
 `)
 	call := func(workspace, stdin, command string) (code int, out string) {
 		var stdout, stderr strings.Builder
-		code = run(t.Context(), []string{command, "-config", dir}, strings.NewReader(stdin), &stdout, &stderr, []string{"TF_WORKSPACE=" + workspace})
+		environ := []string{"TF_WORKSPACE=" + workspace}
+		code = run(t.Context(), []string{command, "-config", dir}, strings.NewReader(stdin), &stdout, &stderr, environ)
 		return code, stdout.String()
 	}
 	_, sealed := call("prod", plain, "encrypt")

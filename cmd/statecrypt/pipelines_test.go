@@ -628,7 +628,6 @@ func TestPipelineRunsNoFunctions(t *testing.T) {
 	write(t, r.file("evil"), "")
 	write(t, r.file("tfplan"), "a plan")
 	r.program(t, name, `env >'`+r.file("env")+`'`)
-	path := r.environ[len(r.environ)-1]
 	for _, c := range []struct {
 		action string
 		with   map[string]string
@@ -644,7 +643,7 @@ func TestPipelineRunsNoFunctions(t *testing.T) {
 		if c.lacks != nil {
 			job.program(t, "env", `echo nothing is fetched >&2; exit 1`)
 		}
-		path = strings.Replace(job.environ[len(job.environ)-1], "PATH=", "PATH="+shell+":", 1)
+		path := strings.Replace(job.environ[len(job.environ)-1], "PATH=", "PATH="+shell+":", 1)
 		job.environ = append(slices.Clone(job.environ), append(slices.Clone(evil), path)...)
 		out, err := job.action(t, c.action, c.with)
 		if ran := read(t, r.file("evil")); ran != "" {

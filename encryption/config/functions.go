@@ -144,9 +144,9 @@ func ofFiles(dir string) map[string]function.Function {
 
 // elsewhere are those of OpenTofu that are missing here: no encryption block has had one yet, or
 // they give another key each time.
-const elsewhere = " alltrue anytrue base64gunzip base64gzip bcrypt cidrcontains cidrhost cidrnetmask cidrsubnet cidrsubnets ephemeralasnull " +
-	"fileset index issensitive list map matchkeys plantimestamp rsadecrypt setproduct sum templatestring textdecodebase64 textencodebase64 timecmp timestamp " +
-	"transpose type uuid uuidv5 "
+const elsewhere = " alltrue anytrue base64gunzip base64gzip bcrypt cidrcontains cidrhost cidrnetmask cidrsubnet cidrsubnets " +
+	"ephemeralasnull fileset index issensitive list map matchkeys plantimestamp rsadecrypt setproduct sum templatestring " +
+	"textdecodebase64 textencodebase64 timecmp timestamp transpose type uuid uuidv5 "
 
 // digests are the functions of the same name, of bytes.
 func digests() map[string]func([]byte) string {

@@ -673,7 +673,8 @@ func (p *parser) setting(address string, written *hcl.Attribute, read func(hcl.E
 	if err != nil {
 		return attr.Setting{Err: &attr.Error{Address: address, Attr: written.Name, Pos: pos, Err: err}, Pos: pos}
 	}
-	usesVariables := !p.opts.FromEnvironment && slices.ContainsFunc(written.Expr.Variables(), func(t hcl.Traversal) bool { return t.RootName() == "var" })
+	isVariable := func(t hcl.Traversal) bool { return t.RootName() == "var" }
+	usesVariables := !p.opts.FromEnvironment && slices.ContainsFunc(written.Expr.Variables(), isVariable)
 	return attr.Setting{Value: v, Pos: pos, FromEnvironment: p.isLayer(), UsesVariables: usesVariables}
 }
 

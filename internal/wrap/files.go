@@ -243,7 +243,8 @@ func (f *folder) open() error {
 		f.dir, err = os.MkdirTemp(parent, folderName)
 	}
 	if err != nil { // its cause would be taken for one of a file that is copied there
-		return fmt.Errorf("no folder for temporary files can be made in %s (TMPDIR): %s", outside.Line(os.TempDir(), 300), keyfile.Reason(err))
+		why := keyfile.Reason(err).Error()
+		return fmt.Errorf("no folder for temporary files can be made in %s (TMPDIR): %s", outside.Line(os.TempDir(), 300), why)
 	}
 	f.kept = keep(f.dir)
 	return nil
