@@ -79,7 +79,7 @@ func TestAudiences(t *testing.T) {
 		texts[explain.Text(err, to)] = true
 	}
 	if len(texts) != 2 {
-		t.Errorf("got %q", texts)
+		t.Errorf("got %v", texts)
 	}
 	const asks = "unknown flag. Did you mean -o?"
 	if got := explain.Usage(errors.New(asks), "decrypt"); got != asks+" See statecrypt decrypt -h" {

@@ -143,8 +143,8 @@ type question struct{ error }
 
 func certificateAdvice(d *repository, _ ref) error {
 	if d.access.caFile != "" {
-		return errors.New("the server's certificate was not accepted: ca_file is set, and is not that of the authority that signed it, or holds " +
-			"no certificate" + d.access.block)
+		return errors.New("the server's certificate was not accepted: ca_file is set, and is not that of the authority that signed it, or " +
+			"holds no certificate" + d.access.block)
 	}
 	return errors.New("the server's certificate was not accepted; for a private authority, set ca_file in the provider's credentials block")
 }
