@@ -2,7 +2,7 @@
 # Runs the acceptance tests once for each CLI given: a path, or a name to find
 # on PATH. A name that is not on PATH is left out, and the list at the end says so.
 #
-#   [TIMEOUT=20m] [TESTS='^TestAcc'] scripts/testacc.sh terraform .tools/bin/terraform-1.5.7 .tools/bin/tofu
+#   [TIMEOUT=20m] [TESTS='^TestAcc'] [SHORT=-short] scripts/testacc.sh terraform .tools/bin/terraform-1.5.7 .tools/bin/tofu
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
@@ -21,7 +21,7 @@ fi
 run() { # run CLI: the tests of both packages at the same time, since many wait for the CLI
   # shellcheck disable=SC2086 # packages have no spaces
   TF_ACC_TERRAFORM_PATH=$1 .tools/bin/testsum --packages "$(go list $packages | tr '\n' ' ')" -- -trimpath -vet=off -ldflags '-s -w' \
-    -count 1 -run "${TESTS:-^TestAcc}" -parallel 4 -timeout "${TIMEOUT:-20m}"
+    -count 1 -run "${TESTS:-^TestAcc}" -parallel 4 ${SHORT:-} -timeout "${TIMEOUT:-20m}"
 }
 
 ran='' missing='' failed=''
