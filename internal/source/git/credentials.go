@@ -119,7 +119,7 @@ func (r *run) httpAccess(where remote, grant source.Grant) (*access, error) {
 		a.password, err = secretFile(passwordFileVar, grant.String(passwordFileVar))
 	}
 	if err == nil && a.password == "" {
-		err = r.useToken(a, where, named, grant.Found)
+		err = r.useToken(a, where, named, grant.Found && r.block == "")
 	}
 	if err != nil {
 		return nil, err
@@ -138,6 +138,9 @@ func (a *access) useBlock(where remote, block source.Grant) error {
 		return block.Errorf("url", "%w", err)
 	}
 	a.scope = scope(where, base.Path)
+	if strings.TrimSuffix(base.Path, "/") == strings.TrimSuffix(where.url.Path, "/") {
+		a.useRepository(where)
+	}
 	a.caFile, err = readableFile("ca_file", block)
 	a.ownPassword = block.Hands("password")
 	return err
