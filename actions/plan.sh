@@ -9,8 +9,11 @@
 # is empty, with the checksum of the release. No other variable of the job chooses what runs
 # here, or with which key.
 set -eu
-umask 077
+# Functions that the job exports, in which bash finds names first, and libraries for programs.
+unset -f cat command curl cut echo env mktemp printf rm sed sha256sum shasum statecrypt tar tr umask uname wget
+unset LD_AUDIT LD_LIBRARY_PATH LD_PRELOAD DYLD_INSERT_LIBRARIES DYLD_LIBRARY_PATH
 unset TF_ENCRYPTION # which is for the state
+umask 077
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' HUP INT TERM

@@ -44,16 +44,9 @@ quiet "$cli" apply -auto-approve -no-color
 "$cli" output -no-color
 
 echo
-echo "The same module reads what statecrypt wrap has written to an HTTP backend:"
-(cd "$root" && go build -o "$work/store" ./scripts/demostore)
+echo "The same module reads what statecrypt wrap has written to a file:"
 rm network.tfstate
-./store network.tfstate url &
-store=$!
-trap 'kill "$store"; rm -rf "$work"' EXIT
-until [ -s url ]; do sleep 0.1; done
-wrapped() {
-  STATECRYPT_HTTP_ADDRESS=$(cat url) quiet "$root/statecrypt" wrap -config keys.hcl -- "$cli" -chdir=network "$@"
-}
+wrapped() { quiet "$root/statecrypt" wrap -config keys.hcl -- "$cli" -chdir=network "$@"; }
 wrapped init
 wrapped apply -auto-approve
 "$root/statecrypt" inspect network.tfstate

@@ -3,6 +3,7 @@ package main
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	"errors"
@@ -36,6 +37,7 @@ type runner struct {
 	cli
 
 	environ []string
+	sh      string // "" is the first in the PATH of the tests
 }
 
 // newRunner has Terraform, and the command if path is its folder, in PATH.
@@ -64,7 +66,7 @@ func (r runner) script(t *testing.T, script string, environ ...string) (string, 
 
 func (r runner) shell(t *testing.T, flags, script string, environ ...string) (string, error) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "sh", flags, script)
+	cmd := exec.CommandContext(t.Context(), cmp.Or(r.sh, "sh"), flags, script)
 	cmd.Dir, cmd.Env = r.dir, append(slices.Clone(r.environ), environ...)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
@@ -599,6 +601,63 @@ func (r runner) lacking(t *testing.T, names ...string) runner {
 	}
 	r.environ = append(slices.Clone(r.environ[:last]), "PATH="+dir)
 	return r
+}
+
+// Functions that a job exports take the place of no command in the script, and what it loads
+// into programs is gone.
+func TestPipelineRunsNoFunctions(t *testing.T) {
+	t.Parallel()
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip(err)
+	}
+	r := newRunner(t, "")
+	shell := t.TempDir()
+	r.sh = filepath.Join(shell, "sh") // which then does as sh
+	if err := os.Symlink(bash, r.sh); err != nil {
+		t.Fatal(err)
+	}
+	reserved := regexp.MustCompile(`^(if|then|elif|else|fi|for|in|do|done|case|esac|set|unset|trap|exit|exec)$`)
+	evil := []string{"LD_PRELOAD=", "LD_LIBRARY_PATH=/evil", "LD_AUDIT="}
+	for _, word := range regexp.MustCompile(`\b[a-z]\w*`).FindAllString(read(t, actions+"plan.sh"), -1) {
+		if reserved.MatchString(word) { // with which sh does not begin
+			continue
+		}
+		evil = append(evil, "BASH_FUNC_"+word+"%%=() { builtin echo "+word+" >>'"+r.file("evil")+"'; }")
+	}
+	write(t, r.file("evil"), "")
+	write(t, r.file("tfplan"), "a plan")
+	r.program(t, name, `env >'`+r.file("env")+`'`)
+	path := r.environ[len(r.environ)-1]
+	for _, c := range []struct {
+		action string
+		with   map[string]string
+		lacks  []string
+	}{
+		{"encrypt-plan", map[string]string{"recipients": "team.txt"}, nil},
+		{"decrypt-plan", map[string]string{"identity": privateKey(t)}, nil},
+		{"encrypt-plan", map[string]string{"recipients": "team.txt", "version": "v0.1.0"}, []string{name}},
+		{"encrypt-plan", map[string]string{"recipients": "team.txt", "version": "v0.1.0"}, []string{name, "curl", "sha256sum"}},
+	} {
+		_ = os.Remove(r.file("env"))
+		job := r.lacking(t, c.lacks...)
+		if c.lacks != nil {
+			job.program(t, "env", `echo nothing is fetched >&2; exit 1`)
+		}
+		path = strings.Replace(job.environ[len(job.environ)-1], "PATH=", "PATH="+shell+":", 1)
+		job.environ = append(slices.Clone(job.environ), append(slices.Clone(evil), path)...)
+		out, err := job.action(t, c.action, c.with)
+		if ran := read(t, r.file("evil")); ran != "" {
+			t.Errorf("%s without %q: these run: %q", c.action, c.lacks, ran)
+		}
+		if c.lacks != nil {
+			if err == nil || !strings.Contains(out, "nothing is fetched") {
+				t.Errorf("%s without %q: %v, %s", c.action, c.lacks, err, out)
+			}
+		} else if env, e := os.ReadFile(r.file("env")); errors.Join(err, e) != nil || strings.Contains(string(env), "LD_") {
+			t.Errorf("%s: %v, %s, and the command gets %s", c.action, errors.Join(err, e), out, env)
+		}
+	}
 }
 
 // Settings of one's own take the place of recipients and identities.

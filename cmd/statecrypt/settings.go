@@ -168,6 +168,7 @@ func (c *call) code(from string) (encryption.Layer, error) {
 	}
 	return func(o config.Options) (*config.Config, error) {
 		o.Environment, o.Arguments, o.Uses = environment, arguments, c.uses
+		o.Workspace, _ = world.Lookup(c.environ)("TF_WORKSPACE")
 		o.Backends = wrap.Backends() // the file may serve wrap as well
 		o.FromEnvironment = c.configInVariable
 		read, err := layer(o)

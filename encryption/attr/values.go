@@ -55,13 +55,13 @@ func (v Values) Command(name string) error {
 
 // LeadsToCommand is Command for attributes whose values lead to a command that stands
 // elsewhere, such as a profile. What only a variable says counts beside a layer: it is the
-// user's own if the code has the rest.
+// user's own if the code has the rest. Without names, it is for a command that the entry
+// leads to whatever it says.
 func (v Values) LeadsToCommand(names ...string) error {
 	beside := slices.Contains(slices.Collect(maps.Values(v.layered)), true)
-	for _, name := range names {
-		if v.layered[name] || beside && v.variables[name] != "" {
-			return v.Command(name)
-		}
+	leads := func(name string) bool { return v.layered[name] || v.variables[name] != "" }
+	if !v.resolver.AllowCommands && beside && (names == nil || slices.ContainsFunc(names, leads)) {
+		return ErrCommand
 	}
 	return nil
 }

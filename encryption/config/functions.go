@@ -1,23 +1,35 @@
 package config
 
 import (
+	"crypto/md5"  //nolint:gosec // OpenTofu has it
+	"crypto/sha1" //nolint:gosec // likewise
 	"crypto/sha256"
+	"crypto/sha512"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io/fs"
+	"net/url"
+	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/ext/tryfunc"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	yaml "github.com/zclconf/go-cty-yaml"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -25,59 +37,135 @@ import (
 // OpenTofu's functions of the same name; relative paths begin in dir, "" for
 // that of the process.
 func functions(dir string) map[string]function.Function {
-	return map[string]function.Function{
-		"base64decode": textFunction(decodeBase64),
-		"base64encode": textFunction(func(s string) (string, error) { return base64.StdEncoding.EncodeToString([]byte(s)), nil }),
-		"can":          tryfunc.CanFunc,
-		"chomp":        stdlib.ChompFunc,
-		"coalesce":     coalesceFunction(),
-		"compact":      stdlib.CompactFunc,
-		"concat":       stdlib.ConcatFunc,
-		"contains":     stdlib.ContainsFunc,
-		"csvdecode":    stdlib.CSVDecodeFunc,
-		"distinct":     stdlib.DistinctFunc,
-		"element":      stdlib.ElementFunc,
-		"file":         textFunction(func(path string) (string, error) { return readText(dir, path) }),
-		"flatten":      stdlib.FlattenFunc,
-		"format":       stdlib.FormatFunc,
-		"formatlist":   stdlib.FormatListFunc,
-		"indent":       stdlib.IndentFunc,
-		"join":         stdlib.JoinFunc,
-		"jsondecode":   stdlib.JSONDecodeFunc,
-		"jsonencode":   stdlib.JSONEncodeFunc,
-		"keys":         stdlib.KeysFunc,
-		"lower":        stdlib.LowerFunc,
-		"max":          stdlib.MaxFunc,
-		"merge":        stdlib.MergeFunc,
-		"min":          stdlib.MinFunc,
-		"nonsensitive": identityFunction(),
-		"parseint":     stdlib.ParseIntFunc,
-		"pathexpand":   textFunction(keyfile.ExpandHome),
-		"range":        stdlib.RangeFunc,
-		"regex":        stdlib.RegexFunc,
-		"replace":      replaceFunction(),
-		"reverse":      stdlib.ReverseListFunc,
-		"sensitive":    identityFunction(),
-		"sha256": textFunction(func(s string) (string, error) {
-			sum := sha256.Sum256([]byte(s))
-			return hex.EncodeToString(sum[:]), nil
-		}),
-		"slice":      stdlib.SliceFunc,
-		"sort":       stdlib.SortFunc,
-		"split":      stdlib.SplitFunc,
-		"substr":     stdlib.SubstrFunc,
-		"tobool":     stdlib.MakeToFunc(cty.Bool),
-		"tolist":     stdlib.MakeToFunc(cty.List(cty.DynamicPseudoType)),
-		"tomap":      stdlib.MakeToFunc(cty.Map(cty.DynamicPseudoType)),
-		"tonumber":   stdlib.MakeToFunc(cty.Number),
-		"tostring":   stdlib.MakeToFunc(cty.String),
-		"trim":       stdlib.TrimFunc,
-		"trimprefix": stdlib.TrimPrefixFunc,
-		"trimspace":  stdlib.TrimSpaceFunc,
-		"trimsuffix": stdlib.TrimSuffixFunc,
-		"try":        tryfunc.TryFunc,
-		"upper":      stdlib.UpperFunc,
-		"values":     stdlib.ValuesFunc,
+	all := map[string]function.Function{
+		"abs":             stdlib.AbsoluteFunc,
+		"abspath":         textFunction(func(path string) (string, error) { return absolute(from(dir, path)), nil }),
+		"alltrue":         valueFunction(1, allTrue),
+		"anytrue":         valueFunction(1, anyTrue),
+		"base64decode":    textFunction(decodeBase64),
+		"base64encode":    textFunction(func(s string) (string, error) { return base64.StdEncoding.EncodeToString([]byte(s)), nil }),
+		"basename":        textFunction(func(path string) (string, error) { return filepath.Base(path), nil }),
+		"can":             tryfunc.CanFunc,
+		"ceil":            stdlib.CeilFunc,
+		"chomp":           stdlib.ChompFunc,
+		"chunklist":       stdlib.ChunklistFunc,
+		"coalesce":        coalesceFunction(),
+		"coalescelist":    stdlib.CoalesceListFunc,
+		"compact":         stdlib.CompactFunc,
+		"concat":          stdlib.ConcatFunc,
+		"contains":        stdlib.ContainsFunc,
+		"csvdecode":       stdlib.CSVDecodeFunc,
+		"dirname":         textFunction(func(path string) (string, error) { return filepath.Dir(path), nil }),
+		"distinct":        stdlib.DistinctFunc,
+		"element":         stdlib.ElementFunc,
+		"endswith":        testFunction(strings.HasSuffix),
+		"file":            textFunction(func(path string) (string, error) { return readText(dir, path) }),
+		"flatten":         stdlib.FlattenFunc,
+		"floor":           stdlib.FloorFunc,
+		"format":          stdlib.FormatFunc,
+		"formatdate":      stdlib.FormatDateFunc,
+		"formatlist":      stdlib.FormatListFunc,
+		"indent":          stdlib.IndentFunc,
+		"index":           valueFunction(2, indexOf),
+		"join":            stdlib.JoinFunc,
+		"jsondecode":      stdlib.JSONDecodeFunc,
+		"jsonencode":      stdlib.JSONEncodeFunc,
+		"keys":            stdlib.KeysFunc,
+		"length":          valueFunction(1, length),
+		"log":             stdlib.LogFunc,
+		"lookup":          valueFunction(2, lookUp),
+		"lower":           stdlib.LowerFunc,
+		"max":             stdlib.MaxFunc,
+		"merge":           stdlib.MergeFunc,
+		"min":             stdlib.MinFunc,
+		"nonsensitive":    identityFunction(),
+		"one":             valueFunction(1, one),
+		"parseint":        stdlib.ParseIntFunc,
+		"pathexpand":      textFunction(keyfile.ExpandHome),
+		"pow":             stdlib.PowFunc,
+		"range":           stdlib.RangeFunc,
+		"regex":           stdlib.RegexFunc,
+		"regexall":        stdlib.RegexAllFunc,
+		"replace":         replaceFunction(),
+		"reverse":         stdlib.ReverseListFunc,
+		"sensitive":       identityFunction(),
+		"setintersection": stdlib.SetIntersectionFunc,
+		"setsubtract":     stdlib.SetSubtractFunc,
+		"setunion":        stdlib.SetUnionFunc,
+		"signum":          stdlib.SignumFunc,
+		"slice":           stdlib.SliceFunc,
+		"sort":            stdlib.SortFunc,
+		"split":           stdlib.SplitFunc,
+		"startswith":      testFunction(strings.HasPrefix),
+		"strcontains":     testFunction(strings.Contains),
+		"strrev":          stdlib.ReverseFunc,
+		"substr":          stdlib.SubstrFunc,
+		"sum":             valueFunction(1, sum),
+		"timeadd":         stdlib.TimeAddFunc,
+		"title":           stdlib.TitleFunc,
+		"tobool":          stdlib.MakeToFunc(cty.Bool),
+		"tolist":          stdlib.MakeToFunc(cty.List(cty.DynamicPseudoType)),
+		"tomap":           stdlib.MakeToFunc(cty.Map(cty.DynamicPseudoType)),
+		"tonumber":        stdlib.MakeToFunc(cty.Number),
+		"toset":           stdlib.MakeToFunc(cty.Set(cty.DynamicPseudoType)),
+		"tostring":        stdlib.MakeToFunc(cty.String),
+		"trim":            stdlib.TrimFunc,
+		"trimprefix":      stdlib.TrimPrefixFunc,
+		"trimspace":       stdlib.TrimSpaceFunc,
+		"trimsuffix":      stdlib.TrimSuffixFunc,
+		"try":             tryfunc.TryFunc,
+		"upper":           stdlib.UpperFunc,
+		"urldecode":       textFunction(decodeURL),
+		"urlencode":       textFunction(func(s string) (string, error) { return url.QueryEscape(s), nil }),
+		"values":          stdlib.ValuesFunc,
+		"yamldecode":      yamlFunction(),
+		"yamlencode":      yaml.YAMLEncodeFunc,
+		"zipmap":          stdlib.ZipmapFunc,
+	}
+	for name, digest := range digests() {
+		all[name] = textFunction(func(s string) (string, error) { return digest([]byte(s)), nil })
+	}
+	return all
+}
+
+// ofFiles are the functions that read files in ways that the file function does not. The
+// environment may not call them.
+func ofFiles(dir string) map[string]function.Function {
+	all := map[string]function.Function{
+		"fileexists":   fileExistsFunction(dir),
+		"templatefile": templateFunction(dir),
+	}
+	asBase64 := func(content []byte) string { return base64.StdEncoding.EncodeToString(content) }
+	ofContent := digests()
+	ofContent["base64"] = asBase64
+	for name, digest := range ofContent {
+		all["file"+name] = textFunction(func(path string) (string, error) {
+			content, err := readBytes(dir, path)
+			return digest(content), err
+		})
+	}
+	return all
+}
+
+// elsewhere are those of OpenTofu that are missing here: no encryption block has had one yet, or
+// they give another key each time.
+const elsewhere = " base64gunzip base64gzip bcrypt cidrcontains cidrhost cidrnetmask cidrsubnet cidrsubnets ephemeralasnull fileset " +
+	"issensitive list map matchkeys plantimestamp rsadecrypt setproduct templatestring textdecodebase64 textencodebase64 timecmp timestamp " +
+	"transpose type uuid uuidv5 "
+
+// digests are the functions of the same name, of bytes.
+func digests() map[string]func([]byte) string {
+	inHex := func(content []byte, h hash.Hash) string {
+		h.Write(content)
+		return hex.EncodeToString(h.Sum(nil))
+	}
+	return map[string]func([]byte) string{
+		"base64sha256": func(b []byte) string { sum := sha256.Sum256(b); return base64.StdEncoding.EncodeToString(sum[:]) },
+		"base64sha512": func(b []byte) string { sum := sha512.Sum512(b); return base64.StdEncoding.EncodeToString(sum[:]) },
+		"md5":          func(b []byte) string { return inHex(b, md5.New()) },  //nolint:gosec // OpenTofu has it
+		"sha1":         func(b []byte) string { return inHex(b, sha1.New()) }, //nolint:gosec // likewise
+		"sha256":       func(b []byte) string { return inHex(b, sha256.New()) },
+		"sha512":       func(b []byte) string { return inHex(b, sha512.New()) },
 	}
 }
 
@@ -149,28 +237,284 @@ type callError struct{ text string }
 
 func (e *callError) Error() string { return e.text }
 
-// readText repeats the path in errors only if it is one: it may be a secret by mistake.
-func readText(dir, path string) (string, error) {
-	named := "the file that its argument names"
-	if keyfile.IsPath(path) {
-		named = fmt.Sprintf("%q", path)
+func decodeURL(s string) (string, error) {
+	text, err := url.QueryUnescape(s)
+	if err != nil {
+		return "", &callError{"its argument is not encoded as in a URL"}
 	}
+	return text, nil
+}
+
+// testFunction is one that compares two texts.
+func testFunction(f func(a, b string) bool) function.Function {
+	return function.New(&function.Spec{
+		Params: []function.Parameter{{Name: "text", Type: cty.String}, {Name: "part", Type: cty.String}},
+		Type:   function.StaticReturnType(cty.Bool),
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			return cty.BoolVal(f(args[0].AsString(), args[1].AsString())), nil
+		},
+	})
+}
+
+var errArgument = errors.New("of another type, or out of range") // which is said in other words
+
+// valueFunction is one of values of any type, at least so many.
+func valueFunction(least int, f func(args []cty.Value) (cty.Value, error)) function.Function {
+	call := func(args []cty.Value) (cty.Value, error) {
+		for i, v := range args {
+			switch {
+			case !v.IsWhollyKnown():
+				return cty.DynamicVal, nil
+			case i == 0 && v.IsNull():
+				return cty.NilVal, errArgument
+			}
+		}
+		if len(args) < least {
+			return cty.NilVal, &callError{"an argument is missing"}
+		}
+		return f(args)
+	}
+	return function.New(&function.Spec{
+		VarParam: &function.Parameter{Name: "values", Type: cty.DynamicPseudoType, AllowNull: true, AllowUnknown: true, AllowDynamicType: true},
+		Type: func(args []cty.Value) (cty.Type, error) {
+			v, err := call(args)
+			if err != nil {
+				return cty.NilType, err
+			}
+			return v.Type(), nil
+		},
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return call(args) },
+	})
+}
+
+// lookUp returns an element of a map or an object, or else the third argument.
+func lookUp(args []cty.Value) (cty.Value, error) {
+	in, t := args[0], args[0].Type()
+	key, err := convert.Convert(args[1], cty.String)
+	switch {
+	case err != nil, key.IsNull(), len(args) > 3, !t.IsMapType() && !t.IsObjectType():
+		return cty.NilVal, errArgument
+	case t.IsObjectType() && t.HasAttribute(key.AsString()):
+		return in.GetAttr(key.AsString()), nil
+	case t.IsMapType() && in.HasIndex(key).True():
+		return in.Index(key), nil
+	case len(args) < 3:
+		return cty.NilVal, &callError{"there is no such element in the value, and no default behind its name"}
+	case t.IsMapType():
+		return convert.Convert(args[2], t.ElementType())
+	}
+	return args[2], nil
+}
+
+// elements are those of a list, a set or a tuple.
+func elements(v cty.Value) ([]cty.Value, error) {
+	if t := v.Type(); v.IsNull() || !t.IsListType() && !t.IsSetType() && !t.IsTupleType() {
+		return nil, errArgument
+	}
+	return v.AsValueSlice(), nil
+}
+
+// one returns the only element, and null if there is none.
+func one(args []cty.Value) (cty.Value, error) {
+	all, err := elements(args[0])
+	switch {
+	case err != nil || len(args) > 1:
+		return cty.NilVal, errArgument
+	case len(all) == 1:
+		return all[0], nil
+	case len(all) > 1:
+		return cty.NilVal, &callError{"its argument has more than one element"}
+	case args[0].Type().IsTupleType():
+		return cty.NullVal(cty.DynamicPseudoType), nil
+	}
+	return cty.NullVal(args[0].Type().ElementType()), nil
+}
+
+func length(args []cty.Value) (cty.Value, error) {
+	switch v := args[0]; {
+	case len(args) > 1:
+	case v.Type() == cty.String:
+		return stdlib.Strlen(v)
+	case v.Type().IsObjectType():
+		return cty.NumberIntVal(int64(len(v.Type().AttributeTypes()))), nil
+	case v.CanIterateElements():
+		return cty.NumberIntVal(int64(v.LengthInt())), nil
+	}
+	return cty.NilVal, errArgument
+}
+
+// indexOf returns the place of a value in a list.
+func indexOf(args []cty.Value) (cty.Value, error) {
+	all, err := elements(args[0])
+	if err != nil || args[0].Type().IsSetType() || len(args) > 2 {
+		return cty.NilVal, errArgument
+	}
+	for i, v := range all {
+		if same := v.Equals(args[1]); same.IsKnown() && same.True() {
+			return cty.NumberIntVal(int64(i)), nil
+		}
+	}
+	return cty.NilVal, &callError{"there is no such element in the list"}
+}
+
+// allOf makes the elements of one type.
+func allOf(args []cty.Value, t cty.Type) ([]cty.Value, error) {
+	all, err := elements(args[0])
+	if len(args) > 1 {
+		err = errArgument
+	}
+	for i := range all {
+		if err == nil {
+			all[i], err = convert.Convert(all[i], t)
+		}
+	}
+	return all, err
+}
+
+func allTrue(args []cty.Value) (cty.Value, error) {
+	all, err := allOf(args, cty.Bool)
+	isFalse := func(v cty.Value) bool { return v.IsNull() || v.False() }
+	return cty.BoolVal(!slices.ContainsFunc(all, isFalse)), err
+}
+
+func anyTrue(args []cty.Value) (cty.Value, error) {
+	all, err := allOf(args, cty.Bool)
+	isTrue := func(v cty.Value) bool { return !v.IsNull() && v.True() }
+	return cty.BoolVal(slices.ContainsFunc(all, isTrue)), err
+}
+
+func sum(args []cty.Value) (cty.Value, error) {
+	all, err := allOf(args, cty.Number)
+	if err != nil || len(all) == 0 || slices.ContainsFunc(all, cty.Value.IsNull) {
+		return cty.NilVal, errArgument
+	}
+	total := all[0]
+	for _, v := range all[1:] {
+		total = total.Add(v)
+	}
+	return total, nil
+}
+
+// yamlFunction is yamldecode. Each alias may double what there is.
+func yamlFunction() function.Function {
+	return function.New(&function.Spec{
+		Params: []function.Parameter{{Name: "text", Type: cty.String}},
+		Type: func(args []cty.Value) (cty.Type, error) {
+			if !args[0].IsKnown() {
+				return cty.DynamicPseudoType, nil
+			}
+			if manyAliases.MatchString(args[0].AsString()) {
+				return cty.NilType, &callError{"its argument has more than 8 aliases, such as *name; write what they stand for"}
+			}
+			return yaml.YAMLDecodeFunc.ReturnTypeForValues(args)
+		},
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return yaml.YAMLDecodeFunc.Call(args) },
+	})
+}
+
+var manyAliases = lazyregexp.New(`(?s)((^|[\s\[{,:?-])\*[^\s,\]}].*){9}`)
+
+func fileExistsFunction(dir string) function.Function {
+	return function.New(&function.Spec{
+		Params: []function.Parameter{{Name: "path", Type: cty.String}},
+		Type:   function.StaticReturnType(cty.Bool),
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			path, err := keyfile.ExpandHome(from(dir, args[0].AsString()))
+			if err != nil {
+				return cty.NilVal, &callError{err.Error()}
+			}
+			info, err := os.Stat(path)
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return cty.False, nil
+			case err != nil || !info.Mode().IsRegular():
+				return cty.NilVal, &callError{"its argument is not the path of a file that can be read"}
+			}
+			return cty.True, nil
+		},
+	})
+}
+
+// templateFunction is templatefile. What the file calls is what the settings may call, apart
+// from templatefile itself.
+func templateFunction(dir string) function.Function {
+	render := func(args []cty.Value) (cty.Value, error) {
+		if !args[0].IsKnown() || !args[1].IsKnown() {
+			return cty.DynamicVal, nil
+		}
+		if t := args[1].Type(); !t.IsObjectType() && !t.IsMapType() {
+			return cty.NilVal, &callError{"its second argument is an object with the variables of the file"}
+		}
+		text, err := readText(dir, args[0].AsString())
+		if err != nil {
+			return cty.NilVal, err
+		}
+		expr, diags := hclsyntax.ParseTemplate([]byte(text), "", hcl.InitialPos)
+		if diags.HasErrors() {
+			return cty.NilVal, &callError{"the file is not a template, see its line " + strconv.Itoa(position(*diags[0].Subject).Line)}
+		}
+		callable := functions(dir)
+		for name, f := range ofFiles(dir) {
+			callable[name] = f
+		}
+		delete(callable, "templatefile")
+		v, diags := expr.Value(&hcl.EvalContext{Variables: args[1].AsValueMap(), Functions: callable})
+		if diags.HasErrors() {
+			return cty.NilVal, &callError{"the file has a variable or a function that it does not get, or a value of the wrong type, see its line " +
+				strconv.Itoa(position(*diags[0].Subject).Line)}
+		}
+		return v, nil
+	}
+	return function.New(&function.Spec{
+		Params: []function.Parameter{{Name: "path", Type: cty.String}, {Name: "variables", Type: cty.DynamicPseudoType}},
+		Type: func(args []cty.Value) (cty.Type, error) {
+			v, err := render(args)
+			if err != nil {
+				return cty.NilType, err
+			}
+			return v.Type(), nil
+		},
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return render(args) },
+	})
+}
+
+// from is a path that begins in dir if it is relative.
+func from(dir, path string) string {
 	if !filepath.IsAbs(path) && !strings.HasPrefix(path, "~") {
 		path = filepath.Join(dir, path)
 	}
-	b, err := keyfile.Read(path)
+	return path
+}
+
+func readText(dir, path string) (string, error) {
+	b, err := readBytes(dir, path)
+	switch {
+	case err != nil:
+		return "", err
+	case syntax.IsUTF16(b):
+		return "", &callError{shown(path) + " is UTF-16, as PowerShell writes it with >; save it as UTF-8"}
+	case !utf8.Valid(b):
+		return "", &callError{shown(path) + " does not hold UTF-8 text"}
+	}
+	return string(b), nil
+}
+
+func readBytes(dir, path string) ([]byte, error) {
+	b, err := keyfile.Read(from(dir, path))
 	if err != nil {
 		begins := ""
 		if dir == "" && !filepath.IsAbs(path) && errors.Is(err, fs.ErrNotExist) {
 			begins = "; a relative path begins in the working directory, not beside the settings"
 		}
-		return "", &callError{fmt.Sprintf("%s cannot be read: %v%s", named, errors.Unwrap(err), begins)}
+		return nil, &callError{fmt.Sprintf("%s cannot be read: %v%s", shown(path), errors.Unwrap(err), begins)}
 	}
-	if syntax.IsUTF16(b) {
-		return "", &callError{named + " is UTF-16, as PowerShell writes it with >; save it as UTF-8"}
+	return b, nil
+}
+
+// shown is a path for an error only if it is one: it may be a secret by mistake.
+func shown(path string) string {
+	if keyfile.IsPath(path) {
+		return fmt.Sprintf("%q", path)
 	}
-	if !utf8.Valid(b) {
-		return "", &callError{named + " does not hold UTF-8 text"}
-	}
-	return string(b), nil
+	return "the file that its argument names"
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,8 +18,8 @@ import (
 // ParseModule reads the encryption block of the module in a folder, as OpenTofu
 // does: from its .tf, .tofu, .tf.json and .tofu.json files, x.tofu in the place
 // of x.tf, and override files merged over the others. It may use variables,
-// locals, and path.module, path.root and path.cwd, which are all the folder; relative paths
-// of file() begin there.
+// locals, path.module, path.root and path.cwd, and terraform.workspace; relative paths of
+// functions that read files begin there.
 // A variable has the value that opts or a file of values in the folder gives it, in
 // OpenTofu's order, and else its default. A module without the block gives a nil
 // Config; a folder without a module is an error.
@@ -34,12 +35,13 @@ func ParseModule(dir string, opts Options) (*Config, error) {
 		return nil, err
 	}
 	m.fit(given)
-	scope := newScope(given.object(), m, opts.Uses)
-	scope.given = given
+	p := parser{opts: opts}
+	p.scope = p.newScope(given.object(), m)
+	p.scope.given = given
 	layers := make([]*Config, len(m.blocks))
 	var errs errlist.Errors
 	for i, block := range m.blocks {
-		p := parser{opts: opts, scope: scope, config: newConfig()}
+		p.config, p.errs = newConfig(), nil
 		p.root(block.Body)
 		layers[i] = p.config
 		errs = append(errs, p.errs...)
@@ -126,6 +128,12 @@ func (m *module) readVariable(block *hcl.Block) {
 		m.variables[name] = &variable{constraint: cty.DynamicPseudoType}
 	}
 	m.variables[name].declare(block)
+}
+
+// workspace is the one that is named, or else selected, or else the default one.
+func (m *module) workspace(named string) string {
+	selected, _ := keyfile.Read(filepath.Join(m.dir, ".terraform", "environment")) // none, as a rule
+	return cmp.Or(named, strings.TrimSpace(string(selected)), "default")
 }
 
 // moduleFiles lists the files of a module in the order in which they are read:

@@ -45,6 +45,10 @@ type Options struct {
 	// trusted than the text of TF_ENCRYPTION.
 	FromEnvironment bool
 
+	// Workspace is what terraform.workspace means in a module, as TF_WORKSPACE has it. If it
+	// is "", it is the one that is selected there.
+	Workspace string
+
 	// Uses is told the name of each variable that an expression refers to, or ""
 	// for one that refers to var as a whole, and the file that gives it a value, or
 	// "". It may be nil.
@@ -103,13 +107,13 @@ func parse(text, filename string, p parser) (*Config, error) {
 		}
 		return nil, err
 	}
-	p.config, p.scope = newConfig(), newScope(p.opts.Variables, nil, p.opts.Uses)
+	p.config, p.scope = newConfig(), p.newScope(p.opts.Variables, nil)
 	if len(p.opts.Environment)+len(p.opts.Arguments) > 0 {
 		given, err := p.opts.given(nil)
 		if err != nil {
 			return nil, err
 		}
-		p.scope = newScope(given.object(), nil, p.opts.Uses)
+		p.scope = p.newScope(given.object(), nil)
 		p.scope.given = given
 	}
 	if !p.fromEnvironment {
@@ -227,6 +231,7 @@ func parseBody(text []byte, filename string, isJSON bool, form string) (hcl.Body
 	if what := syntax.NotText(text); what != "" {
 		return nil, mistakeAtStart(filename, what)
 	}
+	blankEnds(text)
 	read := hcljson.Parse
 	if !isJSON {
 		read = func(text []byte, filename string) (*hcl.File, hcl.Diagnostics) {
@@ -240,6 +245,20 @@ func parseBody(text []byte, filename string, isJSON bool, form string) (hcl.Body
 		return nil, mistake(diags, text, form)
 	}
 	return file.Body, nil
+}
+
+// blankEnds makes spaces of what is blank at either end, of which the parsers know only some
+// as such: no carriage return alone, no form feed, no no-break space.
+func blankEnds(text []byte) {
+	inside := bytes.TrimSpace(text)
+	before, _, _ := bytes.Cut(text, inside)
+	for _, end := range [][]byte{before, text[len(before)+len(inside):]} {
+		for i, b := range end {
+			if b != '\n' {
+				end[i] = ' '
+			}
+		}
+	}
 }
 
 type parser struct {
@@ -421,8 +440,10 @@ func (p *parser) settings(e *attr.Entry, body hcl.Body, attrs []attr.Attr) {
 		if !ok {
 			continue
 		}
-		read := p.scope.value
+		read := p.scope.place
 		switch {
+		case a.Sensitive && a.Local: // what a key is made of is text
+			read = p.scope.value
 		case a.Reference:
 			read = p.keyReference(e.Address + "." + a.Name)
 		case a.Method:

@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -40,6 +41,40 @@ func TestParseBlank(t *testing.T) {
 	for _, text := range []string{"", " \n\t"} {
 		if cfg, err := config.Parse(text, "text", config.Options{}); cfg != nil || err != nil {
 			t.Errorf("%q: %v, %v", text, cfg, err)
+		}
+	}
+}
+
+// What shells, editors and web pages leave at either end is no part of the settings, and
+// positions are those of the text as it was given.
+func TestSpacesAround(t *testing.T) {
+	t.Parallel()
+	for name, around := range map[string][2]string{
+		"a carriage return at the end": {"", "\r"},
+		"lines of Windows":             {"\r\n", "\r\n\r"},
+		"no-break spaces":              {"\u00a0", "\u00a0\u00a0"},
+		"form feeds":                   {"\f", "\f\r\n"},
+		"other line breaks":            {"\u2028\u0085", "\v\u2029"},
+	} {
+		for _, text := range []string{`state { method = method.a.b }`, `{"state": {"method": "method.a.b"}}`} {
+			text := around[0] + text + around[1]
+			cfg, err := config.ParseEnvironment(func(string) (string, bool) { return text, true }, config.Options{})
+			if err != nil || cfg.State == nil || cfg.State.Method != "method.a.b" {
+				t.Errorf("%s, TF_ENCRYPTION: %+v, %v", name, cfg, err)
+			}
+			if cfg, err = config.Parse(text, "text", config.Options{}); err != nil || cfg.State == nil {
+				t.Errorf("%s, a file: %+v, %v", name, cfg, err)
+			}
+		}
+	}
+	for _, text := range []string{"\r\n \n  state {\n  methd = 1\n}\r", "\r\n \n  {\"state\": {\n  \"methd\": 1}}\f"} {
+		var failed *attr.Error
+		if _, err := config.Parse(text, "text", config.Options{}); !errors.As(err, &failed) || failed.Pos.Line != 4 || failed.Pos.Column != 3 {
+			t.Errorf("%q: %v", text, err)
+		}
+		text = strings.Replace(text, "state", "stte", 1)
+		if _, err := config.Parse(text, "text", config.Options{}); !errors.As(err, &failed) || failed.Pos.Line != 3 {
+			t.Errorf("%q: %v", text, err)
 		}
 	}
 }

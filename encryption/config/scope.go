@@ -18,7 +18,7 @@ import (
 )
 
 // scope is what expressions in the text may use: var.* and the functions, and in
-// a module local.* and path.*.
+// a module local.*, path.* and terraform.workspace.
 type scope struct {
 	variables cty.Value
 	given     values  // what variables are made from, if that is known
@@ -28,17 +28,23 @@ type scope struct {
 	context   *hcl.EvalContext
 }
 
-func newScope(variables cty.Value, m *module, uses func(variable, file string)) scope {
+// newScope is for text, or for a module if m is not nil.
+func (p *parser) newScope(variables cty.Value, m *module) scope {
 	if variables == cty.NilVal || variables.IsNull() {
 		variables = cty.EmptyObjectVal
 	}
 	values, dir := map[string]cty.Value{"var": variables}, ""
 	if m != nil {
 		dir = m.dir
-		path := cty.StringVal(absolute(dir))
-		values["path"] = cty.ObjectVal(map[string]cty.Value{"module": path, "root": path, "cwd": path})
+		here := cty.StringVal(".").Mark(ofModule{}) // as OpenTofu has it, which runs there
+		values["path"] = cty.ObjectVal(map[string]cty.Value{"module": here, "root": here, "cwd": cty.StringVal(absolute(dir))})
+		values["terraform"] = cty.ObjectVal(map[string]cty.Value{"workspace": cty.StringVal(m.workspace(p.opts.Workspace))})
 	}
-	return scope{variables: variables, module: m, uses: uses, context: &hcl.EvalContext{Variables: values, Functions: functions(dir)}}
+	callable := functions(dir)
+	if !p.fromEnvironment {
+		maps.Copy(callable, ofFiles(dir))
+	}
+	return scope{variables: variables, module: m, uses: p.opts.Uses, context: &hcl.EvalContext{Variables: values, Functions: callable}}
 }
 
 // with is a scope with one more name.
@@ -48,8 +54,30 @@ func (s scope) with(name string, value cty.Value) scope {
 	return s
 }
 
-// absolute is what path.* has of the folder of a module: file() looks for relative paths in
-// that folder, and everything else looks for them where the program runs.
+// ofModule marks what a path in the folder of the module is made of.
+type ofModule struct{}
+
+// place is [scope.value] for what may name a file: such a path leads to the folder of the
+// module wherever the program runs, and not only there, as it would in OpenTofu.
+func (s scope) place(expr hcl.Expression) (cty.Value, error) {
+	v, err := s.evaluate(expr)
+	if err != nil {
+		return v, err
+	}
+	v, err = cty.Transform(v, func(_ cty.Path, v cty.Value) (cty.Value, error) {
+		text, marks := v.Unmark()
+		if len(marks) > 0 && text.Type() == cty.String && text.IsKnown() && !text.IsNull() {
+			if name := text.AsString(); name == "." || strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../") {
+				text = cty.StringVal(absolute(filepath.Join(s.module.dir, name)))
+			}
+		}
+		return text, nil
+	})
+	v, _ = v.UnmarkDeep()
+	return v, err
+}
+
+// absolute is a path that means the same wherever the program runs.
 func absolute(dir string) string {
 	if path, err := filepath.Abs(dir); err == nil {
 		dir = path
@@ -60,6 +88,17 @@ func absolute(dir string) string {
 // value evaluates an expression. Its errors hold no value and no piece of the
 // text: an unquoted secret reads like the name of a variable.
 func (s scope) value(expr hcl.Expression) (cty.Value, error) {
+	v, err := s.evaluate(expr)
+	if err == nil {
+		v, _ = v.UnmarkDeep()
+	}
+	return v, err
+}
+
+func (s scope) evaluate(expr hcl.Expression) (cty.Value, error) {
+	if err := s.checkCalls(expr); err != nil {
+		return cty.NilVal, err
+	}
 	locals := map[string]cty.Value{}
 	for _, t := range expr.Variables() {
 		err := s.check(t, expr)
@@ -79,6 +118,28 @@ func (s scope) value(expr hcl.Expression) (cty.Value, error) {
 	return v, nil
 }
 
+// checkCalls finds calls of functions that there are not: try would take them for a value
+// that is absent, and the key would be another one.
+func (s scope) checkCalls(expr hcl.Expression) error {
+	native, ok := expr.(hclsyntax.Expression)
+	if !ok {
+		return nil
+	}
+	var missing []string
+	_ = hclsyntax.VisitAll(native, func(n hclsyntax.Node) hcl.Diagnostics {
+		if call, ok := n.(*hclsyntax.FunctionCallExpr); ok {
+			if _, known := s.context.Functions[call.Name]; !known {
+				missing = append(missing, call.Name)
+			}
+		}
+		return nil
+	})
+	if len(missing) == 0 {
+		return nil
+	}
+	return noFunction(missing[0])
+}
+
 // local evaluates a local of the module, once. While it is evaluated, it is not
 // there, which ends circles.
 func (s scope) local(name string) (cty.Value, error) {
@@ -92,7 +153,7 @@ func (s scope) local(name string) (cty.Value, error) {
 	}
 	delete(m.locals, name)
 	defer func() { m.locals[name] = expr }()
-	v, err := s.value(expr)
+	v, err := s.evaluate(expr)
 	if err != nil {
 		return cty.NilVal, fmt.Errorf("local.%s: %w", name, err)
 	}
@@ -112,8 +173,12 @@ func (s scope) check(t hcl.Traversal, expr hcl.Expression) error {
 	case root == "key_provider":
 		return fmt.Errorf("a reference to a %s must stand alone, without brackets or anything else beside it", root)
 	case s.module != nil && (root == "local" || root == "path"):
+	case s.module != nil && root == "terraform":
+		if name, _ := memberOf(t, root); name != "workspace" {
+			return errors.New("of terraform.…, only terraform.workspace can be used here")
+		}
 	case s.module != nil:
-		return errors.New("only var.<name>, local.<name> and path.module can be used here; " + instead(t, expr))
+		return errors.New("only var.<name>, local.<name>, path.module and terraform.workspace can be used here; " + instead(t, expr))
 	default:
 		return &missing.Variable{Text: "only var.<name> can be used here; " + instead(t, expr)}
 	}

@@ -225,8 +225,7 @@ func lineAt(text []byte, at int) []byte {
 func failed(diags hcl.Diagnostics) error {
 	first := diags[0]
 	if unknown, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallUnknownDiagExtra](first); ok {
-		near := syntax.Suggest(unknown.CalledFunctionName(), slices.Sorted(maps.Keys(functions(""))))
-		return errors.New("there is no such function here" + cmp.Or(near, "; give the value in a variable, as var.NAME"))
+		return noFunction(unknown.CalledFunctionName())
 	}
 	call, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallDiagExtra](first)
 	if !ok {
@@ -237,6 +236,17 @@ func failed(diags hcl.Diagnostics) error {
 		return fmt.Errorf("%s: %w", name, reason)
 	}
 	return fmt.Errorf("%s: %s", name, ofCall(name, first.Summary))
+}
+
+// noFunction names a function that is missing only if OpenTofu has it: it may be a secret that
+// nobody has quoted.
+func noFunction(name string) error {
+	const instead = "; give the value in a variable, as var.NAME"
+	if _, ofFile := ofFiles("")[name]; ofFile || strings.Contains(elsewhere, " "+name+" ") {
+		return fmt.Errorf("the function %s cannot be used here%s", name, instead)
+	}
+	near := syntax.Suggest(name, slices.Sorted(maps.Keys(functions(""))))
+	return errors.New("there is no such function here" + cmp.Or(near, instead))
 }
 
 func ofCall(function, summary string) string {

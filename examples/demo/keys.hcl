@@ -1,3 +1,7 @@
+backend "file" {
+  path = "${module}.tfstate"
+}
+
 key_provider "pbkdf2" "demo" {
   passphrase = var.state_passphrase
 }

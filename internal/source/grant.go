@@ -153,9 +153,8 @@ func (c Credentials) Uncovered(target *url.URL) string {
 			if len(bases) > most {
 				bases = append(bases[:most], "others")
 			}
-			address := &url.URL{Scheme: target.Scheme, Host: target.Host, Path: target.Path}
 			return fmt.Sprintf("no %s block of credentials covers %s; yours covers %s (the %s differs); if it is meant for this "+
-				"address too, correct one of the two, otherwise add a block", c.Table.Name, outside.Line(address.String(), maxPlace),
+				"address too, correct one of the two, otherwise add a block", c.Table.Name, outside.Line(Public(target), maxPlace),
 				strings.Join(bases, " and "), what)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // A block that does not apply is named if a server refuses what was not sent.
 func TestUncovered(t *testing.T) {
 	table := attr.Table{Name: "web", Attrs: []attr.Attr{{Name: "url", Type: cty.String}}}
-	target, _ := url.Parse("https://host.example/acme/state?sig=hidden")
+	target, _ := url.Parse("https://host.example/acme%2Finfra/state?sig=hidden")
 	other := func(address string) *attr.Entry {
 		return attr.NewEntry("credentials.git", table, map[string]cty.Value{"url": cty.StringVal(address)})
 	}
@@ -34,13 +34,16 @@ func TestUncovered(t *testing.T) {
 	} {
 		credentials := Credentials{Table: table, Others: map[string][]*attr.Entry{"git": {other("https://hots.example/")}}}
 		if name == "kind" {
-			credentials.Others["git"] = append(credentials.Others["git"], other("https://host.example/acme/"))
+			credentials.Others["git"] = append(credentials.Others["git"], other("https://host.example/"))
 		}
 		for _, u := range c.blocks {
 			settings := map[string]cty.Value{"url": cty.StringVal(u)}
 			credentials.Entries = append(credentials.Entries, attr.NewEntry("credentials.web", table, settings))
 		}
 		got := credentials.Uncovered(target)
+		if strings.Contains(got, "differs") && !strings.Contains(got, "covers https://host.example/acme%2Finfra/state;") {
+			t.Errorf("%s: got %q, which does not show what is sent", name, got)
+		}
 		if c.want == "" && got != "" || !strings.Contains(got, c.want) || c.lack != "" && strings.Contains(got, c.lack) {
 			t.Errorf("%s: got %q, want %q without %q", name, got, c.want, c.lack)
 		}

@@ -11,11 +11,24 @@ import (
 // but for the case of ASCII letters: a trailing dot, another spelling of an IP
 // address or letters beyond ASCII never match, because resolvers and servers
 // disagree on what they name. For the same reason a path with dot segments or
-// backslashes is never covered, and one with encoded characters only by a base
-// without a path: whatever it names, it is on that host.
+// backslashes is never covered, however often they are encoded. Paths are compared
+// as they are sent, in which an encoded slash ends no segment.
 func Covers(base, target *url.URL) bool {
 	return sameOrigin(base, target) && !escapes(target.Path) &&
-		(isRoot(base) || isPlain(target) && isBelow(base.Path, target.Path))
+		(isRoot(base) || isBelow(base.EscapedPath(), target.EscapedPath()) && staysBelow(target.Path))
+}
+
+// staysBelow reports whether a server that decodes the path p again, as often as it likes,
+// finds nothing that leads elsewhere.
+func staysBelow(p string) bool {
+	for isASCII(p) && !escapes(p) {
+		decoded, err := url.PathUnescape(p)
+		if err != nil || decoded == p {
+			return err == nil
+		}
+		p = decoded
+	}
+	return false
 }
 
 func sameOrigin(a, b *url.URL) bool {

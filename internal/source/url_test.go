@@ -30,6 +30,14 @@ func TestCovers(t *testing.T) {
 		// GitLab takes a project's path as one encoded segment.
 		{"https://example.com/", "https://example.com/api/v4/projects/acme%2Finfra/terraform/state/a", true},
 
+		{"https://example.com/api/v4/", "https://example.com/api/v4/projects/acme%2Finfra/terraform/state/a", true},
+		{"https://example.com/api/v4", "https://example.com/api/v4/projects/acme%2finfra%2Fsub/terraform/state/a", true},
+		{"https://example.com/acme/", "https://example.com/acme/my%20state", true},
+		{"https://example.com/acme/", "https://example.com/acme/my state", true},
+		{"https://example.com/acme/", "https://example.com/acme/100%25", false}, // which nobody knows how to decode again
+		{"https://example.com/projects/acme/infra/", "https://example.com/projects/acme%2Finfra/state", false},
+		{"https://example.com/projects/acme/", "https://example.com/projects/acme%2Finfra/state", false},
+
 		// Another host, or something that reads like the same one.
 		{"https://example.com/", "https://example.com.evil.io/state", false},
 		{"https://example.com/", "https://example.com@evil.io/state", false},
@@ -80,6 +88,11 @@ func TestCovers(t *testing.T) {
 		{"https://example.com/a/", "https://example.com/a/%2e%2e/b", false},
 		{"https://example.com/a/", "https://example.com/a/%2E%2e%2Fb", false},
 		{"https://example.com/a/", "https://example.com/a/%252e%252e/b", false},
+		{"https://example.com/a/", "https://example.com/a/%25252e%25252e%25252fb", false},
+		{"https://example.com/a/", "https://example.com/a/x%2f%2e%2e%2f%2e%2e%2fb", false},
+		{"https://example.com/a/", "https://example.com/a/x%2f..%3bb%2fc", false},
+		{"https://example.com/a/", "https://example.com/a/..%253bx/b", false},
+		{"https://example.com/a/", "https://example.com/a/..%255cb", false},
 		{"https://example.com/a/", "https://example.com/a/.%2e/b", false},
 		{"https://example.com/a/", `https://example.com/a/..\b`, false},
 		{"https://example.com/a/", `https://example.com/a\..\b`, false},

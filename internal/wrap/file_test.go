@@ -99,7 +99,9 @@ func TestInFile(t *testing.T) {
 		"encrypted, while held": {script: "ready", args: []string{"init"}, there: filled, moveIn: true, held: true, code: 1},
 		"encrypted, and backups": {script: "GET", args: []string{"init"}, there: filled, moveIn: true, want: filled, files: map[string]string{
 			"terraform.tfstate.backup": filled, "terraform.tfstate.1700000000.backup": filled}},
-		"a directory": {script: "GET", files: map[string]string{"terraform.tfstate/x": ""}, code: 9},
+		"written around":  {script: "LOCK=" + mine + " GET leave=terraform.tfstate UNLOCK=" + mine, there: sealed, code: 1},
+		"its backup, too": {script: "LOCK=" + mine + " GET leave=terraform.tfstate.backup UNLOCK=" + mine, there: sealed, code: 1},
+		"a directory":     {script: "GET", files: map[string]string{"terraform.tfstate/x": ""}, code: 9},
 	} {
 		t.Run(name, func(t *testing.T) {
 			args := c.args

@@ -24,6 +24,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/damage"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/faults"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
 const (
@@ -573,4 +574,25 @@ func asTerraform(ctx context.Context, url, password string, told *said) ([]byte,
 		err = ctx.Err()
 	}
 	return body, err
+}
+
+// What a server says of the encoding of the state is taken as by every source: a team that
+// could write it can read it.
+func TestEncodings(t *testing.T) {
+	t.Parallel()
+	file := sealed(t, state)
+	for _, e := range nettest.Encodings() {
+		answer := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header()["Content-Encoding"] = e.Names
+			_, _ = w.Write(e.Body(file))
+		})
+		url, _ := upstream(t, &answer)
+		p, told := between(t, url, sealing)
+		w := ask(p, "GET", "/state", "")
+		var err error
+		if w.Code != http.StatusOK {
+			err = errors.New(told.take())
+		}
+		e.Check(t, []byte(state), w.Body.Bytes(), err)
+	}
 }

@@ -18,19 +18,18 @@ import (
 
 // traces are the files in which Terraform leaves states beside a backend.
 type traces struct {
-	dir  string
-	seen map[string][sha256.Size]byte // :: name → digest of what there is
+	dir   string
+	keeps func(path string) bool       // see invocation
+	seen  map[string][sha256.Size]byte // :: name → digest of what there is
 }
 
 const errored = "errored.tfstate"
 
 // lookAround notes what is there before the run.
 func (i *invocation) lookAround() *traces {
-	t := &traces{dir: i.dir, seen: map[string][sha256.Size]byte{}}
+	t := &traces{dir: i.dir, keeps: i.keeps, seen: map[string][sha256.Size]byte{}}
 	for _, name := range []string{errored, "terraform.tfstate", "terraform.tfstate.backup"} {
-		if path := filepath.Join(i.dir, name); i.keeps == nil || !i.keeps(path) {
-			t.seen[name], _, _ = digest(path)
-		}
+		t.seen[name], _, _ = digest(filepath.Join(i.dir, name))
 	}
 	return t
 }
@@ -89,11 +88,23 @@ func (t *traces) follow(ctx context.Context, o Options) error {
 		if sum == t.seen[name] || errors.Is(err, os.ErrNotExist) {
 			continue
 		}
+		kept := filepath.Ext(name) != ".backup" && t.keeps != nil && t.keeps(path)
+		if err != nil && kept { // somebody may have locked it
+			continue
+		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s may hold a state that is not encrypted, and cannot be read: %w", name, keyfile.Reason(err)))
 			continue
 		}
 		if info, err := encryption.Inspect(content); err == nil && info.Kind == encryption.KindEncrypted {
+			continue
+		}
+		if kept && len(content) == 0 {
+			continue
+		}
+		if kept {
+			errs = append(errs, fmt.Errorf("somebody other than wrap has written to %s, and what is there now is not encrypted; encrypt it by "+
+				"init with -encrypt-existing, or restore the state", name))
 			continue
 		}
 		if name != errored {

@@ -18,6 +18,7 @@ require (
 
 require (
 	filippo.io/nistec v0.0.4 // indirect
+	github.com/zclconf/go-cty-yaml v1.2.0 // indirect
 	golang.org/x/term v0.47.0 // indirect
 )
 

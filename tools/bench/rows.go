@@ -37,6 +37,7 @@ func (b *bench) rows() []row {
 		{"git", b.gitRow},
 		{"many folders in git", b.foldersRow},
 		{"sops", b.sopsRow},
+		{"apply", b.applyRow},
 		{"growth", b.growthRow},
 		{"hostile", b.hostileRow},
 	}

@@ -29,10 +29,14 @@ type pgpKeys struct {
 	gpg    string
 
 	world world.World // of gpg
+	why   string      // why that is not the user's; "" if it is
 }
 
 func newPGPKeys(v attr.Values) (pgpKeys, error) {
 	p := pgpKeys{useGPG: v.Environment() != nil, gpg: v.String("gpg_command"), world: world.For(v.Environment() != nil, false)}
+	if v.LeadsToCommand() != nil { // gpg is the machine's; what it starts in turn is not for TF_ENCRYPTION and GNUPGHOME to say
+		p.world, p.why = p.world.Beside(true), "; it gets none of its variables, such as GNUPGHOME, because only TF_ENCRYPTION has it run"
+	}
 	if armoured, passphrase := v.Strings("pgp_private_keys"), []byte(v.String("pgp_passphrase")); len(armoured) > 0 {
 		p.own = sync.OnceValues(func() (openpgp.EntityList, error) { return unlock(armoured, passphrase) })
 	}
@@ -153,7 +157,7 @@ func (k pgpKeys) askGPG(ctx context.Context, runs *programs, sealed string) ([]b
 		}
 		return dataKey, nil
 	case strings.Contains(said, "[GNUPG:] NO_SECKEY"):
-		return nil, fmt.Errorf("%w: the user's gpg does not have the private key; import it, or set pgp_private_keys", encryption.ErrNoKey)
+		return nil, fmt.Errorf("%w: the user's gpg does not have the private key; import it, or set pgp_private_keys%s", encryption.ErrNoKey, k.why)
 	}
 	exit, ran := errors.AsType[*exec.ExitError](err)
 	switch {
@@ -162,7 +166,7 @@ func (k pgpKeys) askGPG(ctx context.Context, runs *programs, sealed string) ([]b
 	case ran && exit.ExitCode() < 0:
 		return nil, errors.New("the program gpg was ended from outside")
 	}
-	return nil, fmt.Errorf("%w: gpg cannot decrypt it; it said: %s", encryption.ErrNoKey, quote(forPeople(said)))
+	return nil, fmt.Errorf("%w: gpg cannot decrypt it; it said: %s%s", encryption.ErrNoKey, quote(forPeople(said)), k.why)
 }
 
 // forPeople is what gpg said, without its status lines.

@@ -14,6 +14,8 @@ import (
 	"github.com/getsops/sops/v3/pgp"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/builtin/method/sops"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
@@ -239,4 +241,54 @@ func TestGPGEnvironment(t *testing.T) {
 	// SOPS_GPG_EXEC would choose a program; it is not read.
 	t.Setenv("PATH", t.TempDir())
 	fails(t, build(t, nil, environment("SOPS_GPG_EXEC", script)), file, true)
+}
+
+// TestGPGOfALayer: no variable says what gpg starts in turn if only TF_ENCRYPTION has it run.
+func TestGPGOfALayer(t *testing.T) {
+	gpg := newGPG(t, "")
+	file := pgpFile(t, gpg)
+	if err := exec.CommandContext(t.Context(), "gpgconf", "--homedir", gpg.dir, "--kill", "all").Run(); err != nil {
+		t.Fatal(err)
+	}
+	ran := filepath.Join(t.TempDir(), "ran")
+	agent := filepath.Join(t.TempDir(), "agent")
+	for path, text := range map[string]string{
+		agent: "#!/bin/sh\necho x >>" + ran + "\nexit 2\n", filepath.Join(gpg.dir, "gpg.conf"): "agent-program " + agent + "\n",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("GNUPGHOME", gpg.dir)
+	t.Setenv("HOME", t.TempDir())
+	table := sops.Block().Table
+	for name, c := range map[string]struct {
+		layer   func(*attr.Entry)
+		allowed bool
+		runs    bool
+	}{
+		"code":             {func(*attr.Entry) {}, false, true},
+		"a layer":          {func(e *attr.Entry) { e.FromEnvironment = true }, false, false},
+		"use_gpg":          {func(e *attr.Entry) { e.Settings["use_gpg"] = attr.Setting{Value: cty.True, FromEnvironment: true} }, false, false},
+		"a layer, allowed": {func(e *attr.Entry) { e.FromEnvironment = true }, true, true},
+	} {
+		_ = os.Remove(ran)
+		entry := attr.NewEntry("method.sops.x", table, nil)
+		c.layer(entry)
+		values, err := entry.Resolve(table, attr.Scope{Lookup: environment(), AllowCommands: c.allowed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		method, err := sops.Block().Build(values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		failure := fails(t, method, file, true)
+		if _, err := os.Stat(ran); (err == nil) != c.runs {
+			t.Errorf("%s: the program in GNUPGHOME ran: %t", name, err == nil)
+		}
+		if says := strings.Contains(failure.Error(), "only TF_ENCRYPTION"); says == c.runs {
+			t.Errorf("%s: it says %v", name, failure)
+		}
+	}
 }

@@ -48,7 +48,7 @@ func newServices(v attr.Values, blocks []encryption.Block[encryption.KeyProvider
 		vaultToken: v.String("vault_token"), vaultSpace: v.String("vault_namespace"), ownToken: v.Hands("vault_token"),
 		profiles: v.Strings("allowed_aws_profiles"), gcpKeys: split(v.Strings("allowed_gcp_keys")),
 		useMSI: v.Bool("azure_use_msi"), unprotected: new(atomic.Pointer[encryption.Warning]),
-		allowCommands: v.LeadsToCommand("allowed_aws_profiles", "allowed_aws_keys", "allowed_gcp_keys") == nil,
+		allowCommands: v.LeadsToCommand("allowed_aws_profiles", "allowed_aws_keys", "allowed_gcp_keys", "allowed_azure_vaults") == nil,
 	}
 	for _, key := range split(v.Strings("allowed_aws_keys")) {
 		arn, _, _ := strings.Cut(key, "+arn:")

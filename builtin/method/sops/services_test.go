@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -425,6 +426,40 @@ func TestAzure(t *testing.T) {
 	want := "decrypt k/" + azurevaulttest.Version
 	if calls := s.Calls()[before:]; !slices.Equal(calls, []string{want, want}) {
 		t.Errorf("asked for %q", calls)
+	}
+}
+
+// TestAzureCLIOfALayer: az gets the user's variables if the code allows a vault, and only those
+// that any program needs if TF_ENCRYPTION alone does.
+func TestAzureCLIOfALayer(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the stand-in for az is a shell script")
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "az"), []byte("#!/bin/sh\nenv >"+dir+"/env\nexit 1\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	t.Setenv("AZURE_EXTENSION_DIR", "canary")
+	service := &azurevaulttest.Service{AllowEncrypt: true}
+	block := sops.Block(azurevault.BlockWith(azurevault.Options{Transport: service.Start(t)}))
+	file := of(t, newDataKey(), &azkv.MasterKey{VaultURL: "https://example.vault.azure.net", Name: "k", Version: azurevaulttest.Version,
+		EncryptedKey: "eA"})
+	for _, layered := range []bool{false, true} {
+		entry := attr.NewEntry("method.sops.x", block.Table, nil)
+		entry.Settings["allowed_azure_vaults"] = attr.Setting{Value: texts("*"), FromEnvironment: layered}
+		values, err := entry.Resolve(block.Table, attr.Scope{Lookup: environment()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		method, err := block.Build(values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fails(t, method, file, false)
+		if got, err := os.ReadFile(filepath.Join(dir, "env")); err != nil || strings.Contains(string(got), "canary") == layered {
+			t.Errorf("layered is %t: az got %s, %v", layered, got, err)
+		}
 	}
 }
 

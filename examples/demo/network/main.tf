@@ -1,4 +1,4 @@
-# Its state is written by "statecrypt wrap", to an HTTP backend.
+# Its state is written by "statecrypt wrap", where keys.hcl says.
 
 terraform {
   backend "http" {}

@@ -132,7 +132,7 @@ func (s Settings) profileCredentials(cfg aws.Config, p awsconfig.SharedConfig) (
 			role: &stscreds.AssumeRoleOptions{RoleARN: p.RoleARN, RoleSessionName: p.RoleSessionName}, tokenFile: p.WebIdentityTokenFile,
 		}
 		return aws.NewCredentialsCache(s.webProvider(cfg, web)), nil
-	case p.SSOSession != nil || p.SSOStartURL != "" || p.LoginSession != "":
+	case usesBrowser(p):
 		return nil, fmt.Errorf("the profile %q signs in with a browser session, which is not used where the "+
 			"environment is switched off; use access keys, a role or a credential_process", p.Profile)
 	case p.CredentialProcess != "" && s.command != nil:
@@ -222,12 +222,18 @@ func (s Settings) withoutOurSecrets(cfg aws.Config) (aws.Config, error) {
 	return cfg, err
 }
 
-// runsProgram reports whether the credentials of a profile come from a program.
+// runsProgram reports whether the credentials of a profile come from a program, which is
+// the last of the ways that it may name.
 func runsProgram(p awsconfig.SharedConfig) bool {
 	for p.Source != nil {
 		p = *p.Source
 	}
-	return p.CredentialProcess != ""
+	return p.CredentialProcess != "" && !p.Credentials.HasKeys() && p.CredentialSource == "" && p.WebIdentityTokenFile == "" && !usesBrowser(p)
+}
+
+// usesBrowser reports whether a profile has a session that was begun in a browser.
+func usesBrowser(p awsconfig.SharedConfig) bool {
+	return p.SSOSessionName+p.SSORegion+p.SSOAccountID+p.SSOStartURL+p.SSORoleName+p.LoginSession != ""
 }
 
 // SetEndpoint sets the endpoint of a client if the SDK would otherwise take

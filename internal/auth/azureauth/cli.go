@@ -97,13 +97,18 @@ func (c *cli) GetToken(ctx context.Context, options policy.TokenRequestOptions) 
 	})
 }
 
-// az runs the Azure CLI. The arguments must have been checked.
+// az runs the Azure CLI, which is the machine's. What that starts in turn is not for
+// TF_ENCRYPTION and variables to say. The arguments must have been checked.
 func (a Access) az(ctx context.Context, arguments ...string) ([]byte, error) {
-	environ := a.world.Environ()
+	bare, why := a.values.LeadsToCommand() != nil, ""
+	if bare {
+		why = "; it gets none of its variables, such as AZURE_CONFIG_DIR, because only TF_ENCRYPTION has it run"
+	}
+	environ := a.world.Beside(bare).Environ()
 	p := world.Program{Args: append([]string{"az"}, arguments...), Environ: environ, Patience: cliPatience, Limit: maxAnswer}
 	out, _, err := p.Run(ctx)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) {
-		err = &Error{"the Azure CLI gives no access token; run az login"}
+		err = &Error{"the Azure CLI gives no access token; run az login" + why}
 	}
 	return out, err
 }

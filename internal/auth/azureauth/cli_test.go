@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
@@ -61,4 +62,52 @@ func TestTokensOfTheCLI(t *testing.T) {
 	expires(time.Now().Add(time.Minute))
 	ask("https://management.azure.com", 3) // another token; it ends soon, so that az is asked for a newer one
 	ask("https://management.azure.com", 4)
+}
+
+// No variable says what az starts in turn if only TF_ENCRYPTION has it run.
+func TestCLIOfALayer(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the stand-in for az is a shell script")
+	}
+	dir := t.TempDir()
+	script := fmt.Sprintf("#!/bin/sh\nenv >%s/env\nexit 1\n", dir)
+	if err := os.WriteFile(filepath.Join(dir, "az"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	t.Setenv("AZURE_EXTENSION_DIR", "canary")
+	t.Setenv("PYTHONPATH", "canary")
+	table := attr.Table{Name: "x", Attrs: Attrs(nil)}
+	for name, c := range map[string]struct {
+		layered, allowed bool
+		settings         map[string]attr.Setting
+	}{
+		"code":             {},
+		"a layer":          {layered: true},
+		"a layer, allowed": {layered: true, allowed: true},
+		"use_cli":          {settings: map[string]attr.Setting{"use_cli": {Value: cty.True, FromEnvironment: true}}},
+	} {
+		entry := &attr.Entry{Address: "x", Settings: c.settings, FromEnvironment: c.layered}
+		values, err := entry.Resolve(table, attr.Scope{Lookup: os.LookupEnv, AllowCommands: c.allowed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		access, err := New(values, world.Here())
+		if err != nil {
+			t.Fatal(err)
+		}
+		identity, err := access.Open(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = identity.GetToken(t.Context(), policy.TokenRequestOptions{Scopes: []string{"https://storage.azure.com/.default"}})
+		got, _ := os.ReadFile(filepath.Join(dir, "env"))
+		bare := (c.layered || c.settings != nil) && !c.allowed
+		if strings.Contains(string(got), "canary") == bare || !strings.Contains(string(got), "PATH=") {
+			t.Errorf("%s: az got %s", name, got)
+		}
+		if says := err != nil && strings.Contains(err.Error(), "only TF_ENCRYPTION"); err == nil || says != bare {
+			t.Errorf("%s: it says %v", name, err)
+		}
+	}
 }

@@ -22,8 +22,9 @@ const (
 	// none finds no variable. Programs get what any program needs in order to run.
 	none kind = iota
 
-	// code is for whoever is handed a secret of the code: nothing of the machine says
-	// where it goes, or who sees it on the way. The machine's proxies and authorities are
+	// code is for whoever is handed a secret of the code, or is a program that only
+	// TF_ENCRYPTION has run: nothing of the machine says where the secret goes, or who
+	// sees it on the way, and no variable says what the program starts in turn. The machine's proxies and authorities are
 	// found, and programs get them beside what any program needs. Clients read nothing by
 	// themselves: what a variable may still say reaches them as the value of an attribute.
 	code

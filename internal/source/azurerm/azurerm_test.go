@@ -18,6 +18,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/azurerm/azuretest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
 type attrs map[string]cty.Value
@@ -143,7 +144,8 @@ func TestSource(t *testing.T) {
 			hanging := newAccount()
 			hanging.Before = func(_ http.ResponseWriter, r *http.Request) bool { <-r.Context().Done(); return true }
 			sourcetest.Run(t, sourcetest.Harness{
-				Kind: kind(client),
+				EmptyIsNone: true,
+				Kind:        kind(client),
 				Place: func(t *testing.T, data []byte) sourcetest.Place {
 					s := azuretest.New("tfstate")
 					if data != nil {
@@ -229,6 +231,24 @@ func checkRefusal(t *testing.T, err error, missing bool, want string) {
 	}
 	if _, ok := source.IsMissing(err); ok != missing || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), canary) {
 		t.Errorf("got %v, want %q", err, want)
+	}
+}
+
+// What is said of the encoding of a blob is taken as everywhere else.
+func TestEncodings(t *testing.T) {
+	t.Parallel()
+	for _, e := range nettest.Encodings() {
+		server := azuretest.New("tfstate")
+		server.Put("tfstate", "network.tfstate", azuretest.Blob{Data: e.Body([]byte("{}"))})
+		server.Before = func(w http.ResponseWriter, _ *http.Request) bool {
+			w.Header()["Content-Encoding"] = e.Names
+			return false
+		}
+		snapshot, err := read(t, server.Client(t), settings(withKey()), place())
+		if snapshot == nil {
+			snapshot = &source.Snapshot{}
+		}
+		e.Check(t, []byte("{}"), snapshot.Data, err)
 	}
 }
 

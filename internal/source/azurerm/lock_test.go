@@ -25,7 +25,7 @@ func TestLock(t *testing.T) {
 		"none": {azuretest.Blob{Data: []byte("{}")}, nil},
 		"lock": {azuretest.Blob{Data: []byte("{}"), Lease: "0b1c", Metadata: described},
 			&source.Lock{ID: "0b1c", Who: `ci@runner\u001b[31m`, Operation: "OperationTypeApply", Created: "2026-01-31T12:00:00Z"}},
-		"left behind": {azuretest.Blob{Metadata: described}, nil},
+		"left behind": {azuretest.Blob{Data: []byte("{}"), Metadata: described}, nil},
 		"by another":  {azuretest.Blob{Data: []byte("{}"), Lease: "0b1c"}, &source.Lock{}},
 	} {
 		s := newAccount()
@@ -49,6 +49,12 @@ func TestLockOfTheFirstState(t *testing.T) {
 	checkRefusal(t, err, true, "its first state is yet to be written")
 	if m, _ := source.IsMissing(err); m.Lock == nil {
 		t.Error("the lock is lost")
+	}
+	s.Put("tfstate", "network.tfstate", azuretest.Blob{}) // as a run leaves it that was killed
+	_, err = read(t, s.Client(t), settings(withKey()), place())
+	checkRefusal(t, err, true, "is empty")
+	if m, _ := source.IsMissing(err); m.Lock != nil {
+		t.Error("there is a lock")
 	}
 }
 

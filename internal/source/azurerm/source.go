@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -189,25 +190,29 @@ func (l *location) fetch(ctx context.Context) (*source.Snapshot, error) {
 }
 
 func (l *location) download(ctx context.Context, client *blob.Client) (*source.Snapshot, error) {
-	answer, err := client.DownloadStream(ctx, &blob.DownloadStreamOptions{CPKInfo: l.grant.customerKey})
+	var raw *http.Response
+	answer, err := client.DownloadStream(policy.WithCaptureResponse(ctx, &raw), &blob.DownloadStreamOptions{CPKInfo: l.grant.customerKey})
 	if err != nil {
 		return nil, err
 	}
-	if answer.Body == nil || answer.BlobType == nil {
+	if raw == nil || answer.Body == nil || answer.BlobType == nil {
 		return nil, errNoStorage // every answer of Azure Storage has it
 	}
 	defer answer.Body.Close()
-	data, err := web.Decode(answer.Body, or(answer.ContentEncoding, ""), or(answer.ContentLength, -1), l.limit)
+	data, err := web.Decode(answer.Body, raw.Header, or(answer.ContentLength, -1), l.limit)
 	switch {
-	case source.IsTooLarge(err):
-		return nil, web.Final("%w", err)
+	case web.Own(err) != nil:
+		return nil, err
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", errBrokeOff, err)
 	}
 	lock := lockOf(answer.DownloadResponse)
-	if len(data) == 0 && lock != nil { // so begins the backend
-		return nil, &source.MissingError{Detail: fmt.Sprintf("the blob %q is empty, and locked: its first state is yet to be written", l.blob),
-			CredentialsSent: true, Lock: lock}
+	if len(data) == 0 { // the backend locks a blob before it has written anything into it
+		detail := fmt.Sprintf("the blob %q is empty", l.blob)
+		if lock != nil {
+			detail += ", and locked: its first state is yet to be written"
+		}
+		return nil, &source.MissingError{Detail: detail, Listed: true, Lock: lock}
 	}
 	return &source.Snapshot{Data: data, Revision: revision(answer.VersionID, answer.ETag), Lock: lock}, nil
 }

@@ -163,7 +163,8 @@ func TestSource(t *testing.T) {
 		}
 	}
 	sourcetest.Run(t, sourcetest.Harness{
-		Kind: quickKind(),
+		EmptyIsNone: true,
+		Kind:        quickKind(),
 		Place: func(t *testing.T, data []byte) sourcetest.Place {
 			s := gcstest.New("states")
 			if data != nil {
@@ -401,7 +402,9 @@ func TestAnswers(t *testing.T) {
 		"hostile generation": {code: 200, header: "X-Goog-Generation", value: "1; canary", body: "canary"},
 		"hostile checksum":   {code: 200, header: "X-Goog-Hash", value: "crc32c=canary", body: "{}", tries: 5},
 		"damaged":            {code: 200, header: "X-Goog-Hash", value: "md5=x, crc32c=AAAAAA==", body: "{}", tries: 5},
-		"another encoding":   {code: 200, header: "Content-Encoding", value: "canary", body: "{}"},
+		"another encoding":   {code: 200, header: "Content-Encoding", value: "br", body: "canary"},
+		"empty":              {code: 200, missing: true},
+		"empty, packed":      {code: 200, header: "Content-Encoding", value: "gzip", missing: true},
 		"not packed":         {code: 200, header: "Content-Encoding", value: "gzip", body: "canary canary canary"},
 		"cut":                {code: 200, header: "Content-Length", value: "1000", body: "canary", tries: 5},
 	} {
@@ -429,13 +432,30 @@ func TestAnswers(t *testing.T) {
 			if isMissing != c.missing {
 				t.Errorf("got %v, missing: %t", err, isMissing)
 			}
-			if isMissing && !missing.CredentialsSent {
+			if isMissing && !missing.CredentialsSent && !missing.Listed {
 				t.Error("no credentials were sent")
 			}
 			if tries != max(1, c.tries) {
 				t.Errorf("it was asked %d times", tries)
 			}
 		})
+	}
+}
+
+// What is said of the encoding of an object is taken as everywhere else.
+func TestEncodings(t *testing.T) {
+	t.Parallel()
+	for _, e := range nettest.Encodings() {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header()["X-Goog-Generation"], w.Header()["Content-Encoding"] = []string{"1"}, e.Names
+			_, _ = w.Write(e.Body([]byte("{}")))
+		}))
+		snapshot, err := open(t, settingsOf(block(server.URL)), place()).Fetch(t.Context())
+		if snapshot == nil {
+			snapshot = &source.Snapshot{}
+		}
+		e.Check(t, []byte("{}"), snapshot.Data, err)
+		server.Close()
 	}
 }
 

@@ -144,6 +144,9 @@ func (x *exchange) receive(resp *http.Response) error {
 		x.transport.CloseIdleConnections() // the rest of a longer answer must not be taken for the next one
 		return err
 	}
+	if len(data) == 0 {
+		return &source.MissingError{Detail: "the object is empty", Listed: true}
+	}
 	x.snapshot = &source.Snapshot{Data: data, Revision: generation}
 	if x.address.Scheme == "http" {
 		x.snapshot.Warnings = []source.Warning{web.Unencrypted("storage_custom_endpoint begins with http")}

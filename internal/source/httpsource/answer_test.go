@@ -6,6 +6,7 @@ import (
 	"crypto/md5"
 	"encoding/base64"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -121,15 +122,16 @@ func TestGzip(t *testing.T) {
 		"gzip":               {packed, "gzip", "state", ""},
 		"x-gzip":             {packed, "X-GZIP", "state", ""},
 		"identity":           {[]byte("state"), "identity", "state", ""},
-		"empty":              {nil, "gzip", "", ""},
-		"packed and empty":   {zip(nil), "gzip", "", ""},
+		"empty":              {nil, "gzip", "", "there is no state"},
+		"packed and empty":   {zip(nil), "gzip", "", "there is no state"},
 		"two members":        {append(bytes.Clone(packed), packed...), "gzip", "statestate", ""},
 		"damaged":            {damaged, "gzip", "", "unpacking the gzip data: gzip: invalid checksum"},
 		"cut":                {packed[:len(packed)-4], "gzip", "", "unpacking the gzip data: unexpected EOF"},
 		"not gzip":           {[]byte("state " + canary), "gzip", "", "unpacking the gzip data: "},
 		"more after the end": {append(bytes.Clone(packed), "more"...), "gzip", "", "unpacking the gzip data: "},
 		"bomb":               {zip(make([]byte, 8<<20)), "gzip", "", "unpacking the gzip data: the file is larger than 1048576 bytes"},
-		"another encoding":   {[]byte("state"), "br-" + canary, "", "a content encoding other than gzip"},
+		"no compression":     {[]byte("state"), "br-" + canary, "state", ""},
+		"another encoding":   {[]byte("state"), "br", "", "encoded with br"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, func(w http.ResponseWriter, req *http.Request) {
@@ -143,6 +145,32 @@ func TestGzip(t *testing.T) {
 				at(s.URL).want(t, tt.want)
 			} else {
 				at(s.URL).wantError(t, tt.err)
+			}
+			s.wantRequests(t, 1)
+		})
+	}
+}
+
+// A server that answers 200 without a body says that there is no state, as to the backend.
+func TestEmptyBody(t *testing.T) {
+	for name, header := range map[string]http.Header{
+		"empty":            {"Content-Length": {"0"}},
+		"in chunks":        {},
+		"a page":           {"Content-Type": {"text/html"}},
+		"with a checksum":  {"Content-Md5": {"1B2M2Y8AsgTpgAmY7PhCfg=="}},
+		"with an encoding": {"Content-Encoding": {"aws-chunked"}},
+		"with gzip, empty": {"Content-Encoding": {"gzip"}},
+		"with a revision":  {"Etag": {`"1"`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				maps.Copy(w.Header(), header)
+				w.WriteHeader(http.StatusOK)
+				_ = http.NewResponseController(w).Flush()
+			})
+			missing, ok := source.IsMissing(at(s.URL+"/state", block(s.URL, everything())).wantError(t, "200 OK, and nothing"))
+			if !ok || !missing.CredentialsSent || missing.Mistaken {
+				t.Errorf("got %+v", missing)
 			}
 			s.wantRequests(t, 1)
 		})

@@ -61,16 +61,16 @@ func (x *exchange) receive(resp *http.Response) error {
 	switch resp.StatusCode {
 	case http.StatusOK:
 	case http.StatusNoContent, http.StatusNotFound:
-		return &source.MissingError{
-			Detail:          "the server answered " + web.Status(resp.StatusCode) + x.redirected(),
-			CredentialsSent: x.access.sends(),
-		}
+		return x.missing(web.Status(resp.StatusCode))
 	default:
 		return x.refusal(resp)
 	}
 	data, err := readBody(resp, x.limit)
 	if err != nil {
 		return err
+	}
+	if len(data) == 0 { // as the backend has it
+		return x.missing(web.Status(resp.StatusCode) + ", and nothing else")
 	}
 	if isPage(resp.Header.Get("Content-Type"), data) {
 		if part := pageOfFile.FindStringSubmatch(x.asked.Path); part != nil {
@@ -82,6 +82,11 @@ func (x *exchange) receive(resp *http.Response) error {
 	}
 	x.snapshot = &source.Snapshot{Data: data, Revision: revision(resp.Header.Get("ETag")), Warnings: x.warnings}
 	return nil
+}
+
+// missing is about an answer which says that there is no state.
+func (x *exchange) missing(answered string) error {
+	return &source.MissingError{Detail: "the server answered " + answered + x.redirected(), CredentialsSent: x.access.sends()}
 }
 
 var pageOfFile = lazyregexp.New(`/(-/)?(blob|tree|src/branch)/`)

@@ -13,13 +13,14 @@ import (
 // project that one may not see is not there; and a state that was never
 // written has no content, or is not there.
 func gitlab(t *testing.T) *recorder {
-	const state = "/api/v4/projects/42/terraform/state/"
+	state := strings.NewReplacer("/api/v4/projects/42/terraform/state/", "", "/api/v4/projects/acme%2Finfra/terraform/state/", "")
 	return serve(t, func(w http.ResponseWriter, req *http.Request) {
 		token := req.Header.Get("PRIVATE-TOKEN") + req.Header.Get("JOB-TOKEN")
 		if _, password, ok := req.BasicAuth(); ok && token == "" {
 			token = password
 		}
-		name, isState := strings.CutPrefix(req.URL.Path, state)
+		name := state.Replace(req.URL.EscapedPath())
+		isState := name != req.URL.EscapedPath()
 		switch {
 		case token != "" && token != "reader-"+canary && token != "stranger-"+canary:
 			w.WriteHeader(http.StatusUnauthorized)
@@ -65,6 +66,7 @@ func TestGitLab(t *testing.T) {
 			r := at(s.URL+"/api/v4/projects/42/terraform/state/"+tt.state, block(s.URL+"/api/v4/", tt.secret))
 			if tt.err == "" {
 				r.want(t, "state")
+				at(s.URL+"/api/v4/projects/acme%2Finfra/terraform/state/"+tt.state, block(s.URL+"/api/v4/", tt.secret)).want(t, "state")
 				return
 			}
 			err := r.wantError(t, tt.err)

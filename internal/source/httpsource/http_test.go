@@ -228,7 +228,8 @@ func TestHTTP(t *testing.T) {
 		return func(t *testing.T) sourcetest.Place { return place(serve(t, h).URL + "/state") }
 	}
 	sourcetest.Run(t, sourcetest.Harness{
-		Kind: Kind(),
+		EmptyIsNone: true,
+		Kind:        Kind(),
 		Place: func(t *testing.T, data []byte) sourcetest.Place {
 			s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 				if data == nil {

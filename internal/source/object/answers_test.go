@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -18,6 +19,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
 // What a store answers decides whether the object is missing. Codes are from
@@ -78,6 +80,9 @@ func TestAnswers(t *testing.T) {
 		{status: 429, code: "TooManyRequests", tries: 2},
 		{status: 403, code: "RequestTimeTooSkewed"},
 		{status: 418, code: "What<is>\u202ethis"},
+		{status: 404, code: "NoSuchThing"},
+		{status: 404, code: "XMinio.NoSuchKey-2"},
+		{status: 418, code: strings.Repeat("Long", 30)},
 	} {
 		t.Run(fmt.Sprint(c.status, " ", c.code, " ", c.object.Version), func(t *testing.T) {
 			asked := 0
@@ -138,6 +143,47 @@ func TestStrangeObjects(t *testing.T) {
 			says.Error(t, name, err)
 		case err != nil || snap.Revision != c.want || string(snap.Data) != "{}":
 			t.Errorf("%s: got %+v, %v", name, snap, err)
+		}
+		server.Close()
+	}
+}
+
+// What a store says of the encoding of an object is taken as everywhere else.
+func TestEncodings(t *testing.T) {
+	for _, e := range nettest.Encodings() {
+		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header()["Etag"], w.Header()["Content-Encoding"] = []string{`"abc"`}, e.Names
+			_, _ = w.Write(e.Body([]byte("{}")))
+		}))
+		snap, err := storeAt(server).Read(t.Context(), object.Object{Bucket: "states", Key: "k"}, 1000)
+		if snap == nil {
+			snap = &source.Snapshot{}
+		}
+		e.Check(t, []byte("{}"), snap.Data, err)
+		server.Close()
+	}
+	var asked int
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked++
+		w.Header()["Etag"], w.Header()["Content-Encoding"] = []string{`"abc"`}, []string{"gzip"}
+		_, _ = w.Write(nettest.Gzip(make([]byte, 8<<20)))
+	}))
+	defer server.Close()
+	if _, err := storeAt(server).Read(t.Context(), object.Object{Bucket: "states", Key: "k"}, 1<<20); !source.IsTooLarge(err) || asked != 1 {
+		t.Errorf("got %v after %d requests", err, asked)
+	}
+}
+
+// An empty object is what the backends take it for: no state.
+func TestEmptyObject(t *testing.T) {
+	for _, header := range []http.Header{{}, {"Content-Encoding": {"gzip"}}, {"Content-Encoding": {"aws-chunked"}}} {
+		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			maps.Copy(w.Header(), header)
+			w.Header().Set("ETag", `"abc"`)
+		}))
+		_, err := storeAt(server).Read(t.Context(), object.Object{Bucket: "states", Key: "k"}, 1000)
+		if missing, ok := source.IsMissing(err); !ok || !missing.Listed {
+			t.Errorf("got %v", err)
 		}
 		server.Close()
 	}

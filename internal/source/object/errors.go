@@ -89,6 +89,8 @@ func (s Store) reason(o Object, status int, code, message, region string) string
 		return fmt.Sprintf("%s: %s (HTTP status %d)", s.Words.Store, s.elsewhere(region), status)
 	case code == strings.ReplaceAll(http.StatusText(status), " ", ""): // the SDK's own word, where there is none
 		return s.strange(status)
+	case code != "UnknownError" && aCode.MatchString(code): // of another vendor, and not the SDK's own word
+		return fmt.Sprintf("%s: the request failed (%d %s)", s.Words.Store, status, code)
 	}
 	return fmt.Sprintf("%s: the request failed, with the HTTP status %d", s.Words.Store, status)
 }
@@ -147,6 +149,7 @@ var reasons = map[string]string{
 }
 
 var (
+	aCode      = lazyregexp.New(`^[A-Za-z][A-Za-z0-9._-]{0,63}$`)
 	kmsCode    = lazyregexp.New(`^KMS\.[A-Za-z]+$`)
 	regionName = lazyregexp.New(`^[a-z0-9-]+$`)
 

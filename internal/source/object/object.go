@@ -22,6 +22,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // Patience is what reading one object may take, repetitions included. States
@@ -75,7 +76,8 @@ func (s Store) read(ctx context.Context, o Object, limit int64) (*source.Snapsho
 	}
 	defer answer.Body.Close()
 	// All stores have an ETag, and give the whole when asked for the whole.
-	if status := statusOf(answer); status != http.StatusOK || aws.ToString(answer.ETag) == "" {
+	status, header := rawOf(answer)
+	if status != http.StatusOK || aws.ToString(answer.ETag) == "" {
 		return nil, errors.New(s.strange(status))
 	}
 	version := aws.ToString(answer.VersionId)
@@ -89,21 +91,24 @@ func (s Store) read(ctx context.Context, o Object, limit int64) (*source.Snapsho
 	if answer.ContentLength != nil {
 		size = *answer.ContentLength
 	}
-	data, err := source.Read(answer.Body, size, limit)
+	data, err := web.Decode(answer.Body, header, size, limit)
 	switch {
-	case source.IsTooLarge(err):
-		return nil, err
+	case web.Own(err) != nil:
+		return nil, web.Own(err)
 	case err != nil:
 		return nil, &brokenError{s.noAnswer(err)}
+	case len(data) == 0: // as the backends have it
+		return nil, &source.MissingError{Detail: "the object is empty", Listed: true}
 	}
 	return &source.Snapshot{Data: data, Revision: revision(version, aws.ToString(answer.ETag))}, nil
 }
 
-func statusOf(answer *s3.GetObjectOutput) int {
+// rawOf is what the SDK keeps to itself of an answer.
+func rawOf(answer *s3.GetObjectOutput) (status int, header http.Header) {
 	if raw, ok := middleware.GetRawResponse(answer.ResultMetadata).(*smithyhttp.Response); ok {
-		return raw.StatusCode
+		return raw.StatusCode, raw.Header
 	}
-	return 0
+	return 0, nil
 }
 
 // noVersion is what a bucket calls the version of an object that was written

@@ -69,7 +69,7 @@ func vendors() []vendor {
 				"403 SecondLevelDomainForbidden": "check the endpoint",
 				"500 InternalError":              "out of order",
 				"503 ServiceUnavailable":         "out of order",
-				"404 Strange":                    "with the HTTP status 404",
+				"404 Strange":                    "the request failed (404 Strange)",
 				"404":                            "with the HTTP status 404",
 				"401":                            "with the HTTP status 401",
 			},
@@ -119,7 +119,7 @@ func vendors() []vendor {
 				"451 UnavailableForLegalReasons": "closed",
 				"500 InternalError":              "out of order",
 				"503 SlowDown":                   "too many requests",
-				"404 Strange":                    "with the HTTP status 404",
+				"404 Strange":                    "the request failed (404 Strange)",
 				"404":                            "with the HTTP status 404",
 			},
 			backend: []string{
@@ -166,7 +166,7 @@ func vendors() []vendor {
 				"403 InvalidObjectState":    "archived",
 				"500 InternalError":         "out of order",
 				"503 SlowDown":              "too many requests",
-				"404 Strange":               "with the HTTP status 404",
+				"404 Strange":               "the request failed (404 Strange)",
 				"404":                       "with the HTTP status 404",
 			},
 			backend: []string{

@@ -163,8 +163,9 @@ func (v vendor) run(t *testing.T) {
 		}
 	}
 	sourcetest.Run(t, sourcetest.Harness{
-		Kind:  kind,
-		Place: func(t *testing.T, data []byte) sourcetest.Place { p, _ := place(t, data); return p },
+		EmptyIsNone: true,
+		Kind:        kind,
+		Place:       func(t *testing.T, data []byte) sourcetest.Place { p, _ := place(t, data); return p },
 		Stuck: func(t *testing.T) sourcetest.Place {
 			p, server := place(t, nil)
 			server.Answer = func(_ http.ResponseWriter, r *http.Request) bool { <-r.Context().Done(); return true }
@@ -204,7 +205,7 @@ func (v vendor) faults(t *testing.T) {
 		"nested a million deep":       faults.Other,
 		"301 that names another host": "it is in the region elsewhere-1: set region (301 PermanentRedirect)",
 		"401 that names another host": "it is in the region elsewhere-1: set region (401 PermanentRedirect)",
-		"gzip bomb":                   faults.Other, // it is not asked for, and not unpacked
+		"gzip bomb":                   "unpacking the gzip data: the file is larger than 1048576 bytes",
 		"another service":             strange + "200",
 
 		"403":                            strange + "403",

@@ -82,8 +82,8 @@ func TestAnswers(t *testing.T) {
 		"two rows":               {table: "twice", err: `has more than one row with the name "default"`},
 		"a view that writes":     {table: "writes", err: "writes when it is read, which is not allowed (SQLSTATE 25006)"},
 		"wrong password": {connStr: x.URL("reader", "c4n4ry", "postgres", "sslmode=disable"),
-			err: "refused the login; check user, password, database and sslmode in the connection settings, and the server's pg_hba.conf " +
-				"(SQLSTATE 28P01)"},
+			err: ": the server refused the login; check user, password, database and sslmode in the connection settings, and the server's " +
+				"pg_hba.conf (SQLSTATE 28P01)"},
 		"no password": {connStr: x.URL("reader", "", "postgres", "sslmode=disable"),
 			err: "refused the login: there is no password; set one in conn_str, in the pg block of credentials, in the provider block (SQLSTATE " +
 				"28P01)"},
@@ -95,6 +95,7 @@ func TestAnswers(t *testing.T) {
 			err: "has no free connection; try again, or lower -parallelism (SQLSTATE 53300)"},
 		"unknown parameter":  {connStr: reader + "&c4n4ry=1", err: "does not accept a parameter of the connection settings (SQLSTATE 42704)"},
 		"statement_timeout":  {connStr: reader + "&statement_timeout=1ms&options=-c%20c4n4ry.x=1", table: "slow", err: "statement_timeout"},
+		"a host":             {connStr: "host=db.invalid user=me password=c4n4ry", err: "db.invalid:5432: the host" + netfail.NotFound},
 		"not a host":         {connStr: "host=c4n4ry..invalid user=me", err: "the host" + netfail.NotFound},
 		"client certificate": {connStr: x.URL("certuser", "", "postgres", "sslmode=require"), err: "refused the login"},
 	} {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
@@ -30,9 +33,34 @@ func (c *connection) explain(ctx context.Context, l *location, err error) error 
 	if own := web.Own(err); own != nil {
 		return own
 	}
-	if refusal, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return c.refusal(l, refusal.Code)
+	refusal, answered := errors.AsType[*pgconn.PgError](err)
+	if answered {
+		err = c.refusal(l, refusal.Code)
+	} else {
+		err = c.failure(l, err)
 	}
+	if c.hasAccount || answered {
+		err = fmt.Errorf("%s: %w", c.address(), err)
+	}
+	return err
+}
+
+const maxAddress = 300 // bytes that are shown
+
+// address is where the connection leads. Of a connection string that is not written as it
+// should be, a part may be the password, unless there is one, or a server that has answered.
+func (c *connection) address() string {
+	places := []string{place(c.config.Host, c.config.Port)}
+	for _, f := range c.config.Fallbacks {
+		places = append(places, place(f.Host, f.Port))
+	}
+	return outside.Line(strings.Join(slices.Compact(places), ", "), maxAddress)
+}
+
+func place(host string, port uint16) string { return net.JoinHostPort(host, strconv.Itoa(int(port))) }
+
+// failure is about a connection over which no error of PostgreSQL came.
+func (c *connection) failure(l *location, err error) error {
 	_, isTooLong := errors.AsType[*pgproto3.ExceededMaxBodyLenErr](err)
 	switch text := err.Error(); {
 	case isTooLong, errors.Is(err, errTooMuch):
@@ -58,9 +86,8 @@ func (c *connection) explain(ctx context.Context, l *location, err error) error 
 	return errNotPostgres
 }
 
-// anonymous leaves out the host: a connection string that is not written as it
-// should be has a part of the password there. The address that it was resolved to
-// is no part of it.
+// anonymous leaves out the host, see [connection.address]. The address that it was resolved
+// to is no part of it.
 func anonymous(err error) error {
 	if lookup, ok := errors.AsType[*net.DNSError](err); ok {
 		return &net.DNSError{Err: lookup.Err}

@@ -360,8 +360,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestNobodyThere: the address that was tried is in the error, and no name of the
-// connection string.
+// TestNobodyThere: the address that was tried is in the error, and so is the host of the
+// connection string, unless it may be the password, because there is no other.
 func TestNobodyThere(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -373,14 +373,26 @@ func TestNobodyThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, port, _ := net.SplitHostPort(address)
-	r := newRun(settingsOf(attrs{"conn_str": text("postgres://u:" + readerPassword + "@s3cret:" + port + "/db?sslmode=disable")}).For(Kind()))
-	r.lookup = func(context.Context, string) ([]string, error) { return []string{"127.0.0.1"}, nil }
-	src, err := r.open(request(t, nil, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = src.Fetch(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "dial tcp "+address) || strings.Contains(err.Error(), "s3cret") {
-		t.Errorf("got %v, want %s", err, address)
+	for connStr, named := range map[string]string{
+		"postgres://u:" + readerPassword + "@db.test:PORT/db":            "db.test:PORT: ",
+		"postgres://u:" + readerPassword + "@db.test:PORT,db.test/db":    "db.test:PORT, db.test:5432: ",
+		"postgres://u:" + readerPassword + "@db.test:PORT,other:PORT/db": "db.test:PORT, other:PORT: ",
+		"host=db.test port=PORT user=u password=" + readerPassword:       "db.test:PORT: ",
+		"postgres://u@" + readerPassword + ":PORT/db":                    "",
+		"host=" + readerPassword + " port=PORT user=u":                   "",
+	} {
+		connStr, named = strings.ReplaceAll(connStr, "PORT", port), strings.ReplaceAll(named, "PORT", port)
+		r := newRun(settingsOf(attrs{"conn_str": text(connStr + map[bool]string{true: "?", false: " "}[strings.Contains(connStr, "://")] +
+			"sslmode=disable")}).For(Kind()))
+		r.lookup = func(context.Context, string) ([]string, error) { return []string{"127.0.0.1"}, nil }
+		src, err := r.open(request(t, nil, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = src.Fetch(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "dial tcp 127.0.0.1:") || !strings.HasPrefix(err.Error(), named) ||
+			strings.Contains(err.Error(), readerPassword) || named == "" && !strings.HasPrefix(err.Error(), netfail.NotReached) {
+			t.Errorf("got %v, want %s", err, named)
+		}
 	}
 }

@@ -100,7 +100,7 @@ func TestEncoding(t *testing.T) {
 		workspacePath: "it unpacks to more than 100 times its size",
 		statePath:     "the file is larger than",
 	} {
-		for encoding, want := range map[string]string{"gzip": long, "canary": "a content encoding other than gzip"} {
+		for encoding, want := range map[string]string{"gzip": long, "br": "encoded with br"} {
 			var asked string
 			_, err := answering(t, map[string]http.HandlerFunc{path: func(w http.ResponseWriter, r *http.Request) {
 				asked = r.Header.Get("Accept-Encoding")

@@ -32,6 +32,10 @@ type Harness struct {
 	// Stuck makes a place that never answers. It is nil where the kind has no
 	// such place.
 	Stuck func(t *testing.T) Place
+
+	// EmptyIsNone says that a file without content is a [source.MissingError], because the
+	// backends take it for no state.
+	EmptyIsNone bool
 }
 
 // Place is where a state may be, and how to ask for it.
@@ -88,10 +92,16 @@ func (p Place) checkUnchanged(t *testing.T) {
 func Run(t *testing.T, h Harness) {
 	data := []byte(`{"version": 4, "outputs": {}}` + strings.Repeat(" ", 100_000))
 	t.Run("reads", func(t *testing.T) { testReads(t, h, data) })
-	t.Run("empty", func(t *testing.T) { testReads(t, h, []byte{}) })
+	t.Run("empty", func(t *testing.T) {
+		if h.EmptyIsNone {
+			testMissing(t, h, []byte{})
+		} else {
+			testReads(t, h, []byte{})
+		}
+	})
 	t.Run("owned by the caller", func(t *testing.T) { testOwned(t, h, data) })
 	t.Run("at once", func(t *testing.T) { testAtOnce(t, h, data) })
-	t.Run("missing", func(t *testing.T) { testMissing(t, h) })
+	t.Run("missing", func(t *testing.T) { testMissing(t, h, nil) })
 	t.Run("too large", func(t *testing.T) { testTooLarge(t, h, data) })
 	t.Run("cancelled", func(t *testing.T) { testCancelled(t, h, data) })
 	t.Run("stuck", func(t *testing.T) { testStuck(t, h) })
@@ -144,8 +154,8 @@ func testAtOnce(t *testing.T, h Harness, data []byte) {
 	wg.Wait()
 }
 
-func testMissing(t *testing.T, h Harness) {
-	p := h.Place(t, nil)
+func testMissing(t *testing.T, h Harness, data []byte) {
+	p := h.Place(t, data)
 	err := p.fails(t.Context(), t, p.Open(t, h.Kind, maxSize))
 	if m, ok := source.IsMissing(err); !ok || m.Detail == "" {
 		t.Errorf("got %v, want a MissingError with a detail", err)

@@ -15,6 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
 // get asks a server that gives one answer after the other, the last one for
@@ -43,6 +44,21 @@ func get(t *testing.T, answers ...http.HandlerFunc) (data string, tries int, err
 		return Final("the server answered %s", Status(resp.StatusCode))
 	})
 	return data, tries, err
+}
+
+// A name of an encoding that is no compression changes nothing; what is compressed is unpacked,
+// or refused by name.
+func TestEncodings(t *testing.T) {
+	for _, e := range nettest.Encodings() {
+		data, tries, err := get(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header()["Content-Encoding"] = e.Names
+			_, _ = w.Write(e.Body([]byte("state")))
+		})
+		e.Check(t, []byte("state"), []byte(data), err)
+		if tries != 1 {
+			t.Errorf("%q: %d tries", e.Names, tries)
+		}
+	}
 }
 
 func TestGet(t *testing.T) {

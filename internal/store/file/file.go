@@ -274,14 +274,12 @@ func (s *state) keepFound(ctx context.Context, found []byte) error {
 		return nil
 	}
 	copied, err := s.seal(ctx, found)
-	if err == nil {
-		err = replace.File(ctx, s.backup, copied, nil)
-	}
 	if err != nil {
-		return fmt.Errorf("what there was cannot be kept in %s: %w", outside.Quoted(s.backup, 300), keyfile.Reason(err))
+		return fmt.Errorf("the state that there is cannot be encrypted for a backup: %w", err)
 	}
-	s.saved = true
-	return nil
+	err = replace.File(ctx, s.backup, copied, nil)
+	s.saved = err == nil
+	return failed(s.backup, err)
 }
 
 // Lock takes the lock of the CLIs: on the file, and a file beside it that says who has it.
@@ -308,7 +306,7 @@ func (s *state) take(ctx context.Context, lock store.Lock) error {
 	s.f = s.through(f)
 	s.noteLeft(ctx)
 	s.lock = lock.At(s.path)
-	if err = s.failed(replace.File(ctx, s.info, s.lock.JSON(), nil)); err == nil {
+	if err = failed(s.info, replace.File(ctx, s.info, s.lock.JSON(), nil)); err == nil {
 		err = s.complete(ctx)
 	}
 	if err != nil {
@@ -385,7 +383,7 @@ func (s *state) release() error {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	err = s.failed(errors.Join(err, s.f.Close()))
+	err = errors.Join(failed(s.info, err), s.failed(s.f.Close()))
 	s.f = nil
 	return err
 }
@@ -435,15 +433,17 @@ func (s *state) Unlock(_ context.Context, id string) error {
 	case left.ID != id:
 		return &store.HeldError{By: left}
 	}
-	return s.failed(os.Remove(s.info))
+	return failed(s.info, os.Remove(s.info))
 }
 
 // failed is about the file.
-func (s *state) failed(err error) error {
+func (s *state) failed(err error) error { return failed(s.path, err) }
+
+func failed(path string, err error) error {
 	if err == nil {
 		return nil
 	}
-	reason := fmt.Errorf("%s: %w", outside.Quoted(s.path, 300), keyfile.Explain(s.path, keyfile.Reason(err)))
+	reason := fmt.Errorf("%s: %w", outside.Quoted(path, 300), keyfile.Explain(path, keyfile.Reason(err)))
 	if errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("%w: %w", store.ErrDenied, reason)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	filesource "github.com/statecrypt/terraform-provider-statecrypt/internal/source/file"
 )
 
@@ -26,7 +27,7 @@ func isUnfinished(data []byte) bool { return len(data) > 0 && data[0] == unfinis
 // one, or none that anybody reads, and then the journal has the new one.
 func (s *state) replace(ctx context.Context, found, data []byte) error {
 	if err := s.writeJournal(ctx, found, data); err != nil {
-		return fmt.Errorf("%s cannot be written: %w", outside.Quoted(s.journal, 300), keyfile.Reason(err))
+		return failed(s.journal, err)
 	}
 	if err := overwrite(s.f, data); err != nil {
 		if overwrite(s.f, found) == nil { // there was room for it before
@@ -34,7 +35,7 @@ func (s *state) replace(ctx context.Context, found, data []byte) error {
 		}
 		return s.failed(err)
 	}
-	return s.failed(os.Remove(s.journal))
+	return failed(s.journal, os.Remove(s.journal))
 }
 
 func overwrite(f handle, data []byte) error {
@@ -79,15 +80,26 @@ func (s *state) writeJournal(ctx context.Context, found, data []byte) error {
 	return err
 }
 
+// readJournal reads a header, and a state.
+func (s *state) readJournal() ([]byte, error) {
+	f, err := os.Open(s.journal)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	const most = 1 << 10 // bytes of a header
+	return source.Read(f, -1, s.limit+most)
+}
+
 // complete ends a write that was not finished. A file that somebody else has written since
 // stays, and what was to be written is kept beside it.
 func (s *state) complete(ctx context.Context) error {
-	text, err := os.ReadFile(s.journal)
+	text, err := s.readJournal()
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("%s cannot be read, and may have the newest state: %w", outside.Quoted(s.journal, 300), keyfile.Reason(err))
+		return failed(s.journal, fmt.Errorf("it may have the newest state, and cannot be read: %w", keyfile.Reason(err)))
 	}
 	var h header
 	line, data, _ := bytes.Cut(text, []byte("\n"))
@@ -107,10 +119,10 @@ func (s *state) complete(ctx context.Context) error {
 	default:
 		kept := s.path + "." + h.State[:8] + ".unwritten"
 		if err := replace.File(ctx, kept, data, nil); err != nil {
-			return fmt.Errorf("%s cannot be written: %w", outside.Quoted(kept, 300), keyfile.Reason(err))
+			return failed(kept, err)
 		}
 		notice.Show(ctx, fmt.Sprintf("a write to %s was not finished, and somebody else has written to it since: it stays as it is, and what "+
 			"was to be written is in %s, encrypted", outside.Quoted(s.path, 300), outside.Quoted(kept, 300)))
 	}
-	return s.failed(os.Remove(s.journal))
+	return failed(s.journal, os.Remove(s.journal))
 }

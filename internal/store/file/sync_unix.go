@@ -2,11 +2,18 @@
 
 package file
 
-import "os"
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
 
-// syncFolder has the names in a folder survive a power failure.
+// syncFolder has the names in a folder survive a power failure, unless nobody may list it.
 func syncFolder(dir string) error {
 	f, err := os.Open(dir)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

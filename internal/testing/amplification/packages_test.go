@@ -60,6 +60,9 @@ func keepers() map[string]string {
 		"internal/source/oss":                            "its own grammar",
 		"internal/source/remote":                         "its own grammar",
 		"internal/source/web":                            "gzip",
+		"internal/store":                                 "its own grammar",
+		"internal/store/file":                            "its own grammar",
+		"internal/store/httpstore":                       "its own grammar",
 		"internal/wrap":                                  "its own grammar",
 		"cmd/statecrypt":                                 "outputs; envelope",
 	}
