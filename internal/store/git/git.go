@@ -83,7 +83,8 @@ func (s *state) String() string {
 // visit does something in a throw-away repository.
 func (s *state) visit(ctx context.Context, do func(ctx context.Context, v *gitsource.Visit) error) error {
 	if s.Patience > 0 {
-		limited, cancel := context.WithTimeoutCause(ctx, s.Patience, errors.New("the server of the repository takes too long"))
+		limited, cancel := context.WithTimeoutCause(ctx, s.Patience,
+			&store.UnansweredError{Err: errors.New("the server of the repository takes too long")})
 		defer cancel()
 		ctx = limited
 	}
@@ -239,6 +240,8 @@ func (c *change) checkLock(ctx context.Context, v *gitsource.Visit, tip, lockHer
 		return reached(err)
 	}
 	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
 	case c.held != nil && lock != c.held.commit:
 		return store.ErrLost
 	case c.held != nil || lock == "":
