@@ -57,7 +57,7 @@ func saysOf(t *testing.T, table attr.Table, name, value, want string) int {
 	if err == nil || errors.Is(err, context.DeadlineExceeded) {
 		return 0
 	}
-	if !strings.Contains(err.Error(), want) {
+	if !strings.Contains(testkit.WithFacts(err), want) {
 		t.Errorf("%s = %q: got %v, want %s", name, value, err, want)
 	}
 	return 1

@@ -10,6 +10,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/errlist"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
@@ -70,7 +71,7 @@ func (t Target) check() error {
 			return t.fail("no method is set, such as method = method.aes_gcm.main")
 		}
 		if _, ok := t.encryption.methods[address]; !ok {
-			return t.fail("%s", t.encryption.notConfigured(address, t.methods[:i]...))
+			return t.fail("%w", t.encryption.notConfigured(address, t.methods[:i]...))
 		}
 		if t.enforced && t.encryption.isPlaintext(address) {
 			return t.fail("the %s %s reads plaintext, which enforced = true forbids; remove one of the two",
@@ -109,7 +110,7 @@ func (e *Encryption) checkThen(address string, path []string) error {
 	case e.isPlaintext(m.then):
 		return fail("plaintext needs no method here: without then, what is inside is the plaintext")
 	case !exists:
-		return fail("%s", e.notConfigured(m.then, path...))
+		return fail("%w", e.notConfigured(m.then, path...))
 	case slices.Contains(path, m.then):
 		start := slices.Index(path, m.then)
 		return fail("the methods lead to one another in a circle: %s; leave out the argument then of "+
@@ -124,30 +125,31 @@ func (t Target) fail(format string, args ...any) error {
 
 // notConfigured explains why there is no method of this name. The others, which are
 // selected beside it or lead to it, are not what was meant.
-func (e *Encryption) notConfigured(method string, others ...string) string {
+func (e *Encryption) notConfigured(method string, others ...string) error {
 	isOther := func(address string) bool { return slices.Contains(others, address) }
 	if _, isKind := e.kinds[method]; isKind {
 		if there := configured(e.config.Methods, method); len(there) > 0 {
-			return fmt.Sprintf("a method of the kind %s is configured with settings, so it is named by its address: %s",
+			return fmt.Errorf("a method of the kind %s is configured with settings, so it is named by its address: %s",
 				method, strings.Join(there, " or "))
 		}
-		return fmt.Sprintf("the kind %s requires settings, so it cannot be named alone: configure a method of this kind, "+
+		return fmt.Errorf("the kind %s requires settings, so it cannot be named alone: configure a method of this kind, "+
 			"and name its address, such as method.%[1]s.main", method)
 	}
 	all := slices.DeleteFunc(slices.Sorted(maps.Keys(e.methods)), isOther)
 	if entry := e.config.Methods[syntax.Nearest(method, all)]; entry != nil && e.kinds[entry.Kind].Build == nil {
 		_, err := e.methods[entry.Address]() // it is the entry that is misspelt, and not its name here
-		return err.Error()
+		return err
 	}
-	if strings.HasPrefix(method, "method."+syntax.Unencrypted+".") && !e.isText() {
-		return fmt.Sprintf("%s is not configured; plaintext requires no block: write %q in its "+
-			"place", outside.Line(method, maxName), syntax.Unencrypted)
-	}
+	text := outside.Line(method, maxName) + " is not configured"
 	there := slices.DeleteFunc(addresses(e.config.Methods), isOther)
-	if len(there) == 0 {
-		return outside.Line(method, maxName) + " is not configured; add its block, or correct the name"
+	switch {
+	case strings.HasPrefix(method, "method."+syntax.Unencrypted+"."): // which need not be configured everywhere
+	case len(there) == 0:
+		text += "; add its block, or correct the name"
+	default:
+		text += cmp.Or(syntax.Suggest(method, all), syntax.Configured(method, there))
 	}
-	return outside.Line(method, maxName) + " is not configured" + cmp.Or(syntax.Suggest(method, all), syntax.Configured(method, there))
+	return fact.With(errors.New(text), fact.NotConfigured{Address: method})
 }
 
 // isPlaintext reports whether the method at address reads unencrypted data.

@@ -6,9 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/mark"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/missing"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -120,17 +119,11 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 		format = t.encryption.format(env.start())
 	}
 	if format != "" {
-		return t.encryptedError(format, fmt.Sprintf("the file is encrypted by %s, and no %[1]s method is selected%s", format, selected))
+		return t.encryptedError(format, nil, fmt.Errorf("the file is encrypted by %s, and no %[1]s method is selected%s", format, selected))
 	}
 	switch kind {
 	case KindEncrypted:
-		e := t.encryptedError("", "the file is encrypted"+env.describeKeys()+", and "+t.encryption.unselected(selected))
-		e.StoredKind = env.storedKind()
-		stores := func(address string) int {
-			return env.stores(metadataKey(t.encryption.config.KeyProviders[address], t.encryption.keyKinds))
-		}
-		slices.SortStableFunc(e.KeyProviders, func(a, b string) int { return stores(b) - stores(a) })
-		return e
+		return t.encryptedError("", env, fmt.Errorf("the file is encrypted%s, and %s", env.names(), t.encryption.unselected(selected)))
 	case KindState, KindPlan:
 		if err := t.accept(kind); err != nil {
 			return err
@@ -143,8 +136,8 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 		if t.enforced {
 			then = "and enforced = true forbids that: check which file is read, or encrypt it"
 		}
-		return because(ErrPlaintext, "the file is a %s; plaintext is read only if the method or a fallback is %q%s; %s",
-			kind, syntax.Unencrypted, among, then)
+		return fact.With(because(ErrPlaintext, "the file is a %s; plaintext is read only if the method or a fallback is %q%s; %s",
+			kind, syntax.Unencrypted, among, then), fact.Plaintext{Plan: kind == KindPlan})
 	}
 	if address := t.encryption.recognizing(file); address != "" {
 		return because(ErrNotConfigured, "%s; %s may be the method for it, and it is not selected%s", neither, address, selected)
@@ -152,27 +145,25 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 	return unreadable(file)
 }
 
-// encryptedError is [ErrNotConfigured] with what the settings have for such a file.
-func (t Target) encryptedError(format, text string) *missing.Method {
-	e := &missing.Method{
+// encryptedError is [ErrNotConfigured] beside what the settings have for such a file. The
+// envelope is nil for another format, or for a file that is still to be made.
+func (t Target) encryptedError(format string, env *envelope, text error) error {
+	found := fact.NoMethod{
 		Format: format, Methods: t.encryption.configuredFor(format), Plan: t.kind == KindPlan, Selected: t.Methods(),
-		KeyProviders: addresses(t.encryption.config.KeyProviders), InText: t.encryption.isText(), Text: text, Reason: ErrNotConfigured,
+		KeyProviders: addresses(t.encryption.config.KeyProviders),
 	}
 	if named, ok := t.encryption.methods[format]; ok {
 		_, err := named()
-		e.ByKind = err == nil
+		found.ByKind = err == nil
 	}
-	return e
-}
-
-// isText reports whether the settings were written as text, and not as values.
-func (e *Encryption) isText() bool {
-	for _, entries := range []map[string]*attr.Entry{e.config.Methods, e.config.KeyProviders} {
-		for _, entry := range entries {
-			return entry.Pos.Line > 0
+	if env != nil {
+		found.StoredKind = env.storedKind()
+		stores := func(address string) int {
+			return env.stores(metadataKey(t.encryption.config.KeyProviders[address], t.encryption.keyKinds))
 		}
+		slices.SortStableFunc(found.KeyProviders, func(a, b string) int { return stores(b) - stores(a) })
 	}
-	return false
+	return fact.With(&reasonError{text, ErrNotConfigured}, found)
 }
 
 // unselected says what there is for encrypted data.
@@ -209,33 +200,19 @@ func (e *Encryption) configuredFor(format string) []string {
 	return out
 }
 
-// refuseInside says what to do about content that is not plaintext if then is not
-// set.
+// refuseInside is about content that is not plaintext if then is not set.
 func (t Target) refuseInside(kind FileKind, content []byte) error {
 	if kind == KindEncrypted {
-		return because(ErrNotConfigured, "it decrypted an OpenTofu envelope: the file was encrypted twice; "+
-			`add then = "method.…" to it, with the address of the method for the envelope`)
+		return fact.With(because(ErrNotConfigured, "it decrypted an OpenTofu envelope: the file was encrypted twice"), fact.NoThen{})
 	}
 	if address := t.encryption.recognizing(content); address != "" {
-		return because(ErrNotConfigured, "what it decrypted is not a state; if the file was encrypted twice, "+
-			"and %s is the method for what is inside, add then = %[1]q to it", address)
+		return fact.With(because(ErrNotConfigured, "what it decrypted is not a state"), fact.NoThen{Method: address})
 	}
 	return because(ErrDamaged, notOurs)
 }
 
-func (env *envelope) describeKeys() string {
-	names := slices.Sorted(maps.Keys(env.Meta))
-	if len(names) == 0 {
-		return ""
-	}
-	if len(names) > 5 {
-		names = append(names[:5], "…")
-	}
-	for i, n := range names {
-		names[i] = quoted(n)
-	}
-	return " (its metadata names " + strings.Join(names, ", ") + ")"
-}
+// names are those in the metadata.
+func (env *envelope) names() fact.Names { return slices.Sorted(maps.Keys(env.Meta)) }
 
 // stores is 1 if the metadata has something of this name, and else 0.
 func (env *envelope) stores(name string) int {

@@ -30,10 +30,33 @@ method "unencrypted" "u" {}
 `
 
 // golden has the texts of a group of errors, in which there is none of the secrets of these tests.
-func golden(t *testing.T, group string) *testkit.Golden {
+func golden(t *testing.T, group string) texts {
 	t.Helper()
-	return testkit.OpenGolden(t, "testdata/mistakes.txt", group, "c4n4ry", "C4N4RY", "canary", "Y2FuYXJ5",
-		"horse", "battery", "sixteen bytes or more", "0a0a0a", "0001020304", "0000000000", "1111111111")
+	return texts{testkit.OpenGolden(t, "testdata/mistakes.txt", group, "c4n4ry", "C4N4RY", "canary", "Y2FuYXJ5",
+		"horse", "battery", "sixteen bytes or more", "0a0a0a", "0001020304", "0000000000", "1111111111")}
+}
+
+// texts are those of a golden, with what is known of each attempt.
+type texts struct{ *testkit.Golden }
+
+func (g texts) Error(t *testing.T, name string, err error) {
+	t.Helper()
+	if failed, ok := err.(*encryption.Error); ok && len(failed.Attempts) > 0 {
+		err = tried{failed}
+	}
+	g.Golden.Error(t, name, err)
+}
+
+// tried is an error that wraps its attempts.
+type tried struct{ failed *encryption.Error }
+
+func (e tried) Error() string { return e.failed.Error() }
+
+func (e tried) Unwrap() (all []error) {
+	for _, a := range e.failed.Attempts {
+		all = append(all, a.Err)
+	}
+	return all
 }
 
 func newEncryption(t *testing.T, registry encryption.Registry, text string) *encryption.Encryption {

@@ -149,9 +149,10 @@ func TestWorkspace(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	g := golden(t, "names of terraform")
 	for _, text := range []string{"terraform.env", "terraform.applying", "terraform"} {
 		err := open(t, encryption.Module(folder(t, map[string]string{"main.tf": inTerraform(text)}), nil), sealed["default"])
-		golden(t, "modules").Error(t, text, err)
+		g.Error(t, text, err)
 	}
 }
 

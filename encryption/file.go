@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
@@ -242,7 +243,8 @@ func isBroken(file []byte) bool {
 // unreadable is the error for a file that no method recognizes, and that is of no
 // other kind.
 func unreadable(file []byte) error {
-	return because(ErrDamaged, "%s: %s", neither, describeOther(file))
+	what := describeOther(file)
+	return fact.With(because(ErrDamaged, "%s: %s", neither, what), fact.Stranger{What: what})
 }
 
 // describeOther says what a file is that is neither a state nor a plan.

@@ -14,62 +14,70 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// withHints adds to the error of a method that had no key what the likely mistakes are:
-// it is the key of another key provider, or a passphrase has something around it, or is
-// the path of a file, or TF_ENCRYPTION replaces the right one.
-func (t Target) withHints(err error, c candidate, env *envelope) error {
-	e := t.encryption
-	if err = e.withOddities(err, c); !errors.Is(err, ErrNoKey) {
-		isMissing := func(address string) bool { return e.keyProviders[address] == nil }
-		if env != nil && len(env.Meta) > 0 && slices.ContainsFunc(c.references, isMissing) && !e.belongs(env) {
-			return e.notOurs(err, env)
-		}
-		return err
+// withFacts is the error of a method that did not open a file, beside what is known about
+// it. Of the envelope, which has the whole file, only the metadata is kept.
+func (t Target) withFacts(err error, c candidate, env *envelope) error {
+	if env != nil {
+		env = &envelope{Meta: env.Meta}
 	}
-	if again := slices.DeleteFunc(t.Methods(), func(m string) bool { return m != c.address }); len(again) > 1 {
-		err = fmt.Errorf("%w; it is listed more than once, and a fallback must be another method", err)
-	}
-	if t.pos.File == "TF_ENCRYPTION" && e.isLayered() {
-		err = fmt.Errorf("%w; the method was chosen by TF_ENCRYPTION, which is merged over the other settings", err)
-	}
-	if env == nil {
-		return err
-	}
-	nothing := errors.Is(err, errNothingStored)
-	switch empty := len(env.Meta) == 0; {
-	case empty && nothing:
-		return fmt.Errorf("%w, nor of any other: it was encrypted with a key as it is, as static has it, or it "+
-			"is damaged; then restore an intact copy", err)
-	case !empty && !e.belongs(env):
-		return e.notOurs(err, env)
-	case !empty && !nothing && e.partly(env) != "":
-		return fmt.Errorf("%w; its metadata also names %s, which the settings lack: if the key was made with a chain, add that key provider "+
-			"and set chain", err, quoted(e.partly(env)))
-	case !empty && !nothing && t.untried() != "":
-		return fmt.Errorf("%w; %s is configured as well, and no selected method uses it", err, t.untried())
-	case !empty && nothing && t.uses(e.other(env)):
-		return fmt.Errorf("%w; the file was encrypted with %s, and the key that has this name now may be another: give the old key its old name "+
-			"back, or set encrypted_metadata_alias = %[2]q beside it", err, e.other(env))
-	case !empty && nothing && e.other(env) != "":
-		return fmt.Errorf("%w; the file was encrypted with %s, which is configured: let keys of a method name it, and select that method", err,
-			e.other(env))
-	case !empty && nothing:
-		return fmt.Errorf("%w; if it was encrypted under another name, set encrypted_metadata_alias%s", err, env.describeKeys())
-	}
-	return err
+	return fact.Later(err, func() []fact.Fact { return t.facts(err, c, env) })
 }
 
-func (e *Encryption) notOurs(err error, env *envelope) error {
-	add := "add it"
-	if env.storedKind() == kindAge {
-		add = "it is one of age: add a key provider of the kind age, with identity_files, and let keys of the method name it"
+// facts are what is odd in the settings of a method that did not open a file and, if it had
+// no key, why that may be another one.
+func (t Target) facts(err error, c candidate, env *envelope) (facts []fact.Fact) {
+	e := t.encryption
+	facts = e.suspects(c)
+	if errors.Is(err, ErrNoKey) {
+		return append(facts, t.factsOfKey(errors.Is(err, errNothingStored), c, env)...)
 	}
-	return fmt.Errorf("%w; the settings lack the key provider that the file was encrypted with%s; %s", err, env.describeKeys(), add)
+	isMissing := func(address string) bool { return e.keyProviders[address] == nil }
+	if env != nil && len(env.Meta) > 0 && slices.ContainsFunc(c.references, isMissing) && !e.belongs(env) {
+		facts = append(facts, env.noKeyProvider())
+	}
+	return facts
+}
+
+// factsOfKey are why another key may be the right one. Nothing is known of a key provider
+// of which the file stores nothing.
+func (t Target) factsOfKey(nothing bool, c candidate, env *envelope) (facts []fact.Fact) {
+	e := t.encryption
+	if again := slices.DeleteFunc(t.Methods(), func(m string) bool { return m != c.address }); len(again) > 1 {
+		facts = append(facts, fact.Repeated{})
+	}
+	if t.pos.File == "TF_ENCRYPTION" && e.isLayered() {
+		facts = append(facts, fact.Layered{})
+	}
+	if env == nil {
+		return facts
+	}
+	other := e.other(env)
+	switch empty := len(env.Meta) == 0; {
+	case empty && nothing:
+		facts = append(facts, fact.Keyless{})
+	case empty:
+	case !e.belongs(env):
+		facts = append(facts, env.noKeyProvider())
+	case nothing && other != "":
+		facts = append(facts, fact.KeyElsewhere{Address: other, Selected: t.uses(other)})
+	case nothing:
+		facts = append(facts, fact.Renamed{Stored: env.names()})
+	case e.partly(env) != "":
+		facts = append(facts, fact.Chained{Name: e.partly(env)})
+	case t.untried() != "":
+		facts = append(facts, fact.Untried{Address: t.untried()})
+	}
+	return facts
+}
+
+func (env *envelope) noKeyProvider() fact.NoKeyProvider {
+	return fact.NoKeyProvider{Stored: env.names(), OfAge: env.storedKind() == kindAge}
 }
 
 // other is a configured key provider that stored something in the file, "" if there is none.
@@ -116,7 +124,7 @@ func (e *Encryption) belongs(env *envelope) bool {
 // uses reports whether a selected method builds on a key provider.
 func (t Target) uses(address string) bool {
 	return slices.ContainsFunc(t.methods, func(m string) bool {
-		return address != "" && slices.Contains(t.encryption.candidate(m, nil, nil).references, address)
+		return slices.Contains(t.encryption.candidate(m, nil, nil).references, address)
 	})
 }
 
@@ -169,54 +177,49 @@ func (t Target) Doubts() []string {
 		return nil
 	}
 	var doubts []string
-	for _, hint := range t.encryption.oddities(t.encryption.candidate(t.methods[0], nil, nil), sureOddity) {
-		doubts = append(doubts, hint.subject+" "+hint.odd)
+	for _, odd := range t.encryption.oddities(t.encryption.candidate(t.methods[0], nil, nil), sureOddity) {
+		doubts = append(doubts, odd.Attr+" of "+odd.Address+" "+odd.What)
 	}
 	return doubts
 }
 
-// hint says what is odd about a setting.
-type hint struct{ subject, odd string }
-
-// oddities describes the settings of a method, and of the key providers that it builds
-// on, that are probably not what was meant.
-func (e *Encryption) oddities(c candidate, oddities func(name string, v cty.Value) []string) (hints []hint) {
+// oddities are the settings of a method, and of the key providers that it builds on, that
+// are probably not what was meant.
+func (e *Encryption) oddities(c candidate, oddities func(name string, v cty.Value) []string) (found []fact.Suspect) {
 	for _, entry := range e.entries(c) {
 		for _, name := range slices.Sorted(maps.Keys(entry.Settings)) {
-			subject := name + " of " + entry.Address
-			for _, odd := range oddities(name, entry.Settings[name].Value) {
-				hints = append(hints, hint{subject, odd})
-			}
+			what := oddities(name, entry.Settings[name].Value)
 			if s := entry.Settings[name]; s.Replaces && s.FromEnvironment {
-				hints = append(hints, hint{subject, "is that of TF_ENCRYPTION, which is merged over the other settings; unset it " +
-					"if it is meant for another file"})
+				what = append(what, "is that of TF_ENCRYPTION, which is merged over the other settings; unset it "+
+					"if it is meant for another file")
+			}
+			for _, odd := range what {
+				found = append(found, fact.Suspect{Address: entry.Address, Attr: name, What: odd})
 			}
 		}
 	}
-	return hints
+	return found
 }
 
-// withOddities adds to the error of a method what is odd about the settings that it
-// builds on.
-func (e *Encryption) withOddities(err error, c candidate) error {
-	for _, hint := range e.oddities(c, oddities) {
-		err = syntax.Hinted(err, "the "+hint.subject, hint.odd)
+// suspects are what is said of them beside an error.
+func (e *Encryption) suspects(c candidate) (facts []fact.Fact) {
+	for _, odd := range e.oddities(c, oddities) {
+		facts = append(facts, odd)
 	}
-	return err
+	return facts
 }
 
-// ofEntry adds to the error of an entry that cannot be built what is odd about its
+// ofEntry is the error of an entry that cannot be built, beside what is odd in its
 // settings.
 func ofEntry(err error, entry *attr.Entry) error {
-	if err == nil {
-		return nil
-	}
-	for _, name := range slices.Sorted(maps.Keys(entry.Settings)) {
-		for _, odd := range oddities(name, entry.Settings[name].Value) {
-			err = syntax.Hinted(err, name, odd)
+	return fact.Later(err, func() (facts []fact.Fact) {
+		for _, name := range slices.Sorted(maps.Keys(entry.Settings)) {
+			for _, odd := range oddities(name, entry.Settings[name].Value) {
+				facts = append(facts, fact.Suspect{Attr: name, What: odd})
+			}
 		}
-	}
-	return err
+		return facts
+	})
 }
 
 // isLayered reports whether something is set elsewhere than in TF_ENCRYPTION.

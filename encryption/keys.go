@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -111,11 +112,8 @@ func (c *closers) close() {
 // keyError adds the address, unless the error names one already: the innermost
 // key provider of a chain is the one that failed.
 func keyError(address string, err error) error {
-	switch e := err.(type) {
-	case *providerError:
+	if e, ok := err.(*providerError); ok {
 		return e
-	case *attr.Error:
-		return &providerError{e.Address, err}
 	}
 	return &providerError{address, err}
 }
@@ -192,8 +190,8 @@ func (e *Encryption) keyProvider(address string) (keyProvider, error) {
 		if entry := e.config.KeyProviders[near]; entry != nil && e.keyKinds[entry.Kind].Build == nil {
 			return e.keyProviders[near]() // it is the entry that is misspelt, and not its name here
 		}
-		return keyProvider{}, fmt.Errorf("this key provider is not configured%s",
-			syntax.Configured(address, addresses(e.config.KeyProviders)))
+		return keyProvider{}, fact.With(fmt.Errorf("this key provider is not configured%s",
+			syntax.Configured(address, addresses(e.config.KeyProviders))), fact.NotConfigured{Address: address})
 	}
 	return build()
 }

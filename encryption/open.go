@@ -25,7 +25,7 @@ func (t Target) try(ctx context.Context, candidates []candidate, file []byte, en
 			opened.Attempts = attempts
 			return opened, nil
 		}
-		attempts = append(attempts, Attempt{c.address, t.withHints(err, c, env)})
+		attempts = append(attempts, Attempt{c.address, t.withFacts(err, c, env)})
 		if ctx.Err() != nil || !isForAnother(err) {
 			return nil, failure(ctx, attempts, "the file could not be opened:")
 		}

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 )
 
@@ -22,7 +23,7 @@ func (t Target) AppendEncrypt(ctx context.Context, dst, plain []byte) ([]byte, e
 		return nil, err
 	}
 	if len(t.methods) == 0 {
-		return nil, &Error{Step: StepConfiguration, Err: t.encryptedError("", t.fail("no method is set").Error())}
+		return nil, &Error{Step: StepConfiguration, Err: t.encryptedError("", nil, t.fail("no method is set"))}
 	}
 	if err := t.checkPlain(plain); err != nil {
 		return nil, err
@@ -81,7 +82,8 @@ func (e *Encryption) seal(ctx context.Context, address string, dst, plain []byte
 	keys := &newKeys{encryption: e, made: map[string][]byte{}, meta: map[string][]byte{}}
 	sealed, err := appendSealed(ctx, encrypter, keys, env, dst, plain)
 	if err != nil {
-		return nil, failure(ctx, []Attempt{{address, e.withOddities(err, e.candidate(address, nil, nil))}}, "the data could not be encrypted:")
+		err = fact.Later(err, func() []fact.Fact { return e.suspects(e.candidate(address, nil, nil)) })
+		return nil, failure(ctx, []Attempt{{address, err}}, "the data could not be encrypted:")
 	}
 	return sealed, nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 )
 
 // inside goes on with what a method for whole files opened: with the method at
@@ -25,11 +27,11 @@ func (t Target) inside(ctx context.Context, then string, opened *Opened) error {
 	case len(candidates) == 0 && damage != nil:
 		return &thenError{then, StepEnvelope, damage}
 	case len(candidates) == 0:
-		reason := ErrNotConfigured
+		reason, facts := ErrNotConfigured, []fact.Fact{fact.OtherThen{}}
 		if kind == KindState || kind == KindPlan {
-			reason = ErrPlaintext
+			reason, facts = ErrPlaintext, append(facts, fact.Plaintext{Plan: kind == KindPlan})
 		}
-		return &contentError{because(reason, "it decrypted a %s, which is not for its then, %s; correct that argument", kind, then)}
+		return &contentError{fact.With(because(reason, "it decrypted a %s, which is not for its then, %s", kind, then), facts...)}
 	}
 	inner, err := t.try(ctx, candidates, opened.Data, env, true)
 	if err != nil {

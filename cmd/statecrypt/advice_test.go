@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -25,5 +26,25 @@ func TestAdvice(t *testing.T) {
 		"method for sops": {settings: onlyOld + `method "sops" "m" {}`, file: sops, args: "decrypt"},
 	} {
 		mistakes.check(t, name, statecrypt(t, c.settings, c.file, strings.Fields(c.args)...))
+	}
+}
+
+// A fallback that opens a file comes with why the method before it did not, and with no
+// advice, which would be wrong: the key was replaced on purpose.
+func TestFallbackHasNoAdvice(t *testing.T) {
+	t.Parallel()
+	key := func(name, passphrase, alias string) string {
+		return fmt.Sprintf("key_provider \"pbkdf2\" %q {\n  passphrase = %q\n  iterations = 200000\n%s}\nmethod \"aes_gcm\" %[1]q "+
+			"{ keys = key_provider.pbkdf2.%[1]s }\n", name, canary+" "+passphrase+" passphrase", alias)
+	}
+	sealed := must(t, key("main", "old", "")+"state { method = method.aes_gcm.main }", plain, "encrypt")
+	const alias = "  encrypted_metadata_alias = \"key_provider.pbkdf2.main\"\n"
+	rotated := key("main", "new", "") + key("old", "old", alias) + "state {\n  method = method.aes_gcm.main\n  fallback {\n    method = " +
+		"method.aes_gcm.old\n  }\n}"
+	renamed := key("new", "new", "") + key("main", "old", "") + "state {\n  method = method.aes_gcm.new\n  fallback {\n    method = " +
+		"method.aes_gcm.main\n  }\n}"
+	mistakes := openMistakes(t, "fallback")
+	for name, settings := range map[string]string{"the name of the old key": rotated, "another name": renamed} {
+		mistakes.check(t, name, statecrypt(t, settings, sealed, "decrypt"))
 	}
 }

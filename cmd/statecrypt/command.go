@@ -7,12 +7,14 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
@@ -84,7 +86,7 @@ type call struct {
 	inBackend, again             bool
 
 	used    []string    // variables of the environment that -config uses
-	noted   []string    // what was said of them
+	noted   []setIn     // those of which it was said where they are set
 	backend *attr.Entry // the block of -config; nil if there is none
 
 	printing   sync.Mutex // on stderr, where plugins of keys may speak at any time
@@ -236,7 +238,7 @@ func (c *call) dispatch(ctx context.Context, args []string) error {
 	case errors.Is(err, flag.ErrHelp):
 		return c.print(c.stdout, c.name+".txt")
 	case err != nil:
-		return usageError(strings.ReplaceAll(fmt.Sprintf("%v; see statecrypt %s -h", err, c.name), "?; see", "? See"))
+		return usageError(explain.Usage(err, c.name))
 	}
 	return c.run(c, notice.With(ctx, func(text string) { c.say(yellow, "note:", text) }))
 }
@@ -287,12 +289,13 @@ func (c *call) print(w io.Writer, name string) error {
 
 func (c *call) version(context.Context) error {
 	_, err := fmt.Fprintln(c.stdout, "statecrypt", version)
-	return err
+	return keyfile.Reason(err)
 }
 
 func (c *call) completion(context.Context) error {
-	if c.print(c.stdout, "completion."+c.args[0]) != nil {
+	err := c.print(c.stdout, "completion."+c.args[0])
+	if errors.Is(err, fs.ErrNotExist) {
 		return usageError(fmt.Sprintf("there is no completion for %s; %s requires %s", shown(c.args[0]), c.name, c.wants))
 	}
-	return nil
+	return keyfile.Reason(err)
 }

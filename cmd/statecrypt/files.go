@@ -128,6 +128,7 @@ func (c *call) write(ctx context.Context, r result) error {
 		return keyfile.Reason(err)
 	}
 	place, err := replace.Place(c.output)
+	others := replace.OtherNames(place)
 	if err == nil {
 		err = c.checkReplaced(ctx, place, r)
 	}
@@ -136,6 +137,9 @@ func (c *call) write(ctx context.Context, r result) error {
 	}
 	if err != nil {
 		return fmt.Errorf("%s cannot be written: %w", shown(c.output), reason(c.output, err))
+	}
+	if others != "" {
+		c.say(yellow, "warning:", shown(c.output)+": "+others)
 	}
 	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -34,6 +36,8 @@ func TestOutputStreams(t *testing.T) {
 		"a device":                {"decrypt -o /dev/full sealed", neither},
 		"a variable that is none": {`decrypt -o "$OUT" sealed`, neither},
 		"nothing":                 {"decrypt sealed", both},
+		"completion to a device":  {"completion bash >/dev/full", neither},
+		"version to a device":     {"version >/dev/full", neither},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -60,6 +64,32 @@ func TestOutputStreams(t *testing.T) {
 				t.Errorf("these were left: %v, %v", left, err)
 			}
 		})
+	}
+}
+
+// TestHardLinks: what is left under another name is said.
+func TestHardLinks(t *testing.T) {
+	t.Parallel()
+	mistakes := openMistakes(t, "hard links")
+	r := newRotating(t)
+	sealed := must(t, onlyOld, plain, "encrypt")
+	for name, c := range map[string]struct {
+		content string
+		call    func(file string) called
+	}{
+		"encrypt": {plain, func(file string) called { return statecrypt(t, onlyOld, "", "encrypt", "-o", file, file) }},
+		"decrypt": {sealed, func(file string) called { return statecrypt(t, onlyOld, "", "decrypt", "-o", file, file) }},
+		"rotate":  {sealed, func(file string) called { return r.rotate(t, file) }},
+	} {
+		file := r.file(t, name, c.content)
+		if err := os.Link(file, file+"-2"); err != nil {
+			t.Skip("there are no hard links here")
+		}
+		got := c.call(file)
+		mistakes.check(t, name, got)
+		if got.code != 0 || read(t, file) == c.content || read(t, file+"-2") != c.content {
+			t.Errorf("%s: %+v", name, got)
+		}
 	}
 }
 
@@ -149,5 +179,22 @@ state { method = method.aes_gcm.m }`
 	} {
 		place := write(t, filepath.Join(t.TempDir(), "there"), c.there)
 		mistakes.check(t, name, statecrypt(t, c.settings, c.input, "encrypt", "-o", place))
+	}
+}
+
+// A plan in plaintext is of no use to wrap, and encrypting it would not change that.
+func TestAdviceOnPlaintextPlans(t *testing.T) {
+	t.Parallel()
+	enc, err := encryption.Load(builtin.Registry(), encryption.Code(onlyOld, "test.hcl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = enc.Plan().Decrypt(t.Context(), []byte(emptyPlan(t)))
+	for name, advised := range map[string]bool{"wrap": false, "verify": true} {
+		c := call{}
+		c.name = name
+		if text := c.advised(err); strings.Contains(text, "encrypt -plan") != advised {
+			t.Errorf("%s: got %s", name, text)
+		}
 	}
 }

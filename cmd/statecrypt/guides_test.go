@@ -83,7 +83,11 @@ func TestGuides(t *testing.T) {
 		}
 	}
 	guides["reviewing-encrypted-states"] = func(t *testing.T, follow follow) {
-		dir := guideFolder(t, "reviewing-encrypted-states")
+		root := t.TempDir() // of the repository, in which the module is a folder
+		dir := filepath.Join(root, "infra")
+		if err := os.CopyFS(dir, os.DirFS(shared+"reviewing-encrypted-states")); err != nil {
+			t.Fatal(err)
+		}
 		in := func(name string) string { return filepath.Join(dir, name) }
 		store(t, dir)
 		environ := append(environ, "HOME="+dir, "GIT_CONFIG_NOSYSTEM=1", "PATH="+in("bin")+":"+bin+":"+os.Getenv("PATH"))
@@ -104,7 +108,7 @@ func TestGuides(t *testing.T) {
 			}
 			return out.String()
 		}
-		git(true, "init", "-q")
+		git(true, "init", "-q", root)
 		write(t, in("network.tfstate"), sealed(plain))
 		git(true, "add", "network.tfstate")
 		git(true, "commit", "-q", "-m", "one")
@@ -129,6 +133,19 @@ func TestGuides(t *testing.T) {
 		if out := git(false, "commit", "-q", "-a", "-m", "a plain one"); !strings.Contains(out, "network.tfstate is not an encrypted state") {
 			t.Errorf("the hook says %s", out)
 		}
+		for name, content := range map[string]string{
+			"errored.tfstate.json": plain, "tfplan": emptyPlan(t), "cut.tfstate": sealed(plain)[:100], "empty.tfstate.backup": "",
+		} {
+			write(t, in(name), content)
+			git(true, "add", name)
+			if out := git(false, "commit", "-q", "-m", "another plain one", "--", name); !strings.Contains(out, "infra/"+name+" is not an encrypted state") {
+				t.Errorf("the hook says %s", out)
+			}
+			git(true, "rm", "-q", "-f", "--", name)
+		}
+		write(t, in("readme.tfstate.txt"), "how states are kept")
+		git(true, "add", "readme.tfstate.txt")
+		git(true, "commit", "-q", "-m", "a text", "--", "readme.tfstate.txt")
 		ci := "set +euo pipefail\n" + blocks(t, "reviewing-encrypted-states")[2] // in a shell that forgives
 		if out, err := script(t, ci, dir, append(environ, "PATH="+os.Getenv("PATH"))); err == nil {
 			t.Errorf("without the command, CI goes on: %s", out)

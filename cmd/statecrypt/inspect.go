@@ -10,6 +10,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
@@ -66,9 +67,11 @@ func inspectFile(name string, file []byte) (inspection, error) {
 // why says what an unknown file is, as an error about a state does.
 func why(file []byte) string {
 	err := notState(file)
+	if stranger, ok := fact.Find[fact.Stranger](err); ok {
+		return ": " + outside.Line(stranger.What, maxWhy)
+	}
 	if failed, ok := errors.AsType[*encryption.Error](err); ok && failed.Err != nil {
-		what := strings.TrimPrefix(failed.Err.Error(), "the file is neither an encrypted state nor a plaintext one: ")
-		return ": " + outside.Line(what, maxWhy)
+		return ": " + outside.Line(failed.Err.Error(), maxWhy)
 	}
 	return ""
 }

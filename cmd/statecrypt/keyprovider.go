@@ -132,7 +132,10 @@ func (c *call) ageKeyProvider(identities []string) (encryption.KeyProvider, erro
 	}
 	for _, recipient := range c.recipients {
 		if _, err := buildAge(map[string]cty.Value{"recipients": list([]string{recipient})}, nil); err != nil {
-			return nil, fmt.Errorf("-r: %s", strings.TrimPrefix(err.Error(), "recipients: element 1: "))
+			if at, ok := errors.AsType[*attr.Error](err); ok && errors.Unwrap(at.Err) != nil {
+				err = errors.Unwrap(at.Err) // without the number of the element, which is the only one
+			}
+			return nil, fmt.Errorf("-r: %w", err)
 		}
 	}
 	all := slices.Clone(c.recipients)

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
@@ -40,7 +41,7 @@ type finding struct {
 	Holder string `json:"holder,omitempty"`
 
 	err    error
-	note   string             // what else is worth a warning
+	notes  []string           // what else is worth a warning
 	opened *encryption.Opened // without data; nil if the file did not open, or nothing of it is worth a warning
 }
 
@@ -68,7 +69,7 @@ func (c *call) all(ctx context.Context, examine func(ctx context.Context, name s
 			f.File = shown(name)
 		}
 		if err != nil {
-			f.Error, f.err = err.Error(), err
+			f.Error, f.err = explain.Text(err, c.audience()), err
 		}
 		return f
 	}) {
@@ -169,8 +170,8 @@ func (c *call) readUntil(ctx context.Context, name string) (file []byte, err err
 func (c *call) tell(f finding) error {
 	if f.opened != nil {
 		c.warn(f.File, f.opened)
-		if f.note != "" {
-			c.say(yellow, "warning:", shown(f.File)+": "+f.note)
+		for _, note := range f.notes {
+			c.say(yellow, "warning:", shown(f.File)+": "+note)
 		}
 	}
 	if f.Holder != "" && !c.json {

@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
@@ -37,11 +39,15 @@ func (c *call) rotate(ctx context.Context) error {
 	}
 	change := c.changeFile
 	if c.inBackend {
-		c.args, change = []string{stateInBackend}, c.changeState(r.to)
+		c.args = []string{stateInBackend}
+		change = func(ctx context.Context, _ string, change func([]byte) ([]byte, error)) error {
+			o := wrap.Options{State: r.to, Backend: c.backend, Settings: c.to, Environ: c.environ, Stderr: c.stderr}
+			return wrap.Rotate(ctx, o, change)
+		}
 	}
 	var rotated atomic.Bool
 	err = c.all(ctx, func(ctx context.Context, name string) (finding, error) {
-		f := finding{Result: resultSkipped}
+		f, others := finding{Result: resultSkipped}, replace.OtherNames(name)
 		err := change(ctx, name, func(file []byte) ([]byte, error) {
 			sealed, err := r.seal(ctx, &f, file)
 			if sealed != nil {
@@ -50,8 +56,11 @@ func (c *call) rotate(ctx context.Context) error {
 			}
 			return sealed, err
 		})
-		if err != nil {
+		switch {
+		case err != nil:
 			f.Result, f.Method = resultFailed, "" // it has still the one that it had
+		case others != "" && f.Result == resultRotated:
+			f.notes = append(f.notes, others)
 		}
 		return f, err
 	})
@@ -137,14 +146,6 @@ func (c *call) changeFile(ctx context.Context, name string, change func([]byte) 
 	return replace.File(ctx, name, changed, before)
 }
 
-// changeState does the same in the backend.
-func (c *call) changeState(to encryption.Target) func(context.Context, string, func([]byte) ([]byte, error)) error {
-	return func(ctx context.Context, _ string, change func([]byte) ([]byte, error)) error {
-		o := wrap.Options{State: to, Backend: c.backend, Settings: c.to, Environ: c.environ, Stderr: c.stderr}
-		return wrap.Rotate(ctx, o, change)
-	}
-}
-
 // refusePlaintext refuses settings that would store what they should encrypt.
 func refusePlaintext(target encryption.Target) error {
 	if m := target.Methods()[0]; strings.HasPrefix(m, "method."+syntax.Unencrypted+".") {
@@ -175,7 +176,9 @@ func (r rotation) seal(ctx context.Context, f *finding, file []byte) ([]byte, er
 	}
 	f.add(again)
 	f.opened.Warnings = append(opened.Warnings, again.Warnings...)
-	f.note = wrap.NoteRecipients(readers, sealed)
+	if note := wrap.NoteRecipients(readers, sealed); note != "" {
+		f.notes = append(f.notes, note)
+	}
 	return sealed, nil
 }
 
@@ -187,8 +190,14 @@ func notOpened(errOld, errNew error) error {
 	case errors.Is(errOld, encryption.ErrPlaintext) && errors.Is(errNew, encryption.ErrPlaintext):
 		return errors.New("it is not encrypted, so there is no key to change; to encrypt it, have -from select a method " +
 			`"unencrypted", or, if it is a file, use statecrypt encrypt`)
-	case errOld.Error() == errNew.Error():
+	case isOfFile(errOld) && isOfFile(errNew) && reflect.DeepEqual(fact.In(errOld), fact.In(errNew)):
 		return errNew
 	}
 	return fmt.Errorf("it opens neither with -from nor with -to.\n-from: %w\n-to: %w", errOld, errNew)
+}
+
+// isOfFile reports whether an error is about a file, and not about a method that was tried.
+func isOfFile(err error) bool {
+	failed, ok := errors.AsType[*encryption.Error](err)
+	return ok && failed.Step == encryption.StepEnvelope && len(failed.Attempts) == 0
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/missing"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
@@ -52,7 +52,7 @@ func (c *call) hasEnvironment() bool {
 // target returns the methods for states or, with -plan, for plans.
 func (c *call) target(from string) (encryption.Target, error) {
 	enc, err := c.settings(from)
-	if err != nil && len(c.args) == 0 && strings.Contains(err.Error(), "and the encryption settings are required here") {
+	if _, other := fact.Find[fact.NotSettings](err); other && len(c.args) == 0 {
 		err = fmt.Errorf("%w; -config took the name that follows it: is a variable between them empty?", err)
 	}
 	if at := slices.IndexFunc(c.args, isSettings); err != nil && at >= 0 && c.name != "wrap" { // whose arguments are Terraform's
@@ -116,7 +116,7 @@ func (c *call) check(target, beside encryption.Target, kind, other string) error
 		return fmt.Errorf("TF_ENCRYPTION is set and empty; is a secret of the pipeline missing? %w", errNoSettings)
 	}
 	_, err := target.Encrypt(context.Background(), nil) // which nothing is encrypted with, and says what there is
-	if e, ok := errors.AsType[*missing.Method](err); ok && len(e.Methods)+len(e.KeyProviders) > 0 {
+	if e, ok := fact.Find[fact.NoMethod](err); ok && len(e.Methods)+len(e.KeyProviders) > 0 {
 		return err
 	}
 	return errNoSettings
@@ -183,11 +183,14 @@ func (c *call) code(from string) (encryption.Layer, error) {
 // nobody named the file.
 func (c *call) uses(name, file string) {
 	c.used = append(c.used, "TF_VAR_"+name)
-	if note := fmt.Sprintf("var.%s is set in %s", name, file); file != "" && !slices.Contains(c.noted, note) {
-		c.noted = append(c.noted, note)
-		c.say(yellow, "note:", note)
+	if at := (setIn{name, file}); file != "" && !slices.Contains(c.noted, at) {
+		c.noted = append(c.noted, at)
+		c.say(yellow, "note:", fmt.Sprintf("var.%s is set in %s", name, file))
 	}
 }
+
+// setIn is a variable of the settings, and a file that sets it.
+type setIn struct{ name, file string }
 
 // noteDoubts says what is probably not meant in the key that something is sealed with:
 // nothing fails until somebody with the right one opens it.
@@ -205,7 +208,7 @@ func (c *call) noteDoubts(target encryption.Target) {
 func (c *call) noteUnused() {
 	for _, v := range c.given {
 		name, _, _ := strings.Cut(v.text, "=")
-		isOfFile := func(note string) bool { return strings.HasSuffix(note, " is set in "+v.text) }
+		isOfFile := func(at setIn) bool { return at.file == v.text }
 		if c.name == "wrap" && v.isFile && !slices.ContainsFunc(c.noted, isOfFile) { // Terraform has such a flag, too
 			c.say(yellow, "note:", "the settings use nothing that a -var-file sets"+c.behind("-var-file"))
 		}

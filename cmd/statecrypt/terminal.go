@@ -3,10 +3,13 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"golang.org/x/term"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
@@ -90,7 +93,18 @@ func (c *call) say(colour, what, text string) {
 
 // report explains why the program fails.
 func (c *call) report(err error) {
-	c.say(red, "error:", c.advised(err))
+	c.say(red, "error:", explain.Text(err, c.audience()))
+}
+
+// audience is whoever called the program so.
+func (c *call) audience() explain.Command {
+	isVar := func(arg string) bool {
+		return strings.HasPrefix(strings.TrimLeft(arg, "-"), "var") && strings.HasPrefix(arg, "-")
+	}
+	return explain.Command{
+		Name: c.name, HasPlan: slices.Contains(strings.Fields(c.flags), "plan"), Plan: c.plan,
+		VarBehind: c.name == "wrap" && slices.ContainsFunc(c.args, isVar),
+	}
 }
 
 // warn prints the warnings about a file that was opened.

@@ -12,6 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/errlist"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -35,6 +36,8 @@ type Scope struct {
 // ErrCommand means that only the environment names a command, and that
 // [Scope.AllowCommands] is not set.
 var ErrCommand = errors.New("only the environment names this command; it runs only if the configuration names it as well")
+
+func errCommand() error { return fact.With(ErrCommand, fact.OnlyEnvironment{}) }
 
 // Decode is [Entry.Resolve] with variables that are meant for whatever is asked.
 func (e *Entry) Decode(t Table, env LookupEnv) (Values, error) {
@@ -161,11 +164,8 @@ func (v Values) set(a Attr, s Setting, g groups) (err error) {
 			}
 			return v.Errorf(a.Name, "%s", text)
 		}
-		if problem := a.problem(v.attrs[a.Name]); problem != "" {
-			if v.variables[a.Name] != "" {
-				problem = syntax.OfVariable(problem)
-			}
-			return v.Errorf(a.Name, "it %s", problem)
+		if problem := a.problem(v.attrs[a.Name], v.variables[a.Name] != ""); problem != "" {
+			return v.Errorf(a.Name, "it %w", fact.Odd(problem))
 		}
 		if a.Pin && isEmpty(v.attrs[a.Name]) {
 			return v.Errorf(a.Name, "an empty string chooses no version; leave this argument out to read the current one")
@@ -180,10 +180,12 @@ func (v Values) set(a Attr, s Setting, g groups) (err error) {
 
 // problem says what keeps a value from its form, or a secret from being one word; "" if
 // nothing does. The value is not in the text.
-func (a Attr) problem(v cty.Value) string {
+func (a Attr) problem(v cty.Value, ofVariable bool) string {
 	switch {
 	case a.Type != cty.String || v.IsNull():
 		return ""
+	case a.Sensitive && !a.Local && !a.Lines && ofVariable:
+		return syntax.NoWordInVariable(v.AsString())
 	case a.Sensitive && !a.Local && !a.Lines:
 		return syntax.NoWord(v.AsString())
 	}

@@ -115,7 +115,7 @@ func (e *Entry) checkCommands(t Table, scope Scope) error {
 	}
 	for _, w := range e.written(t) {
 		if w.Command && w.FromEnvironment {
-			return &Error{Address: e.Address, Attr: w.Path, Pos: w.Pos, Err: ErrCommand}
+			return &Error{Address: e.Address, Attr: w.Path, Pos: w.Pos, Err: errCommand()}
 		}
 	}
 	return nil

@@ -16,6 +16,10 @@ type Table struct {
 	// Variables are further ones, each declared as an attribute of its name that
 	// nobody can write. They count only for the server that variables are meant for.
 	Variables []Attr
+
+	// Example is what a block of this kind cannot do without, as a user may write it, such
+	// as "passphrase = var.passphrase". Errors show it in a block to copy.
+	Example []string
 }
 
 // Attr is one attribute of a [Table].

@@ -50,7 +50,7 @@ func (v Values) Command(name string) error {
 	if v.resolver.AllowCommands || !v.layered[name] && v.variables[name] == "" {
 		return nil
 	}
-	return ErrCommand
+	return errCommand()
 }
 
 // LeadsToCommand is Command for attributes whose values lead to a command that stands

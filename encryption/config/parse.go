@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -19,6 +20,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/errlist"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
@@ -93,19 +95,22 @@ func parse(text, filename string, p parser) (*Config, error) {
 		return nil, nil
 	}
 	if what := isState(trimmed); what != "" {
-		return nil, mistakeAtStart(filename, "this is "+what+", and the encryption settings are required here")
+		return nil, mistakeAtStart(filename, notSettings("this is "+what+", and the encryption settings are required here"))
 	}
 	if p.fromEnvironment && !strings.Contains(text, `"`) && unquoted.MatchString(text) {
-		return nil, mistakeAtStart(filename, "there is no quotation mark in this text, as if a shell removed them: write it between "+
+		return nil, mistakeAtStart(filename, errors.New("there is no quotation mark in this text, as if a shell removed them: write it between "+
 			"single quotes, or "+
-			`as "$(cat FILE)"`)
+			`as "$(cat FILE)"`))
 	}
 	body, err := parseBody([]byte(text), filename, trimmed[0] == '{' || strings.HasSuffix(filename, ".json"), formOfSettings)
 	if err != nil {
-		if what := p.inPlaceOfSettings(trimmed); what != "" && syntax.NotText([]byte(text)) == "" {
-			err = mistakeAtStart(filename, what)
+		if syntax.NotText([]byte(text)) != "" {
+			return nil, err
 		}
-		return nil, err
+		if what := p.inPlaceOfSettings(trimmed); what != "" {
+			return nil, mistakeAtStart(filename, errors.New(what))
+		}
+		return nil, cmp.Or(noneOfSettings(filename, trimmed), err)
 	}
 	p.config, p.scope = newConfig(), p.newScope(p.opts.Variables, nil)
 	if len(p.opts.Environment)+len(p.opts.Arguments) > 0 {
@@ -122,7 +127,7 @@ func parse(text, filename string, p parser) (*Config, error) {
 	p.root(body)
 	if err := p.errs.Err(); err != nil {
 		if strings.HasSuffix(filename, ".tfvars") {
-			err = mistakeAtStart(filename, "this file has the values of variables, which -var-file reads; -config is for the settings")
+			err = mistakeAtStart(filename, errors.New("this file has the values of variables, which -var-file reads; -config is for the settings"))
 		}
 		return nil, err
 	}
@@ -189,15 +194,26 @@ func (p *parser) inPlaceOfSettings(text string) string {
 		return `the line breaks are written out, as \n; they must be line breaks, as a shell keeps them in "$(cat FILE)", with the quotes`
 	case yamlStart.MatchString(text) && (text[0] == '"' || !strings.Contains(text, "{")):
 		return `this looks like YAML; HCL or JSON is required (jsonencode(…) makes JSON), which begins with key_provider "pbkdf2" "main"`
-	case strings.Contains(text, "{"), text[0] == '"':
-		return ""
-	case syntax.HoldsPrivateKey([]byte(text)):
-		return "this is a private key, and the encryption settings are required here"
-	case recipientStart.MatchString(text):
-		return `these are recipients of age, and the encryption settings are required here; recipients belong in a block key_provider "age"`
 	}
-	return `there is no block in this text, and the encryption settings are required here, which begin with key_provider "pbkdf2" "main"`
+	return ""
 }
+
+// noneOfSettings is the error for text that has nothing of settings, nil if it may be meant to be
+// some.
+func noneOfSettings(filename, text string) error {
+	what := `there is no block in this text, and the encryption settings are required here, which begin with key_provider "pbkdf2" "main"`
+	switch {
+	case strings.Contains(text, "{"), text[0] == '"':
+		return nil
+	case syntax.HoldsPrivateKey([]byte(text)):
+		what = "this is a private key, and the encryption settings are required here"
+	case recipientStart.MatchString(text):
+		what = `these are recipients of age, and the encryption settings are required here; recipients belong in a block key_provider "age"`
+	}
+	return mistakeAtStart(filename, notSettings(what))
+}
+
+func notSettings(text string) error { return fact.With(errors.New(text), fact.NotSettings{}) }
 
 // What begins a line of files that are given in place of settings.
 var (
@@ -208,8 +224,8 @@ var (
 	yamlStart      = lazyregexp.New(`^(#.*\n\s*)*(---|[\w.-]+:|"[\w.-]+":[ \t]*\r?\n)(\s|$)`)
 )
 
-func mistakeAtStart(filename, text string) error {
-	return &attr.Error{Pos: attr.Pos{File: filename, Line: 1, Column: 1}, Err: errors.New(text)}
+func mistakeAtStart(filename string, err error) error {
+	return &attr.Error{Pos: attr.Pos{File: filename, Line: 1, Column: 1}, Err: err}
 }
 
 // isQuoted reports whether text has quotation marks around it, as in a file of variables
@@ -229,7 +245,7 @@ func isBase64(text string) bool {
 
 func parseBody(text []byte, filename string, isJSON bool, form string) (hcl.Body, error) {
 	if what := syntax.NotText(text); what != "" {
-		return nil, mistakeAtStart(filename, what)
+		return nil, mistakeAtStart(filename, errors.New(what))
 	}
 	blankEnds(text)
 	read := hcljson.Parse

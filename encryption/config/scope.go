@@ -13,7 +13,7 @@ import (
 	"github.com/hashicorp/hcl/v2/json"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/missing"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -180,7 +180,7 @@ func (s scope) check(t hcl.Traversal, expr hcl.Expression) error {
 	case s.module != nil:
 		return errors.New("only var.<name>, local.<name>, path.module and terraform.workspace can be used here; " + instead(t, expr))
 	default:
-		return &missing.Variable{Text: "only var.<name> can be used here; " + instead(t, expr)}
+		return fact.With(errors.New("only var.<name> can be used here; "+instead(t, expr)), fact.NoValue{})
 	}
 	name, ok := memberOf(t, "var")
 	if t.RootName() == "var" && s.uses != nil {
@@ -192,9 +192,9 @@ func (s scope) check(t hcl.Traversal, expr hcl.Expression) error {
 	case !ok || !s.variables.IsKnown() || s.has(name):
 		return nil
 	case s.module != nil:
-		return &missing.Variable{Name: name, Text: fmt.Sprintf("var.%s has no value and no default", name)}
+		return fact.With(fmt.Errorf("var.%s has no value and no default", name), fact.NoValue{Name: name})
 	}
-	return &missing.Variable{Name: name, Text: fmt.Sprintf("var.%s has no value%s", name, s.near(name))}
+	return fact.With(fmt.Errorf("var.%s has no value%s", name, s.near(name)), fact.NoValue{Name: name})
 }
 
 // near names the variable that has a value and whose name is most like this one.

@@ -113,7 +113,7 @@ func words() []word {
 		{"Invalid character encoding", "", "this is not UTF-8; save it as UTF-8"},
 		{"Invalid character", "", "this character is not used here; it may be a dash, a space or a quotation mark as word " +
 			"processors write it; type it anew"},
-		{"Invalid multi-line string", "", `a text begins on this line, and has no closing quotation mark (") there; add it`},
+		{openText, "", `a text begins on this line, and has no closing quotation mark (") there; add it`},
 		{"Variable name required", "", reference},
 		{"Attribute name required", "", reference},
 		{"Unclosed index brackets", "", bracket},
@@ -157,7 +157,7 @@ func wordFor(d *hcl.Diagnostic) (text string, found bool) {
 func mistake(diags hcl.Diagnostics, text []byte, form string) error {
 	first := diags[0]
 	for _, d := range diags {
-		if d.Summary == "Invalid multi-line string" && d.Subject != nil {
+		if d.Summary == openText && d.Subject != nil {
 			first = d
 			break
 		}
@@ -177,16 +177,18 @@ func mistake(diags hcl.Diagnostics, text []byte, form string) error {
 			at = first.Context
 		}
 		pos = position(*at)
-		what = inLine(what, lineAt(text, first.Subject.Start.Byte), text[min(first.Subject.Start.Byte, len(text)):])
+		what = inLine(what, first.Summary == openText, lineAt(text, first.Subject.Start.Byte), text[min(first.Subject.Start.Byte, len(text)):])
 	}
 	return &attr.Error{Pos: pos, Err: errors.New(what)}
 }
 
+// openText is what HCL calls a text that has no end on its line.
+const openText = "Invalid multi-line string"
+
 // inLine is about what often stands in the line of a mistake, and what the parser stopped
 // at.
-func inLine(what string, line, at []byte) string {
+func inLine(what string, isOpen bool, line, at []byte) string {
 	const marks = 3 // at the beginning of a text, in it and at its end
-	isOpen := strings.HasPrefix(what, "a text begins on this line")
 	switch {
 	case bytes.Contains(line, []byte("${{")):
 		return "${{ secrets.NAME }} is an expression of a pipeline, and nothing was put in its place: only a workflow file fills " +

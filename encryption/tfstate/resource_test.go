@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
@@ -326,12 +327,12 @@ func TestResourcesNotInForm(t *testing.T) {
 	}
 }
 
-// A copy of the exported fields does not keep the file in memory.
+// A copy without resources does not keep the file in memory.
 func TestCopyKeepsNoFile(t *testing.T) {
 	file := withResources(1 << 20)
 	gone := weak.Make(&file[0])
 	s := parsed(t, file)
-	kept := State{Version: s.Version, Outputs: s.Outputs}
+	kept := s.WithoutResources()
 	says := golden(t, "copies")
 	_, err := s.Resource("x.y")
 	says.Error(t, "of all", err)
@@ -492,5 +493,25 @@ func TestZeroResource(t *testing.T) {
 	var r Resource
 	if _, _, err := r.Values(); err == nil || r.Size() != 0 || !r.Marked() {
 		t.Errorf("got %v, %d, %t", err, r.Size(), r.Marked())
+	}
+}
+
+// A copy without resources has all else, whatever a State gets in time.
+func TestWithoutResources(t *testing.T) {
+	t.Parallel()
+	s, err := Parse([]byte(`{"version":4,"terraform_version":"1.9.0","serial":7,"lineage":"l","outputs":{"o":{"value":1,"type":"number"}},` +
+		`"resources":[{"mode":"managed","type":"a","name":"b","provider":"p","instances":[{"attributes":{}}]}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	of, all := reflect.ValueOf(*s.WithoutResources()), reflect.ValueOf(*s)
+	for i := range of.NumField() {
+		field := of.Type().Field(i)
+		if field.IsExported() && (all.Field(i).IsZero() || !reflect.DeepEqual(of.Field(i).Interface(), all.Field(i).Interface())) {
+			t.Errorf("%s: got %v, want %v", field.Name, of.Field(i), all.Field(i))
+		}
+	}
+	if _, err := s.WithoutResources().Resource("a.b"); err == nil {
+		t.Error("it has a resource")
 	}
 }

@@ -30,8 +30,7 @@ import (
 // number of goroutines may use one.
 //
 // [State.Resource] and [State.Resources] read the bytes that were parsed, which stay
-// in memory as long as the State, and must not be changed. A copy of the exported
-// fields has all but the resources, and shares no memory with the file.
+// in memory as long as the State, and must not be changed.
 type State struct {
 	Version          int    // of the format, 1 to 4
 	TerraformVersion string // of the Terraform or OpenTofu that wrote it; "" if absent
@@ -42,7 +41,15 @@ type State struct {
 	Outputs map[string]Output
 
 	list      []byte                        // of resources, a part of the file
-	resources func() (resourceIndex, error) // the list by address; nil in a copy of the exported fields
+	resources func() (resourceIndex, error) // the list by address; nil in a copy without them
+}
+
+// WithoutResources returns a copy that has all but the resources, and shares no memory with
+// the file.
+func (s *State) WithoutResources() *State {
+	c := *s
+	c.list, c.resources = nil, nil
+	return &c
 }
 
 // Output is one output of the root module, not decoded yet.

@@ -11,10 +11,10 @@ import (
 
 // What an error tells somebody to add has all that a kind requires, and nothing that it
 // does not have.
-func TestFirstArguments(t *testing.T) {
+func TestExamples(t *testing.T) {
 	check := func(kind string, table attr.Table) {
 		var given []string
-		for _, argument := range firstArguments(kind) {
+		for _, argument := range table.Example {
 			name, _, _ := strings.Cut(argument, " = ")
 			if _, found := table.Attr(name); !found {
 				t.Errorf("%s has no argument %s", kind, name)
@@ -29,7 +29,7 @@ func TestFirstArguments(t *testing.T) {
 	}
 	for _, b := range builtin.Registry().KeyProviders {
 		check(b.Name, b.Table)
-		if len(firstArguments(b.Name)) == 0 {
+		if len(b.Example) == 0 {
 			t.Errorf("there is nothing for key_provider %s", b.Name)
 		}
 	}

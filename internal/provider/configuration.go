@@ -12,7 +12,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/errlist"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -30,10 +32,11 @@ type configured struct {
 	complete   bool                            // blocks, all known: no text adds to the methods
 	blocks     bool                            // the encryption settings are blocks
 	text       bool                            // the argument encryption is set
+	inText     bool                            // the methods and key providers are written as text
 	empty      bool                            // nothing is written in the provider block
 	broken     []problem                       // of TF_ENCRYPTION without a provider block; each read fails with them
 	names      []string                        // of the text's remote_state_data_source blocks, sorted
-	unread     string                          // why TF_ENCRYPTION has no say; "" if it has
+	unread     explain.Environment             // what became of TF_ENCRYPTION
 
 	resourceReads cty.Value // allow_resource_reads, which may be unknown
 }
@@ -61,6 +64,7 @@ func (c catalog) configure(block cty.Value, env attr.LookupEnv) (*configured, []
 	}
 	out.blocks, out.empty, out.names = settings.places != nil, isEmpty(block), sortedNames(settings.Remote)
 	out.unread, out.text = b.unread(out.blocks), !block.GetAttr("encryption").IsNull()
+	out.inText = !out.blocks && len(settings.KeyProviders)+len(settings.Methods) > 0
 	out.complete = out.blocks && b.unknown == nil && len(b.problems) == 0
 	if out.complete {
 		settings.check(out.encryption)
@@ -161,8 +165,8 @@ func (f *findings) failInText(err error) {
 func (b providerBlock) readBlocks(into *encryptionSettings) {
 	options := b.registry.Options(cty.NilVal)
 	into.places = map[string]path.Path{}
-	into.KeyProviders = b.entries(into.places, "key_provider", options.KeyProviders, aKeyProvider)
-	into.Methods = b.entries(into.places, "method", options.Methods, aMethod)
+	into.KeyProviders = b.entries(into.places, "key_provider", options.KeyProviders, aBlock(aKeyProvider))
+	into.Methods = b.entries(into.places, "method", options.Methods, aBlock(aMethod))
 	list := b.known(b.value, "default", "default")
 	if b.unknown == nil && len(b.problems) == 0 {
 		into.writeOut()
@@ -175,7 +179,7 @@ func (b providerBlock) readBlocks(into *encryptionSettings) {
 // entries reads all key_provider or method blocks, and notes their places. One is an
 // example of what may be in them.
 func (b providerBlock) entries(
-	places map[string]path.Path, what string, tables []attr.Table, one string,
+	places map[string]path.Path, what string, tables []attr.Table, one fact.NoBlock,
 ) map[string]*attr.Entry {
 	out := map[string]*attr.Entry{}
 	for i, group := range b.known(b.value, what, what) {
@@ -279,7 +283,7 @@ func (f *findings) target(registry encryption.Registry, block cty.Value, p path.
 func (b providerBlock) openSources() map[string]source.Open {
 	groups := b.known(b.value, "credentials", "credentials")
 	for i, group := range groups {
-		b.needKind(group, path.Root("credentials").AtListIndex(i), aCredentials)
+		b.needKind(group, path.Root("credentials").AtListIndex(i), someCredentials)
 	}
 	blocks := map[string][]*attr.Entry{}
 	for _, kind := range b.sources {

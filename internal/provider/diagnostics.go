@@ -12,9 +12,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -99,69 +98,22 @@ func stepOf(err error) step {
 	return stepDecrypt
 }
 
-// readDiagnostics explains a read that failed.
-func readDiagnostics(err error) diagnostics {
+// readDiagnostics explains a read that failed. Without a provider block, nothing is known
+// of it.
+func readDiagnostics(err error, c *configured) diagnostics {
 	failed, ok := errors.AsType[*stepError](err)
 	if !ok {
 		failed = &stepError{step: stepFetch, err: err}
 	}
 	summary, doing := failed.step.words()
-	var b strings.Builder
+	from := ""
 	if failed.source != nil {
-		fmt.Fprintf(&b, "Source: %s\n", failed.source)
+		from = fmt.Sprintf("Source: %s\n", failed.source)
 	}
-	fmt.Fprintf(&b, "Step: %s\n\n%s", doing, sentence(failed.err))
-	if advice := advise(failed); advice != "" {
-		fmt.Fprintf(&b, "\n\n%s", advice)
-	}
-	return diagnostics{errorDiagnostic(summary, b.String())}
-}
-
-// advise says what to do next if the error itself does not.
-func advise(e *stepError) string {
-	if c, ok := errors.AsType[*attr.Error](e.err); ok && c.Unknown {
-		if e.step == stepDerive {
-			return "The value comes from something that does not exist before apply. " +
-				"Keys can be derived only from what is known when planning."
-		}
-		return "The value comes from something that does not exist before apply. Add depends_on to this data source, " +
-			"naming what the value comes from, so that it is read during apply."
-	}
-	if errors.Is(e.err, encryption.ErrNoKey) && e.step == stepDecrypt { // a key provider that gave no key says why itself
-		return adviseKey(e.err)
-	}
-	return ""
-}
-
-// adviseKey names what may be wrong with the methods that were tried. It says nothing if
-// all of them say it themselves: a program that gave no plaintext, settings for another
-// file, and settings that are odd.
-func adviseKey(err error) string {
-	what, settings := "the passphrase or key", ""
-	if failed, ok := errors.AsType[*encryption.Error](err); ok {
-		tried := func(kind string) func(encryption.Attempt) bool {
-			return func(a encryption.Attempt) bool {
-				return a.Method == kind || strings.HasPrefix(a.Method, "method."+kind+".")
-			}
-		}
-		isProgram := tried("external")
-		isOther := func(a encryption.Attempt) bool {
-			return !isProgram(a) && !syntax.IsHinted(a.Err) && !strings.Contains(a.Err.Error(), "; the settings lack the key provider")
-		}
-		switch {
-		case !slices.ContainsFunc(failed.Attempts, isOther):
-			return ""
-		case slices.ContainsFunc(failed.Attempts, tried("aes_gcm")):
-			what += ", the aad,"
-		case slices.ContainsFunc(failed.Attempts, tried("sops")):
-			what = "that one of the keys that the file names can be used here,"
-		}
-		if slices.ContainsFunc(failed.Attempts, func(a encryption.Attempt) bool { return a.Method == "sops" }) {
-			settings = " To give sops settings, configure method.sops.main, and name it in place of sops."
-		}
-	}
-	return "Check " + what + " and whether this is the right file. " +
-		"If the key was changed after the file was written, add the old one as a fallback." + settings
+	reader := c.audience()
+	reader.Deriving = failed.step == stepDerive
+	detail := fmt.Sprintf("%sStep: %s\n\n%s", from, doing, explain.Text(failed.err, reader))
+	return diagnostics{errorDiagnostic(summary, detail)}
 }
 
 func warningDiagnostics(warnings []source.Warning) diagnostics {
@@ -185,7 +137,7 @@ func problemDiagnostics(problems []problem) diagnostics {
 		if at != nil { // some versions print a deep path as that of the whole block
 			err = fmt.Errorf("%s: %w", strings.ReplaceAll(p.path.String(), "[0]", ""), err)
 		}
-		d := errorDiagnostic(invalidConfiguration, sentence(err))
+		d := errorDiagnostic(invalidConfiguration, explain.Text(err, explain.Provider{}))
 		d.Attribute = at
 		out.add(d)
 	}
@@ -204,19 +156,4 @@ func attributePath(p path.Path) *tftypes.AttributePath {
 		}
 	}
 	return out
-}
-
-// sentence is the error as a reader expects it: Go's errors begin in lowercase and have
-// no full stop; a remedy gets none. An address or a path at the start stays as it is; an
-// error must not begin with a name that looks like a word.
-func sentence(err error) string {
-	s := advised(err)
-	const letters = "abcdefghijklmnopqrstuvwxyz"
-	if first, _, more := strings.Cut(s, " "); more && strings.Trim(first, letters) == "" {
-		s = strings.ToUpper(s[:min(1, len(s))]) + s[min(1, len(s)):]
-	}
-	if s == "" || strings.ContainsAny(s[len(s)-1:], ".?!") || syntax.EndsInRemedy(s) {
-		return s
-	}
-	return s + "."
 }

@@ -147,7 +147,7 @@ func TestTextFromOutside(t *testing.T) {
 		},
 		"problem": func(*testing.T) diagnostics { return problemDiagnostics([]problem{{err: errors.New(hostile)}}) },
 		"derived key": func(*testing.T) diagnostics {
-			return readDiagnostics(&stepError{step: stepDerive, err: errors.New(hostile)})
+			return readDiagnostics(&stepError{step: stepDerive, err: errors.New(hostile)}, nil)
 		},
 	}
 	for name, c := range files {
@@ -207,7 +207,7 @@ func diagnosticsOf(t *testing.T, cat catalog, resource bool, method string, set 
 	}
 	got, err := req.read(t.Context(), c)
 	if err != nil {
-		return readDiagnostics(err)
+		return readDiagnostics(err, nil)
 	}
 	return warningDiagnostics(got.warnings)
 }

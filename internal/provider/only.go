@@ -1,14 +1,17 @@
 package provider
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -56,10 +59,13 @@ func (s encryptionSettings) writeOutKeys(table attr.Table, keys []string) {
 			case 1:
 				method.Settings[a.Name] = attr.Setting{Value: cty.StringVal(keys[0])}
 			case 0:
-				s.fail(place, "there is no key provider; add one, such as%s", aKeyProvider)
+				s.failAt(place, fact.With(errors.New("there is no key provider; add one, such as"), aBlock(aKeyProvider)))
 			default:
-				s.fail(place, "this argument is required, because there is more than one key provider: %s",
-					join(keys, func(key string) string { return fmt.Sprintf("%s = %q", a.Name, key) }))
+				choices := make([]string, len(keys))
+				for i, key := range keys {
+					choices[i] = fmt.Sprintf("%s = %q", a.Name, key)
+				}
+				s.fail(place, "this argument is required, because there is more than one key provider: %s", strings.Join(choices, " or "))
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 )
 
 type set = map[string]cty.Value
@@ -117,7 +118,7 @@ func TestOnlyOne(t *testing.T) {
 		case tt.fails != (err != nil) || method != tt.with:
 			t.Errorf("%s: got %q, %v, want %q", name, method, err, tt.with)
 		case tt.fails:
-			golden.Check(t, name, err.Error())
+			golden.Check(t, name, explain.Text(err, explain.Wrap{}))
 		}
 	}
 }

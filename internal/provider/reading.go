@@ -89,9 +89,9 @@ func (r reading) read(
 ) (*tfprotov6.DynamicValue, diagnostics) {
 	switch {
 	case provider == nil:
-		return nil, readDiagnostics(&stepError{step: stepConfiguration, err: errNotConfigured})
+		return nil, readDiagnostics(&stepError{step: stepConfiguration, err: errNotConfigured}, nil)
 	case !arguments.IsWhollyKnown():
-		return nil, readDiagnostics(&stepError{step: stepConfiguration, err: errUnknown})
+		return nil, readDiagnostics(&stepError{step: stepConfiguration, err: errUnknown}, nil)
 	case len(provider.broken) > 0:
 		return nil, problemDiagnostics(provider.broken)
 	}
@@ -101,11 +101,11 @@ func (r reading) read(
 	}
 	got, err := req.read(ctx, provider)
 	if err != nil {
-		return nil, provider.explain(err)
+		return nil, readDiagnostics(err, provider)
 	}
 	value, err := r.encode(arguments, got.attributes)
 	if err != nil {
-		return nil, readDiagnostics(&stepError{step: stepParse, err: err})
+		return nil, readDiagnostics(&stepError{step: stepParse, err: err}, nil)
 	}
 	return value, warningDiagnostics(got.warnings)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/address"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
@@ -25,10 +26,9 @@ func (r remoteStateRequest) acceptMissing(s *openedState) error {
 		return s.missing
 	}
 	if r.object != nil {
-		return fmt.Errorf("%w%s. If no state is expected there, set on_missing = \"defaults\"", s.missing, r.about(s.missing))
+		return fmt.Errorf("%w. If no state is expected there, set on_missing = \"defaults\"", r.about(s.missing))
 	}
-	return fmt.Errorf("%w%s. Check the %s block; if no state is expected there, set on_missing = \"defaults\"", s.missing,
-		r.about(s.missing), r.kind.Name)
+	return fmt.Errorf("%w. Check the %s block; if no state is expected there, set on_missing = \"defaults\"", r.about(s.missing), r.kind.Name)
 }
 
 // result lays the outputs of the state over the defaults.
@@ -58,7 +58,7 @@ func (r remoteStateRequest) result(s *openedState) (*result, error) {
 		if len(plain)+len(sensitive) == 0 {
 			used = "There are no defaults either, so there are no outputs; set defaults."
 		}
-		got.warn("Defaults in place of a state", "%s %s", sentence(fmt.Errorf("%w%s", s.missing, r.about(s.missing))), used)
+		got.warn("Defaults in place of a state", "%s %s", explain.Text(r.about(s.missing), explain.Provider{}), used)
 	}
 	return got, nil
 }

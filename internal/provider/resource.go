@@ -85,7 +85,7 @@ func (r resourceRequest) read(ctx context.Context, provider *configured) (*resul
 		return nil, err
 	}
 	if state.missing != nil {
-		return nil, state.failed(stepFetch, fmt.Errorf("%w%s", state.missing, r.about(state.missing)))
+		return nil, state.failed(stepFetch, r.about(state.missing))
 	}
 	got, err := r.result(state)
 	if err != nil {

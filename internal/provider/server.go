@@ -99,7 +99,7 @@ func (s *Server) ValidateProviderConfig(
 	if wrong := s.block.misfits(block); wrong != nil {
 		return &tfprotov6.ValidateProviderConfigResponse{PreparedConfig: req.Config, Diagnostics: problemDiagnostics(wrong)}, nil
 	}
-	return explain(req.Config, func() (*tfprotov6.ValidateProviderConfigResponse, error) {
+	return conforming(req.Config, func() (*tfprotov6.ValidateProviderConfigResponse, error) {
 		resp, err := s.ProviderServer.ValidateProviderConfig(ctx, req)
 		if err == nil {
 			resp.Diagnostics = refusal(resp.Diagnostics)
@@ -139,7 +139,7 @@ func (s *Server) ValidateDataResourceConfig(
 	if wrong := r.misfits(arguments); wrong != nil {
 		return &tfprotov6.ValidateDataResourceConfigResponse{Diagnostics: problemDiagnostics(wrong)}, nil
 	}
-	return explain(req.Config, func() (*tfprotov6.ValidateDataResourceConfigResponse, error) {
+	return conforming(req.Config, func() (*tfprotov6.ValidateDataResourceConfigResponse, error) {
 		resp, err := s.ProviderServer.ValidateDataResourceConfig(ctx, req)
 		if err == nil {
 			resp.Diagnostics = refusal(resp.Diagnostics)
@@ -175,7 +175,7 @@ func (s *Server) ValidateEphemeralResourceConfig(
 	if wrong := r.misfits(arguments); wrong != nil {
 		return &tfprotov6.ValidateEphemeralResourceConfigResponse{Diagnostics: problemDiagnostics(wrong)}, nil
 	}
-	return explain(req.Config, func() (*tfprotov6.ValidateEphemeralResourceConfigResponse, error) {
+	return conforming(req.Config, func() (*tfprotov6.ValidateEphemeralResourceConfigResponse, error) {
 		resp, err := s.ProviderServer.ValidateEphemeralResourceConfig(ctx, req)
 		if err == nil {
 			resp.Diagnostics = refusal(resp.Diagnostics)
@@ -207,10 +207,10 @@ func (s *Server) read(ctx context.Context, r reading, arguments cty.Value) (*tfp
 	return r.read(ctx, s.configured.Load(), arguments)
 }
 
-// explain has the framework say what is wrong with a message that does not conform.
+// conforming has the framework say what is wrong with a message that does not conform.
 // Its decoder has the flaws of the other one, see [codec.decode]: a message that
 // would end the process gets the answer malformed.
-func explain[T any](sent *tfprotov6.DynamicValue, framework func() (*T, error), malformed *T) (answer *T, err error) {
+func conforming[T any](sent *tfprotov6.DynamicValue, framework func() (*T, error), malformed *T) (answer *T, err error) {
 	defer func() {
 		if recover() != nil {
 			answer, err = malformed, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/kubestate"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -145,10 +146,7 @@ func (r stateRequest) parse(plaintext []byte) (*tfstate.State, error) {
 	if err != nil || r.resources {
 		return s, err
 	}
-	// A copy without the resources frees the memory of the file: the state may be kept
-	// for long.
-	return &tfstate.State{Version: s.Version, TerraformVersion: s.TerraformVersion, Serial: s.Serial, Lineage: s.Lineage,
-		Outputs: s.Outputs}, nil
+	return s.WithoutResources(), nil // which frees the memory of the file: the state may be kept for long
 }
 
 func openingWarnings(src source.Source, snapshot *source.Snapshot, opened *encryption.Opened) []source.Warning {
@@ -207,29 +205,32 @@ func (s *openedState) failed(at step, err error) error {
 	return &stepError{step: at, source: s.source, err: err}
 }
 
-// about says which workspace is missing, and whether credentials were sent.
-func (r stateRequest) about(m *source.MissingError) string {
+// about says of a missing state which workspace is missing, and whether credentials were
+// sent.
+func (r stateRequest) about(m *source.MissingError) error {
+	workspace := ""
 	switch name := r.source.Workspace; {
 	case m.Mistaken:
-		return ""
+		return m
 	case !r.kind.Workspaces, r.object != nil:
-		return r.sent(m)
 	case name == "default":
-		return r.sent(m) + `. This is the place of the workspace "default"; for another, set workspace`
+		workspace = `. This is the place of the workspace "default"; for another, set workspace`
 	default:
-		return fmt.Sprintf("%s. This is the place of the workspace %q; \"terraform workspace list\", in the configuration that writes it, "+
-			"prints the names", r.sent(m), name)
+		workspace = fmt.Sprintf(". This is the place of the workspace %q; \"terraform workspace list\", in the configuration that writes it, "+
+			"prints the names", name)
 	}
+	return fmt.Errorf("%w%s", r.sent(m), workspace)
 }
 
 // sent says whether credentials were sent, on sources that have any.
-func (r stateRequest) sent(m *source.MissingError) string {
+func (r stateRequest) sent(m *source.MissingError) error {
 	switch {
 	case m.Listed:
 	case m.CredentialsSent:
-		return ". Credentials were sent; some servers give the same answer when they do not allow access"
+		return fmt.Errorf("%w. Credentials were sent; some servers give the same answer when they do not allow access", m)
 	case r.kind.Credentials.Name != "":
-		return ". No credentials were sent; some servers give the same answer when they need some"
+		return fact.With(fmt.Errorf("%w. No credentials were sent; some servers give the same answer when they need some", m),
+			fact.NoCredentials{})
 	}
-	return ""
+	return m
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -83,7 +84,8 @@ func (s encryptionSettings) checkReferences(address string, table attr.Table, en
 			if len(others) == 0 {
 				then = "; add its block, or correct the name"
 			}
-			s.fail(s.places[address].AtName(a.Name), "%s is not configured%s", name, then)
+			err := fact.With(fmt.Errorf("%s is not configured%s", name, then), fact.NotConfigured{Address: name})
+			s.failAt(s.places[address].AtName(a.Name), err)
 		}
 	}
 }

@@ -11,6 +11,24 @@ import (
 	"testing"
 )
 
+// The name that is replaced is not the only one of the file.
+func TestOtherNames(t *testing.T) {
+	t.Parallel()
+	file := write(t, filepath.Join(t.TempDir(), "x"), "before")
+	if note := OtherNames(file); note != "" {
+		t.Errorf("got %q", note)
+	}
+	if err := os.Link(file, file+"-2"); err != nil {
+		t.Skip("there are no hard links here")
+	}
+	if note := OtherNames(file); !strings.Contains(note, "another name") {
+		t.Errorf("got %q", note)
+	}
+	if note := OtherNames(file + "-3"); note != "" {
+		t.Errorf("got %q", note)
+	}
+}
+
 // A file that this user may not write is not replaced, although the folder lets anybody
 // do so: it would change its owner.
 func TestOfAnother(t *testing.T) {

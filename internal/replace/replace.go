@@ -16,7 +16,7 @@ import (
 
 // File puts data in the place of a file, or leaves everything as it is. A file that this
 // user may not write stays, although the folder would let it be replaced. If the file
-// has to be the one of before, its mode is kept, and its owner where we may; otherwise
+// has to be the one of before, its rights are kept, and its owner where we may; otherwise
 // only this user may read it.
 func File(ctx context.Context, name string, data []byte, before os.FileInfo) error {
 	name, err := Place(name)
@@ -33,7 +33,9 @@ func File(ctx context.Context, name string, data []byte, before os.FileInfo) err
 	_, err = t.Write(data)
 	if err == nil && before != nil {
 		keepOwner(t.File, before)
-		err = t.Chmod(before.Mode().Perm())
+		if err = keepACL(t.File, name); err == nil {
+			err = t.Chmod(before.Mode().Perm())
+		}
 	}
 	if err == nil {
 		err = t.Sync()

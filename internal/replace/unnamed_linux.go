@@ -1,6 +1,7 @@
 package replace
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"syscall"
@@ -36,4 +37,23 @@ func keepOwner(f *os.File, of os.FileInfo) {
 	if owner, ok := of.Sys().(*syscall.Stat_t); ok {
 		_ = f.Chown(int(owner.Uid), int(owner.Gid))
 	}
+}
+
+const acl = "system.posix_acl_access"
+
+// keepACL gives a file the access control list of another one. The mode alone would turn
+// what the list allows at most into what the group may do, and give a new file's list, which
+// comes from its folder, a say.
+func keepACL(f *os.File, of string) error {
+	list := make([]byte, 64<<10) // more than Linux keeps
+	n, err := unix.Getxattr(of, acl, list)
+	if err == nil {
+		err = unix.Fsetxattr(int(f.Fd()), acl, list[:n], 0)
+	} else if err = unix.Fremovexattr(int(f.Fd()), acl); errors.Is(err, unix.ENODATA) || errors.Is(err, unix.ENOTSUP) {
+		err = nil
+	}
+	if err != nil {
+		err = fmt.Errorf("its access control list cannot be kept: %w", err)
+	}
+	return err
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
 // Blame says that err is about a block of credentials, if the error does not name a
@@ -101,6 +101,13 @@ type Grant struct {
 	Env attr.LookupEnv
 }
 
+// NoCredentials is the block that a server lacks: one for its origin, with arguments.
+func NoCredentials(kind string, server *url.URL, arguments ...string) fact.NoBlock {
+	const most = 300 // bytes of an address that may come from outside
+	at := fmt.Sprintf("url = %q", outside.Line(Origin(server), most)+"/")
+	return fact.NoBlock{Path: "credentials." + kind, Arguments: append([]string{at}, arguments...)}
+}
+
 // For returns what may be sent to target: the block whose url covers it, of
 // several the one with the longest path, completed by the environment; or else
 // what the environment means for target. A variable with a secret is an error
@@ -117,8 +124,8 @@ func (c Credentials) For(target *url.URL) (Grant, error) {
 		if len(c.Home.Vars) > 0 {
 			or = "set " + c.Home.Vars[0] + ", or "
 		}
-		return g, fmt.Errorf("%s is set, and nothing says that it is meant for %s; if it is not, unset it; if it is, %sadd this to the "+
-			"provider block%s", name, origin, or, syntax.Remedy("credentials."+c.Table.Name, fmt.Sprintf("url = %q", origin+"/")))
+		return g, fact.With(fmt.Errorf("%s is set, and nothing says that it is meant for %s; if it is not, unset it; if it is, %sadd this to "+
+			"the provider block", name, origin, or), NoCredentials(c.Table.Name, target))
 	}
 	return g, nil
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
 func TestCredentialsFor(t *testing.T) {
@@ -271,8 +271,7 @@ func TestHomeIsURL(t *testing.T) {
 		"a look-alike":          {"https://example.com.evil.io/a/state", "https://example.com/", ""},
 		"nonsense":              {"https://%", "https://example.com/", ""},
 		"no home": {"", "", `X_PASSWORD is set, and nothing says that it is meant for https://example.com; ` +
-			"if it is not, unset it; if it is, set X_ADDRESS, or add this to the provider block" +
-			syntax.Remedy("credentials.http", `url = "https://example.com/"`)},
+			"if it is not, unset it; if it is, set X_ADDRESS, or add this to the provider block"},
 		"no home, a block":   {"", "https://example.com/", "u"},
 		"no home, another's": {"", "https://example.org/", "if it is, set X_ADDRESS, or add this"},
 	} {
@@ -290,6 +289,9 @@ func TestHomeIsURL(t *testing.T) {
 		case strings.Contains(tt.want, " "):
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%s: got %v, want %q", name, err, tt.want)
+			}
+			if lacks, _ := fact.Find[fact.NoBlock](err); lacks.Path != "credentials.http" || lacks.Arguments[0] != `url = "https://example.com/"` {
+				t.Errorf("%s: got %+v", name, lacks)
 			}
 			if along, err := c.Redirected(u); err != nil || along.Has("password") {
 				t.Errorf("%s: a redirect gets %t, %v", name, along.Has("password"), err)

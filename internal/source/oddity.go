@@ -4,56 +4,67 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// withOddities adds to the error of a read what is probably not meant in what a request
-// and the blocks of credentials say. No value is shown.
-func (k Kind) withOddities(err error, req Request, credentials []*attr.Entry, env attr.LookupEnv) error {
-	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || syntax.EndsInRemedy(err.Error()) {
+// withSuspects is the error of a read, beside what is probably not meant in what a request
+// and the blocks of credentials say, for a place, as its source names it. No value is in it.
+func (k Kind) withSuspects(err error, place string, req Request, credentials []*attr.Entry, env attr.LookupEnv) error {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	hint := func(subject, odd string) {
-		missing, ok := IsMissing(err)
-		if !ok {
-			err = syntax.Hinted(err, subject, odd)
-			return
+	missing, isMissing := IsMissing(err)
+	if !isMissing {
+		if _, lacks := fact.Find[fact.NoBlock](err); lacks {
+			return err
 		}
-		with := *missing
-		with.Mistaken = true
-		with.Detail = syntax.Hinted(errors.New(missing.Detail), subject, odd).Error()
-		err = &with
+		return fact.Later(err, func() []fact.Fact { return k.suspects(req, credentials, env) })
 	}
-	EachOddity(req.Values, k.Table.Attrs, hint)
+	facts := k.suspects(req, credentials, env)
 	for _, a := range k.Table.Attrs {
-		if _, missing := IsMissing(err); missing && a.Type == cty.String && namesWorkspace(req.String(a.Name), req.OtherWorkspace()) {
-			hint(a.Name, "has the name of the workspace in it, which is added to it anyway")
+		if a.Type != cty.String {
+			continue
+		}
+		text := req.String(a.Name)
+		if strings.Contains(place, strings.Trim(path.Clean(text), "/")) && namesWorkspace(text, req.OtherWorkspace()) {
+			facts = append(facts, fact.Suspect{Attr: a.Name, What: "has the name of the workspace in it, which is added to it anyway"})
 		}
 	}
+	with := *missing
+	with.Mistaken = with.Mistaken || len(facts) > 0
+	with.reason = fact.With(errors.New(missing.Detail), facts...)
+	return &with
+}
+
+func (k Kind) suspects(req Request, credentials []*attr.Entry, env attr.LookupEnv) (facts []fact.Fact) {
+	EachOddity(req.Values, k.Table.Attrs, func(name, odd string) { facts = append(facts, fact.Suspect{Attr: name, What: odd}) })
 	for _, block := range credentials {
 		for _, name := range slices.Sorted(maps.Keys(block.Settings)) {
-			for _, odd := range syntax.Oddities(block.Settings[name].Value) {
-				hint(name+" in credentials", odd)
+			odd := syntax.Oddities(block.Settings[name].Value)
+			if token := oddToken(name, block.Settings[name].Value); token != "" {
+				odd = append(odd, token)
 			}
-			if odd := oddToken(name, block.Settings[name].Value); odd != "" {
-				hint(name+" in credentials", odd)
+			for _, what := range odd {
+				facts = append(facts, fact.Suspect{Address: "credentials", Attr: name, What: what})
 			}
 		}
 	}
 	for _, name := range slices.Concat(variables(k.Table.Attrs, k.Credentials.Attrs), k.Ambient) {
 		value, _ := env.Get(name)
-		if odd, _ := syntax.Oddity(value); odd != "" {
-			hint("the environment variable "+name, syntax.OfVariable(odd))
+		if odd := syntax.OddVariable(value); odd != "" {
+			facts = append(facts, fact.Suspect{Variable: name, What: odd})
 		}
 	}
-	return err
+	return facts
 }
 
 // variables are those that the tables name.
@@ -68,8 +79,8 @@ func variables(tables ...[]attr.Attr) (names []string) {
 }
 
 // namesWorkspace reports whether a part of a path is or ends with the name of a workspace.
-func namesWorkspace(path, workspace string) bool {
-	return workspace != "" && slices.ContainsFunc(strings.FieldsFunc(path, func(r rune) bool { return strings.ContainsRune("/:;", r) }),
+func namesWorkspace(text, workspace string) bool {
+	return workspace != "" && slices.ContainsFunc(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("/:;", r) }),
 		func(part string) bool { return part == workspace || part == workspace+".tfstate" })
 }
 

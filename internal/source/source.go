@@ -59,7 +59,12 @@ type MissingError struct {
 	Listed          bool   // the place says what it holds, so access is not the reason
 	Mistaken        bool   // Detail says what is wrong in the settings, so a state is expected
 	Lock            *Lock  // as in [Snapshot]: a first state may be on its way
+
+	reason error // Detail, beside what is probably not meant; nil for nothing
 }
+
+// Unwrap returns what Detail says, with facts beside it.
+func (e *MissingError) Unwrap() error { return e.reason }
 
 func (e *MissingError) Error() string { return "there is no state: " + e.Detail }
 
@@ -118,7 +123,8 @@ type Kind struct {
 func (k Kind) Start(s Settings) Open {
 	open := k.Begin(s.For(k))
 	return func(req Request) (Source, error) {
-		explain := func(err error) error { return k.withOddities(err, req, s.Credentials.Entries, s.LookupEnv) }
+		place := ""
+		explain := func(err error) error { return k.withSuspects(err, place, req, s.Credentials.Entries, s.LookupEnv) }
 		if err := k.checkNames(req); err != nil {
 			return nil, err
 		}
@@ -126,6 +132,7 @@ func (k Kind) Start(s Settings) Open {
 		if err != nil {
 			return nil, explain(err)
 		}
+		place = src.String()
 		return bounded{src, k.Patience, req.MaxSize, explain}, nil
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -188,7 +189,7 @@ func (h *handover) intercept(ctx context.Context) error {
 }
 
 // rehearse seals a plan with nothing in it: what cannot work is found before a real one is
-// made. Settings that do not open it are for those who have the keys.
+// made. Settings that have no key to open it are for those who have one.
 func (h *handover) rehearse(ctx context.Context) error {
 	var plan bytes.Buffer
 	archive := zip.NewWriter(&plan)
@@ -197,8 +198,8 @@ func (h *handover) rehearse(ctx context.Context) error {
 		return err
 	}
 	sealed, again, err := Seal(ctx, h.o.Plan, plan.Bytes())
-	h.blind = sealed != nil && again == nil
-	if h.blind {
+	_, forOthers := fact.Find[fact.NoIdentity](err)
+	if h.blind = sealed != nil && again == nil && (forOthers || errors.Is(err, encryption.ErrNoKey)); h.blind {
 		err = nil
 	}
 	return err
@@ -241,10 +242,11 @@ func (f *folder) open() error {
 	if err == nil {
 		f.dir, err = os.MkdirTemp(parent, folderName)
 	}
-	if err == nil {
-		f.kept = keep(f.dir)
+	if err != nil { // its cause would be taken for one of a file that is copied there
+		return fmt.Errorf("no folder for temporary files can be made in %s (TMPDIR): %s", outside.Line(os.TempDir(), 300), keyfile.Reason(err))
 	}
-	return err
+	f.kept = keep(f.dir)
+	return nil
 }
 
 func (f *folder) remove() {

@@ -2,6 +2,7 @@ package wrap_test
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"net/http"
 	"slices"
@@ -108,6 +109,7 @@ func TestLeftLock(t *testing.T) {
 		args   []string
 		code   int
 		gone   bool
+		lock   string
 		broken bool // the backend does not take it back
 	}{
 		"plan":            {script: "die", args: []string{"plan"}, code: 137, gone: true},
@@ -117,6 +119,7 @@ func TestLeftLock(t *testing.T) {
 		"apply, done":     {script: "exit=0", args: []string{"apply"}, code: 1},
 		"destroy":         {script: "die", args: []string{"destroy"}, code: 137},
 		"state rm":        {script: "die", args: []string{"state", "rm", "x"}, code: 137},
+		"apply, no ID":    {script: "die", lock: "{}", args: []string{"apply"}, code: 137},
 		"apply, given":    {script: "UNLOCK=" + lock + " die", args: []string{"apply"}, code: 137, gone: true},
 		"apply, not then": {script: "UNLOCK=" + lock, args: []string{"apply"}, code: 9, broken: true},
 	} {
@@ -125,7 +128,7 @@ func TestLeftLock(t *testing.T) {
 			if c.broken {
 				s.refuse("UNLOCK")
 			}
-			o, _, _ := scripted(t, s, "LOCK="+lock+" GET "+c.script, c.args...)
+			o, _, _ := scripted(t, s, "LOCK="+cmp.Or(c.lock, lock)+" GET "+c.script, c.args...)
 			code, err, told := run(t, o)
 			mistakes.Ended(t, name, told, code, err)
 			if code != c.code || (err == nil) != c.gone {

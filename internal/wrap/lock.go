@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
@@ -132,8 +133,11 @@ func (p *proxy) settle(ctx context.Context, call *invocation) error {
 		return errors.Join(p.backend.giveBack(ctx, l.id), errors.New("the program has ended without giving back its lock: what it has changed "+
 			"may be in no state. Look at it before the next run"))
 	}
-	return fmt.Errorf("the program has ended without giving back the lock %s, which stays: what it has changed may be in no state. "+
-		"When you have looked, %s", outside.Quoted(l.id, 100), store.Unlocking(l.id))
+	const left = "the program has ended without giving back the lock%s, which stays: what it has changed may be in no state"
+	if l.id == "" {
+		return fmt.Errorf(left+". When you have looked, remove it where the backend keeps it", "")
+	}
+	return fmt.Errorf(left+". When you have looked, %s", " "+outside.Quoted(l.id, 100), store.Unlocking(l.id))
 }
 
 // underLock does work while it has the lock, if there are locks. An interrupt does not end
@@ -160,9 +164,12 @@ func (b *backend) giveBack(ctx context.Context, id string) error {
 	return nil
 }
 
+// errNotReadBack is about a state that was sent, and may be in the backend or not.
+var errNotReadBack = errors.New("it was written to the backend, and cannot be read back, so keep what there was")
+
 // keep puts a sealed state into the backend, unless ctx has ended, and looks whether it is
 // there: many a server answers 200 to whatever it gets, and the user may delete the old state.
-func (b *backend) keep(ctx context.Context, sealed []byte, read store.Version) error {
+func (b *backend) keep(ctx context.Context, target encryption.Target, sealed []byte, read store.Version) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
@@ -172,12 +179,22 @@ func (b *backend) keep(ctx context.Context, sealed []byte, read store.Version) e
 	}
 	there, _, err := b.Read(ctx)
 	if err == nil && !bytes.Equal(there, sealed) {
-		err = errors.New("the backend has something else than what was written")
+		err = expectSame(ctx, target, there, sealed)
 	}
 	if err != nil {
-		err = fmt.Errorf("it cannot be read back, so keep what there was: %w", err)
+		err = fmt.Errorf("%w: %w", errNotReadBack, err)
 	}
 	return err
+}
+
+// expectSame compares what is in two files: a backend may keep JSON in another form.
+func expectSame(ctx context.Context, target encryption.Target, there, sealed []byte) error {
+	found, err := target.Decrypt(ctx, there)
+	wanted, errWanted := target.Decrypt(ctx, sealed)
+	if err != nil || errWanted != nil || !found.Encrypted || !bytes.Equal(found.Data, wanted.Data) {
+		return errors.New("the backend has something else than what was written")
+	}
+	return nil
 }
 
 // here is the state in the backend of the module that we are in.
@@ -216,7 +233,7 @@ func (b *backend) none() error {
 }
 
 // Rotate replaces the state in the backend by what change makes of it, under the lock.
-// If that is nil, the state stays.
+// If that is nil, the state stays. The target of the options opens what change makes.
 func Rotate(ctx context.Context, o Options, change func(state []byte) ([]byte, error)) (err error) {
 	b, err := here(o)
 	if err != nil {
@@ -236,7 +253,7 @@ func Rotate(ctx context.Context, o Options, change func(state []byte) ([]byte, e
 		}
 		changed, err := change(state)
 		if err == nil && changed != nil {
-			err = b.keep(ctx, changed, version)
+			err = b.keep(ctx, o.State, changed, version)
 		}
 		return err
 	})

@@ -248,9 +248,12 @@ func (m *move) store(ctx context.Context, plain []byte, what string) error {
 		sealed, _, err = Seal(ctx, m.state, plain)
 	}
 	if err == nil {
-		err = m.backend.keep(ctx, sealed, m.there)
+		err = m.backend.keep(ctx, m.state, sealed, m.there)
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, errNotReadBack):
+		return fmt.Errorf("%s: %w", what, err)
+	case err != nil:
 		return fmt.Errorf("%s was not encrypted: %w", what, err)
 	}
 	m.memory.remember(ctx, seen)

@@ -9,16 +9,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/missing"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
@@ -99,7 +96,7 @@ func (p *proxy) get(w http.ResponseWriter, r *http.Request) {
 	}
 	plain, err := accept(r.Context(), state)
 	if err != nil {
-		p.fail(w, ours, "the state in the backend: "+err.Error()+AdviseVariable(err)+AdviseKey(err)+adviseKind(err))
+		p.fail(w, ours, "the state in the backend: "+explain.Text(err, explain.Wrap{}))
 		return
 	}
 	p.version.Store(&version)
@@ -206,7 +203,7 @@ func (p *proxy) post(w http.ResponseWriter, r *http.Request) {
 		sealed, _, err = Seal(ctx, p.state, plain)
 	}
 	if err != nil {
-		p.fail(w, ours, "the state was not written: "+err.Error()+AdviseVariable(err))
+		p.fail(w, ours, "the state was not written: "+explain.Text(err, explain.Wrap{Seals: true}))
 		return
 	}
 	if err := p.write(ctx, sealed); err != nil {
@@ -263,43 +260,6 @@ func (p *proxy) mayWrite(plain []byte) (*label, error) {
 			outside.Quoted(lineage, 100), outside.Quoted(*known, 100))
 	}
 	return &label{lineage, serial}, err
-}
-
-// AdviseVariable says how to set a variable of the settings, if err is about one.
-func AdviseVariable(err error) string {
-	variable, ok := errors.AsType[*missing.Variable](err)
-	at, isAt := errors.AsType[*attr.Error](err)
-	switch {
-	case !ok:
-		return ""
-	case isAt && at.Pos.File == "TF_ENCRYPTION":
-		return "\nIn TF_ENCRYPTION, write the value itself; var.NAME is for the file of -config."
-	case variable.Name == "":
-		return ""
-	}
-	return fmt.Sprintf("\nSet it with the environment variable TF_VAR_%s, or -var or -var-file of statecrypt.", variable.Name)
-}
-
-// AdviseKey says what to do about a file that no method has the key for.
-func AdviseKey(err error) string {
-	failed, ok := errors.AsType[*encryption.Error](err)
-	if !ok || failed.Step != encryption.StepDecrypt || !errors.Is(err, encryption.ErrNoKey) {
-		return ""
-	}
-	isHinted := func(a encryption.Attempt) bool { return syntax.IsHinted(a.Err) }
-	if slices.ContainsFunc(failed.Attempts, isHinted) { // which says more
-		return ""
-	}
-	return "\nCheck the key, and whether this is the right file. If the key was changed after the file was written, " +
-		"add the old one as a fallback."
-}
-
-// adviseKind is about a plan in the place of the state.
-func adviseKind(err error) string {
-	if errors.Is(err, encryption.ErrOtherKind) {
-		return "; check the address"
-	}
-	return ""
 }
 
 // Seal encrypts a file, and opens it again, by the same method: what is stored can be

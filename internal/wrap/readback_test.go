@@ -1,6 +1,7 @@
 package wrap_test
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"path/filepath"
@@ -39,6 +40,30 @@ func TestMoveInIsReadBack(t *testing.T) {
 				t.Errorf("%s, %s: the backend was asked to %q", name, place, seen)
 			}
 		}
+	}
+}
+
+// TestReadBackInAnotherForm: a backend may keep JSON in another form, as databases do.
+func TestReadBackInAnotherForm(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	s.intercept(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodGet || len(s.stored()) == 0 {
+			return false
+		}
+		var members map[string]json.RawMessage
+		if err := json.Unmarshal(s.stored(), &members); err != nil {
+			t.Error(err)
+		}
+		text, _ := json.MarshalIndent(members, "", " ")
+		_, _ = w.Write(text)
+		return true
+	})
+	o, dir, _ := scripted(t, s, "ready GET", "init")
+	o.EncryptExisting = true
+	write(t, filepath.Join(dir, "terraform.tfstate"), filled)
+	if code, err, told := run(t, o); code != 0 || err != nil || !strings.Contains(told, "is in the backend now, encrypted") {
+		t.Errorf("%d, %v, %s", code, err, told)
 	}
 }
 

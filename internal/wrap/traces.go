@@ -117,6 +117,7 @@ func (t *traces) follow(ctx context.Context, o Options) error {
 }
 
 func (t *traces) sealErrored(ctx context.Context, o Options, path string, content []byte) error {
+	others := replace.OtherNames(path)
 	sealed, _, err := Seal(ctx, o.State, content)
 	if err == nil {
 		err = replace.File(ctx, path, sealed, nil)
@@ -125,5 +126,8 @@ func (t *traces) sealErrored(ctx context.Context, o Options, path string, conten
 		return fmt.Errorf("%s is not encrypted, and cannot be: %w", errored, keyfile.Reason(err))
 	}
 	say(o.Stderr, errored+" is encrypted now; state push with wrap opens it, and then it can be deleted")
+	if others != "" {
+		say(o.Stderr, "warning: "+errored+": "+others)
+	}
 	return nil
 }

@@ -26,7 +26,8 @@ func table() attr.Table {
 				"in OpenTofu. AWS IAM is never called."},
 		},
 	}))
-	return attr.Table{Name: "aws_kms", Doc: doc, Attrs: attrs}
+	example := []string{`kms_key_id = "alias/tf-state"`, `key_spec = "AES_256"`, `region = "eu-west-1"`}
+	return attr.Table{Name: "aws_kms", Doc: doc, Attrs: attrs, Example: example}
 }
 
 func keyAttrs() []attr.Attr {

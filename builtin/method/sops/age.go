@@ -17,6 +17,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
@@ -144,7 +145,11 @@ func (a ageKeys) identities() (found []age.Identity, problems []error) {
 	for i, text := range a.texts {
 		ids, err := parseAge([]byte(text))
 		if err != nil {
-			problems = append(problems, fmt.Errorf("%s %w%s", a.textFrom(i), err, notIdentity(text)))
+			err = fmt.Errorf("%s %w", a.textFrom(i), err)
+			if what := notIdentity(text); what != "" {
+				err = fmt.Errorf("%w; it %w", err, what)
+			}
+			problems = append(problems, err)
 		}
 		found = append(found, ids...)
 	}
@@ -175,15 +180,15 @@ func (a ageKeys) textFrom(i int) string {
 }
 
 // notIdentity says where a path and a public key belong.
-func notIdentity(text string) string {
+func notIdentity(text string) fact.Odd {
 	if odd, _ := syntax.Oddity(strings.TrimSpace(text)); odd != "" {
-		return "; it " + odd
+		return fact.Odd(odd)
 	}
 	switch text = strings.TrimSpace(text); {
 	case strings.HasPrefix(text, "age1"), strings.HasPrefix(text, "ssh-"):
-		return "; it is a public key, and the identity that belongs to it is required"
+		return "is a public key, and the identity that belongs to it is required"
 	case keyfile.IsPath(text) || keyfile.Exists(text):
-		return "; it is the path of a file, which belongs in age_identity_files, or SOPS_AGE_KEY_FILE"
+		return "is the path of a file, which belongs in age_identity_files, or SOPS_AGE_KEY_FILE"
 	}
 	return ""
 }

@@ -17,7 +17,7 @@ const (
 )
 
 func table() attr.Table {
-	return attr.Table{Name: "sops", Doc: doc, Attrs: []attr.Attr{
+	return attr.Table{Name: "sops", Doc: doc, Example: []string{`age_identity_files = ["key.txt"]`}, Attrs: []attr.Attr{
 		{Name: "age_identities", Type: cty.List(cty.String), Local: true, Sensitive: true, Harmless: identityHarmless,
 			Env: []string{"SOPS_AGE_KEY"},
 			Doc: "age identities (`AGE-SECRET-KEY-…`): one in each element, or the content of a key file."},

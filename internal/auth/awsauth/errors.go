@@ -15,6 +15,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
@@ -179,7 +180,7 @@ func (s Settings) explainSTS(what string, err error) error {
 	} else if s.values.String("access_key") == "" && !isAPI {
 		what += "; set access_key and secret_key, a profile or a role, or provide credentials in the environment as for the AWS CLI"
 	}
-	return Failure(what+s.oddVariables(), err)
+	return fact.Later(Failure(what, err), s.oddVariables)
 }
 
 // signedOut is what package ssocreds says. Names of roles may have SSO in them.
@@ -201,15 +202,15 @@ func Ambient() []string {
 		"AWS_ROLE_ARN", "AWS_WEB_IDENTITY_TOKEN_FILE"}
 }
 
-// oddVariables says what is odd about variables that the SDK reads.
-func (s Settings) oddVariables() (text string) {
+// oddVariables are those that the SDK reads and that are probably not what was meant.
+func (s Settings) oddVariables() (facts []fact.Fact) {
 	for _, name := range Ambient() {
 		value, _ := s.values.Environment().Get(name)
-		if odd, _ := syntax.Oddity(value); odd != "" {
-			text += fmt.Sprintf("; the environment variable %s %s", name, odd)
+		if odd := syntax.OddVariable(value); odd != "" {
+			facts = append(facts, fact.Suspect{Variable: name, What: odd})
 		}
 	}
-	return text
+	return facts
 }
 
 // NoAnswer says why there was no answer.

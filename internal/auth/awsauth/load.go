@@ -27,6 +27,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 	"golang.org/x/net/http/httpproxy"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/trust"
 )
@@ -64,7 +65,7 @@ func CloseIdle(client aws.HTTPClient) {
 func (s Settings) Retrieve(ctx context.Context, credentials aws.CredentialsProvider) (aws.Credentials, error) {
 	keys, err := credentials.Retrieve(ctx)
 	if err != nil {
-		err = s.explainSTS("no AWS credentials found", err)
+		err = fact.With(s.explainSTS("no AWS credentials found", err), fact.NoCredentials{})
 	}
 	return keys, err
 }

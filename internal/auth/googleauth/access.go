@@ -17,6 +17,7 @@ import (
 	"cloud.google.com/go/auth"
 	"cloud.google.com/go/auth/credentials"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
@@ -158,8 +159,8 @@ func detect(ctx context.Context, options *credentials.DetectOptions) (*auth.Cred
 		return nil, fmt.Errorf("looking for Google credentials: %w", ctx.Err())
 	case creds := <-found:
 		if creds == nil {
-			return nil, errors.New("no usable Google credentials were found; set credentials or access_token, " +
-				"GOOGLE_APPLICATION_CREDENTIALS, or run gcloud auth application-default login")
+			return nil, fact.With(errors.New("no usable Google credentials were found; set credentials or access_token, "+
+				"GOOGLE_APPLICATION_CREDENTIALS, or run gcloud auth application-default login"), fact.NoCredentials{})
 		}
 		return creds, nil
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
@@ -165,6 +166,8 @@ func Reason(err error) error {
 	return err
 }
 
+var errAsk = errors.New("ask its owner for permission")
+
 // Explain is why a file of that name cannot be read or written, and what to do about it,
 // without the name.
 func Explain(name string, err error) error {
@@ -173,9 +176,9 @@ func Explain(name string, err error) error {
 	case IsContent(name):
 		return errContent
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w; %s", err, sought(name))
-	case errors.Is(err, fs.ErrPermission) && !strings.Contains(err.Error(), "; ask its owner"):
-		return fmt.Errorf("%w; ask its owner for permission", err)
+		return fmt.Errorf("%w; %w", err, sought(name))
+	case errors.Is(err, fs.ErrPermission) && !errors.Is(err, errAsk):
+		return fmt.Errorf("%w; %w", err, errAsk)
 	}
 	return err
 }
@@ -190,42 +193,43 @@ func IsOfWindows(path string) bool { return filepath.Separator != '\\' && ofWind
 
 // sought says where a file that is not there was looked for. Of the path, only folders
 // that exist are shown: the rest may be a secret in the place of a path.
-func sought(name string) string {
+func sought(name string) error {
 	if name == "" {
-		return "the path is empty; is a variable empty?"
+		return errors.New("the path is empty; is a variable empty?")
 	}
 	if path, ok := strings.CutPrefix(name, "file://"); ok && path != "" {
-		return "a path is required, and this is a URL: leave out file://"
+		return errors.New("a path is required, and this is a URL: leave out file://")
 	}
 	if strings.ContainsAny(name, "*?[") {
-		return "this is a pattern, which nothing expands here; name each file"
+		return errors.New("this is a pattern, which nothing expands here; name each file")
 	}
 	if kind := inPlaceOfName(name); kind != "" {
-		return "the name of a file is required, and " + kind + "… is how other programs name a secret: write it to a file, or set a variable " +
-			"of the settings with TF_VAR_NAME"
+		return errors.New("the name of a file is required, and " + kind + "… is how other programs name a secret: write it to a file, or set a " +
+			"variable of the settings with TF_VAR_NAME")
 	}
 	if address.MatchString(name) {
-		return "this is an address, and a path is required: fetch the file first"
+		return errors.New("this is an address, and a path is required: fetch the file first")
 	}
 	if IsOfWindows(name) {
-		return "this is a path of Windows, and this is another system; give the path that the file has here"
+		return errors.New("this is a path of Windows, and this is another system; give the path that the file has here")
 	}
 	path, err := filepath.Abs(name)
 	if err != nil {
-		return "check its path"
+		return errors.New("check its path")
 	}
 	folder, near := Near(path)
 	text := fmt.Sprintf("check the path: it is looked for in %q", folder)
 	if folder != filepath.Dir(path) {
 		text = fmt.Sprintf("check the path: the last folder of it that exists is %q", folder)
 	}
+	err = errors.New(text)
 	if odd, _ := syntax.Oddity(name); odd != "" {
-		text += "; the path " + odd
+		err = fmt.Errorf("%w; the path %w", err, fact.Odd(odd))
 	}
 	if near != "" {
-		text += fmt.Sprintf(". Did you mean %q?", near)
+		err = fmt.Errorf("%w. Did you mean %q?", err, near)
 	}
-	return text
+	return err
 }
 
 // Near returns the last folder in an absolute path that exists, and what in it the path is

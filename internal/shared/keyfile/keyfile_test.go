@@ -22,7 +22,11 @@ func TestExplain(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "folder"), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Symlink("nowhere", filepath.Join(dir, "dangling")); err != nil {
+		t.Skip("there are no links here")
+	}
 	for name, want := range map[string]string{
+		"dangling":            fmt.Sprintf("; check the path: it is looked for in %q", dir),
 		"key.hcl":             fmt.Sprintf(`; check the path: it is looked for in %q. Did you mean "keys.hcl"?`, dir),
 		"c4n4ry":              fmt.Sprintf("; check the path: it is looked for in %q", dir),
 		"c4n4ry/c4n4ry+c4n/x": fmt.Sprintf("; check the path: the last folder of it that exists is %q", dir),

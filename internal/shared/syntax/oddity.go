@@ -1,8 +1,6 @@
 package syntax
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -29,21 +27,36 @@ const yours = `your[-_ ]([a-z0-9]+[-_ ]){0,3}(account|bucket|client|company|cont
 // part of it: it ends with its only line break, begins with a byte order mark or a variable
 // of the shell, or has a space or quotation marks around it. It is "" for nothing. Sure
 // tells what no secret by chance is.
-func Oddity(text string) (what string, sure bool) {
+func Oddity(text string) (what string, sure bool) { return oddity(text, byFunction) }
+
+// OddVariable is [Oddity] for the value of a variable of the environment, where there are
+// no functions.
+func OddVariable(text string) string {
+	what, _ := oddity(text, byShell)
+	return what
+}
+
+// What leaves out what is around a text.
+const (
+	byFunction = "trimspace(…) removes it"
+	byShell    = `a shell leaves it out in "$(cat FILE)"`
+)
+
+func oddity(text, without string) (what string, sure bool) {
 	if text == "" {
 		return "", false
 	}
 	first, last, line := text[0], text[len(text)-1], strings.Index(text, "\n")
 	switch {
 	case line > 0 && line == len(text)-1:
-		return "ends with a line break, as text files do: trimspace(…) removes it", true
+		return lineBreak + without, true
 	case line >= 0:
 	case last == '\r':
-		return "ends with a carriage return, as lines of Windows do: trimspace(…) removes it", true
+		return "ends with a carriage return, as lines of Windows do: " + without, true
 	case strings.HasPrefix(text, "\ufeff"):
 		return "begins with a byte order mark, which some editors write and which counts as part of it; save it without one", true
 	case first == ' ' || last == ' ':
-		return "begins or ends with a space, which is part of it; trimspace(…) removes it", true
+		return "begins or ends with a space, which is part of it; " + without, true
 	case InPlaceOf(text) != "":
 		return InPlaceOf(text), true
 	case shellVariable.MatchString(text):
@@ -72,13 +85,9 @@ func InPlaceOf(text string) string {
 	return ""
 }
 
-const unexpanded = "begins with a variable of the shell that was not expanded; put its value in its place"
+const lineBreak = "ends with a line break, as text files do: "
 
-// OfVariable is what [Oddity] or [NoWord] says, for a variable of the environment, where
-// there are no functions.
-func OfVariable(odd string) string {
-	return strings.Replace(odd, "trimspace(…) removes it", `a shell leaves it out in "$(cat FILE)"`, 1)
-}
+const unexpanded = "begins with a variable of the shell that was not expanded; put its value in its place"
 
 // IsMasked reports whether a text is what logs show in place of a secret.
 func IsMasked(text string) bool { return masked.MatchString(text) }
@@ -100,35 +109,21 @@ func Oddities(v cty.Value) (odd []string) {
 	return odd
 }
 
-// Hinted adds to an error that a subject, such as the name of an argument, is odd, if it
-// does not say so already.
-func Hinted(err error, subject, odd string) error {
-	if strings.Contains(err.Error(), odd) {
-		return err
-	}
-	return &hinted{fmt.Errorf("%w; %s %s", err, subject, odd)}
-}
-
-type hinted struct{ error }
-
-func (h *hinted) Unwrap() error { return h.error }
-
-// IsHinted reports whether [Hinted] added something to an error.
-func IsHinted(err error) bool {
-	_, ok := errors.AsType[*hinted](err)
-	return ok
-}
-
 // NoWord says what keeps a text from being one word in a request, such as a token or a
 // password: control characters, which no server could mean. It is "" for nothing. The
 // text is not in the answer.
-func NoWord(text string) string {
+func NoWord(text string) string { return noWord(text, byFunction) }
+
+// NoWordInVariable is [NoWord] for the value of a variable of the environment.
+func NoWordInVariable(text string) string { return noWord(text, byShell) }
+
+func noWord(text, without string) string {
 	control := func(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }
 	switch {
 	case !control(text):
 		return ""
 	case !control(strings.TrimRight(text, "\r\n")):
-		return "ends with a line break, as text files do: trimspace(…) removes it"
+		return lineBreak + without
 	}
 	return "holds a line break or another control character; remove it"
 }

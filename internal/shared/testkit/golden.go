@@ -3,6 +3,7 @@ package testkit
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 )
 
 const (
@@ -73,15 +76,24 @@ var (
 )
 
 // Error compares the text of an error, which there must be, without what each run has of
-// its own: folders, ports and keys of age.
+// its own: folders, ports and keys of age. Below it is what the error knows beside that.
 func (g *Golden) Error(t *testing.T, name string, err error) {
 	t.Helper()
 	if err == nil {
 		t.Errorf("%s: there is no error", name)
 		return
 	}
-	text := portOfTest.ReplaceAllString(folderOfTest.ReplaceAllString(err.Error(), "/dir"), "127.0.0.1:PORT")
+	text := portOfTest.ReplaceAllString(folderOfTest.ReplaceAllString(WithFacts(err), "/dir"), "127.0.0.1:PORT")
 	g.Check(t, name, recipientOf.ReplaceAllString(text, "age1…"))
+}
+
+// WithFacts is the text of an error, and a line for each fact beside it.
+func WithFacts(err error) string {
+	text := err.Error()
+	for _, f := range fact.In(err) {
+		text += fmt.Sprintf("\n  (%T%+v)", f, f)
+	}
+	return text
 }
 
 // files keeps tests apart that write the same file.

@@ -66,7 +66,7 @@ func says(t *testing.T, name string, err error, want string) int {
 	if err == nil {
 		return 0
 	}
-	if !strings.Contains(err.Error(), want) {
+	if !strings.Contains(testkit.WithFacts(err), want) {
 		t.Errorf("%s: got %v, want %s", name, err, want)
 	}
 	return 1

@@ -18,6 +18,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -379,8 +380,8 @@ func rules() map[string]func(*testing.T, arena) {
 			}
 			_, err := a.read(t, a.asked, join(a.env(a.asked), a.proxies))
 			a.arrives(t, err, "", a.asked)
-			for _, part := range []string{"PASSWORD is set", "it is meant for https://" + a.asked, a.kind.Name + " {\n", "url = "} {
-				if err == nil || !strings.Contains(err.Error(), part) {
+			for _, part := range []string{"PASSWORD is set", "it is meant for https://" + a.asked, "credentials." + a.kind.Name, "url = "} {
+				if err == nil || !strings.Contains(testkit.WithFacts(err), part) {
 					t.Errorf("got %v, want %q in it", err, part)
 				}
 			}

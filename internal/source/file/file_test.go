@@ -83,6 +83,21 @@ func TestWorkspaces(t *testing.T) {
 	}
 }
 
+// The path is that of the default workspace, and no other's name is added to it.
+func TestPathWithAWorkspaceInIt(t *testing.T) {
+	t.Chdir(t.TempDir())
+	_, err := read(t, pathAttr("states/prod/my.tfstate"), "prod")
+	if missing, ok := source.IsMissing(err); !ok || !strings.Contains(missing.Detail, "is that of the default workspace alone") ||
+		strings.Contains(missing.Detail, "added") {
+		t.Errorf("got %v", err)
+	}
+	attrs := pathAttr("my.tfstate")
+	attrs["workspace_dir"] = cty.StringVal("states/prod")
+	if _, err := read(t, attrs, "prod"); err == nil || !strings.Contains(err.Error(), "added") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestPaths(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)

@@ -14,14 +14,16 @@ import (
 // leaves everything to the user's own setup.
 type access struct {
 	scope    string // the URL that username and password are good for, and all below it
+	server   string // the URL that settings about the server are for
 	alias    string // another such URL, to which the server may redirect; or ""
 	username string
 	password string // "" leaves authentication to git
 	caFile   string
 	block    string // what to look at if the server rejects them
 
-	ownPassword bool // the password is a block's: git gets nothing that the environment says of other secrets
-	elsewhere   bool // url.<base>.insteadOf of the user has another address, which does not get it
+	ownPassword bool   // the password is a block's: git gets nothing that the environment says of other secrets
+	told        string // what git is told in place of the address that gets it; a setting of ours has that
+	elsewhere   bool   // url.<base>.insteadOf of the user has another address, which does not get it
 
 	sshKeyFile     string
 	keyMistake     string // what is in that file in place of a key that ssh can use; "" for such a key
@@ -38,10 +40,6 @@ type access struct {
 // sent reports whether the server has seen credentials. ssh never goes without.
 func (a *access) sent() bool { return a.password != "" || a.overSSH }
 
-// ownAddress is what git is told in place of an address that gets a block's password. No
-// url.<base>.insteadOf of the user is about it; ours has the address.
-const ownAddress = "statecrypt:the-address-of-the-block"
-
 // address is what git is told. Without our own credentials the user in it is
 // for git's own helpers; with them, it would make git ask for another password.
 func (a *access) address(where remote) string {
@@ -54,13 +52,14 @@ func (a *access) address(where remote) string {
 }
 
 // gitConfig returns settings, none of which is a secret.
-func (a *access) gitConfig(where remote) (settings []setting) {
+func (a *access) gitConfig() (settings []setting) {
 	if a.ownPassword {
-		settings = append(settings, setting{"url." + a.address(where) + ".insteadOf", ownAddress},
-			setting{"credential.helper", ""}) // a helper that gives the password of a proxy could read ours
+		settings = append(settings, setting{"url." + a.server + ".insteadOf", a.told},
+			setting{"credential.helper", ""}, // a helper that gives the password of a proxy could read ours
+			setting{"http." + a.server + ".sslVerify", "true"}, setting{"http." + a.server + ".curloptResolve", ""})
 	}
 	if a.caFile != "" {
-		settings = append(settings, setting{"http." + a.scope + ".sslCAInfo", filepath.ToSlash(a.caFile)})
+		settings = append(settings, setting{"http." + a.server + ".sslCAInfo", filepath.ToSlash(a.caFile)})
 	}
 	if a.password == "" {
 		if a.username != "" && a.scope != "" {
@@ -72,7 +71,7 @@ func (a *access) gitConfig(where remote) (settings []setting) {
 	// next, and then have them erase what they know.
 	settings = append(settings, setting{"credential." + a.scope + ".helper", ""})
 	if !a.redirected {
-		return append(settings, setting{"http." + a.scope + ".followRedirects", "false"})
+		return append(settings, setting{"http." + a.server + ".followRedirects", "false"})
 	}
 	settings = append(settings, setting{"credential." + a.scope + ".helper", helper})
 	if key := "credential." + a.alias + ".helper"; a.alias != "" {
@@ -92,7 +91,7 @@ func (a *access) answer() string {
 
 // header is a setting.
 func (a *access) header() setting {
-	return setting{"http." + a.scope + ".extraHeader", "Authorization: Basic " + a.basic()}
+	return setting{"http." + a.server + ".extraHeader", "Authorization: Basic " + a.basic()}
 }
 
 func (a *access) basic() string {

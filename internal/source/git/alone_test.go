@@ -1,6 +1,7 @@
 package git
 
 import (
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -40,6 +41,9 @@ func TestPasswordTravelsAlone(t *testing.T) {
 			"a file alone":                {config: home(scope, "[core]\n\tsshCommand = PROGRAM\n")},
 			"a file about the address":    {config: home(server.URL, "[core]\n\tsshCommand = PROGRAM\n")},
 			"a file that leads elsewhere": {config: "[url \"" + other.url + "/\"]\n\tinsteadOf = " + server.URL + "\n"},
+			"a file about what git is told": {
+				config: "[url \"" + other.url + "/\"]\n\tinsteadOf = statecrypt:the-address-of-the-block\n\tinsteadOf = statecrypt:\n",
+			},
 			"a file that has settings logged": {
 				config: "[trace2]\n\teventTarget = PROGRAM.log\n\tnormalTarget = PROGRAM.log\n\tconfigParams = *\n",
 			},
@@ -73,6 +77,69 @@ func TestPasswordTravelsAlone(t *testing.T) {
 				other.check(t, nil)
 			})
 		}
+	}
+}
+
+// TestServerOfTheBlock: no file of the user has git take another server for that of the
+// block, or follow it to another one.
+func TestServerOfTheBlock(t *testing.T) {
+	long(t)
+	t.Parallel()
+	var to string
+	server := gittest.HTTP(t, stateRepo(t), gittest.HTTPOptions{Username: "u", Password: canary,
+		Before: func(w http.ResponseWriter, r *http.Request) bool {
+			moved := strings.HasPrefix(r.URL.Path, "/acme/old")
+			if moved {
+				http.Redirect(w, r, to+r.URL.RequestURI(), http.StatusMovedPermanently)
+			}
+			return moved
+		}})
+	named := strings.Replace(server.Origin, "127.0.0.1", "localhost", 1)
+	for name, c := range map[string]struct {
+		url, config string // in which ADDRESS is the stranger's, without a scheme
+		works       bool
+	}{
+		"any certificate":           {url: "https://ADDRESS/acme/", config: "[http]\n\tsslVerify = false\n"},
+		"any certificate of it":     {url: "https://ADDRESS/acme/", config: "[http \"https://ADDRESS/acme/infra.git\"]\n\tsslVerify = false\n"},
+		"another address of a name": {url: named + "/acme/", config: "[http]\n\tcurloptResolve = " + named[len("http://"):] + ":127.0.0.2\n", works: true},
+		"the same, of it": {url: named + "/acme/", works: true,
+			config: "[http \"" + named + "/acme/infra.git\"]\n\tcurloptResolve = " + named[len("http://"):] + ":127.0.0.2\n"},
+		"where it redirects to": {url: server.Origin + "/acme/old/",
+			config: "[http \"" + server.Origin + "/acme/old/infra.git\"]\n\tfollowRedirects = true\n\tsslVerify = false\n"},
+		"another authority of it": {url: "https://ADDRESS/acme/",
+			config: "[http \"https://ADDRESS/acme/infra.git\"]\n\tsslCAInfo = AUTHORITY\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, home := newStranger(t), t.TempDir()
+			to = s.url
+			if _, port, _ := strings.Cut(named[len("http://"):], ":"); strings.Contains(c.config, "127.0.0.2") {
+				listener, err := net.Listen("tcp", "127.0.0.2:"+port)
+				if err != nil {
+					t.Skip(err)
+				}
+				t.Cleanup(func() { listener.Close() })
+				go func() {
+					_ = http.Serve(listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { //nolint:gosec // of a test
+						s.got.Note(r.Header.Get("Authorization"))
+						w.WriteHeader(http.StatusUnauthorized)
+					}))
+				}()
+			}
+			of := strings.NewReplacer("ADDRESS", strings.TrimPrefix(s.url, "https://"), "AUTHORITY", s.caFile)
+			s.write(t, filepath.Join(home, ".gitconfig"), of.Replace(c.config), 0o600)
+			block := vars{"url": of.Replace(c.url), "username": "u", "password": canary}
+			if strings.Contains(c.config, "AUTHORITY") {
+				block["ca_file"] = filepath.Join(s.dir, "own.pem")
+				s.write(t, block["ca_file"], nettest.NewAuthority().PEM, 0o600)
+			}
+			r := newTestRun(t, nil, block)
+			r.environ = append(r.environ, "HOME="+home)
+			_, err := read(t, r, place{repository: block["url"] + "infra.git", path: "s"})
+			if (err == nil) != c.works {
+				t.Errorf("got %v", err)
+			}
+			s.check(t, err)
+		})
 	}
 }
 

@@ -3,6 +3,7 @@ package git
 import (
 	"bytes"
 	"cmp"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/url"
@@ -123,6 +124,12 @@ func (r *run) httpAccess(where remote, grant source.Grant) (*access, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	// No file of the user has git give a block's password to another server: git takes the
+	// longest insteadOf that begins an address, and no file knows this one; of settings, it
+	// takes the last of those that are about the longest part of an address.
+	if a.server = a.scope; a.ownPassword {
+		a.told, a.server = "statecrypt:"+rand.Text(), a.address(where)
 	}
 	a.username = cmp.Or(a.username, named.user())
 	if a.password != "" && a.username == "" {

@@ -141,7 +141,7 @@ func (d *repository) settle(env world.Environ) world.Environ {
 	if d.ssh != "" {
 		env = env.With("GIT_SSH_COMMAND=" + d.ssh)
 	}
-	return appendConfig(env, append(fixedConfig(d.run.maxStall), d.access.gitConfig(d.remote)...))
+	return appendConfig(env, append(fixedConfig(d.run.maxStall), d.access.gitConfig()...))
 }
 
 // allowedProtocols keep redirects and url.<base>.insteadOf from turning one

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
@@ -46,7 +47,7 @@ func isRefusal(err error) bool { return says(err, notOurRef) || says(err, unadve
 // counts.
 var advice = []struct {
 	when *lazyregexp.Regexp
-	then func(d *repository, at ref) string
+	then func(d *repository, at ref) error
 }{
 	{words(`(?m)^(fatal|error): Out of memory`), // not "remote: fatal: …", which is the server's own trouble
 		say("git needs more memory than it may have: what the server answers is too long")},
@@ -56,11 +57,11 @@ var advice = []struct {
 	{tooLarge, say("the server sends more than it was asked for, or the repository is too large to be read without partial clones")},
 	{noSuchRef, refAdvice},
 	{otherFormat, say("the repository's object ids have another length (SHA-1: 40 digits, SHA-256: 64) than ref has")},
-	{notOurRef, func(_ *repository, at ref) string {
+	{notOurRef, func(_ *repository, at ref) error {
 		if at.isID {
-			return fmt.Sprintf("the server has no commit %s; check the id, and that a branch or tag with it was pushed", at)
+			return fmt.Errorf("the server has no commit %s; check the id, and that a branch or tag with it was pushed", at)
 		}
-		return "the server no longer has the commit that was just read; the branch was probably rewritten: try again"
+		return errors.New("the server no longer has the commit that was just read; the branch was probably rewritten: try again")
 	}},
 	{unadvertised, say("the server gives out branches and tags only, not single commits; set ref to a branch or tag")},
 	{words(`Host key verification failed`, `REMOTE HOST IDENTIFICATION HAS CHANGED`, `No .* host key is known`),
@@ -97,24 +98,26 @@ var advice = []struct {
 
 func words(patterns ...string) *lazyregexp.Regexp { return lazyregexp.New(strings.Join(patterns, "|")) }
 
-func say(sentence string) func(*repository, ref) string {
-	return func(*repository, ref) string { return sentence }
+func say(sentence string) func(*repository, ref) error {
+	return func(*repository, ref) error { return errors.New(sentence) }
 }
 
 var pullRequest = lazyregexp.New(`^[#!][0-9]+$`)
 
 var shortID = lazyregexp.New(`^[0-9A-Fa-f]{4,63}$`)
 
-func refAdvice(d *repository, at ref) string {
+func refAdvice(d *repository, at ref) error {
 	page := "" // git takes one without line ends for a repository without branches
 	if strings.HasPrefix(d.remote.protocol, "http") && !d.access.sent() {
 		page = "; or the server sent a page to sign in: no credentials were sent to it"
 	}
 	if at.name == "HEAD" {
-		return "the repository has no HEAD: it is empty, or its default branch does not exist; set ref to a branch, tag or commit" + page
+		return errors.New("the repository has no HEAD: it is empty, or its default branch does not exist; set ref to a branch, tag or " +
+			"commit" + page)
 	}
 	if d.others != nil && len(d.others) == 0 {
-		return "the repository has neither branches nor tags: it is empty, or the address is that of something else" + page + d.remote.ofPage()
+		return errors.New("the repository has neither branches nor tags: it is empty, or the address is that of something else" + page +
+			d.remote.ofPage())
 	}
 	short := d.remote.ofPage()
 	if len(d.others) > 0 {
@@ -129,15 +132,22 @@ func refAdvice(d *repository, at ref) string {
 	if branch, ok := strings.CutPrefix(at.name, "origin/"); ok {
 		short = fmt.Sprintf("; origin/ is what a clone calls the server, and the branch itself is called %s", shown(branch))
 	}
-	return fmt.Sprintf("there is no branch, tag or ref %s in the repository%s%s", at, short, page)
+	err := fmt.Errorf("there is no branch, tag or ref %s in the repository%s%s", at, short, page)
+	if near := syntax.Suggest(shortName(at.name), d.others); near != "" && short == near {
+		return question{err}
+	}
+	return err
 }
 
-func certificateAdvice(d *repository, _ ref) string {
+// question is an error that ends with one.
+type question struct{ error }
+
+func certificateAdvice(d *repository, _ ref) error {
 	if d.access.caFile != "" {
-		return "the server's certificate was not accepted: ca_file is set, and is not that of the authority that signed it, or holds no " +
-			"certificate" + d.access.block
+		return errors.New("the server's certificate was not accepted: ca_file is set, and is not that of the authority that signed it, or holds " +
+			"no certificate" + d.access.block)
 	}
-	return "the server's certificate was not accepted; for a private authority, set ca_file in " + d.ofCredentials()
+	return errors.New("the server's certificate was not accepted; for a private authority, set ca_file in " + d.ofCredentials())
 }
 
 // ofCredentials says where credentials are set.
@@ -145,38 +155,38 @@ func (d *repository) ofCredentials() string {
 	return cmp.Or(d.run.block, "the provider's credentials block")
 }
 
-func keyAdvice(d *repository, _ ref) string {
+func keyAdvice(d *repository, _ ref) error {
 	switch a := d.access; {
 	case a.keyMistake != "":
-		return "the ssh server accepted no key: " + a.keyMistake + a.block
+		return errors.New("the ssh server accepted no key: " + a.keyMistake + a.block)
 	case a.sshKeyFile != "":
-		return "the ssh server did not accept the private key; add its public key there, and check the user in the address, which is " +
-			"git as a rule" + a.block
+		return errors.New("the ssh server did not accept the private key; add its public key there, and check the user in the address, which " +
+			"is git as a rule" + a.block)
 	case a.passwordUnused:
-		return "the ssh server accepted no key: a password is for https:// addresses alone; set ssh_private_key_file, or use the https " +
-			"address" + a.block
+		return errors.New("the ssh server accepted no key: a password is for https:// addresses alone; set ssh_private_key_file, or use the " +
+			"https address" + a.block)
 	}
-	return "the ssh server accepted no key; load one into the ssh agent, " +
-		"or set ssh_private_key_file in " + d.ofCredentials() + " for this server"
+	return errors.New("the ssh server accepted no key; load one into the ssh agent, " +
+		"or set ssh_private_key_file in " + d.ofCredentials() + " for this server")
 }
 
-func deniedAdvice(d *repository, _ ref) string {
+func deniedAdvice(d *repository, _ ref) error {
 	if d.access.password != "" {
-		return "the server rejected the credentials" + d.access.block
+		return errors.New("the server rejected the credentials" + d.access.block)
 	}
 	if d.access.username != "" {
-		return "the server wants a password: the user name is set, and password is not; in " + cmp.Or(d.run.block, "the git block of credentials") +
-			", set password, to a token as a rule"
+		return errors.New("the server wants a password: the user name is set, and password is not; in " +
+			cmp.Or(d.run.block, "the git block of credentials") + ", set password, to a token as a rule")
 	}
 	if d.run.block != "" {
-		return "the server wants credentials and there are none; set up a credential helper of git, or set username and password in " + d.run.block
+		return errors.New("the server wants credentials and there are none; set up a credential helper of git, or set username and password in " +
+			d.run.block)
 	}
-	block := syntax.Remedy("credentials.git", fmt.Sprintf("url = %q", source.Origin(d.remote.url)+"/"), "username = var.git_username",
-		"password = var.git_password")
+	err := errors.New("the server wants credentials and there are none; set up a credential helper of git, or add them to the provider block")
 	if missed := d.uncovered(); missed != "" {
-		return "the server wants credentials: " + missed + block
+		err = errors.New("the server wants credentials: " + missed)
 	}
-	return "the server wants credentials and there are none; set up a credential helper of git, or add them to the provider block" + block
+	return fact.With(err, source.NoCredentials("git", d.remote.url, "username = var.git_username", "password = var.git_password"))
 }
 
 // uncovered names the blocks of credentials that do not apply, for protocols that they
@@ -188,21 +198,21 @@ func (d *repository) uncovered() string {
 	return d.run.http.Uncovered(d.remote.url)
 }
 
-func notFoundAdvice(d *repository, _ ref) string {
+func notFoundAdvice(d *repository, _ ref) error {
 	if folder := d.remote.folder(); folder != "" {
-		return whyNoRepository(folder)
+		return errors.New(whyNoRepository(folder))
 	}
 	if d.access.sent() {
-		return "there is no such repository, or these credentials have no access to it; check repository and the credentials"
+		return errors.New("there is no such repository, or these credentials have no access to it; check repository and the credentials")
 	}
 	if page := d.remote.ofPage(); page != "" {
-		return "there is no such repository" + page
+		return errors.New("there is no such repository" + page)
 	}
 	hidden := "there is no such repository, or it is not public: many servers answer so if credentials are missing; check repository"
 	if missed := d.uncovered(); missed != "" {
-		return hidden + "; " + missed
+		return errors.New(hidden + "; " + missed)
 	}
-	return hidden
+	return errors.New(hidden)
 }
 
 // explain says what to do about a failure, and what git said. The caller says which
@@ -218,7 +228,7 @@ func (d *repository) explain(err error, at ref) error {
 	if !ok {
 		return err
 	}
-	what := "git failed"
+	what := errors.New("git failed")
 	for _, a := range advice {
 		if a.when.MatchString(failed.said) {
 			what = a.then(d, at)
@@ -226,31 +236,29 @@ func (d *repository) explain(err error, at ref) error {
 		}
 	}
 	if d.access.elsewhere {
-		what += "; url.<base>.insteadOf in the git configuration does not apply beside the password of a block: set repository to the " +
-			"address that it leads to"
+		what = fmt.Errorf("%w; url.<base>.insteadOf in the git configuration does not apply beside the password of a block: set "+
+			"repository to the address that it leads to", what)
 	}
 	said := oneLine(d.access.redact(failed.said))
 	if said == "" {
-		return &explainedError{fmt.Sprintf("%s (%v)", what, failed.err), failed}
+		return &explainedError{fmt.Errorf("%w (%w)", what, failed.err), failed}
 	}
 	end := ". "
-	switch {
-	case syntax.EndsInRemedy(what):
+	if _, lacks := fact.Find[fact.NoBlock](what); lacks {
 		end = "\n\n"
-	case strings.HasSuffix(what, "?"):
+	} else if _, asks := errors.AsType[question](what); asks {
 		end = " "
 	}
-	return &explainedError{fmt.Sprintf("%s%sgit said: %s", what, end, outside.End(said, maxSaid)), failed}
+	return &explainedError{fmt.Errorf("%w%sgit said: %s", what, end, outside.End(said, maxSaid)), failed}
 }
 
 // explainedError is one that says what to do.
 type explainedError struct {
-	text   string
+	error
 	failed *commandError
 }
 
-func (e *explainedError) Error() string { return e.text }
-func (e *explainedError) Unwrap() error { return e.failed }
+func (e *explainedError) Unwrap() []error { return []error{e.error, e.failed} }
 
 var (
 	denied     = words(`Permission denied \(`, `Authentication failed`, `could not read (Username|Password)`, `returned error: 40[13]`, `Access denied`)

@@ -29,7 +29,7 @@ func (a *access) handOver(environ world.Environ) (world.Environ, *os.File, error
 	text := a.answer()
 	if !a.redirected {
 		environ = appendConfig(environ, []setting{{"include.path", secretPath}})
-		quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(a.scope)
+		quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(a.server)
 		text = fmt.Sprintf("[http \"%s\"]\n\textraHeader = \"%s\"\n", quoted, a.header().value)
 	}
 	fd, err := unix.MemfdCreate("", unix.MFD_CLOEXEC|unix.MFD_NOEXEC_SEAL)

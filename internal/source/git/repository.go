@@ -179,10 +179,7 @@ func (d *repository) config(promised bool) string {
 	if d.format != "sha1" {
 		extensions += "\tobjectFormat = " + d.format + "\n"
 	}
-	address := d.access.address(d.remote)
-	if d.access.ownPassword {
-		address = ownAddress
-	}
+	address := cmp.Or(d.access.told, d.access.address(d.remote))
 	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(address)
 	// The other end of a local fetch is our child, which is not told what to pack.
 	programs := ""

@@ -16,6 +16,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 )
 
 // sshRun uses the ssh command that a user would have configured to trust the
@@ -53,7 +54,8 @@ func TestSSH(t *testing.T) {
 	t.Run("SSH_PRIVATE_KEY without a block", func(t *testing.T) {
 		before := server.Connections()
 		_, err := read(t, sshRun(t, server, server.KnownHosts, vars{"SSH_PRIVATE_KEY": server.KeyFile}), at)
-		mustFail(t, err, "SSH_PRIVATE_KEY is set, and nothing says that it is meant for "+origin, `url = "`+origin+`/"`)
+		mustFail(t, err, "SSH_PRIVATE_KEY is set, and nothing says that it is meant for "+origin)
+		sourcetest.Lacks(t, err, "credentials.git", `url = "`+origin+`/"`)
 		if server.Connections() != before {
 			t.Error("the server was still called")
 		}

@@ -1,10 +1,13 @@
 package git
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -12,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
@@ -253,7 +257,109 @@ func gitsEnviron(t *testing.T, at place, block, variables vars) string {
 		name, value, _ := strings.Cut(pair, "=")
 		last[name] = value
 	}
-	return fmt.Sprint(last, *a)
+	return strings.ReplaceAll(fmt.Sprint(last, *a), cmp.Or(a.told, "none"), "") // which is another each time
+}
+
+// TestSweepOfFiles: no settings of the user's files, whatever git knows, hand the password of
+// a block to a program, a file or another server.
+func TestSweepOfFiles(t *testing.T) {
+	long(t)
+	if runtime.GOOS == "windows" {
+		t.Skip("the stranger's program is a shell script")
+	}
+	s, home := newStranger(t), t.TempDir()
+	t.Chdir(s.dir) // git writes cookies to a file there
+	server := gittest.HTTP(t, stateRepo(t), gittest.HTTPOptions{TLS: true, Username: "u", Password: canary,
+		Before: gittest.RedirectTo(301, func(r *http.Request) string {
+			if strings.HasPrefix(r.URL.Path, "/acme/old") {
+				return s.url + r.URL.RequestURI()
+			}
+			return ""
+		})})
+	own := vars{"url": server.Origin + "/acme", "username": "u", "password": canary, "ca_file": server.CAFile}
+	here, moved := place{repository: server.URL, path: "s"}, place{repository: server.Origin + "/acme/old", path: "s"}
+	var names []string
+	list, err := exec.Command("git", "help", "--config").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range strings.Fields(string(list)) {
+		section, setting, _ := strings.Cut(name, ".")
+		if !slices.Contains([]string{"trace2", "credential", "http", "core"}, section) || strings.Contains(setting, "<") {
+			continue
+		}
+		if abouts := []string{"", server.Origin + ".", here.repository + ".", moved.repository + ".", s.url + "."}; section == "credential" ||
+			section == "http" {
+			name = section + "." + abouts[rand.IntN(len(abouts))] + setting
+		}
+		names = append(names, name)
+	}
+	if len(names) < 50 {
+		t.Fatalf("git knows %q", names)
+	}
+	proxy := nettest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		nettest.Tunnel(w, r, strings.TrimPrefix(server.Origin, "https://"))
+	}))
+	refused := map[string]bool{} // settings, with their values, of which git is known to want another type
+	plain := func(name string) string { return name[:strings.Index(name, ".")] + name[strings.LastIndex(name, "."):] }
+	values := func(name string) (all []string) {
+		for _, value := range []string{s.program, "!" + s.program, filepath.Join(s.dir, "written"), s.url, s.proxy, proxy, "true", "1", ""} {
+			if !refused[strings.ToLower(plain(name))+"="+value] {
+				all = append(all, value)
+			}
+		}
+		return append(all, "")[:max(1, len(all))]
+	}
+	sent := 0
+	try := func(name string, settings mixes.Variables) {
+		t.Run(name, func(t *testing.T) {
+			for _, at := range []place{here, moved} {
+				for again := true; again; {
+					var text strings.Builder
+					for name, value := range settings {
+						section, about, found := strings.Cut(strings.TrimSuffix(name, name[strings.LastIndex(name, "."):]), ".")
+						if found {
+							section += fmt.Sprintf(" %q", about)
+						}
+						fmt.Fprintf(&text, "[%s]\n\t%s = %q\n", section, name[strings.LastIndex(name, ".")+1:], value)
+					}
+					s.write(t, filepath.Join(home, ".gitconfig"), text.String(), 0o600)
+					r := newTestRun(t, nil, own)
+					r.environ = append(r.environ, "HOME="+home)
+					_, err := read(t, r, at)
+					if s.check(t, err); t.Failed() {
+						t.Log(text.String())
+					}
+					again = false
+					for name, value := range settings {
+						if err != nil && ofAnotherType(err.Error(), strings.ToLower(plain(name))) {
+							refused[strings.ToLower(plain(name))+"="+value], again = true, true
+							delete(settings, name)
+						}
+					}
+				}
+			}
+			sent += len(server.Authorizations())
+			server.Reset()
+		})
+	}
+	for _, i := range rand.Perm(len(names))[:testkit.Rounds(len(names))] {
+		all := values(names[i])
+		try(names[i], mixes.Variables{names[i]: all[rand.IntN(len(all))]})
+	}
+	for name, settings := range mixes.Of(names, values) {
+		try(name, settings)
+	}
+	if sent == 0 {
+		t.Error("the password was sent to nobody: this shows nothing")
+	}
+}
+
+// ofAnotherType reports whether git ends because of a setting, called name, without which
+// it may show more.
+func ofAnotherType(said, name string) bool {
+	says := map[string]string{"core.createobject": "mode for object creation", "http.sslbackend": "SSL backend"}[name]
+	return strings.Contains(said, " for '"+name+"'") || says != "" && strings.Contains(said, says)
 }
 
 // TestSweepOfNothing: with the environment off, git gets none of it.

@@ -2,6 +2,7 @@ package git
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -170,11 +171,10 @@ func (t *tree) missing(name string, credentialsSent bool) error {
 }
 
 // near returns the file that was probably meant: one with a path that differs in a letter
-// or two, or in an ending such as .enc, or without the first folders, or the only one with
-// the same name in another folder; or such a folder.
+// or two, or in an ending such as .enc, or without the first folders; or such a folder.
 func (t *tree) near(name string, isFolder bool) string {
 	const limit = 200 // bytes; the distance takes the product of both lengths
-	nearest, best, moved, others, inner := "", 3, "", 0, ""
+	nearest, best, inner := "", 3, ""
 	t.each(func(record, n []byte) bool {
 		if bytes.HasPrefix(record, []byte(modeDirectory)) != isFolder || len(n) > limit || len(name) > limit {
 			return true
@@ -186,9 +186,6 @@ func (t *tree) near(name string, isFolder bool) string {
 		if strings.HasSuffix(name, "/"+string(n)) && len(n) > len(inner) {
 			inner = string(n) // as if a folder outside the repository was in the path
 		}
-		if path.Base(string(n)) == path.Base(name) {
-			moved, others = string(n), others+1
-		}
 		if apart := len(n) - len(name); -best < apart && apart < best {
 			if d := levenshtein.Distance(string(n), name, nil); d < best {
 				nearest, best = string(n), d
@@ -196,13 +193,5 @@ func (t *tree) near(name string, isFolder bool) string {
 		}
 		return true
 	})
-	switch {
-	case nearest != "":
-		return nearest
-	case inner != "":
-		return inner
-	case others == 1:
-		return moved
-	}
-	return ""
+	return cmp.Or(nearest, inner)
 }

@@ -226,12 +226,21 @@ func TestNearInALargeRepository(t *testing.T) {
 		"envs/prd/terraform.tfstate": "holds no file envs/prd/terraform.tfstate: there is no folder envs/prd (did you mean envs/prod?)",
 		"Envs/prod/terraform.tfstate": "holds no file Envs/prod/terraform.tfstate: " +
 			"there is no folder Envs; there is envs, and paths in git are case-sensitive",
-		"other/x/y":      "holds no file other/x/y: there is no folder other",
-		"envs/plain/x/y": "holds no file envs/plain/x/y; envs/plain is a file, not a directory",
+		"other/terraform.tfstate": "holds no file other/terraform.tfstate: there is no folder other",
+		"other/x/y":               "holds no file other/x/y: there is no folder other",
+		"envs/plain/x/y":          "holds no file envs/plain/x/y; envs/plain is a file, not a directory",
 	} {
 		_, err := read(t, r, place{repository: repo.FileURL(), path: path})
 		if m, ok := source.IsMissing(err); !ok || !strings.Contains(m.Detail, want) || !m.Listed {
 			t.Errorf("%s: %v, want %q", path, err, want)
+		}
+	}
+	small := gittest.NewRepo(t, gittest.RepoOptions{})
+	small.Commit("refs/heads/main", gittest.File{Path: "network/terraform.tfstate"})
+	for _, path := range []string{"terraform.tfstate", "prod/terraform.tfstate"} { // which is another state
+		_, err := read(t, newTestRun(t, nil), place{repository: small.FileURL(), path: path})
+		if m, ok := source.IsMissing(err); !ok || m.Mistaken || strings.Contains(m.Detail, "network") {
+			t.Errorf("%s: %v", path, err)
 		}
 	}
 	for path, want := range map[string]string{"envs/link/x/y": "envs/link is a symbolic link", "envs/prod": "envs/prod is a directory"} {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -27,36 +29,38 @@ type access struct {
 	query      string // encoded
 	transport  *http.Transport
 	unverified bool
-	check      string      // what to look at if the server refuses it all
+	check      error       // what to look at if the server refuses it all, for the end of a sentence
 	certified  atomic.Bool // the server asked for the client certificate, and got it
 }
 
-// Doubts says what is probably wrong with the credentials that a server refuses, for the
-// end of a sentence.
-func Doubts(v attr.Values) (text string) {
+// Doubts say what is probably wrong with the credentials that a server refuses, for the
+// end of a sentence, behind what was said before.
+func Doubts(text string, v attr.Values) error {
+	err := errors.New(text)
+	add := func(format string, args ...any) { err = fmt.Errorf("%w; %w", err, fmt.Errorf(format, args...)) }
 	switch username, password := v.String("username") != "", v.String("password") != ""; {
 	case password && !username:
-		text += "; password is set, and username is not"
+		add("password is set, and username is not")
 	case username && !password:
-		text += "; username is set, and password is not, or it is empty"
+		add("username is set, and password is not, or it is empty")
 	}
 	if scheme, _, more := strings.Cut(v.String("bearer_token"), " "); more && strings.EqualFold(scheme, "Bearer") {
-		text += "; bearer_token begins with Bearer, which is sent before it anyway; leave it out"
+		add("bearer_token %w; leave it out", fact.Odd(keyfile.OddToken(v.String("bearer_token"))))
 	}
 	headers := v.StringMap("headers")
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		switch value := headers[name]; {
 		case value == "":
-			text += "; a header in headers is empty; is a variable empty?"
+			add("a header in headers is empty; is a variable empty?")
 		case strings.EqualFold(name, "Authorization") && !strings.Contains(value, " "):
-			text += "; Authorization has no scheme before it, such as Basic or Bearer"
+			add("Authorization has no scheme before it, such as Basic or Bearer")
 		}
 	}
-	return text
+	return err
 }
 
 func newAccess(w world.World, g source.Grant, proxies *httpproxy.Config) (*access, error) {
-	a := &access{query: query(g), unverified: g.Bool("skip_cert_verification"), check: g.Check() + Doubts(g.Values)}
+	a := &access{query: query(g), unverified: g.Bool("skip_cert_verification"), check: Doubts(g.Check(), g.Values)}
 	settings := &tls.Config{MinVersion: tls.VersionTLS12}
 	var err error
 	if a.header, err = header(g); err == nil {

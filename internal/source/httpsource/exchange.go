@@ -13,9 +13,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
@@ -115,25 +115,25 @@ func wantsBasic(resp *http.Response) bool {
 // refusal says what an unwelcome status means.
 func (x *exchange) refusal(resp *http.Response) error {
 	code, origin := resp.StatusCode, source.Origin(x.asked)
-	lines := []string{fmt.Sprintf("url = %q", origin+"/"), "bearer_token = var.state_token"}
+	arguments := []string{"bearer_token = var.state_token"}
 	if wantsBasic(resp) {
-		lines = append(lines[:1], "username = var.state_username", "password = var.state_password")
+		arguments = []string{"username = var.state_username", "password = var.state_password"}
 	}
-	missed, block := x.credentials.Uncovered(x.asked), syntax.Remedy("credentials.http", lines...)
+	missed, block := x.credentials.Uncovered(x.asked), source.NoCredentials("http", x.asked, arguments...)
 	switch {
 	case code == http.StatusBadRequest && x.asked.Scheme == "http":
 		return web.Final("the server answered %s; check the address, and use https:// if it speaks TLS at this port", web.Status(code))
 	case code != http.StatusUnauthorized && code != http.StatusForbidden:
 		return web.Unexpected("the server", code)
 	case x.access.sends():
-		return web.Final("the server refused the credentials (%s)%s", web.Status(code), x.access.check)
+		return web.Final("the server refused the credentials (%s)%w", web.Status(code), x.access.check)
 	case missed != "":
-		return web.Final("the server answered %s, and no credentials were sent to %s%s: %s%s", web.Status(code), origin, x.redirected(),
-			missed, block)
+		missed = ": " + missed
 	default:
-		return web.Final("the server answered %s, and no credentials were sent to %s%s; add them to the provider block%s",
-			web.Status(code), origin, x.redirected(), block)
+		missed = "; add them to the provider block"
 	}
+	refused := fmt.Errorf("the server answered %s, and no credentials were sent to %s%s%s", web.Status(code), origin, x.redirected(), missed)
+	return web.Final("%w", fact.With(refused, block))
 }
 
 func (x *exchange) redirected() string {

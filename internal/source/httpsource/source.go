@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/net/http/httpproxy"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
@@ -85,7 +86,7 @@ func parseAddress(req source.Request) (*url.URL, error) {
 	switch {
 	case text != strings.TrimSpace(text):
 		odd, _ := syntax.Oddity(text) // which a reader then does not add
-		return nil, req.Errorf("address", "it %s", cmp.Or(odd, "begins or ends with a space or a line break: trimspace(…) removes it"))
+		return nil, req.Errorf("address", "it %w", fact.Odd(cmp.Or(odd, "begins or ends with a space or a line break: trimspace(…) removes it")))
 	case strings.ContainsAny(text, "<>"):
 		return nil, req.Errorf("address", "it holds < or >, as around a placeholder; put the value in its place")
 	case isGetter(text):
@@ -194,7 +195,8 @@ func (l *location) String() string { return source.Public(l.address) }
 func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	x := &exchange{location: l, asked: l.address}
 	err := x.client().Get(ctx, l.address, http.Header{"Accept-Encoding": {"gzip"}}, x.receive)
-	if _, missing := source.IsMissing(err); err != nil && !missing && !syntax.EndsInRemedy(err.Error()) {
+	_, missing := source.IsMissing(err)
+	if _, lacks := fact.Find[fact.NoBlock](err); err != nil && !missing && !lacks { // which say it themselves
 		err = fmt.Errorf("%w%s", err, x.redirected())
 	}
 	return x.snapshot, err

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	api "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
@@ -113,9 +114,9 @@ func (r *run) place(s settings) (*rest.Config, error) {
 	if s.lookup == nil || s.Found {
 		return nil, errNoCluster
 	}
-	return nil, errors.New("nothing says which cluster is meant: there is no kubernetes block of credentials in the provider block, none of " +
-		"KUBE_HOST, KUBE_CONFIG_PATH, KUBE_CONFIG_PATHS, KUBE_IN_CLUSTER_CONFIG, KUBECONFIG is set, ~/.kube/config does not exist, and this " +
-		"is not a pod")
+	return nil, fact.With(errors.New("nothing says which cluster is meant: there is no kubernetes block of credentials in the provider "+
+		"block, none of KUBE_HOST, KUBE_CONFIG_PATH, KUBE_CONFIG_PATHS, KUBE_IN_CLUSTER_CONFIG, KUBECONFIG is set, ~/.kube/config does not exist, "+
+		"and this is not a pod"), fact.NoCredentials{})
 }
 
 // hasTab reports whether a line of a file begins with a tab.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
@@ -115,7 +116,8 @@ func (s *state) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
-		return nil, errors.New(s.blame(err).Error()) // what it wraps may repeat what servers and programs answered
+		err = s.blame(err)
+		return nil, fact.With(errors.New(err.Error()), fact.In(err)...) // what it wraps may repeat what servers and programs answered
 	}
 	warnings, err := s.checkEncryption(client)
 	if err != nil {

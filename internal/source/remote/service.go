@@ -8,8 +8,8 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
@@ -83,7 +83,6 @@ func (l *location) checkToken(service *url.URL) error {
 	if err != nil || token != "" {
 		return err
 	}
-	origin := outside.Line(source.Origin(service), maxHost)
 	if service.Host == l.host {
 		add := ", or add it to the provider block"
 		if missed := l.credentials.Uncovered(l.target(service)); missed != "" {
@@ -93,16 +92,16 @@ func (l *location) checkToken(service *url.URL) error {
 		if strings.Contains(l.host, ":") { // which no shell allows in the name of a variable
 			set = "run"
 		}
-		return fmt.Errorf("there is no token for %s; %s terraform login or tofu "+
-			"login%s%s%s", l.host, set, l.tokens.trouble(), add, addToken(origin))
+		return fact.With(fmt.Errorf("there is no token for %s; %s terraform login or tofu login%s%s", l.host, set, l.tokens.trouble(), add),
+			noToken(service))
 	}
-	return fmt.Errorf("%s says that its service is at %s, and the token of one is not sent to the other; if this is right, "+
-		"add its token to the provider block%s", l.host, origin, addToken(origin))
+	return fact.With(fmt.Errorf("%s says that its service is at %s, and the token of one is not sent to the other; if this is right, "+
+		"add its token to the provider block", l.host, outside.Line(source.Origin(service), maxHost)), noToken(service))
 }
 
-// addToken is the block for a token that a server is to get.
-func addToken(origin string) string {
-	return syntax.Remedy("credentials.remote", fmt.Sprintf("url = %q", origin+"/"), "token = var.state_token")
+// noToken is the block for a token that a server is to get.
+func noToken(server *url.URL) fact.NoBlock {
+	return source.NoCredentials("remote", server, "token = var.state_token")
 }
 
 // at is the URL of a thing in the API.

@@ -11,9 +11,9 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/remote/tfetest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 )
 
 // recorder serves as h and remembers what came with the requests.
@@ -76,8 +76,8 @@ func TestAnotherHostGetsNoToken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := ask{attrs: network(other.host), settings: settings}.fetch(t)
 			fails(t, err, "there is no token for "+other.host+"; run terraform login or tofu login",
-				"the remote block of credentials that covers this address holds none that could be sent there; complete it"+
-					syntax.Remedy("credentials.remote", `url = "https://`+other.host+`/"`, "token = var.state_token"))
+				"the remote block of credentials that covers this address holds none that could be sent there; complete it")
+			sourcetest.Lacks(t, err, "credentials.remote", `url = "https://`+other.host+`/"`, "token = var.state_token")
 			if other.got() || len(other.paths) != 1 {
 				t.Errorf("the other host was asked for %q and got %q", other.paths, other.tokens)
 			}
@@ -99,8 +99,8 @@ func TestServiceElsewhere(t *testing.T) {
 
 	_, err := ask{attrs: network(host.host), settings: source.Settings{Credentials: blocks(block(host.host, host.ca, readToken),
 		block(service.host, service.ca, ""))}}.fetch(t)
-	fails(t, err, host.host+" says that its service is at https://"+service.host, "add its token to the provider block"+
-		syntax.Remedy("credentials.remote", `url = "https://`+service.host+`/"`, "token = var.state_token"))
+	fails(t, err, host.host+" says that its service is at https://"+service.host, "add its token to the provider block")
+	sourcetest.Lacks(t, err, "credentials.remote", `url = "https://`+service.host+`/"`, "token = var.state_token")
 	if len(service.paths) > 0 {
 		t.Errorf("the service was asked for %q", service.paths)
 	}

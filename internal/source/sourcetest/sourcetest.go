@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/faults"
 )
@@ -218,4 +220,12 @@ func Fetch(t *testing.T, s source.Source) *source.Snapshot {
 		t.Fatal(err)
 	}
 	return snap
+}
+
+// Lacks checks which block an error says is lacking.
+func Lacks(t *testing.T, err error, path string, arguments ...string) {
+	t.Helper()
+	if lacks, ok := fact.Find[fact.NoBlock](err); !ok || lacks.Path != path || !slices.Equal(lacks.Arguments, arguments) {
+		t.Errorf("got %+v, want %s with %q", lacks, path, arguments)
+	}
 }

@@ -99,7 +99,7 @@ func (b *backend) HasLocks() bool { return b.lock.url != nil }
 func (b *backend) Retries() []string { return b.retries }
 
 func doubts(v attr.Values) string {
-	text := httpsource.Doubts(v)
+	text := httpsource.Doubts("", v).Error()
 	source.EachOddity(v, httpsource.Backend().Attrs, func(name, odd string) { text += "; " + name + " " + odd })
 	return text
 }

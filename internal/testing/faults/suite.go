@@ -11,7 +11,6 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptrace"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -21,7 +20,6 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/sidebyside"
 )
 
@@ -310,15 +308,9 @@ func (s Secrets) CheckError(t *testing.T, err error) {
 	s.CheckText(t, "the error", fmt.Sprintf("%#v", err))
 }
 
-// remedy is what [syntax.Remedy] prints, which has lines.
-var remedy = regexp.MustCompile(`:\n(\n {2,}[[:^cntrl:]]+)+$`)
-
 func checkShort(t *testing.T, err error) {
 	t.Helper()
 	text := err.Error()
-	if syntax.EndsInRemedy(text) {
-		text = remedy.ReplaceAllString(text, "")
-	}
 	if strings.ContainsFunc(text, unicode.IsControl) {
 		t.Errorf("the error holds control characters: %q", err)
 	}

@@ -35,7 +35,8 @@ const (
 func Block() encryption.Block[encryption.KeyProvider] {
 	return encryption.Block[encryption.KeyProvider]{
 		Table: attr.Table{
-			Name: "age",
+			Name:    "age",
+			Example: []string{`identity_files = ["key.txt"]`},
 			Doc: "Keys that [age](https://age-encryption.org) seals for several recipients. OpenTofu writes them with the program " +
 				"`statecrypt key-provider age`.",
 			Attrs: agefile.Attrs("Only `statecrypt encrypt` and Go programs need it; an empty list is an error there."),

@@ -35,7 +35,8 @@ func Block() encryption.Block[encryption.KeyProvider] {
 
 func table() attr.Table {
 	return attr.Table{
-		Name: "external",
+		Name:    "external",
+		Example: []string{`command = ["./get-key.sh"]`},
 		Doc: "Runs a program that gives the key, with the protocol of OpenTofu's external key provider, for a minute. It gets the " +
 			"environment without the secrets of this provider and of Terraform.",
 		Attrs: []attr.Attr{

@@ -47,8 +47,9 @@ func Block() encryption.Block[encryption.KeyProvider] {
 
 func table() attr.Table {
 	return attr.Table{
-		Name: "pbkdf2",
-		Doc:  "Derives the key from a passphrase, or from the key of another key provider, with PBKDF2.",
+		Name:    "pbkdf2",
+		Example: []string{"passphrase = var.passphrase"},
+		Doc:     "Derives the key from a passphrase, or from the key of another key provider, with PBKDF2.",
 		Attrs: []attr.Attr{
 			{Name: "passphrase", Type: cty.String, Sensitive: true, Local: true, Doc: "The passphrase, of at least 16 bytes. " +
 				"Exactly one of `passphrase` and `chain` is required."},

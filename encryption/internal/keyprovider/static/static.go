@@ -18,6 +18,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
@@ -32,8 +33,9 @@ func Block() encryption.Block[encryption.KeyProvider] {
 
 func table() attr.Table {
 	return attr.Table{
-		Name: "static",
-		Doc:  "Uses the given key as it is. Exactly one of `key`, `key_base64` and `key_file` is required.",
+		Name:    "static",
+		Example: []string{"key = var.key"},
+		Doc:     "Uses the given key as it is. Exactly one of `key`, `key_base64` and `key_file` is required.",
 		Attrs: []attr.Attr{
 			{Name: "key", Type: cty.String, Sensitive: true, Local: true, Doc: "The key, in hexadecimal."},
 			{Name: "key_base64", Type: cty.String, Sensitive: true, Local: true, Doc: "The key, in standard base64."},
@@ -81,7 +83,7 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 			odd, _ := syntax.Oddity(v.String("key"))
 			switch text := v.String("key"); {
 			case odd != "":
-				return nil, v.Errorf("key", "it %s", odd)
+				return nil, v.Errorf("key", "it %w", fact.Odd(odd))
 			case allHex.MatchString(text):
 				return nil, v.Errorf("key", "this has an odd number of hexadecimal digits, and each byte has two; copy it whole")
 			case strings.Contains(text, " "):

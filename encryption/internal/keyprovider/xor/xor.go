@@ -25,7 +25,8 @@ func Block() encryption.Block[encryption.KeyProvider] {
 
 func table() attr.Table {
 	return attr.Table{
-		Name: "xor",
+		Name:    "xor",
+		Example: []string{`a = "key_provider.pbkdf2.main"`, `b = "key_provider.static.main"`},
 		Doc: "Combines the keys of two key providers, byte by byte, with exclusive or. Both are needed to open a file. " +
 			"It stores nothing in the file itself; the two key providers do.",
 		Attrs: []attr.Attr{

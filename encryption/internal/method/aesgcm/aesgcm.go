@@ -20,8 +20,8 @@ import (
 func Block() encryption.Block[encryption.Method] {
 	return encryption.Block[encryption.Method]{
 		Table: attr.Table{
-			Name: "aes_gcm",
-			Doc:  "AES in Galois/counter mode, with a key of 16, 24 or 32 bytes.",
+			Name: "aes_gcm", Example: []string{`keys = "key_provider.pbkdf2.main"`},
+			Doc: "AES in Galois/counter mode, with a key of 16, 24 or 32 bytes.",
 			Attrs: []attr.Attr{
 				{Name: "keys", Type: cty.String, Required: true, Reference: true, Doc: "The address of the key " +
 					"provider, such as `key_provider.pbkdf2.main`."},

@@ -13,13 +13,15 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/agefile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 )
 
 // Block returns the age method.
 func Block() encryption.Block[encryption.Method] {
 	return encryption.Block[encryption.Method]{
 		Table: attr.Table{
-			Name: "age",
+			Name:    "age",
+			Example: []string{`identity_files = ["key.txt"]`},
 			Doc: "Files encrypted by [age](https://age-encryption.org). At least one of `identities`, `identity_files` and `passphrase` is " +
 				"needed. A document that sops encrypted for an age key is for `sops`.",
 			Attrs: slices.Insert(agefile.Attrs("Only `statecrypt encrypt` and Go programs need it."), 3, attr.Attr{
@@ -67,7 +69,7 @@ func (m *method) Decrypt(ctx context.Context, _ encryption.Keys, file []byte) ([
 		identities = append(identities, identity)
 	}
 	if len(identities) == 0 {
-		return nil, errors.New("identities, identity_files or a passphrase are required to open files")
+		return nil, fact.With(errors.New("identities, identity_files or a passphrase are required to open files"), fact.NoIdentity{})
 	}
 	return agefile.Open(ctx, file, identities)
 }

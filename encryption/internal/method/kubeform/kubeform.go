@@ -36,8 +36,9 @@ const (
 func Block() encryption.Block[encryption.Method] {
 	return encryption.Block[encryption.Method]{
 		Table: attr.Table{
-			Name: "kubeform",
-			Doc:  "The encryption of [Kubeform](https://kubeform.com), for the text in `status.state` of its module objects.",
+			Name:    "kubeform",
+			Example: []string{"key = var.kubeform_key"},
+			Doc:     "The encryption of [Kubeform](https://kubeform.com), for the text in `status.state` of its module objects.",
 			Attrs: []attr.Attr{
 				{
 					Name: "key", Type: cty.String, Required: true, Sensitive: true, Local: true,

@@ -32,7 +32,8 @@ const (
 func Block() encryption.Block[encryption.Method] {
 	return encryption.Block[encryption.Method]{
 		Table: attr.Table{
-			Name: "terraform_backend_git",
+			Name:    "terraform_backend_git",
+			Example: []string{"passphrase = var.passphrase"},
 			Doc: "The legacy AES mode of [terraform-backend-git](https://github.com/plumber-cd/terraform-backend-git). Each read warns, as it " +
 				"is weak. It takes every file that is not text, so put it last.",
 			Attrs: []attr.Attr{

@@ -1,4 +1,4 @@
-package syntax
+package explain
 
 import (
 	"go/ast"
@@ -13,20 +13,22 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 )
 
-func TestRemedy(t *testing.T) {
+func TestBlock(t *testing.T) {
 	t.Parallel()
 	const want = ":\n\n  credentials {\n    git {\n      url      = \"https://example.com/\"\n      username = var.user\n    }\n  }"
-	got := Remedy("credentials.git", `url = "https://example.com/"`, "username = var.user")
+	got := block(fact.NoBlock{Path: "credentials.git", Arguments: []string{`url = "https://example.com/"`, "username = var.user"}})
 	if got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 	if _, problems := hclsyntax.ParseConfig([]byte(strings.TrimPrefix(got, ":")), "", hcl.InitialPos); problems.HasErrors() {
 		t.Error(problems)
 	}
-	if !EndsInRemedy("add it"+got) || EndsInRemedy("add it"+got+" here") || EndsInRemedy(`state { method = "m" }`) {
-		t.Error("EndsInRemedy is wrong")
+	if !endsInBlock("add it"+got) || endsInBlock("add it"+got+" here") || endsInBlock(`state { method = "m" }`) {
+		t.Error("endsInBlock is wrong")
 	}
 }
 
@@ -34,18 +36,18 @@ func TestRemedy(t *testing.T) {
 // inside braces.
 var notHCL = regexp.MustCompile(`[a-z_"] \{ [^{}]*[a-z_"s] \{|\{[^{}]*…[^{}]*\}`)
 
-// No text in the code shows a block that HCL refuses. The remedies that are printed are
+// No text in the code shows a block that HCL refuses. The blocks that are printed are
 // parsed by TestMistakes.
-func TestRemediesInTheCode(t *testing.T) {
+func TestBlocksInTheCode(t *testing.T) {
 	t.Parallel()
-	for _, root := range []string{"../..", "../../../encryption", "../../../builtin", "../../../cmd"} {
+	for _, root := range []string{"..", "../../encryption", "../../builtin", "../../cmd"} {
 		err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
 				return err
 			}
 			for _, text := range literals(t, path) {
 				if notHCL.MatchString(text) {
-					t.Errorf("%s: this is no HCL, see Remedy: %s", path, text)
+					t.Errorf("%s: this is no HCL, see block: %s", path, text)
 				}
 			}
 			return nil

@@ -1,0 +1,73 @@
+// Package fact has what an error knows beside its reason: values, without advice. The
+// reason is a line that says what is so. What to do about it depends on who reads the
+// error, so internal/explain says it, from these values.
+package fact
+
+// Fact is a type of this package.
+type Fact interface{ fact() }
+
+// Error is an error with facts beside it. Its text is that of the reason.
+type Error struct {
+	reason error
+	find   func() []Fact
+}
+
+// With returns the reason with facts beside it, and nil for none.
+func With(reason error, facts ...Fact) error { return Later(reason, func() []Fact { return facts }) }
+
+// Later is [With] for facts that are only about words: they are found if somebody explains
+// the error, and never if nobody does, as that of a method whose fallback opens the file.
+func Later(reason error, find func() []Fact) error {
+	if reason == nil {
+		return nil
+	}
+	return &Error{reason, find}
+}
+
+func (e *Error) Error() string { return e.reason.Error() }
+
+// Unwrap returns the reason.
+func (e *Error) Unwrap() error { return e.reason }
+
+// Facts are those beside the reason, in the order in which they are said.
+func (e *Error) Facts() []Fact { return e.find() }
+
+// In returns the facts of an error and of all that it wraps, the outermost first.
+func In(err error) (facts []Fact) {
+	if e, ok := err.(*Error); ok { //nolint:errorlint // it goes on to what is wrapped
+		facts = e.Facts()
+	}
+	for _, part := range Parts(err) {
+		facts = append(facts, In(part)...)
+	}
+	return facts
+}
+
+// Find returns the first fact of a type in an error, and in what it wraps.
+func Find[T Fact](err error) (found T, ok bool) {
+	for _, f := range In(err) {
+		if found, ok = f.(T); ok {
+			return found, true
+		}
+	}
+	return found, false
+}
+
+// Parts are the errors that an error wraps itself.
+func Parts(err error) []error {
+	switch e := err.(type) { //nolint:errorlint // the same
+	case interface{ Unwrap() []error }:
+		return e.Unwrap()
+	case interface{ Unwrap() error }:
+		if part := e.Unwrap(); part != nil {
+			return []error{part}
+		}
+	}
+	return nil
+}
+
+// Odd is what is odd about a text that somebody gave, such as "ends with a line break", as
+// a part of the reason. A [Suspect] that is the same is not said again.
+type Odd string
+
+func (o Odd) Error() string { return string(o) }

@@ -1,0 +1,149 @@
+package fact
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+)
+
+// These are about the settings of whoever reads the error.
+type (
+	// Suspect is a setting that is probably not what was meant.
+	Suspect struct {
+		Address  string // of the entry, or credentials; "" for an argument of what is used
+		Attr     string
+		Variable string // of the environment, in place of the two
+		What     string // what is odd about it, such as "ends with a line break"
+	}
+
+	// NoValue is a variable of the settings that has no value.
+	NoValue struct {
+		Name string // "" for a name that is not that of a variable
+	}
+
+	// NoBlock is a block that would be required, or is one that could be.
+	NoBlock struct {
+		Path      string   // names of blocks from the outside in, such as credentials.git
+		Arguments []string // what belongs into it, such as "username = var.git_username"
+	}
+
+	// NoCredentials means that none were sent to a server that may want some.
+	NoCredentials struct{}
+
+	// OnlyEnvironment means that only the environment names a command.
+	OnlyEnvironment struct{}
+
+	// NotSettings means that a text is something else, and no settings.
+	NotSettings struct{}
+)
+
+// These are about files that no method opens.
+type (
+	// NoMethod means that a file is encrypted, and that no method for it is selected.
+	NoMethod struct {
+		Plan         bool     // the target is for plans
+		Format       string   // the kind of method that the file is for; "" for OpenTofu's envelope, which several are for
+		ByKind       bool     // Format requires no settings, so it may be named in place of an address
+		Methods      []string // addresses of methods for such a file that are configured, and not selected
+		KeyProviders []string // addresses of all that are configured; the file's own come first
+		Selected     []string // addresses of the methods that are selected, none of them for such a file
+		StoredKind   string   // the kind of key provider that the file's metadata names; "" for none, several or an alias
+	}
+
+	// NotConfigured is the address of a method or a key provider that is not configured.
+	NotConfigured struct{ Address string }
+
+	// Plaintext means that a file is not encrypted.
+	Plaintext struct{ Plan bool }
+
+	// Stranger is a file that is neither a state nor a plan.
+	Stranger struct{ What string }
+
+	// Repeated means that a method is listed more than once.
+	Repeated struct{}
+
+	// OtherThen means that what a method decrypted is not for the method that its then names.
+	OtherThen struct{}
+
+	// NoThen means that a method decrypted what is encrypted as well, and has no then.
+	NoThen struct{ Method string } // that may be for it; "" for an envelope of OpenTofu, which several are for
+
+	// Layered means that TF_ENCRYPTION chose the method, beside settings elsewhere.
+	Layered struct{}
+)
+
+// These are about keys: why the one that was tried may be the wrong one.
+type (
+	// KeyElsewhere is a configured key provider of which the file stores something, and
+	// that the method does not use.
+	KeyElsewhere struct {
+		Address  string
+		Selected bool // another selected method uses it
+	}
+
+	// NoKeyProvider means that nothing is configured of what the file's metadata names.
+	NoKeyProvider struct {
+		Stored Names
+		OfAge  bool // it is of the kind age, whatever it is called
+	}
+
+	// Renamed means that the metadata names something, and not the key provider.
+	Renamed struct{ Stored Names }
+
+	// Keyless means that the file has no metadata at all.
+	Keyless struct{}
+
+	// NoIdentity means that the settings have recipients, and nothing that opens files.
+	NoIdentity struct{}
+
+	// Chained is a name in the metadata, beside the key provider's, that the settings lack.
+	Chained struct{ Name string }
+
+	// Untried is a configured key provider that no selected method uses.
+	Untried struct{ Address string }
+)
+
+func (Suspect) fact()         {}
+func (NoValue) fact()         {}
+func (NoBlock) fact()         {}
+func (NoCredentials) fact()   {}
+func (OnlyEnvironment) fact() {}
+func (NotSettings) fact()     {}
+func (NoMethod) fact()        {}
+func (NotConfigured) fact()   {}
+func (Plaintext) fact()       {}
+func (Stranger) fact()        {}
+func (Repeated) fact()        {}
+func (OtherThen) fact()       {}
+func (NoThen) fact()          {}
+func (Layered) fact()         {}
+func (KeyElsewhere) fact()    {}
+func (NoKeyProvider) fact()   {}
+func (Renamed) fact()         {}
+func (Keyless) fact()         {}
+func (NoIdentity) fact()      {}
+func (Chained) fact()         {}
+func (Untried) fact()         {}
+
+// Names are those in the metadata of a file, which come from outside.
+type Names []string
+
+// MaxName is how many bytes of a name are shown.
+const MaxName = 100
+
+// String says what the names are, in brackets behind a space; it is "" for none.
+func (n Names) String() string {
+	const most = 5
+	if len(n) == 0 {
+		return ""
+	}
+	shown := slices.Clone(n)
+	if len(shown) > most {
+		shown = append(shown[:most], "…")
+	}
+	for i, name := range shown {
+		shown[i] = outside.Quoted(name, MaxName)
+	}
+	return " (its metadata names " + strings.Join(shown, ", ") + ")"
+}

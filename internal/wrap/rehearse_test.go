@@ -1,0 +1,46 @@
+package wrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+)
+
+// oneWay encrypts, and fails to open.
+type oneWay struct{ err error }
+
+func (oneWay) Encrypt(_ context.Context, _ encryption.Keys, plain []byte) ([]byte, error) {
+	return append(plain, 0), nil
+}
+
+func (w oneWay) Decrypt(context.Context, encryption.Keys, []byte) ([]byte, error) { return nil, w.err }
+
+// TestRehearsalOfPlans: only plans that the settings have no key for are for others. What
+// else fails would fail after the plan was made as well.
+func TestRehearsalOfPlans(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err   error
+		blind bool
+	}{
+		"no key":    {err: fmt.Errorf("%w: of others", encryption.ErrNoKey), blind: true},
+		"no answer": {err: errors.New("the key service does not answer")},
+	} {
+		registry := encryption.Registry{Methods: []encryption.Block[encryption.Method]{{
+			Table: attr.Table{Name: "one_way"},
+			Build: func(attr.Values) (encryption.Method, error) { return oneWay{c.err}, nil },
+		}}}
+		enc, err := encryption.Load(registry, encryption.Code("method \"one_way\" \"m\" {}\nplan { method = method.one_way.m }", "test.hcl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := &handover{o: Options{Plan: enc.Plan()}}
+		if err := h.rehearse(t.Context()); h.blind != c.blind || (err == nil) != c.blind {
+			t.Errorf("%s: got %t, %v", name, h.blind, err)
+		}
+	}
+}

@@ -1,0 +1,288 @@
+package main
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+)
+
+const module = "github.com/statecrypt/terraform-provider-statecrypt/"
+
+// programs are who may explain an error.
+var programs = []string{"cmd/statecrypt", "internal/provider", "internal/wrap"}
+
+func run(pass *analysis.Pass) (any, error) {
+	path := strings.TrimPrefix(strings.TrimSuffix(pass.Pkg.Path(), "_test"), module)
+	if strings.HasPrefix(path, "internal/testing/") || strings.HasSuffix(path, "test") || strings.HasSuffix(path, "testkit") {
+		return nil, nil // what only tests import
+	}
+	var files []*ast.File
+	for _, file := range pass.Files {
+		if strings.HasSuffix(pass.Fset.File(file.FileStart).Name(), "_test.go") {
+			continue
+		}
+		files = append(files, file)
+		for _, spec := range file.Imports {
+			if spec.Path.Value == `"`+module+`internal/explain"` && !slices.Contains(programs, path) {
+				pass.Reportf(spec.Pos(), "only programs explain errors: %s has facts instead", path)
+			}
+		}
+	}
+	t := texts{path, pass.Pkg, pass.TypesInfo, map[types.Object]bool{}}
+	for t.spread(files) {
+	}
+	read := map[string]bool{}
+	for _, file := range files {
+		for _, decl := range file.Decls {
+			name := path + "." + nameOf(decl)
+			for _, at := range t.decisions(decl) {
+				if read[name] = true; others[name] == "" {
+					pass.Reportf(at, "this decides by the text of an error: have a type, a sentinel or a fact for it (or, for an error of "+
+						"others, list %s)", name)
+				}
+			}
+		}
+	}
+	for name := range others {
+		if of, _, _ := strings.Cut(name, "."); of == path && !read[name] && len(files) > 0 && len(files) == len(pass.Files) {
+			pass.Reportf(files[0].Package, "%s is listed, and decides nothing by the text of an error", name)
+		}
+	}
+	return nil, nil
+}
+
+// nameOf is the name of a function, behind that of its type for a method; "" for what is none.
+func nameOf(decl ast.Decl) string {
+	f, ok := decl.(*ast.FuncDecl)
+	if !ok {
+		return ""
+	}
+	if f.Recv == nil {
+		return f.Name.Name
+	}
+	typ := f.Recv.List[0].Type
+	if star, ok := typ.(*ast.StarExpr); ok {
+		typ = star.X
+	}
+	if generic, ok := typ.(*ast.IndexExpr); ok {
+		typ = generic.X
+	}
+	return types.ExprString(typ) + "." + f.Name.Name
+}
+
+// texts are the variables, fields, parameters and functions of a package that hold or return
+// the text of an error, or a part of it.
+type texts struct {
+	path string
+	pkg  *types.Package
+	info *types.Info
+	of   map[types.Object]bool
+}
+
+// spread follows them one step further. It reports whether there are more than before.
+func (t texts) spread(files []*ast.File) bool {
+	before := len(t.of)
+	for _, file := range files {
+		for _, decl := range file.Decls {
+			f, _ := decl.(*ast.FuncDecl)
+			if others[t.path+"."+nameOf(decl)] != "" {
+				continue // what it makes of the text is its own
+			}
+			ast.Inspect(decl, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.AssignStmt:
+					for i, left := range n.Lhs {
+						right := n.Rhs[min(i, len(n.Rhs)-1)]
+						t.assign(left, right)
+					}
+				case *ast.ValueSpec:
+					for i, value := range n.Values {
+						t.assign(n.Names[min(i, len(n.Names)-1)], value)
+					}
+				case *ast.RangeStmt:
+					t.assign(n.Key, n.X)
+					t.assign(n.Value, n.X)
+				case *ast.KeyValueExpr:
+					t.assign(n.Key, n.Value)
+				case *ast.CallExpr:
+					t.hand(n)
+				case *ast.ReturnStmt:
+					for _, result := range n.Results {
+						if f != nil && t.isText(result) {
+							t.of[t.info.Defs[f.Name]] = true
+						}
+					}
+				}
+				return true
+			})
+		}
+	}
+	return len(t.of) > before
+}
+
+func (t texts) assign(left, right ast.Expr) {
+	if left == nil || !t.isText(right) {
+		return
+	}
+	switch left := left.(type) {
+	case *ast.Ident:
+		t.note(t.info.ObjectOf(left))
+	case *ast.SelectorExpr:
+		t.note(t.info.ObjectOf(left.Sel))
+	}
+}
+
+func (t texts) note(o types.Object) {
+	if o != nil && isString(o.Type()) {
+		t.of[o] = true
+	}
+}
+
+// hand follows a text into a function of the package.
+func (t texts) hand(call *ast.CallExpr) {
+	f, ok := t.called(call).(*types.Func)
+	if !ok {
+		return
+	}
+	params := f.Signature().Params()
+	for i, arg := range call.Args {
+		if params.Len() > 0 && t.isText(arg) {
+			t.note(params.At(min(i, params.Len()-1)))
+		}
+	}
+}
+
+func (t texts) called(call *ast.CallExpr) types.Object {
+	switch f := call.Fun.(type) {
+	case *ast.Ident:
+		return t.info.Uses[f]
+	case *ast.SelectorExpr:
+		return t.info.Uses[f.Sel]
+	}
+	return nil
+}
+
+// isText reports whether an expression is the text of an error, or made from one.
+func (t texts) isText(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.ParenExpr:
+		return t.isText(e.X)
+	case *ast.BinaryExpr:
+		return e.Op == token.ADD && (t.isText(e.X) || t.isText(e.Y))
+	case *ast.SliceExpr:
+		return t.isText(e.X)
+	case *ast.IndexExpr:
+		return t.isText(e.X)
+	case *ast.Ident:
+		return t.of[t.info.ObjectOf(e)]
+	case *ast.SelectorExpr:
+		return t.of[t.info.ObjectOf(e.Sel)]
+	case *ast.CallExpr:
+		return t.returnsText(e)
+	}
+	return false
+}
+
+// returnsText reports whether a call returns the text of an error: that of Error does, that of
+// a function of the package that was found to, and that of any which is given such a text
+// and returns one. Of other packages, it is enough that it is given an error.
+func (t texts) returnsText(call *ast.CallExpr) bool {
+	if len(call.Args) == 1 && t.info.Types[call.Fun].IsType() { // a conversion
+		return isString(t.info.TypeOf(call)) && t.isText(call.Args[0])
+	}
+	o := t.called(call)
+	if o != nil && t.of[o] {
+		return true
+	}
+	isOther := o != nil && o.Pkg() != t.pkg
+	result := t.info.TypeOf(call)
+	if tuple, ok := result.(*types.Tuple); ok && tuple.Len() > 0 {
+		result = tuple.At(0).Type()
+	}
+	if !isString(result) {
+		return false
+	}
+	if selector, ok := call.Fun.(*ast.SelectorExpr); ok && selector.Sel.Name == "Error" && isError(t.info.TypeOf(selector.X)) {
+		return true
+	}
+	return slices.ContainsFunc(call.Args, func(arg ast.Expr) bool { return t.isText(arg) || isOther && isError(t.info.TypeOf(arg)) })
+}
+
+// isString reports whether a type is a text, or a list of them. Types with a name have values
+// that the code chose.
+func isString(typ types.Type) bool {
+	switch u := types.Unalias(typ).(type) {
+	case *types.Basic:
+		return u.Info()&types.IsString != 0
+	case *types.Slice:
+		return isString(u.Elem())
+	case *types.Signature: // an iterator, as strings.SplitSeq returns
+		return u.Params().Len() == 1 && u.Results().Len() == 0 && isYield(u.Params().At(0).Type())
+	}
+	return false
+}
+
+func isYield(typ types.Type) bool {
+	yield, ok := typ.Underlying().(*types.Signature)
+	return ok && yield.Params().Len() == 1 && isString(yield.Params().At(0).Type())
+}
+
+var errorType = types.Universe.Lookup("error").Type().Underlying().(*types.Interface)
+
+func isError(typ types.Type) bool {
+	return typ != nil && typ != types.Typ[types.UntypedNil] && types.Implements(typ, errorType)
+}
+
+// deciding are the functions of package strings that look for something in a text, by how
+// their names begin.
+var deciding = []string{"Contains", "Count", "Cut", "EqualFold", "Fields", "Has", "Index", "LastIndex", "Replace", "Split", "TrimPrefix",
+	"TrimSuffix"}
+
+// decisions are the places in a declaration that depend on the text of an error.
+func (t texts) decisions(decl ast.Decl) (at []token.Pos) {
+	ast.Inspect(decl, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.BinaryExpr:
+			if (n.Op == token.EQL || n.Op == token.NEQ) && (t.isText(n.X) && !t.isEmpty(n.Y) || t.isText(n.Y) && !t.isEmpty(n.X)) {
+				at = append(at, n.OpPos)
+			}
+		case *ast.SwitchStmt:
+			if n.Tag != nil && t.isText(n.Tag) {
+				at = append(at, n.Switch)
+			}
+		case *ast.CallExpr:
+			if t.decides(n) && slices.ContainsFunc(n.Args, t.isText) {
+				at = append(at, n.Lparen)
+			}
+		}
+		return true
+	})
+	return at
+}
+
+// isEmpty reports whether an expression is "", which is no wording.
+func (t texts) isEmpty(e ast.Expr) bool {
+	value := t.info.Types[e].Value
+	return value != nil && value.ExactString() == `""`
+}
+
+// decides reports whether a call looks for something in a text: a function of package
+// strings, or a method of a regular expression.
+func (t texts) decides(call *ast.CallExpr) bool {
+	f, ok := t.called(call).(*types.Func)
+	if !ok {
+		return false
+	}
+	if f.Pkg() != nil && f.Pkg().Path() == "strings" {
+		return slices.ContainsFunc(deciding, func(begin string) bool { return strings.HasPrefix(f.Name(), begin) })
+	}
+	if f.Pkg() != nil && f.Pkg().Path() == "slices" {
+		return strings.HasPrefix(f.Name(), "Contains") || strings.HasPrefix(f.Name(), "Index")
+	}
+	return f.Signature().Recv() != nil && (f.Name() == "MatchString" || strings.HasPrefix(f.Name(), "FindString") ||
+		strings.HasPrefix(f.Name(), "FindAllString") || strings.HasPrefix(f.Name(), "ReplaceAll"))
+}

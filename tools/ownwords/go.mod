@@ -1,0 +1,12 @@
+// An analyzer of what the code decides by the texts of errors. In a module of its own, as all
+// tools are.
+module github.com/statecrypt/terraform-provider-statecrypt/tools/ownwords
+
+go 1.26.0
+
+require golang.org/x/tools v0.52.0
+
+require (
+	golang.org/x/mod v0.42.0 // indirect
+	golang.org/x/sync v0.24.0 // indirect
+)

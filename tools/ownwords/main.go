@@ -1,0 +1,19 @@
+// Command ownwords finds code that decides by the text of an error, such as
+// strings.Contains(err.Error(), "…"): whoever rewords a sentence would change what is done.
+// Errors of ours are told apart by errors.Is and errors.As, and have facts for what is only
+// about words. Errors of others, which often have nothing but their texts, are read in the
+// places that others.go lists.
+//
+// It also finds imports of internal/explain from anywhere but the programs that have users.
+//
+//	go vet -vettool=$(command -v ownwords) ./...
+package main
+
+import (
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/unitchecker"
+)
+
+var analyzer = &analysis.Analyzer{Name: "ownwords", Doc: "finds decisions by the texts of errors", Run: run}
+
+func main() { unitchecker.Main(analyzer) }

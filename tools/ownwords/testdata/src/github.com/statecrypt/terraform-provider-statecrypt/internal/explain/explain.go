@@ -1,0 +1,3 @@
+package explain
+
+func Text(err error) string { return err.Error() }

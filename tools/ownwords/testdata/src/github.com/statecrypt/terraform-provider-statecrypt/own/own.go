@@ -1,0 +1,64 @@
+package own
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain" // want `only programs explain errors`
+)
+
+var errGone = errors.New("it is gone")
+
+type step string
+
+type failed struct {
+	text string
+	step step
+	err  error
+}
+
+func (f *failed) Error() string { return f.text }
+
+func decisions(err error, name string) bool {
+	text := err.Error()
+	lines := strings.Split(text, "\n") // want `this decides by the text of an error`
+	switch text {                      // want `this decides`
+	case "it is gone":
+		return true
+	}
+	for _, line := range lines {
+		if line == "x" { // want `this decides`
+			return true
+		}
+	}
+	detail := fmt.Sprintf("%s: %v", name, err)
+	detail += "."
+	f := failed{text: sentence(err)}
+	return strings.Contains(err.Error(), "gone") || // want `this decides`
+		strings.HasPrefix(detail, "gone") || // want `this decides`
+		err.Error() == errGone.Error() || // want `this decides`
+		slices.Contains(lines, "gone") || // want `this decides`
+		regexp.MustCompile("gone").MatchString(text[1:]) || // want `this decides`
+		strings.HasSuffix(f.text, "?") || // want `this decides`
+		strings.Contains(explain.Text(err), "gone") || // want `this decides`
+		handed(err.Error())
+}
+
+func sentence(err error) string { return strings.ToUpper(err.Error()) }
+
+func handed(text string) bool { return strings.HasSuffix(text, "gone") } // want `this decides`
+
+func none(err error, name string) bool {
+	var path *fs.PathError
+	f := failed{step: stepOf(err)}
+	return errors.Is(err, errGone) || errors.As(err, &path) && path.Path == name || err.Error() == "" || f.step == "key" ||
+		strings.Contains(name, "gone") || code(err) == "NotFound"
+}
+
+func stepOf(error) step { return "key" }
+
+func code(error) string { return "NotFound" }
