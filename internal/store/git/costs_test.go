@@ -45,3 +45,31 @@ func TestRequests(t *testing.T) {
 		}
 	}
 }
+
+// TestLarge: of a repository with many folders, those on the way to the state are fetched,
+// once that is known.
+func TestLarge(t *testing.T) {
+	t.Parallel()
+	repo := gittest.NewRepo(t, gittest.RepoOptions{Push: true})
+	files := []gittest.File{{Path: "net/prod", Data: "old"}}
+	for i := range 8000 {
+		files = append(files, gittest.File{Path: fmt.Sprintf("d%d/e%d/s", i%80, i), Data: fmt.Sprint(i)})
+	}
+	repo.Commit("refs/heads/main", files...)
+	server := gittest.HTTP(t, repo, gittest.HTTPOptions{})
+	s := at(t, texts{"repository": server.URL, "path": "net/prod"})
+	must(t, takeLock(t, s))
+	_, version, err := s.Read(t.Context())
+	must(t, err)
+	server.Reset()
+	_, err = s.Write(t.Context(), storetest.State(1), version)
+	must(t, err)
+	if n := len(server.Requests()); n != 7 || server.BytesDown() > 20_000 {
+		t.Errorf("a write takes %d requests and %d bytes", n, server.BytesDown())
+	}
+	must(t, s.Unlock(t.Context(), "1"))
+	if n := len(repo.Git("ls-tree", "-r", "--name-only", "main")); n < 8000*8 {
+		t.Errorf("files are lost: %d bytes of names are left", n)
+	}
+	repo.Git("fsck", "--strict")
+}
