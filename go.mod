@@ -12,13 +12,13 @@ require (
 	github.com/hashicorp/terraform-plugin-go v0.31.0 // values as they go over the plugin protocol
 	github.com/vmihailenco/msgpack/v5 v5.4.1 // results as they go over the plugin protocol
 	github.com/zclconf/go-cty v1.19.0 // the types and values of states and configurations
-	golang.org/x/crypto v0.58.0 // NaCl's secretbox, ssh keys; in tests, an ssh server
-	golang.org/x/net v0.60.0 // proxies from the environment, which can be switched off
-	golang.org/x/sys v0.49.0 // how Linux hands a secret to git, and Windows ends git with us
-	golang.org/x/term v0.47.0 // whether a stream is a terminal
-	golang.org/x/text v0.43.0 // file names in git that are spelled with other code points
+	golang.org/x/crypto v0.59.0 // NaCl's secretbox, ssh keys; in tests, an ssh server
+	golang.org/x/net v0.62.0 // proxies from the environment, which can be switched off
+	golang.org/x/sys v0.50.0 // how Linux hands a secret to git, and Windows ends git with us
+	golang.org/x/term v0.48.0 // whether a stream is a terminal
+	golang.org/x/text v0.44.0 // file names in git that are spelled with other code points
 	google.golang.org/grpc v1.82.1 // what the plugin protocol is spoken with, whose log is silenced
-	google.golang.org/protobuf v1.36.12-0.20260120151049-f2248ac996af // plans
+	google.golang.org/protobuf v1.36.12 // plans
 )
 
 // Modules of this repository. go.work says where they are; a release has all of them.
@@ -31,7 +31,7 @@ require (
 require (
 	cloud.google.com/go/kms v1.32.0 // Cloud KMS for OpenTofu; newer releases need modules that not every proxy has
 	github.com/hashicorp/terraform-plugin-testing v1.16.0 // acceptance tests through the CLIs
-	golang.org/x/mod v0.41.0 // archives of modules
+	golang.org/x/mod v0.42.0 // archives of modules
 )
 
 // Key services.
@@ -56,7 +56,7 @@ require (
 // Formats and places of others.
 require (
 	filippo.io/age v1.3.2 // files encrypted by age
-	github.com/ProtonMail/go-crypto v1.4.1 // armoured PGP keys, with the implementation that sops uses
+	github.com/ProtonMail/go-crypto v1.5.2 // armoured PGP keys, with the implementation that sops uses
 	github.com/getsops/sops/v3 v3.13.3 // Shamir's method as sops has it; in tests, all of sops, to compare with
 	go.yaml.in/yaml/v3 v3.0.5 // manifests, before anything in them is expanded
 	k8s.io/apimachinery v0.37.2 // what the Kubernetes client speaks
@@ -70,7 +70,7 @@ require (
 	github.com/Azure/azure-sdk-for-go/sdk/storage/azblob v1.8.3 // Azure Storage, the vendor's own client
 	github.com/aws/aws-sdk-go-v2/service/s3 v1.114.8 // S3 and what speaks like it, the vendor's own client
 	github.com/hashicorp/terraform-svchost v0.2.1 // host names as Terraform compares them, and service discovery
-	github.com/jackc/pgx/v5 v5.12.0 // PostgreSQL, with the settings of libpq
+	github.com/jackc/pgx/v5 v5.13.0 // PostgreSQL, with the settings of libpq
 )
 
 require (
@@ -192,9 +192,9 @@ require (
 	go.opentelemetry.io/otel/trace v1.44.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
 	golang.org/x/oauth2 v0.36.0 // indirect
-	golang.org/x/sync v0.24.0 // indirect
+	golang.org/x/sync v0.25.0 // indirect
 	golang.org/x/time v0.15.0 // indirect
-	golang.org/x/tools v0.51.0 // indirect
+	golang.org/x/tools v0.52.0 // indirect
 	google.golang.org/api v0.289.0 // indirect
 	google.golang.org/appengine v1.6.8 // indirect
 	google.golang.org/genproto v0.0.0-20260720171339-e059f2f05d78 // indirect

@@ -36,7 +36,8 @@ func TestEmptyEntriesOfALayer(t *testing.T) {
 	variables := map[string]string{
 		"AWS_CONFIG_FILE": path("config"), "AWS_SHARED_CREDENTIALS_FILE": path("config"), "GOOGLE_APPLICATION_CREDENTIALS": path("google.json"),
 		"GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES": "1", "GNUPGHOME": dir, "SOPS_GPG_EXEC": path("evil"), "SOPS_AGE_KEY_CMD": path("evil"),
-		"SOPS_AGE_KEY": "AGE-PLUGIN-X-1QQQQQQQQ", "AZURE_EXTENSION_DIR": "canary", "PYTHONPATH": "canary", "ARM_USE_CLI": "true", "AWS_PROFILE": "default",
+		"SOPS_AGE_KEY": "AGE-PLUGIN-X-1QQQQQQQQ", "AZURE_EXTENSION_DIR": "canary", "PYTHONPATH": "canary", "ARM_USE_CLI": "true",
+		"AWS_PROFILE":                       "default",
 		"TF_BACKEND_HTTP_SOPS_AWS_KMS_ARNS": "*", "TF_BACKEND_HTTP_SOPS_GCP_KMS_KEYS": "*", "HOME": dir, "HTTPS_PROXY": "http://127.0.0.1:1",
 		"AWS_EC2_METADATA_DISABLED": "true", "PATH": dir + string(os.PathListSeparator) + os.Getenv("PATH"), "TF_VAR_p": "canary",
 		"VAULT_ADDR": "http://127.0.0.1:1", "VAULT_TOKEN": "t",
@@ -48,12 +49,14 @@ func TestEmptyEntriesOfALayer(t *testing.T) {
 		"key_provider \"openbao\" \"own\" {\nkey_name = \"k\"\naddress = \"http://127.0.0.1:1\"\ntoken = \"canary\"\nmax_retries = 0\n}\n" +
 		"key_provider \"azure_vault\" \"own\" {\nvault_uri = \"https://example.vault.azure.net\"\nvault_key_name = \"k\"\nkey_length = 32\n" +
 		"tenant_id = \"t\"\nclient_id = \"c\"\nclient_secret_file_path = \"/none/canary\"\n}\n" +
-		"key_provider \"aws_kms\" \"own\" {\nkms_key_id = \"k\"\nkey_spec = \"AES_256\"\nregion = \"eu-west-1\"\nmax_retries = 1\naccess_key = \"a\"\nsecret_key = \"canary\"\n" +
+		"key_provider \"aws_kms\" \"own\" {\nkms_key_id = \"k\"\nkey_spec = \"AES_256\"\nregion = \"eu-west-1\"\nmax_retries = 1\n" +
+		"access_key = \"a\"\nsecret_key = \"canary\"\n" +
 		"endpoints = { kms = \"http://127.0.0.1:1\" }\n}\n" +
 		"key_provider \"gcp_kms\" \"own\" {\nkms_encryption_key = \"projects/p/locations/l/keyRings/r/cryptoKeys/k\"\nkey_length = 32\n" +
 		"access_token = \"canary\"\n}\n"
 	const made = `"created_at":"2024-01-01T00:00:00Z"`
-	sops := `{"version":"ENC[AES256_GCM,data:eA==,iv:eA==,tag:eA==,type:int]","sops":{"kms":[{"arn":"arn:aws:kms:eu-west-1:111122223333:key/11111111-2222-3333-4444-555555555555",` + made +
+	sops := `{"version":"ENC[AES256_GCM,data:eA==,iv:eA==,tag:eA==,type:int]","sops":{"kms":[{` +
+		`"arn":"arn:aws:kms:eu-west-1:111122223333:key/11111111-2222-3333-4444-555555555555",` + made +
 		`,"enc":"AA=="}],"gcp_kms":[{"resource_id":"projects/p/locations/global/keyRings/r/cryptoKeys/k",` + made + `,"enc":"AA=="}],` +
 		`"azure_kv":[{"vault_url":"https://example.vault.azure.net","name":"k","version":"v",` + made + `,"enc":"AA"}],` +
 		`"pgp":[{"fp":"AAAA",` + made + `,"enc":"-----BEGIN PGP MESSAGE-----"}],"age":[{"recipient":"age1x","enc":"x"}],` +

@@ -109,6 +109,8 @@ func (e *Encryption) checkThen(address string, path []string) error {
 	switch _, exists := e.methods[m.then]; {
 	case e.isPlaintext(m.then):
 		return fail("plaintext needs no method here: without then, what is inside is the plaintext")
+	case !exists && !syntax.IsMethod(m.then):
+		return fail("%w", syntax.ErrMethodRequired)
 	case !exists:
 		return fail("%w", e.notConfigured(m.then, path...))
 	case slices.Contains(path, m.then):

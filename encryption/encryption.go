@@ -341,8 +341,8 @@ func build[T any](
 	kind, ok := kinds[entry.Kind]
 	if !ok {
 		var tables []attr.Table
-		for _, k := range kinds {
-			tables = append(tables, k.Table)
+		for _, name := range slices.Sorted(maps.Keys(kinds)) {
+			tables = append(tables, kinds[name].Table)
 		}
 		return built, values, entries.UnknownKind(entry.Address, what, entry.Kind, entry.Pos, tables)
 	}

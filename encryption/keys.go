@@ -261,3 +261,36 @@ func (k *newKeys) make(ctx context.Context, address string) ([]byte, error) {
 	k.meta[provider.metadataKey] = store
 	return key, nil
 }
+
+// keptKeys are those of the last file, by the address of the method.
+type keptKeys struct {
+	mu   sync.Mutex
+	last map[string]newKeys
+}
+
+// keep keeps the keys of a file that was encrypted. A nil *keptKeys keeps nothing.
+func (k *keptKeys) keep(method string, keys *newKeys) {
+	if k == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.last == nil {
+		k.last = map[string]newKeys{}
+	}
+	k.last[method] = *keys
+}
+
+// of returns the keys for another file, nil if there are none.
+func (k *keptKeys) of(method string) *newKeys {
+	if k == nil {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	last, ok := k.last[method]
+	if !ok {
+		return nil
+	}
+	return &newKeys{encryption: last.encryption, made: maps.Clone(last.made), meta: maps.Clone(last.meta)}
+}

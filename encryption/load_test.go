@@ -185,3 +185,27 @@ func TestVariables(t *testing.T) {
 		t.Errorf("without a layer: %v", err)
 	}
 }
+
+// TestKindsInOrder: an error lists the kinds that there are in the same order each time.
+func TestKindsInOrder(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for range 20 {
+		entry := &attr.Entry{Address: "method.none.m", Kind: "none"}
+		enc, err := encryption.New(lighttest.Registry(), &config.Config{Methods: map[string]*attr.Entry{"method.none.m": entry}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		target, err := enc.Use("method.none.m")
+		if err == nil {
+			_, err = target.Decrypt(t.Context(), []byte(`{}`))
+		}
+		if err == nil {
+			t.Fatal("a kind that is not there is used")
+		}
+		seen[err.Error()] = true
+	}
+	if len(seen) != 1 {
+		t.Errorf("got %q", seen)
+	}
+}

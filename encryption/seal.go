@@ -28,7 +28,7 @@ func (t Target) AppendEncrypt(ctx context.Context, dst, plain []byte) ([]byte, e
 	if err := t.checkPlain(plain); err != nil {
 		return nil, err
 	}
-	return t.encryption.seal(ctx, t.methods[0], dst, plain)
+	return t.encryption.seal(ctx, t.kept, t.methods[0], dst, plain)
 }
 
 // Reseal is [Target.Encrypt] for a tool that writes back what it has opened with this
@@ -59,7 +59,7 @@ func (t Target) passed(opened *Opened) bool {
 
 // seal encrypts plain to the end of dst with the method at address, and before
 // that with those that its then leads to.
-func (e *Encryption) seal(ctx context.Context, address string, dst, plain []byte) ([]byte, error) {
+func (e *Encryption) seal(ctx context.Context, kept *keptKeys, address string, dst, plain []byte) ([]byte, error) {
 	m, encrypter, err := e.encrypter(address)
 	if err != nil {
 		return nil, &Error{Step: StepConfiguration, Err: err}
@@ -71,7 +71,7 @@ func (e *Encryption) seal(ctx context.Context, address string, dst, plain []byte
 	}
 	switch {
 	case m.then != "":
-		if plain, err = e.seal(ctx, m.then, nil, plain); err != nil {
+		if plain, err = e.seal(ctx, kept, m.then, nil, plain); err != nil {
 			return nil, err
 		}
 	case env != nil && kind == KindState:
@@ -81,10 +81,15 @@ func (e *Encryption) seal(ctx context.Context, address string, dst, plain []byte
 	}
 	keys := &newKeys{encryption: e, made: map[string][]byte{}, meta: map[string][]byte{}}
 	sealed, err := appendSealed(ctx, encrypter, keys, env, dst, plain)
+	if last := kept.of(address); err != nil && ctx.Err() == nil && last != nil {
+		keys = last
+		sealed, err = appendSealed(ctx, encrypter, keys, env, dst, plain)
+	}
 	if err != nil {
 		err = fact.Later(err, func() []fact.Fact { return e.suspects(e.candidate(address, nil, nil)) })
 		return nil, failure(ctx, []Attempt{{address, err}}, "the data could not be encrypted:")
 	}
+	kept.keep(address, keys)
 	return sealed, nil
 }
 

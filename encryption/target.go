@@ -20,6 +20,7 @@ type Target struct {
 	methods    []string
 	enforced   bool
 	lenient    bool // there are no settings, so plaintext is read as OpenTofu reads it
+	kept       *keptKeys
 	pos        attr.Pos
 }
 
@@ -27,6 +28,15 @@ type Target struct {
 // plaintext is [ErrPlaintext], and a method that reads plaintext an error.
 func (t Target) Enforce() Target {
 	t.enforced = true
+	return t
+}
+
+// KeepKeys returns the target with a memory, for a program that must not fail to encrypt in
+// the end: if the keys for a file cannot be made, because an identity or a key service has
+// gone, Encrypt takes those of the last file that it has encrypted. They stay in memory as
+// long as the target does, also after [Encryption.Close].
+func (t Target) KeepKeys() Target {
+	t.kept = &keptKeys{}
 	return t
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -182,7 +183,7 @@ state { method = method.aes_gcm.m }`
 	}
 }
 
-// A plan in plaintext is of no use to wrap, and encrypting it would not change that.
+// wrap refuses a plan in plaintext, and would refuse it once it is encrypted, too.
 func TestAdviceOnPlaintextPlans(t *testing.T) {
 	t.Parallel()
 	enc, err := encryption.Load(builtin.Registry(), encryption.Code(onlyOld, "test.hcl"))
@@ -193,8 +194,35 @@ func TestAdviceOnPlaintextPlans(t *testing.T) {
 	for name, advised := range map[string]bool{"wrap": false, "verify": true} {
 		c := call{}
 		c.name = name
-		if text := c.advised(err); strings.Contains(text, "encrypt -plan") != advised {
+		if text := explain.Text(err, c.audience()); strings.Contains(text, "encrypt -plan") != advised {
 			t.Errorf("%s: got %s", name, text)
 		}
+	}
+}
+
+// TestWorkspaceOfTheEnvironment: TF_WORKSPACE chooses the key of a module that makes one for
+// each workspace.
+func TestWorkspaceOfTheEnvironment(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "main.tf"), `terraform {
+  encryption {
+    key_provider "pbkdf2" "k" { passphrase = "a passphrase of the workspace ${terraform.workspace}" }
+    method "aes_gcm" "m" { keys = key_provider.pbkdf2.k }
+    state { method = method.aes_gcm.m }
+  }
+}
+`)
+	call := func(workspace, stdin, command string) (code int, out string) {
+		var stdout, stderr strings.Builder
+		code = run(t.Context(), []string{command, "-config", dir}, strings.NewReader(stdin), &stdout, &stderr, []string{"TF_WORKSPACE=" + workspace})
+		return code, stdout.String()
+	}
+	_, sealed := call("prod", plain, "encrypt")
+	if code, opened := call("prod", sealed, "decrypt"); code != 0 || opened != plain {
+		t.Errorf("in the same workspace: %d, %s", code, opened)
+	}
+	if code, opened := call("", sealed, "decrypt"); code == 0 {
+		t.Errorf("in another workspace: %s", opened)
 	}
 }

@@ -138,7 +138,8 @@ func TestGuides(t *testing.T) {
 		} {
 			write(t, in(name), content)
 			git(true, "add", name)
-			if out := git(false, "commit", "-q", "-m", "another plain one", "--", name); !strings.Contains(out, "infra/"+name+" is not an encrypted state") {
+			out := git(false, "commit", "-q", "-m", "another plain one", "--", name)
+			if !strings.Contains(out, "infra/"+name+" is not an encrypted state") {
 				t.Errorf("the hook says %s", out)
 			}
 			git(true, "rm", "-q", "-f", "--", name)

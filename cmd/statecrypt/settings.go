@@ -113,7 +113,7 @@ func (c *call) check(target, beside encryption.Target, kind, other string) error
 			other, kind, instead, kind, methods[0])
 	}
 	if text, set := world.Lookup(c.environ)("TF_ENCRYPTION"); set && c.config == "" && strings.TrimSpace(text) == "" {
-		return fmt.Errorf("TF_ENCRYPTION is set and empty; is a secret of the pipeline missing? %w", errNoSettings)
+		return fmt.Errorf("TF_ENCRYPTION is empty, as if a secret of the pipeline were missing, and %w", errNoSettings)
 	}
 	_, err := target.Encrypt(context.Background(), nil) // which nothing is encrypted with, and says what there is
 	if e, ok := fact.Find[fact.NoMethod](err); ok && len(e.Methods)+len(e.KeyProviders) > 0 {

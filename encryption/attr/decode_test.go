@@ -326,16 +326,16 @@ func TestWhatKindsAsk(t *testing.T) {
 		secret  string // the attribute or the block that the code sets
 		scope   attr.Scope
 		want    string
-		refused string // whether SET, and UNSET, are refused
+		refused string // beside any secret, and beside token
 	}{
 		"nothing":         {refused: "false false"},
 		"environment":     {scope: attr.Scope{Lookup: env}, want: "environment", refused: "false false"},
 		"another server":  {scope: attr.Scope{Lookup: env, OtherServer: true}, refused: "false false"},
-		"a secret":        {secret: "token", want: "secret, not in file, token", refused: "false false"},
-		"both":            {"token", attr.Scope{Lookup: env}, "environment, secret, not in file, token", "true false"},
+		"a secret":        {secret: "token", want: "secret, token", refused: "true true"},
+		"both":            {"token", attr.Scope{Lookup: env}, "environment, secret, token", "true true"},
 		"an entry":        {"profile", attr.Scope{Lookup: env}, "environment, secret", "true false"},
-		"elsewhere, both": {"token", attr.Scope{Lookup: env, OtherServer: true}, "secret, not in file, token", "false false"},
-		"in a block":      {"auth", attr.Scope{Lookup: env}, "environment, secret, not in file, auth, auth.jwt", "true false"},
+		"elsewhere, both": {"token", attr.Scope{Lookup: env, OtherServer: true}, "secret, token", "true true"},
+		"in a block":      {"auth", attr.Scope{Lookup: env}, "environment, secret, auth, auth.jwt", "true false"},
 		"no code":         {"token", attr.Scope{Lookup: env, OnlyEnvironment: true}, "environment", "false false"},
 	} {
 		e := attr.Entry{Address: "e", Settings: map[string]attr.Setting{c.secret: {Value: text("x")}}}
@@ -351,14 +351,14 @@ func TestWhatKindsAsk(t *testing.T) {
 			name string
 			is   bool
 		}{
-			{"environment", v.Environment() != nil}, {"secret", v.HasSecret("")}, {"not in file", v.HasSecret("file")},
+			{"environment", v.Environment() != nil}, {"secret", v.Hands()},
 			{"token", v.Hands("token", "file")}, {"auth", v.Hands("auth")}, {"auth.jwt", v.Hands("auth.jwt")}, {"jwt", v.Hands("jwt")},
 		} {
 			if answer.is {
 				got = append(got, answer.name)
 			}
 		}
-		refused := fmt.Sprint(v.Refuse("file", "SET") != nil, v.Refuse("file", "UNSET") != nil)
+		refused := fmt.Sprint(v.Refuse("file", "the variable SET") != nil, v.Refuse("file", "x", "token") != nil)
 		if strings.Join(got, ", ") != c.want || refused != c.refused {
 			t.Errorf("%s: %q, refused: %s", name, got, refused)
 		}

@@ -66,47 +66,28 @@ func (v Values) LeadsToCommand(names ...string) error {
 	return nil
 }
 
-// HasSecret reports whether the code gives a secret that is sent somewhere.
-// Variables then say neither where it goes nor how it is protected on the way,
-// and a client library that looks into the environment by itself must be kept
-// from that.
-//
-// A secret that is an entry of the file in the attribute called besides does not count,
-// see [Attr.EntryOf]; "" counts all.
-func (v Values) HasSecret(besides string) bool { return v.resolver.beside(besides) != nil }
-
 // Hands reports whether the code gives one of the secrets called names, which are those
 // that a client or a program is handed: variables and files that it finds by itself must
 // then not lead the secret elsewhere. One in a block is called block.name, and all of a
-// block by the name of the block.
+// block by the name of the block; without names, it is any secret that is sent somewhere.
 func (v Values) Hands(names ...string) bool { return v.handed(names) >= 0 }
 
 // handed is the index of the first such secret, -1 for none.
 func (v Values) handed(names []string) int {
 	return slices.IndexFunc(v.resolver.secrets, func(w written) bool {
-		return slices.Contains(names, w.Path) || slices.Contains(names, strings.TrimSuffix(w.block, "."))
+		return names == nil || slices.Contains(names, w.Path) || slices.Contains(names, strings.TrimSuffix(w.block, "."))
 	})
 }
 
-// Refuse returns an error if one of variables is set beside a secret of the
-// code. It is for variables that a client library looks up by itself, in place
-// of an absent attribute.
-func (v Values) Refuse(attribute string, variables ...string) error {
-	variable, _ := v.Environment().first(variables)
-	if variable == "" || !v.HasSecret("") {
-		return nil
-	}
-	return v.Errorf(attribute, "%w", v.resolver.secrets[0].refuse("the environment variable "+variable, attribute))
-}
-
-// RefuseFile is Refuse for a file of the user's home, if the code gives one of the secrets
-// called handed: see [Values.Hands].
-func (v Values) RefuseFile(attribute, file string, handed ...string) error {
+// Refuse returns an error if the code gives one of the secrets called handed, see
+// [Values.Hands]: what the client would follow, such as "the file ~/.kube/config", takes
+// the place of an attribute.
+func (v Values) Refuse(attribute, what string, handed ...string) error {
 	i := v.handed(handed)
 	if i < 0 {
 		return nil
 	}
-	return v.Errorf(attribute, "%w", v.resolver.secrets[i].refuse("the file "+file, attribute))
+	return v.Errorf(attribute, "%w", v.resolver.secrets[i].refuse(what, attribute))
 }
 
 func (v Values) get(name string) cty.Value {

@@ -14,7 +14,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -40,8 +39,6 @@ func functions(dir string) map[string]function.Function {
 	all := map[string]function.Function{
 		"abs":             stdlib.AbsoluteFunc,
 		"abspath":         textFunction(func(path string) (string, error) { return absolute(from(dir, path)), nil }),
-		"alltrue":         valueFunction(1, allTrue),
-		"anytrue":         valueFunction(1, anyTrue),
 		"base64decode":    textFunction(decodeBase64),
 		"base64encode":    textFunction(func(s string) (string, error) { return base64.StdEncoding.EncodeToString([]byte(s)), nil }),
 		"basename":        textFunction(func(path string) (string, error) { return filepath.Base(path), nil }),
@@ -66,7 +63,6 @@ func functions(dir string) map[string]function.Function {
 		"formatdate":      stdlib.FormatDateFunc,
 		"formatlist":      stdlib.FormatListFunc,
 		"indent":          stdlib.IndentFunc,
-		"index":           valueFunction(2, indexOf),
 		"join":            stdlib.JoinFunc,
 		"jsondecode":      stdlib.JSONDecodeFunc,
 		"jsonencode":      stdlib.JSONEncodeFunc,
@@ -100,7 +96,6 @@ func functions(dir string) map[string]function.Function {
 		"strcontains":     testFunction(strings.Contains),
 		"strrev":          stdlib.ReverseFunc,
 		"substr":          stdlib.SubstrFunc,
-		"sum":             valueFunction(1, sum),
 		"timeadd":         stdlib.TimeAddFunc,
 		"title":           stdlib.TitleFunc,
 		"tobool":          stdlib.MakeToFunc(cty.Bool),
@@ -149,8 +144,8 @@ func ofFiles(dir string) map[string]function.Function {
 
 // elsewhere are those of OpenTofu that are missing here: no encryption block has had one yet, or
 // they give another key each time.
-const elsewhere = " base64gunzip base64gzip bcrypt cidrcontains cidrhost cidrnetmask cidrsubnet cidrsubnets ephemeralasnull fileset " +
-	"issensitive list map matchkeys plantimestamp rsadecrypt setproduct templatestring textdecodebase64 textencodebase64 timecmp timestamp " +
+const elsewhere = " alltrue anytrue base64gunzip base64gzip bcrypt cidrcontains cidrhost cidrnetmask cidrsubnet cidrsubnets ephemeralasnull " +
+	"fileset index issensitive list map matchkeys plantimestamp rsadecrypt setproduct sum templatestring textdecodebase64 textencodebase64 timecmp timestamp " +
 	"transpose type uuid uuidv5 "
 
 // digests are the functions of the same name, of bytes.
@@ -306,28 +301,22 @@ func lookUp(args []cty.Value) (cty.Value, error) {
 	return args[2], nil
 }
 
-// elements are those of a list, a set or a tuple.
-func elements(v cty.Value) ([]cty.Value, error) {
-	if t := v.Type(); v.IsNull() || !t.IsListType() && !t.IsSetType() && !t.IsTupleType() {
-		return nil, errArgument
-	}
-	return v.AsValueSlice(), nil
-}
-
 // one returns the only element, and null if there is none.
 func one(args []cty.Value) (cty.Value, error) {
-	all, err := elements(args[0])
-	switch {
-	case err != nil || len(args) > 1:
+	in, t := args[0], args[0].Type()
+	isTuple := t.IsTupleType()
+	if len(args) > 1 || !isTuple && !t.IsListType() && !t.IsSetType() {
 		return cty.NilVal, errArgument
+	}
+	switch all := in.AsValueSlice(); {
 	case len(all) == 1:
 		return all[0], nil
 	case len(all) > 1:
 		return cty.NilVal, &callError{"its argument has more than one element"}
-	case args[0].Type().IsTupleType():
+	case isTuple:
 		return cty.NullVal(cty.DynamicPseudoType), nil
 	}
-	return cty.NullVal(args[0].Type().ElementType()), nil
+	return cty.NullVal(t.ElementType()), nil
 }
 
 func length(args []cty.Value) (cty.Value, error) {
@@ -341,58 +330,6 @@ func length(args []cty.Value) (cty.Value, error) {
 		return cty.NumberIntVal(int64(v.LengthInt())), nil
 	}
 	return cty.NilVal, errArgument
-}
-
-// indexOf returns the place of a value in a list.
-func indexOf(args []cty.Value) (cty.Value, error) {
-	all, err := elements(args[0])
-	if err != nil || args[0].Type().IsSetType() || len(args) > 2 {
-		return cty.NilVal, errArgument
-	}
-	for i, v := range all {
-		if same := v.Equals(args[1]); same.IsKnown() && same.True() {
-			return cty.NumberIntVal(int64(i)), nil
-		}
-	}
-	return cty.NilVal, &callError{"there is no such element in the list"}
-}
-
-// allOf makes the elements of one type.
-func allOf(args []cty.Value, t cty.Type) ([]cty.Value, error) {
-	all, err := elements(args[0])
-	if len(args) > 1 {
-		err = errArgument
-	}
-	for i := range all {
-		if err == nil {
-			all[i], err = convert.Convert(all[i], t)
-		}
-	}
-	return all, err
-}
-
-func allTrue(args []cty.Value) (cty.Value, error) {
-	all, err := allOf(args, cty.Bool)
-	isFalse := func(v cty.Value) bool { return v.IsNull() || v.False() }
-	return cty.BoolVal(!slices.ContainsFunc(all, isFalse)), err
-}
-
-func anyTrue(args []cty.Value) (cty.Value, error) {
-	all, err := allOf(args, cty.Bool)
-	isTrue := func(v cty.Value) bool { return !v.IsNull() && v.True() }
-	return cty.BoolVal(slices.ContainsFunc(all, isTrue)), err
-}
-
-func sum(args []cty.Value) (cty.Value, error) {
-	all, err := allOf(args, cty.Number)
-	if err != nil || len(all) == 0 || slices.ContainsFunc(all, cty.Value.IsNull) {
-		return cty.NilVal, errArgument
-	}
-	total := all[0]
-	for _, v := range all[1:] {
-		total = total.Add(v)
-	}
-	return total, nil
 }
 
 // yamlFunction is yamldecode. Each alias may double what there is.

@@ -56,7 +56,7 @@ func (c Command) whole(err error, text string) string {
 	if _, ok := fact.Find[fact.OnlyEnvironment](err); ok {
 		text += "\nSettings in a file of -config may run it."
 	}
-	// What rotate says is its own, and a plan that wrap did not make is of no use to it.
+	// What rotate says is its own, and wrap refuses a plan that it did not make.
 	if plain, ok := fact.Find[fact.Plaintext](err); ok && c.Name != "rotate" && (c.Name != "wrap" || !plain.Plan) {
 		command := "statecrypt encrypt"
 		if plain.Plan {

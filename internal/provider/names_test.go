@@ -32,7 +32,6 @@ var getters = map[string]func(attr.Attr) bool{
 	"Bytes":     func(a attr.Attr) bool { return a.Type.IsListType() },
 	"Block":     func(a attr.Attr) bool { return a.Attrs != nil },
 	"Variable":  func(attr.Attr) bool { return true },
-	"HasSecret": func(attr.Attr) bool { return true },
 	"Hands":     func(a attr.Attr) bool { return a.Sensitive || a.Secret || a.Attrs != nil },
 }
 

@@ -10,7 +10,7 @@ import (
 
 // What may be wrong in any store, in the words that people read.
 var (
-	ErrChanged = errors.New("the state there is another one than was read: somebody has written it meanwhile; run the command again")
+	ErrChanged = errors.New("the state there is another one than was read: somebody has written it meanwhile, and it stays as it is")
 	ErrLost    = errors.New("the lock was lost, so nothing is written any more: somebody has removed it, or replaced what it is on")
 	ErrMissing = errors.New("nobody has this lock; it was given back already")
 	ErrDenied  = errors.New("access is denied")

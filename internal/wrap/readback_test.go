@@ -104,3 +104,19 @@ func TestAccLeaveFails(t *testing.T) {
 		t.Errorf("this was copied: %s", left)
 	}
 }
+
+// TestAccEncodings: a gateway that calls what it sends aws-chunked locks nobody out.
+func TestAccEncodings(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	s.intercept(func(w http.ResponseWriter, _ *http.Request) bool {
+		w.Header()["Content-Encoding"] = []string{"aws-chunked", "utf-8"}
+		return false
+	})
+	p := newProject(t, s.environ(), empty)
+	p.must(t, "init")
+	p.must(t, "apply", "-auto-approve")
+	p.must(t, "plan")
+	p.must(t, "apply", "-auto-approve")
+	p.must(t, "output")
+}

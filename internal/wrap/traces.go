@@ -118,7 +118,10 @@ func (t *traces) follow(ctx context.Context, o Options) error {
 
 func (t *traces) sealErrored(ctx context.Context, o Options, path string, content []byte) error {
 	others := replace.OtherNames(path)
-	sealed, _, err := Seal(ctx, o.State, content)
+	sealed, again, err := Seal(ctx, o.State, content)
+	if sealed != nil && again == nil && !errors.Is(err, encryption.ErrNoKey) {
+		err = nil // what opens it has gone, and it was rehearsed; plaintext would be worse
+	}
 	if err == nil {
 		err = replace.File(ctx, path, sealed, nil)
 	}

@@ -106,29 +106,14 @@ func protect(ctx context.Context, o Options, call *invocation) (code int, err er
 	if workspace, _ := world.Lookup(o.Environ)("TF_WORKSPACE"); workspace != "" && workspace != "default" {
 		return 1, errors.New("a workspace is selected in TF_WORKSPACE: " + noWorkspaces)
 	}
+	o.State, o.Plan = o.State.KeepKeys(), o.Plan.KeepKeys() // what was rehearsed works in the end, too
 	noteVariables(o)
 	noteLeft(o.Stderr)
-	if err := checkOneModule(o, call.dir); err != nil {
-		return 1, err
-	}
-	upstream, err := newBackend(o, call.dir)
-	if err == nil {
-		defer func() { err = errors.Join(err, upstream.Close()) }()
-	}
-	if err == nil && call.effect() == changes { // other commands may be run by those who can only read
-		err = rehearse(ctx, o.State)
-	}
+	p, err := connect(ctx, o, call)
 	if err != nil {
 		return 1, err
 	}
-	call.keeps = func(path string) bool { return store.Keeps(upstream.State, path) }
-	p := newProxy(o, upstream)
-	p.memory = newMemory(call.ownData(), upstream.kind+" "+upstream.String())
-	p.memory.accepts, p.memory.reverts = o.Accept, store.Reverts(ctx, upstream.State)
-	p.lock.begin(call)
-	if p.refuses = call.effect() == changes; p.refuses || call.name == "plan" {
-		p.elsewhere = call.elsewhere()
-	}
+	defer func() { err = errors.Join(err, p.backend.Close()) }()
 	files := &handover{o: o, call: call}
 	before := call.lookAround()
 	call.noteWithheld(o)
@@ -143,6 +128,30 @@ func protect(ctx context.Context, o Options, call *invocation) (code int, err er
 		return code, err
 	}
 	return code, errors.Join(err, before.follow(ctx, o), checkRecord(call.ownData()), p.checkUse(call, code))
+}
+
+// connect is the proxy of a command, between it and where its state is.
+func connect(ctx context.Context, o Options, call *invocation) (*proxy, error) {
+	err := checkOneModule(o, call.dir)
+	var upstream *backend
+	if err == nil {
+		upstream, err = newBackend(o, call.dir)
+	}
+	if err == nil && call.effect() == changes { // other commands may be run by those who can only read
+		err = rehearse(ctx, o.State)
+	}
+	if err != nil {
+		return nil, err
+	}
+	call.keeps = func(path string) bool { return store.Keeps(upstream.State, path) }
+	p := newProxy(o, upstream)
+	p.memory = newMemory(call.ownData(), upstream.kind+" "+upstream.String())
+	p.memory.accepts, p.memory.reverts = o.Accept, store.Reverts(ctx, upstream.State)
+	p.lock.begin(call)
+	if p.refuses = call.effect() == changes; p.refuses || call.name == "plan" {
+		p.elsewhere = call.elsewhere()
+	}
+	return p, nil
 }
 
 // makeReady does what comes before the child.

@@ -35,13 +35,12 @@ func (b *bench) applyRow() ([]line, error) {
 	for i, c := range commands {
 		by[c.name] = m[i]
 	}
-	beside := func(name, backend string, most float64) line {
-		here, peer := by["apply "+backend].wall, by["apply local"].wall
-		return line{name: name, here: seconds(here), peer: seconds(peer), ratio: here.Seconds() / peer.Seconds(), most: most}
+	beside := func(name, backend string) line {
+		return cpu(name, by["apply "+backend], cost{}, by["apply local"], cost{}, 3)
 	}
 	return []line{
-		beside("apply without changes, a state of 1 MiB encrypted in a file, under wrap: beside the local backend, time", "file", 3),
-		beside("the same over HTTP", "http", 3),
+		beside("apply without changes, a state of 1 MiB encrypted in a file, under wrap: beside the local backend", "file"),
+		beside("the same over HTTP", "http"),
 	}, nil
 }
 

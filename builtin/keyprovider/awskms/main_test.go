@@ -103,7 +103,7 @@ func hasty(t *testing.T, a attrs) encryption.KeyProvider {
 // code, which takes none from the environment.
 func placed(a attrs) attrs {
 	table := awskms.Block().Table
-	if v, err := attr.NewEntry("key_provider.aws_kms.x", table, a).Decode(table, nil); err == nil && v.HasSecret("") {
+	if v, err := attr.NewEntry("key_provider.aws_kms.x", table, a).Decode(table, nil); err == nil && v.Hands() {
 		endpoints := attrs{}
 		if a["endpoints"] != cty.NilVal {
 			endpoints = a["endpoints"].AsValueMap()

@@ -157,7 +157,8 @@ func (k pgpKeys) askGPG(ctx context.Context, runs *programs, sealed string) ([]b
 		}
 		return dataKey, nil
 	case strings.Contains(said, "[GNUPG:] NO_SECKEY"):
-		return nil, fmt.Errorf("%w: the user's gpg does not have the private key; import it, or set pgp_private_keys%s", encryption.ErrNoKey, k.why)
+		return nil, fmt.Errorf("%w: the user's gpg does not have the private key; import it, or set pgp_private_keys%s", encryption.ErrNoKey,
+			k.why)
 	}
 	exit, ran := errors.AsType[*exec.ExitError](err)
 	switch {

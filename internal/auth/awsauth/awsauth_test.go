@@ -75,10 +75,9 @@ func TestFilesOfVariables(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := Settings{configFiles: v.Strings("shared_config_files"), credentialsFiles: v.Strings("shared_credentials_files")}
-		s.keepFiles(v)
-		if !slices.Equal(s.configFiles, c.config) || !slices.Equal(s.credentialsFiles, c.credentials) {
-			t.Errorf("%s: got %q, %q", name, s.configFiles, s.credentialsFiles)
+		config, credentials := v.Strings("shared_config_files"), v.Strings("shared_credentials_files")
+		if !slices.Equal(config, c.config) || !slices.Equal(credentials, c.credentials) {
+			t.Errorf("%s: got %q, %q", name, config, credentials)
 		}
 	}
 }

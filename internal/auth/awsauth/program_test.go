@@ -26,7 +26,8 @@ func TestRunsProgram(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	runs := 0
-	const role, session = "role_arn = arn:aws:iam::111122223333:role/r\n", "[sso-session s]\nsso_region = eu-west-1\nsso_start_url = https://s\n"
+	const role = "role_arn = arn:aws:iam::111122223333:role/r\n"
+	const session = "[sso-session s]\nsso_region = eu-west-1\nsso_start_url = https://s\n"
 	for _, others := range []string{"", "aws_access_key_id = a\naws_secret_access_key = b\n", role + "credential_source = Environment\n",
 		role + "web_identity_token_file = none\n", "sso_session = s\nsso_account_id = 1\nsso_role_name = r\n", "sso_region = eu-west-1\n",
 		"sso_account_id = 1\n", "sso_start_url = https://s\n", "sso_role_name = r\n", "login_session = s\n"} {

@@ -76,7 +76,7 @@ type webIdentity struct {
 func Parse(v attr.Values, region string) (Settings, error) {
 	s := Settings{
 		Region: region, Timeout: requestTimeout, World: world.For(v.Environment() != nil, false),
-		OwnEndpoints: v.Environment() == nil || v.HasSecret(""), // what the SDK finds in the environment by itself chooses none
+		OwnEndpoints: v.Environment() == nil || v.Hands(), // what the SDK finds in the environment by itself chooses none
 		values:       v, profile: v.String("profile"),
 		command:     v.LeadsToCommand("profile", "shared_config_files", "shared_credentials_files"),
 		configFiles: v.Strings("shared_config_files"), credentialsFiles: v.Strings("shared_credentials_files"),
@@ -87,7 +87,6 @@ func Parse(v attr.Values, region string) (Settings, error) {
 			return s, v.Errorf(name, "the path of a file is required, and this is the content of one; write it to a file, and give its path")
 		}
 	}
-	s.keepFiles(v)
 	if endpoints, ok := v.Block("endpoints"); ok {
 		s.STSEndpoint = WithScheme(endpoints.String("sts"))
 	}
@@ -104,17 +103,6 @@ const (
 	homeConfig      = "~/.aws/config"
 	homeCredentials = "~/.aws/credentials"
 )
-
-// keepFiles keeps the SDK from the files that variables name: they may have
-// endpoints in them.
-func (s *Settings) keepFiles(v attr.Values) {
-	if s.configFiles == nil && v.HasSecret("shared_config_files") && !handsKeys(v) {
-		s.configFiles = []string{homeConfig}
-	}
-	if s.credentialsFiles == nil && v.HasSecret("shared_credentials_files") && !handsKeys(v) {
-		s.credentialsFiles = []string{homeCredentials}
-	}
-}
 
 // handsKeys reports whether the code gives what the clients sign in with. They then take
 // nothing from the environment, nor from files that the code does not name.

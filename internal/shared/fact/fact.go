@@ -3,8 +3,8 @@
 // error, so internal/explain says it, from these values.
 package fact
 
-// Fact is a type of this package.
-type Fact interface{ fact() }
+// Fact is a value of one of the types of this package.
+type Fact any
 
 // Error is an error with facts beside it. Its text is that of the reason.
 type Error struct {
@@ -34,7 +34,7 @@ func (e *Error) Facts() []Fact { return e.find() }
 
 // In returns the facts of an error and of all that it wraps, the outermost first.
 func In(err error) (facts []Fact) {
-	if e, ok := err.(*Error); ok { //nolint:errorlint // it goes on to what is wrapped
+	if e, ok := err.(*Error); ok { // it goes on to what is wrapped
 		facts = e.Facts()
 	}
 	for _, part := range Parts(err) {
@@ -55,7 +55,7 @@ func Find[T Fact](err error) (found T, ok bool) {
 
 // Parts are the errors that an error wraps itself.
 func Parts(err error) []error {
-	switch e := err.(type) { //nolint:errorlint // the same
+	switch e := err.(type) { // the same
 	case interface{ Unwrap() []error }:
 		return e.Unwrap()
 	case interface{ Unwrap() error }:

@@ -104,28 +104,6 @@ type (
 	Untried struct{ Address string }
 )
 
-func (Suspect) fact()         {}
-func (NoValue) fact()         {}
-func (NoBlock) fact()         {}
-func (NoCredentials) fact()   {}
-func (OnlyEnvironment) fact() {}
-func (NotSettings) fact()     {}
-func (NoMethod) fact()        {}
-func (NotConfigured) fact()   {}
-func (Plaintext) fact()       {}
-func (Stranger) fact()        {}
-func (Repeated) fact()        {}
-func (OtherThen) fact()       {}
-func (NoThen) fact()          {}
-func (Layered) fact()         {}
-func (KeyElsewhere) fact()    {}
-func (NoKeyProvider) fact()   {}
-func (Renamed) fact()         {}
-func (Keyless) fact()         {}
-func (NoIdentity) fact()      {}
-func (Chained) fact()         {}
-func (Untried) fact()         {}
-
 // Names are those in the metadata of a file, which come from outside.
 type Names []string
 

@@ -72,7 +72,7 @@ func Argument(name string) string {
 	if Exists(name) {
 		return name
 	}
-	if u, err := url.Parse(name); err == nil && u.Scheme != "" && u.Host != "" {
+	if u, err := url.Parse(name); err == nil && u.Scheme != "" && (u.Host != "" || u.Scheme == "file") {
 		return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 	} else if strings.Contains(name, "://") {
 		return "an address"
@@ -243,7 +243,11 @@ func Near(path string) (folder, name string) {
 	if len(first) > maxName {
 		return folder, ""
 	}
-	return folder, syntax.Nearest(first, names(folder))
+	there := names(folder)
+	if slices.Contains(there, first) { // a link that leads nowhere
+		return folder, ""
+	}
+	return folder, syntax.Nearest(first, there)
 }
 
 // names are those of the first 1,000 files in a folder.

@@ -85,13 +85,10 @@ func swapped(address string) string {
 }
 
 // Nearest returns the candidate that name is probably a misspelling of, "" if none is
-// near, or it is one of them: then something else is wrong with it.
+// near.
 func Nearest(name string, candidates []string) string {
 	nearest, best := "", 3
 	for _, c := range candidates {
-		if c == name {
-			return ""
-		}
 		// Of a short name, most letters would be others.
 		if d := levenshtein.Distance(strings.ToLower(name), strings.ToLower(c), nil); d < best && 2*d <= len(name) {
 			nearest, best = c, d

@@ -99,9 +99,10 @@ func TestServerOfTheBlock(t *testing.T) {
 		url, config string // in which ADDRESS is the stranger's, without a scheme
 		works       bool
 	}{
-		"any certificate":           {url: "https://ADDRESS/acme/", config: "[http]\n\tsslVerify = false\n"},
-		"any certificate of it":     {url: "https://ADDRESS/acme/", config: "[http \"https://ADDRESS/acme/infra.git\"]\n\tsslVerify = false\n"},
-		"another address of a name": {url: named + "/acme/", config: "[http]\n\tcurloptResolve = " + named[len("http://"):] + ":127.0.0.2\n", works: true},
+		"any certificate":       {url: "https://ADDRESS/acme/", config: "[http]\n\tsslVerify = false\n"},
+		"any certificate of it": {url: "https://ADDRESS/acme/", config: "[http \"https://ADDRESS/acme/infra.git\"]\n\tsslVerify = false\n"},
+		"another address of a name": {url: named + "/acme/", works: true,
+			config: "[http]\n\tcurloptResolve = " + named[len("http://"):] + ":127.0.0.2\n"},
 		"the same, of it": {url: named + "/acme/", works: true,
 			config: "[http \"" + named + "/acme/infra.git\"]\n\tcurloptResolve = " + named[len("http://"):] + ":127.0.0.2\n"},
 		"where it redirects to": {url: server.Origin + "/acme/old/",

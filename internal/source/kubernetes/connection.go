@@ -99,14 +99,14 @@ func (r *run) place(s settings) (*rest.Config, error) {
 	}
 	if path, err := keyfile.ExpandHome(homeConfig); err == nil {
 		if _, err := os.Stat(path); err == nil {
-			if err := s.RefuseFile("host", homeConfig, "token", "password", "client_key"); err != nil {
+			if err := s.Refuse("host", "the file "+homeConfig, "token", "password", "client_key"); err != nil {
 				return nil, err
 			}
 			return s.kubeconfig([]string{path}, true)
 		}
 	}
 	if s.get("KUBERNETES_SERVICE_HOST") != "" {
-		if err := s.Refuse("in_cluster_config", "KUBERNETES_SERVICE_HOST"); err != nil {
+		if err := s.Refuse("in_cluster_config", "the environment variable KUBERNETES_SERVICE_HOST"); err != nil {
 			return nil, err
 		}
 		return r.inCluster(s)

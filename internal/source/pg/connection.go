@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -94,6 +93,20 @@ func newConnection(w world.World, s settings, limit int64) (*connection, error) 
 	return c, nil
 }
 
+// unreadable is about a file for TLS that cannot be read. Its path may be no path, but a key.
+func (s settings) unreadable() error {
+	half := (s["sslkey"] == "") != (s["sslcert"] == "")
+	for _, key := range []string{"sslrootcert", "sslkey", "sslcert"} {
+		if s[key] == "" || s[key] == "system" || half && key != "sslrootcert" {
+			continue
+		}
+		if _, err := keyfile.Read(s[key]); err != nil {
+			return fmt.Errorf("the file%s that %s names in the connection settings: %w", shownPath(s[key]), key, errors.Unwrap(err))
+		}
+	}
+	return nil
+}
+
 // driverConfig hands the settings to pgconn, which reads the files that they
 // name. pgconn asks the environment for all that it is not told; it is told
 // everything. One thing cannot be told, that there is no service: where
@@ -104,20 +117,14 @@ func driverConfig(s settings) (*pgconn.Config, error) {
 	if err == nil {
 		return config, nil
 	}
-	// The text of the error may hold parts of the password, and the path may be
-	// no path, but a key.
-	if file, ok := errors.AsType[*fs.PathError](err); ok {
-		for _, key := range []string{"sslrootcert", "sslcert", "sslkey"} {
-			if s[key] == file.Path {
-				return nil, fmt.Errorf("the file%s that %s names in the connection settings: "+
-					"%w", shownPath(file.Path), key, keyfile.Explain(file.Path, err))
-			}
-		}
-	}
+	// The text of the error may hold parts of the password.
 	switch text := err.Error(); {
 	case strings.Contains(text, "failed to read service"):
 		return nil, errors.New("the environment variable PGSERVICE names a service that cannot be read; unset it")
 	case strings.Contains(text, "failed to configure TLS"):
+		if err := s.unreadable(); err != nil {
+			return nil, err
+		}
 		return nil, errors.New("sslcert, sslkey or sslrootcert cannot be used: they must be paths of PEM files, the first two belong " +
 			"together, and sslpassword opens an encrypted sslkey")
 	}

@@ -222,7 +222,7 @@ func (t target) resolve() (settings, error) {
 		s["sslcert"], s["sslkey"] = personal("postgresql.crt"), personal("postgresql.key")
 	}
 	if s["sslrootcert"] == "" && isFile(personal("root.crt")) {
-		switch err := t.grant.RefuseFile("sslrootcert", "~/.postgresql/root.crt", "password"); {
+		switch err := t.grant.Refuse("sslrootcert", "the file ~/.postgresql/root.crt", "password"); {
 		case err == nil || theirs:
 			s["sslrootcert"] = personal("root.crt")
 		case s["sslmode"] != "disable" && !strings.HasPrefix(s["host"], "/"): // it verifies nobody otherwise
@@ -247,7 +247,7 @@ func (t *target) useService() error {
 	path := t.settings[serviceFile]
 	if path == "" {
 		const ofHome = ".pg_service.conf"
-		if err := t.grant.RefuseFile(serviceFile, "~/"+ofHome, "password"); err != nil && !t.named {
+		if err := t.grant.Refuse(serviceFile, "the file ~/"+ofHome, "password"); err != nil && !t.named {
 			return err
 		}
 		path = t.personal(ofHome)

@@ -166,6 +166,8 @@ func (s *state) read() ([]byte, error) {
 		}
 		defer unlocked.Close()
 		f = unlocked
+	} else if err := s.stillThere(); err != nil {
+		return nil, err
 	}
 	data, err := s.content(f)
 	return data, s.failed(err)

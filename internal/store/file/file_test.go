@@ -44,7 +44,7 @@ func TestStore(t *testing.T) {
 	storetest.Run(t, storetest.Harness{Huge: true, Place: func(t *testing.T, name string) storetest.Place {
 		path := filepath.Join(t.TempDir(), name)
 		return storetest.Place{
-			Open: func(t *testing.T) store.State { return at(t, path) },
+			Open: func(t *testing.T) store.State { return store.Careful(at(t, path)) },
 			Put:  func(t *testing.T, data []byte) { put(t, path, data) },
 			Lose: func(t *testing.T) { // as git does
 				data, err := os.ReadFile(path)
@@ -319,4 +319,32 @@ func TestForeign(t *testing.T) {
 	if s.Lock(t.Context(), storetest.Lock("1")) == nil {
 		t.Error("a damaged journal is not noticed")
 	}
+}
+
+// TestLostWhileWriting: a state that was written to a file without a name is not there, although the
+// locked file has it.
+func TestLostWhileWriting(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "terraform.tfstate")
+	put(t, path, storetest.State(1))
+	s := at(t, path)
+	s.through = func(f *os.File) handle { return exchanged{f, path} }
+	careful := store.Careful(s)
+	must(t, careful.Lock(t.Context(), storetest.Lock("1")))
+	_, read, err := careful.Read(t.Context())
+	must(t, err)
+	if _, err := careful.Write(t.Context(), storetest.State(2), read); !errors.Is(err, store.ErrLost) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// exchanged is a file whose place another one takes while it is written.
+type exchanged struct {
+	*os.File
+	path string
+}
+
+func (e exchanged) Truncate(size int64) error {
+	data, err := os.ReadFile(e.path)
+	return errors.Join(err, os.Remove(e.path), os.WriteFile(e.path, data, 0o600), e.File.Truncate(size))
 }

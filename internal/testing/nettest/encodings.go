@@ -18,14 +18,16 @@ type Encoding struct {
 // what is compressed is unpacked, or refused by the name of that.
 func Encodings() []Encoding {
 	var all []Encoding
-	for _, name := range []string{"aws-chunked", "utf-8", "UTF-8", "binary", "none", "identity", "8bit", "base64", "null", "", " , ", "\u00fcber"} {
+	for _, name := range []string{"aws-chunked", "utf-8", "UTF-8", "binary", "none", "identity", "8bit", "base64", "null", "", " , ",
+		"\u00fcber"} {
 		all = append(all, Encoding{Names: []string{name}})
 	}
-	for _, names := range [][]string{{"gzip"}, {"X-GZIP"}, {"aws-chunked,gzip"}, {"gzip , utf-8"}, {"gzip", "aws-chunked"}, {"aws-chunked", "gzip"}} {
+	for _, names := range [][]string{{"gzip"}, {"X-GZIP"}, {"aws-chunked,gzip"}, {"gzip , utf-8"}, {"gzip", "aws-chunked"},
+		{"aws-chunked", "gzip"}} {
 		all = append(all, Encoding{Names: names, Packed: true})
 	}
-	for _, name := range []string{"br", "deflate", "compress", "x-compress", "zstd", "dcb", "dcz", "lzma", "xz", "bzip2", "snappy", "lz4", "exi",
-		"pack200-gzip", "aes128gcm"} {
+	for _, name := range []string{"br", "deflate", "compress", "x-compress", "zstd", "dcb", "dcz", "lzma", "xz", "bzip2", "snappy", "lz4",
+		"exi", "pack200-gzip", "aes128gcm"} {
 		all = append(all, Encoding{Names: []string{name}, Refused: name})
 	}
 	return append(all,
