@@ -56,10 +56,9 @@ type Server struct {
 	run    *run
 	remote remote
 
-	mu         sync.Mutex // of what the last visit has found out
-	format     string
-	reach      reach
-	redirected bool
+	mu     sync.Mutex // of what the last visit has found out
+	format string
+	reach  reach
 }
 
 // Connect contacts nothing yet.
@@ -131,7 +130,7 @@ func (s *Server) Visit(ctx context.Context) (*Visit, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d := &repository{run: s.run, remote: s.remote, withoutLocks: true, format: s.format, reach: s.reach}
-	if err := d.prepare(ctx, s.redirected); err != nil {
+	if err := d.prepare(ctx, false); err != nil {
 		return nil, err
 	}
 	return &Visit{s, d}, d.create()
@@ -141,7 +140,7 @@ func (s *Server) Visit(ctx context.Context) (*Visit, error) {
 func (v *Visit) Close() string {
 	v.server.mu.Lock()
 	defer v.server.mu.Unlock()
-	v.server.format, v.server.reach, v.server.redirected = v.d.format, v.d.reach, v.d.access.redirected
+	v.server.format, v.server.reach = v.d.format, v.d.reach
 	return v.d.remove()
 }
 

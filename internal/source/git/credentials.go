@@ -104,7 +104,7 @@ func (r *run) accessTo(where remote) (*access, error) {
 }
 
 func (r *run) httpAccess(where remote, grant source.Grant) (*access, error) {
-	a := &access{username: grant.String("username"), password: grant.String("password"), block: grant.Check()}
+	a := &access{username: grant.String("username"), password: grant.String("password"), block: grant.Check(), stays: r.block != ""}
 	named := where // whose user counts
 	var err error
 	switch {
@@ -145,9 +145,6 @@ func (a *access) useBlock(where remote, block source.Grant) error {
 		return block.Errorf("url", "%w", err)
 	}
 	a.scope = scope(where, base.Path)
-	if strings.TrimSuffix(base.Path, "/") == strings.TrimSuffix(where.url.Path, "/") {
-		a.useRepository(where)
-	}
 	a.caFile, err = readableFile("ca_file", block)
 	a.ownPassword = block.Hands("password")
 	return err

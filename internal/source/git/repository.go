@@ -180,6 +180,9 @@ func (d *repository) config(promised bool) string {
 		extensions += "\tobjectFormat = " + d.format + "\n"
 	}
 	address := cmp.Or(d.access.told, d.access.address(d.remote))
+	if d.access.told != "" { // url.<base>.pushInsteadOf does not apply beside it
+		promisor += "\tpushurl = \"" + d.access.told + "\"\n"
+	}
 	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(address)
 	// The other end of a local fetch is our child, which is not told what to pack.
 	programs := ""
@@ -381,7 +384,7 @@ func (d *repository) fetch(ctx context.Context, ids []byte, most limits, args ..
 // ask is talk, for any server.
 func (d *repository) ask(ctx context.Context, ids []byte, read func(io.Reader) error, most limits, command []string) (string, error) {
 	said, err := d.talk(ctx, ids, read, most, command)
-	if says(err, redirect) && d.access.password != "" && !d.access.redirected {
+	if says(err, redirect) && d.access.password != "" && !d.access.redirected && !d.access.stays {
 		d.access.redirected = true
 		said, err = d.talk(ctx, ids, read, most, command)
 	}

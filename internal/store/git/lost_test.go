@@ -234,3 +234,54 @@ func TestCredentials(t *testing.T) {
 		})
 	}
 }
+
+// TestRedirected: nothing is written, and no password sent, where a server redirects.
+func TestRedirected(t *testing.T) {
+	t.Parallel()
+	repo := gittest.NewRepo(t, gittest.RepoOptions{Push: true})
+	repo.Commit("refs/heads/main", gittest.File{Path: "README", Data: "hello"})
+	other := gittest.HTTP(t, repo, gittest.HTTPOptions{TLS: true})
+	server := gittest.HTTP(t, repo, gittest.HTTPOptions{TLS: true, Username: "alice", Password: canary,
+		Before: gittest.RedirectTo(http.StatusMovedPermanently, func(r *http.Request) string {
+			if strings.HasPrefix(r.URL.Path, "/moved/") {
+				return other.Origin + r.URL.RequestURI()
+			}
+			return ""
+		})})
+	for path, moved := range map[string]bool{"/acme/infra.git": false, "/moved/infra.git": true} {
+		for what, block := range map[string]texts{"password": {"username": "alice", "password": canary}, "none": nil} {
+			s := at(t, texts{"repository": server.Origin + path, "path": "net/prod", "ca_file": server.CAFile}, block)
+			err := s.Lock(t.Context(), storetest.Lock("1"))
+			if err == nil {
+				_, version, _ := s.Read(t.Context())
+				_, err = s.Write(t.Context(), storetest.State(1), version)
+				err = errors.Join(err, s.Unlock(t.Context(), "1"))
+			}
+			if works := !moved && block != nil; (err == nil) != works || err != nil && strings.Contains(err.Error(), canary) {
+				t.Errorf("%s, %s: %v", path, what, err)
+			}
+		}
+	}
+	if left := repo.Git("for-each-ref", "refs/heads/locks/"); left != "" || len(other.Requests()) > 0 {
+		t.Errorf("this is left: %q; the other server got %v", left, other.Requests())
+	}
+}
+
+// TestPushInsteadOf: no file of the user has what is written go elsewhere than what is read, if
+// the block has a password.
+func TestPushInsteadOf(t *testing.T) {
+	repo := gittest.NewRepo(t, gittest.RepoOptions{Push: true})
+	repo.Commit("refs/heads/main", gittest.File{Path: "README", Data: "hello"})
+	other := gittest.HTTP(t, repo, gittest.HTTPOptions{})
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home)
+	must(t, os.WriteFile(filepath.Join(home, ".gitconfig"), []byte("[url \""+other.Origin+"/\"]\n\tpushInsteadOf = statecrypt:\n\tpushInsteadOf = http://\n"+
+		"\tinsteadOf = statecrypt:\n"), 0o600))
+	s := at(t, overHTTP(gittest.HTTPOptions{})(t, repo), texts{"path": "net/prod"})
+	must(t, takeLock(t, s))
+	must(t, errors.Join(writeState(t, s), s.Unlock(t.Context(), "1")))
+	if got := other.Requests(); len(got) > 0 {
+		t.Errorf("the other server got %v", got)
+	}
+}
