@@ -62,8 +62,10 @@ func holdFile(t *testing.T, path string) {
 func TestInFile(t *testing.T) {
 	needSignals(t)
 	const mine = `{"ID":"1","Operation":"OperationTypeApply","Who":"me@host","Created":"2026-11-27T00:00:00Z"}`
+	locked := func(script string) string { return "LOCK=" + mine + " GET " + script + " UNLOCK=" + mine }
 	newer := strings.Replace(state, `"serial":1`, `"serial":2`, 1)
 	sealed := string(seal(t, sealing, state))
+	lockless := []string{"apply", "-lock=false"}
 	info := map[string]string{".terraform.tfstate.lock.info": lock}
 	mistakes := wrap.OpenMistakes(t, "in a file")
 	for name, c := range map[string]struct {
@@ -77,30 +79,30 @@ func TestInFile(t *testing.T) {
 		code     int
 		want     string // what is in the file, opened
 	}{
-		"the first":             {script: "LOCK=" + mine + " GET POST:1=" + state + " UNLOCK=" + mine, want: state},
-		"the next":              {script: "LOCK=" + mine + " GET POST:1=" + newer + " UNLOCK=" + mine, there: sealed, want: newer},
-		"twice":                 {script: "LOCK=" + mine + " GET POST:1=" + state + " POST:1=" + newer + " UNLOCK=" + mine, there: sealed, want: newer},
-		"without a lock":        {script: "GET POST=" + newer, args: []string{"apply", "-lock=false"}, there: sealed, want: newer},
-		"without, while held":   {script: "GET POST=" + newer, args: []string{"apply", "-lock=false"}, there: sealed, held: true, code: 9, want: state},
-		"another lineage":       {script: "LOCK=" + mine + " GET POST:1=" + other + " UNLOCK=" + mine, there: sealed, code: 9, want: state},
+		"the first":             {script: locked("POST:1=" + state), want: state},
+		"the next":              {script: locked("POST:1=" + newer), there: sealed, want: newer},
+		"twice":                 {script: locked("POST:1=" + state + " POST:1=" + newer), there: sealed, want: newer},
+		"without a lock":        {script: "GET POST=" + newer, args: lockless, there: sealed, want: newer},
+		"without, while held":   {script: "GET POST=" + newer, args: lockless, there: sealed, held: true, code: 9, want: state},
+		"another lineage":       {script: locked("POST:1=" + other), there: sealed, code: 9, want: state},
 		"held":                  {script: "LOCK=" + mine, there: sealed, held: true, code: 9, want: state},
 		"read while held":       {script: "GET", args: []string{"output"}, there: sealed, held: true, want: state},
 		"apply, killed":         {script: "LOCK=" + mine + " GET die", there: sealed, code: 137, want: state},
 		"plan, killed":          {script: "LOCK=" + mine + " GET die", args: []string{"plan"}, there: sealed, code: 137, want: state},
-		"a killed run":          {script: "LOCK=" + mine + " GET UNLOCK=" + mine, args: []string{"plan"}, there: sealed, files: info, want: state},
+		"a killed run":          {script: locked(""), args: []string{"plan"}, there: sealed, files: info, want: state},
 		"unlocked by force":     {script: "UNLOCK", args: []string{"force-unlock", "4711"}, there: sealed, files: info, want: state},
 		"another, by force":     {script: "UNLOCK", args: []string{"force-unlock", "42"}, there: sealed, files: info, code: 9, want: state},
 		"none, by force":        {script: "UNLOCK", args: []string{"force-unlock", "4711"}, there: sealed, code: 9, want: state},
 		"held, by force":        {script: "UNLOCK", args: []string{"force-unlock", "4711"}, there: sealed, held: true, code: 9, want: state},
 		"a plaintext state":     {script: "GET", there: filled, code: 9},
-		"plaintext, allowed":    {script: "LOCK=" + mine + " GET POST:1=" + newer + " UNLOCK=" + mine, there: state, settings: migrating, want: newer},
+		"plaintext, allowed":    {script: locked("POST:1=" + newer), there: state, settings: migrating, want: newer},
 		"encrypted in place":    {script: "GET", args: []string{"init"}, there: filled, moveIn: true, want: filled},
 		"encrypted already":     {script: "GET", args: []string{"init"}, there: sealed, moveIn: true, want: state},
 		"encrypted, while held": {script: "ready", args: []string{"init"}, there: filled, moveIn: true, held: true, code: 1},
 		"encrypted, and backups": {script: "GET", args: []string{"init"}, there: filled, moveIn: true, want: filled, files: map[string]string{
 			"terraform.tfstate.backup": filled, "terraform.tfstate.1700000000.backup": filled}},
-		"written around":  {script: "LOCK=" + mine + " GET leave=terraform.tfstate UNLOCK=" + mine, there: sealed, code: 1},
-		"its backup, too": {script: "LOCK=" + mine + " GET leave=terraform.tfstate.backup UNLOCK=" + mine, there: sealed, code: 1},
+		"written around":  {script: locked("leave=terraform.tfstate"), there: sealed, code: 1},
+		"its backup, too": {script: locked("leave=terraform.tfstate.backup"), there: sealed, code: 1},
 		"a directory":     {script: "GET", files: map[string]string{"terraform.tfstate/x": ""}, code: 9},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -48,7 +48,7 @@ func run(pass *analysis.Pass) (any, error) {
 		}
 	}
 	for name := range others {
-		if of, _, _ := strings.Cut(name, "."); of == path && !read[name] && len(files) > 0 && len(files) == len(pass.Files) {
+		if of, _, _ := strings.Cut(name, "."); of == path && !read[name] && len(files) > 0 {
 			pass.Reportf(files[0].Package, "%s is listed, and decides nothing by the text of an error", name)
 		}
 	}
@@ -89,9 +89,7 @@ func (t texts) spread(files []*ast.File) bool {
 	for _, file := range files {
 		for _, decl := range file.Decls {
 			f, _ := decl.(*ast.FuncDecl)
-			if others[t.path+"."+nameOf(decl)] != "" {
-				continue // what it makes of the text is its own
-			}
+			isListed := others[t.path+"."+nameOf(decl)] != "" // what it makes of the text is its own
 			ast.Inspect(decl, func(n ast.Node) bool {
 				switch n := n.(type) {
 				case *ast.AssignStmt:
@@ -109,10 +107,12 @@ func (t texts) spread(files []*ast.File) bool {
 				case *ast.KeyValueExpr:
 					t.assign(n.Key, n.Value)
 				case *ast.CallExpr:
-					t.hand(n)
+					if !isListed {
+						t.hand(n)
+					}
 				case *ast.ReturnStmt:
 					for _, result := range n.Results {
-						if f != nil && t.isText(result) {
+						if f != nil && !isListed && t.isText(result) {
 							t.of[t.info.Defs[f.Name]] = true
 						}
 					}

@@ -5,14 +5,14 @@ package main
 var others = map[string]string{
 	"cmd/statecrypt.call.named":                 "package flag has no types of errors",
 	"encryption.describeJSON":                   "encoding/json has no mark for what is nested too deeply",
-	"encryption/internal/program.decode":        "encoding/json has no type for an unknown field",
+	"encryption/internal/program.answer.decode": "encoding/json has no type for an unknown field",
 	"internal/shared/jsonwalk.IsCutOff":         "encoding/json has no mark for text that ends in the middle",
 	"internal/netfail.reasonInText":             "net/http and crypto/tls have errors.New for some of what a proxy or a server does",
 	"internal/auth/awsauth.Settings.noInstance": "the SDK has no type for a metadata service that is disabled",
 	"internal/auth/awsauth.Settings.explainSTS": "package ssocreds has no types of errors",
 	"internal/auth/azureauth.knownReason":       "the SDK puts the code of Entra ID into the text",
 	"internal/source/pg.driverConfig":           "pgconn.ParseConfigError has no fields",
-	"internal/source/pg.explain":                "pgconn has no types for what a server refuses before it speaks SQL",
+	"internal/source/pg.connection.failure":     "pgconn has no types for what a server refuses before it speaks SQL",
 
 	// How sentences are joined, which decides nothing else, and depends on no wording.
 	"internal/explain.words":                "what is said beside a reason goes behind it, and whatever wraps an error has only its text",

@@ -32,7 +32,8 @@ func TestWriting(t *testing.T) {
 	if err := os.WriteFile(path, []byte("!half"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (location{path: path, limit: 1 << 20, pause: pause}).Fetch(t.Context()); err == nil || !strings.Contains(err.Error(), "statecrypt wrap") {
+	_, err := location{path: path, limit: 1 << 20, pause: pause}.Fetch(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "statecrypt wrap") {
 		t.Errorf("got %v", err)
 	}
 }
