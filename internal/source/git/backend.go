@@ -249,7 +249,8 @@ func (v *Visit) Push(ctx context.Context, size int64, args ...string) (out []byt
 // List returns the full names of branches that match a pattern.
 func (v *Visit) List(ctx context.Context, pattern string) (names []string, err error) {
 	var out []byte
-	_, err = v.d.ask(ctx, nil, keep(&out, maxNames), v.d.reach.limits(v.d.run), []string{"git", "ls-remote", "-q", "--refs", remoteName, pattern})
+	command := []string{"git", "ls-remote", "-q", "--refs", remoteName, pattern}
+	_, err = v.d.ask(ctx, nil, keep(&out, maxNames), v.d.reach.limits(v.d.run), command)
 	for line := range strings.Lines(string(out)) {
 		if _, name, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok {
 			names = append(names, name)

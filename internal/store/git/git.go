@@ -251,7 +251,7 @@ func (c *change) checkLock(ctx context.Context, v *gitsource.Visit, tip, lockHer
 	if err == nil && by != nil {
 		err = &store.HeldError{By: by}
 	}
-	return cmp.Or(err, error(store.ErrLost))
+	return cmp.Or(err, store.ErrLost)
 }
 
 // commit makes the one that follows tip, "" for none, and has another blob, "" for none, in
@@ -271,7 +271,8 @@ func (c *change) commit(ctx context.Context, v *gitsource.Visit, tip, blob strin
 		message = "Delete " + c.name
 	}
 	if c.held != nil {
-		message += fmt.Sprintf("\n\n%s by %s", outside.Line(cmp.Or(c.held.Operation, "change"), 100), outside.Line(cmp.Or(c.held.Who, "somebody"), 100))
+		message += fmt.Sprintf("\n\n%s by %s", outside.Line(cmp.Or(c.held.Operation, "change"), 100),
+			outside.Line(cmp.Or(c.held.Who, "somebody"), 100))
 	}
 	return c.commitTree(ctx, v, message, append(parents, tree)...)
 }
@@ -332,6 +333,8 @@ func (s *state) lock(ctx context.Context, v *gitsource.Visit, lock store.Lock) (
 	}
 	by, there, failed := s.look(ctx, v)
 	switch {
+	case failed != nil && p.reason != "":
+		return false, failed
 	case failed != nil:
 		return false, err
 	case by == nil:
@@ -383,8 +386,7 @@ func (s *state) Holder(ctx context.Context) (by *store.Lock, err error) {
 	return by, err
 }
 
-// look returns who has the lock, nil if nobody has, and its commit. What the branch says
-// of it may be nothing.
+// look returns who has the lock, nil if nobody has, and its commit.
 func (s *state) look(ctx context.Context, v *gitsource.Visit) (by *store.Lock, commit string, err error) {
 	found, err := v.Fetch(ctx, s.lockRef, s.name+".lock", source.MaxLock)
 	if _, none := errors.AsType[*gitsource.NoBranchError](err); none {
@@ -393,7 +395,11 @@ func (s *state) look(ctx context.Context, v *gitsource.Visit) (by *store.Lock, c
 	if err != nil {
 		return nil, "", reached(err)
 	}
-	lock, _ := store.ParseLock(found.Data)
+	lock, ok := store.ParseLock(found.Data)
+	if !ok || lock.ID == "" {
+		return nil, "", fmt.Errorf("the state is locked, and the branch locks/%s does not say by whom; if nobody has the lock, delete that "+
+			"branch", outside.Line(s.name, 300))
+	}
 	return &lock, found.Commit, nil
 }
 

@@ -3,6 +3,7 @@ package git
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,7 +34,8 @@ func TestMain(m *testing.M) {
 		}
 	}
 	for _, pair := range gittest.Environ(dir) {
-		if name, value, _ := strings.Cut(pair, "="); name == "HOME" || name == "USERPROFILE" || name == "GIT_CONFIG_NOSYSTEM" || name == "XDG_CONFIG_HOME" {
+		name, value, _ := strings.Cut(pair, "=")
+		if slices.Contains([]string{"HOME", "USERPROFILE", "GIT_CONFIG_NOSYSTEM", "XDG_CONFIG_HOME"}, name) {
 			_ = os.Setenv(name, value)
 		}
 	}

@@ -27,7 +27,8 @@ func (l *relay) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var body bytes.Buffer
 	_, _ = body.ReadFrom(r.Body)
 	send := func() *httptest.ResponseRecorder {
-		req, err := http.NewRequestWithContext(context.WithoutCancel(r.Context()), r.Method, l.target+r.URL.RequestURI(), bytes.NewReader(body.Bytes()))
+		ctx, url := context.WithoutCancel(r.Context()), l.target+r.URL.RequestURI()
+		req, err := http.NewRequestWithContext(ctx, r.Method, url, bytes.NewReader(body.Bytes()))
 		answer := httptest.NewRecorder()
 		if err != nil {
 			return answer
@@ -162,11 +163,12 @@ func TestProgramsOfUser(t *testing.T) {
 		"printf -- '-----BEGIN PGP SIGNATURE-----\\nx\\n-----END PGP SIGNATURE-----\\n'\n"
 	must(t, os.WriteFile(gpg, []byte(script), 0o700))
 	config := filepath.Join(dir, "config")
-	must(t, os.WriteFile(config, []byte("[gpg]\n\tprogram = "+gpg+"\n[commit]\n\tgpgSign = true\n[push]\n\tgpgSign = true\n[user]\n\tname = U\n\t"+
-		"email = u@example.com\n[core]\n\tautocrlf = true\n[i18n]\n\tcommitEncoding = latin1\n"), 0o600))
+	must(t, os.WriteFile(config, []byte("[gpg]\n\tprogram = "+gpg+"\n[commit]\n\tgpgSign = true\n[push]\n\tgpgSign = true\n[user]\n\t"+
+		"name = U\n\temail = u@example.com\n[core]\n\tautocrlf = true\n[i18n]\n\tcommitEncoding = latin1\n"), 0o600))
 	for name, value := range map[string]string{
-		"GIT_CONFIG_GLOBAL": config, "GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@example.com", "GH_TOKEN": canary, "AWS_SECRET_ACCESS_KEY": canary,
-		"GIT_ASKPASS": canary, "HTTPS_PROXY": "http://u:" + canary + "@127.0.0.1:1", "GITHUB_TOKEN": canary, "GIT_PASSWORD": canary,
+		"GIT_CONFIG_GLOBAL": config, "GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@example.com", "GH_TOKEN": canary,
+		"AWS_SECRET_ACCESS_KEY": canary,
+		"GIT_ASKPASS":           canary, "HTTPS_PROXY": "http://u:" + canary + "@127.0.0.1:1", "GITHUB_TOKEN": canary, "GIT_PASSWORD": canary,
 		"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "http.https://example.com/.extraHeader", "GIT_CONFIG_VALUE_0": "Authorization: " + canary,
 		"GIT_CONFIG_PARAMETERS": "'http.extraheader'='X: " + canary + "'", "TF_VAR_x": canary,
 	} {
@@ -185,7 +187,8 @@ func TestProgramsOfUser(t *testing.T) {
 	}
 	commit := repo.Git("cat-file", "commit", "main")
 	if !strings.Contains(commit, "author A <a@example.com>") || !strings.Contains(commit, "committer U <u@example.com>") ||
-		!strings.Contains(commit, "gpgsig -----BEGIN PGP SIGNATURE-----") || strings.Contains(commit, "encoding") || !strings.Contains(commit, "größe") {
+		!strings.Contains(commit, "gpgsig -----BEGIN PGP SIGNATURE-----") || strings.Contains(commit, "encoding") ||
+		!strings.Contains(commit, "größe") {
 		t.Errorf("the commit is\n%s", commit)
 	}
 	got, _, err := s.Read(t.Context())
@@ -204,6 +207,7 @@ func TestProgramsOfUser(t *testing.T) {
 
 // TestCredentials: which of them go where.
 func TestCredentials(t *testing.T) {
+	const repository = "TF_BACKEND_GIT_GIT_REPOSITORY"
 	repo := gittest.NewRepo(t, gittest.RepoOptions{Push: true})
 	repo.Commit("refs/heads/main", gittest.File{Path: "README", Data: "hello"})
 	for name, c := range map[string]struct {
@@ -211,18 +215,19 @@ func TestCredentials(t *testing.T) {
 		block texts
 		sent  bool
 	}{
-		"the block's":                  {block: texts{"username": "alice", "password": canary}, sent: true},
-		"variables":                    {env: map[string]string{"GIT_USERNAME": "alice", "GIT_PASSWORD": canary}, sent: true},
-		"a variable":                   {env: map[string]string{"GIT_PASSWORD": canary}, block: texts{"username": "alice"}, sent: true},
-		"a token, and a name":          {env: map[string]string{"GIT_USERNAME": "alice", "GITHUB_TOKEN": canary}, sent: true},
-		"GitHub's token":               {env: map[string]string{"GITHUB_TOKEN": canary}},
-		"those of another repository":  {env: map[string]string{"GIT_USERNAME": "alice", "GIT_PASSWORD": canary, "TF_BACKEND_GIT_GIT_REPOSITORY": "https://x.example.com/a"}},
-		"those of the same repository": {env: map[string]string{"GIT_USERNAME": "alice", "GIT_PASSWORD": canary, "TF_BACKEND_GIT_GIT_REPOSITORY": "this"}, sent: true},
+		"the block's":         {block: texts{"username": "alice", "password": canary}, sent: true},
+		"variables":           {env: map[string]string{"GIT_USERNAME": "alice", "GIT_PASSWORD": canary}, sent: true},
+		"a variable":          {env: map[string]string{"GIT_PASSWORD": canary}, block: texts{"username": "alice"}, sent: true},
+		"a token, and a name": {env: map[string]string{"GIT_USERNAME": "alice", "GITHUB_TOKEN": canary}, sent: true},
+		"GitHub's token":      {env: map[string]string{"GITHUB_TOKEN": canary}},
+		"those of another repository": {env: map[string]string{
+			"GIT_USERNAME": "alice", "GIT_PASSWORD": canary, repository: "https://x.example.com/a"}},
+		"those of the same repository": {env: map[string]string{"GIT_USERNAME": "alice", "GIT_PASSWORD": canary, repository: "this"}, sent: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := gittest.HTTP(t, repo, gittest.HTTPOptions{Username: "alice", Password: canary})
-			if c.env["TF_BACKEND_GIT_GIT_REPOSITORY"] == "this" {
-				c.env["TF_BACKEND_GIT_GIT_REPOSITORY"] = server.URL
+			if c.env[repository] == "this" {
+				c.env[repository] = server.URL
 			}
 			s, err := opened(t, c.env, texts{"repository": server.URL, "path": "net/prod"}, c.block)
 			if err == nil {
@@ -276,8 +281,8 @@ func TestPushInsteadOf(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	t.Setenv("USERPROFILE", home)
-	must(t, os.WriteFile(filepath.Join(home, ".gitconfig"), []byte("[url \""+other.Origin+"/\"]\n\tpushInsteadOf = statecrypt:\n\tpushInsteadOf = http://\n"+
-		"\tinsteadOf = statecrypt:\n"), 0o600))
+	config := "[url \"" + other.Origin + "/\"]\n\tpushInsteadOf = statecrypt:\n\tpushInsteadOf = http://\n\tinsteadOf = statecrypt:\n"
+	must(t, os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(config), 0o600))
 	s := at(t, overHTTP(gittest.HTTPOptions{})(t, repo), texts{"path": "net/prod"})
 	must(t, takeLock(t, s))
 	must(t, errors.Join(writeState(t, s), s.Unlock(t.Context(), "1")))

@@ -49,12 +49,11 @@ func (s *state) push(ctx context.Context, v *gitsource.Visit, size int64, branch
 	}
 	err = v.Explain(err)
 	if gitsource.IsDenied(err) {
-		return pushed{refused: true}, fmt.Errorf("%w to %s: %w; %s", store.ErrDenied, outside.Line(s.server.String(), 300), err, s.rights(branch, commit))
+		return pushed{refused: true}, fmt.Errorf("%w to %s: %w; %s", store.ErrDenied, outside.Line(s.server.String(), 300), err,
+			s.rights(branch, commit))
 	}
 	return pushed{}, reached(err)
 }
-
-var deletion = lazyregexp.New(`(?i)delet`)
 
 // refusal is what a server said to a push.
 func (s *state) refusal(branch, commit, reason, said string) error {
@@ -66,7 +65,8 @@ func (s *state) refusal(branch, commit, reason, said string) error {
 	case branch == s.server.Branch:
 		what = "a commit in the branch"
 	}
-	text := fmt.Sprintf("the server refuses %s %s: %s", what, outside.Quoted(short, 300), outside.End(cmp.Or(reason, "it does not say why"), 300))
+	text := fmt.Sprintf("the server refuses %s %s: %s", what, outside.Quoted(short, 300),
+		outside.End(cmp.Or(reason, "it does not say why"), 300))
 	if remote := ofServer(said); remote != "" {
 		text += ". It said: " + outside.End(remote, 1000)
 	}

@@ -90,7 +90,8 @@ func TestForm(t *testing.T) {
 	lock := storetest.Lock("<1>") // its JSON has escapes
 	must(t, s.Lock(t.Context(), lock))
 	at := "refs/heads/locks/" + second
-	if got, want := files(at), 3; len(got) != want || !strings.HasPrefix(got[2], "100644 blob ") || !strings.HasSuffix(got[2], "\t"+second+".lock") {
+	got := files(at)
+	if len(got) != 3 || !strings.HasPrefix(got[2], "100644 blob ") || !strings.HasSuffix(got[2], "\t"+second+".lock") {
 		t.Errorf("the lock is %q", got)
 	}
 	if got := repo.Git("cat-file", "blob", at+":"+second+".lock"); got != string(lock.JSON()) {

@@ -70,6 +70,12 @@ func TestRefused(t *testing.T) {
 		}},
 		"unlock":         {config("receive.denyDeletes", "true"), unlock},
 		"unlock, a rule": {hook("case $3 in 000*) echo 'rule 4711' >&2; exit 1;; esac"), unlock},
+		"a lock of nobody": {func(_ *testing.T, repo *gittest.Repo) {
+			repo.Commit("refs/heads/locks/net/prod", gittest.File{Path: "README", Data: "hello"})
+		}, func(t *testing.T, s store.State) error {
+			_, err := s.Holder(t.Context())
+			return errors.Join(takeLock(t, s), writeState(t, s), s.Unlock(t.Context(), ""), err)
+		}},
 		"missing": {func(_ *testing.T, repo *gittest.Repo) { repo.Git("branch", "-m", "main", "trunk") },
 			func(t *testing.T, s store.State) error {
 				_, _, err := s.Read(t.Context())
@@ -175,7 +181,9 @@ func TestRights(t *testing.T) {
 	says := golden(t, "rights")
 	repo := gittest.NewRepo(t, gittest.RepoOptions{Push: true})
 	repo.Commit("refs/heads/main", gittest.File{Path: "README", Data: "hello"})
-	for name, status := range map[string]int{"403": http.StatusForbidden, "401": http.StatusUnauthorized, "503": http.StatusServiceUnavailable} {
+	for name, status := range map[string]int{
+		"403": http.StatusForbidden, "401": http.StatusUnauthorized, "503": http.StatusServiceUnavailable,
+	} {
 		address := overHTTP(gittest.HTTPOptions{Before: func(w http.ResponseWriter, r *http.Request) bool {
 			if !strings.Contains(r.URL.String(), "receive-pack") {
 				return false
