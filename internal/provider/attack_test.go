@@ -10,6 +10,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 )
 
 // attackText has a derived key, a key that is the same for each file, and a
@@ -189,12 +190,13 @@ func TestAttacks(t *testing.T) {
 			}
 			m := &memory{files: map[string][]byte{"file": []byte(c.file)}}
 			cat := newCatalog(m)
-			result, err := read(t, configureWith(t, cat, nil, map[string]cty.Value{"encryption": text1(attackText)}), cat, set)
+			configured := configureWith(t, cat, nil, map[string]cty.Value{"encryption": text1(attackText)})
+			result, err := read(t, configured, cat, set)
 			switch {
 			case c.value == "" && err == nil:
 				t.Fatalf("it opened to %#v", result.attributes["outputs"])
 			case c.value == "":
-				golden.Check(t, label, err.Error())
+				golden.Check(t, label, explain.Text(err, configured.audience()))
 			case err != nil:
 				t.Error(err)
 			default:
