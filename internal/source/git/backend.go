@@ -239,9 +239,10 @@ func (v *Visit) Push(ctx context.Context, size int64, args ...string) (out []byt
 	if err := v.d.configure(false); err != nil {
 		return nil, err
 	}
-	most := limits{object: min(spare+size, v.d.run.largest), file: maxSnapshot}
 	// In one piece: some servers refuse an upload whose size is not known.
-	command := append([]string{"git", "-c", fmt.Sprintf("http.postBuffer=%d", 1<<20+size+size>>4), "push"}, args...)
+	upload := 1<<20 + size + size>>10
+	most := limits{object: min(spare+upload, v.d.run.largest), file: maxSnapshot}
+	command := append([]string{"git", "-c", fmt.Sprintf("http.postBuffer=%d", upload), "push"}, args...)
 	_, err = v.d.ask(ctx, nil, keep(&out, maxNames), most, command)
 	return out, err
 }
