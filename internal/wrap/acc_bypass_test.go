@@ -4,15 +4,19 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
@@ -333,22 +337,26 @@ func TestAccBypass(t *testing.T) {
 	if len(table) < 80 {
 		t.Fatalf("there are %d attempts only", len(table))
 	}
-	for name, a := range table {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			sc.try(t, a, false)
-		})
-		if a.answer == nil && !testing.Short() { // a file gives none
-			t.Run(name+", in a file", func(t *testing.T) {
+	each := len(table) / testkit.Rounds(len(table))
+	for i, name := range slices.Sorted(maps.Keys(table)) {
+		a, kinds := table[name], []string{"http", "file"}
+		if i%each == 0 { // each of its steps starts many programs
+			kinds = append(kinds, "git")
+		}
+		if a.answer != nil || testing.Short() { // which only a server gives
+			kinds = kinds[:1]
+		}
+		for _, kind := range kinds {
+			t.Run(name+", in "+kind, func(t *testing.T) {
 				t.Parallel()
-				sc.try(t, a, true)
+				sc.try(t, a, kind)
 			})
 		}
 	}
 }
 
-// try makes an attempt, with the state in a backend or in a file.
-func (sc *scene) try(t *testing.T, a attempt, inFile bool) {
+// try makes an attempt, with the state in a store of a kind.
+func (sc *scene) try(t *testing.T, a attempt, kind string) {
 	t.Helper()
 	s, direct := newStore(t), &stranger{}
 	server := httptest.NewServer(direct)
@@ -356,14 +364,22 @@ func (sc *scene) try(t *testing.T, a attempt, inFile bool) {
 	p := newProject(t, s.environ(), empty)
 	root, _ := filepath.EvalSymlinks(p.dir)
 	kept := filepath.Join(root, "kept", "net.tfstate")
-	if inFile {
+	var repo *gittest.Repo
+	switch kind {
+	case "file":
 		p.store, p.with.Backend = nil, fileBlock(kept)
+	case "git":
+		repo = newRepository(t, "")
+		p.store, p.with.Backend = nil, gitBlock(repo.FileURL())
 	}
 	fill := strings.NewReplacer("ROOT", root, "DIRECT", server.URL, "OLD", sc.old, "LOCALPLAN", string(sc.plans["l.tfplan"])).Replace
 	sc.build(t, root, s, a, fill)
 	before := s.stored()
-	if inFile {
+	switch kind {
+	case "file":
 		write(t, kept, string(before))
+	case "git":
+		putInto(repo, string(before))
 	}
 
 	env := append(append(p.env, p.store...), "TF_VAR_text="+secret)
@@ -395,9 +411,13 @@ func (sc *scene) try(t *testing.T, a attempt, inFile bool) {
 		t.Errorf("got %d, %v; right: %t\n%s", code, err, a.right, out)
 	}
 	stored, written := s.stored(), count(s.requests(), "POST") > 0
-	if inFile {
+	switch kind {
+	case "file":
 		stored = []byte(read(t, kept))
 		written = !bytes.Equal(stored, before)
+	case "git":
+		stored = everything(t, repo)
+		written = repo.Git("rev-list", "--count", "main") != "2"
 	}
 	leaked := strings.Contains(string(stored), secret) && a.stored == nil || written && !a.right
 	if strings.Contains(out.String(), secret) || strings.Contains(direct.String(), secret) || leaked {

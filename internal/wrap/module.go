@@ -15,6 +15,10 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
+// ofBackendGit is what terraform-backend-git writes into a module, and leaves there if
+// Terraform fails.
+const ofBackendGit = "git_http_backend.auto.tf"
+
 const wanted = `the module requires an empty block, backend "http" {}`
 
 // checkModule refuses a module that keeps its state elsewhere. Terraform refuses
@@ -34,6 +38,9 @@ func checkModule(dir string) error {
 		}
 		files++
 		ours, err := checkSource(filepath.Join(dir, name))
+		if err != nil && name == ofBackendGit {
+			err = errors.New("terraform-backend-git has left this file, which says that its own server has the state; delete it")
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", outside.Quoted(name, 100), err)
 		}

@@ -55,7 +55,9 @@ func (m *move) sealExisting(ctx context.Context) error {
 		m.call.warnOfLeft(m.stderr)
 		return nil
 	case info.Kind != encryption.KindState:
-		return errors.New("what the backend has is not a state; check the address")
+		if there, err = m.ofOtherTool(ctx, there); err != nil {
+			return err
+		}
 	}
 	if err := m.store(ctx, there, "the state in the backend"); err != nil {
 		return err
@@ -63,6 +65,19 @@ func (m *move) sealExisting(ctx context.Context) error {
 	say(m.stderr, "the state in the backend is encrypted now")
 	m.call.warnOfLeft(m.stderr)
 	return nil
+}
+
+// ofOtherTool opens what sops or terraform-backend-git has encrypted.
+func (m *move) ofOtherTool(ctx context.Context, there []byte) ([]byte, error) {
+	opened, err := m.state.Decrypt(ctx, there)
+	if err != nil {
+		return nil, fmt.Errorf("what the backend has is not a state, and the settings do not open it; check the address, and if another tool "+
+			"has encrypted it, put the method for that into a fallback: %w", err)
+	}
+	for _, warning := range opened.Warnings {
+		say(m.stderr, warning.Text)
+	}
+	return opened.Data, nil
 }
 
 // sealOwn is about the state that the module had without wrap.

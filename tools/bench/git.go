@@ -33,13 +33,80 @@ func (b *bench) foldersRow() ([]line, error) {
 	if err := b.makeFolders(b.path("folders.git")); err != nil {
 		return nil, err
 	}
-	clone := b.path("clone.git")
 	const name = "one file of 200,000 in git, in as many folders, over 100 Mbit/s: beside a partial clone with git"
-	return b.readFromGit(name, "folders.git", folderPath(150), 12_500_000, 0.05,
-		func(url string) command {
-			return command{name: "clone", dir: b.dir, env: []string{"GIT_CONFIG_NOSYSTEM=1"}, args: []string{"sh", "-c",
-				`rm -rf "$2" && exec git clone -q --bare --depth=1 --filter=blob:none "$1" "$2"`, "sh", url, clone}}
-		})
+	return b.readFromGit(name, "folders.git", folderPath(150), 12_500_000, 0.05, b.partialClone)
+}
+
+func (b *bench) partialClone(url string) command {
+	return command{name: "clone", dir: b.dir, env: []string{"GIT_CONFIG_NOSYSTEM=1"}, args: []string{"sh", "-c",
+		`rm -rf "$2" && exec git clone -q --bare --depth=1 --filter=blob:none "$1" "$2"`, "sh", url, b.path("clone.git")}}
+}
+
+// cycleRow locks, reads, writes, reads back and unlocks one state in git: of 1,000, beside a
+// clone with go-git, which terraform-backend-git makes, and of 200,000, each in a folder of its own,
+// beside what a partial clone brings without any file.
+func (b *bench) cycleRow() ([]line, error) {
+	if err := b.makeStates(b.path("thousand.git"), 1000, func(i int) string { return fmt.Sprintf("s%d.tfstate", i) }, 5000); err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(b.path("folders.git")); err != nil {
+		if err := b.makeFolders(b.path("folders.git")); err != nil {
+			return nil, err
+		}
+	}
+	thousand, err := b.cycle("rotate -backend of one state of 1,000 in git: beside a clone with go-git", "thousand.git", "s150.tfstate", 0.1,
+		func(url string) command { return b.role("clone", url, "s151.tfstate") })
+	if err != nil {
+		return nil, err
+	}
+	many, err := b.cycle("the same of 200,000, in as many folders, over 100 Mbit/s: beside a partial clone with git", "folders.git",
+		folderPath(151), 0.1, b.partialClone)
+	return append(thousand, many...), err
+}
+
+// cycle counts what rotate -backend transfers.
+func (b *bench) cycle(name, repository, path string, most float64, peerOf func(url string) command) ([]line, error) {
+	if err := b.git(b.path(repository), "", "config", "http.receivepack", "true"); err != nil {
+		return nil, err
+	}
+	server, err := serve(b.dir, 12_500_000)
+	if err != nil {
+		return nil, err
+	}
+	defer server.Close()
+	url, dir := "http://"+server.address+"/"+repository, b.path("cycle_"+repository)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	backend := fmt.Sprintf("backend \"git\" {\n  repository = %q\n  ref = \"main\"\n  path = %q\n}\n", url, path)
+	for file, text := range map[string]string{
+		"old.hcl": "method \"unencrypted\" \"u\" {}\nstate { method = method.unencrypted.u }\n",
+		"new.hcl": "key_provider \"pbkdf2\" \"p\" {\n  passphrase = \"" + passphrase + "\"\n}\n" +
+			"method \"aes_gcm\" \"m\" { keys = key_provider.pbkdf2.p }\nstate { method = method.aes_gcm.m }\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(backend+text), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	transferred := func(c command) (bytes, requests int64, err error) {
+		bytes, requests = server.bytes.Load(), server.requests.Load()
+		_, err = b.run(c)
+		return server.bytes.Load() - bytes, server.requests.Load() - requests, err
+	}
+	here, hereRequests, err := transferred(command{name: "rotate", dir: dir, env: []string{"GIT_CONFIG_NOSYSTEM=1"},
+		args: []string{b.path("statecrypt"), "rotate", "-from", "old.hcl", "-to", "new.hcl", "-backend"}})
+	if err != nil {
+		return nil, err
+	}
+	peer, peerRequests, err := transferred(peerOf(url))
+	if err != nil {
+		return nil, err
+	}
+	return []line{
+		{name: name + ", bytes", here: fmt.Sprint(here), peer: fmt.Sprint(peer), ratio: float64(here) / float64(peer), most: most},
+		{name: "the same, requests", here: fmt.Sprint(hereRequests), peer: fmt.Sprint(peerRequests),
+			ratio: float64(hereRequests) / float64(peerRequests)},
+	}, nil
 }
 
 // readFromGit reads one file of a repository behind http, at so many bytes a second
@@ -92,12 +159,16 @@ func folderPath(i int) string {
 
 // makeFolders makes a bare repository of 200,000 states in as many folders, on three
 // levels.
-func (b *bench) makeFolders(dir string) error {
+func (b *bench) makeFolders(dir string) error { return b.makeStates(dir, 200_000, folderPath, 0) }
+
+// makeStates makes a bare repository of so many states, each with an output of so many bytes.
+func (b *bench) makeStates(dir string, n int, pathOf func(int) string, size int) error {
 	var commit strings.Builder
 	commit.WriteString("commit refs/heads/main\ncommitter bench <bench@example.invalid> 1700000000 +0000\ndata 1\nx\n")
-	for i := range 200_000 {
-		file := state(fmt.Sprintf(`"x":{"value":"%d","type":"string"}`, i), 0)
-		fmt.Fprintf(&commit, "M 100644 inline %s\ndata %d\n%s\n", folderPath(i), len(file), file)
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range n {
+		file := state(fmt.Sprintf(`"x":{"value":"%d%s","type":"string"}`, i, letters(random, size)), 0)
+		fmt.Fprintf(&commit, "M 100644 inline %s\ndata %d\n%s\n", pathOf(i), len(file), file)
 	}
 	if err := b.git(b.dir, "", "init", "-q", "--bare", "-b", "main", dir); err != nil {
 		return err
@@ -106,6 +177,15 @@ func (b *bench) makeFolders(dir string) error {
 		return err
 	}
 	return b.git(dir, "", "config", "uploadpack.allowFilter", "true")
+}
+
+// letters do not compress, as what is encrypted.
+func letters(random *rand.Rand, n int) []byte {
+	text := make([]byte, n)
+	for i := range text {
+		text[i] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+/"[random.IntN(64)]
+	}
+	return text
 }
 
 // git runs git in a folder, without the user's settings.
@@ -127,13 +207,9 @@ func (b *bench) makeRepository(dir string) error {
 	if err := git("init", "-q", "-b", "main"); err != nil {
 		return err
 	}
-	random := rand.New(rand.NewPCG(1, 2)) // files that do not compress, as encrypted ones
+	random := rand.New(rand.NewPCG(1, 2))
 	for i := range 300 {
-		value := make([]byte, 20_000)
-		for j := range value {
-			value[j] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+/"[random.IntN(64)]
-		}
-		file := state(fmt.Sprintf(`"x":{"value":%q,"type":"string"}`, value), 0)
+		file := state(fmt.Sprintf(`"x":{"value":%q,"type":"string"}`, letters(random, 20_000)), 0)
 		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("s%d.tfstate", i)), file, 0o600); err != nil {
 			return err
 		}
@@ -152,6 +228,8 @@ type gitServer struct {
 	http.Server
 	address string
 	bytes   atomic.Int64 // sent
+
+	requests atomic.Int64
 }
 
 // serve sends at most so many bytes a second, unless speed is 0.
@@ -172,6 +250,7 @@ func serve(dir string, speed int) (*gitServer, error) {
 		Logger: log.New(io.Discard, "", 0), // of clients that leave early
 	}
 	s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.requests.Add(1)
 		handler := *backend
 		handler.Env = append(handler.Env, "GIT_PROTOCOL="+r.Header.Get("Git-Protocol"))
 		handler.ServeHTTP(&countingWriter{w, &s.bytes, speed}, r)

@@ -36,6 +36,7 @@ func (b *bench) rows() []row {
 		{"only", b.onlyRow},
 		{"git", b.gitRow},
 		{"many folders in git", b.foldersRow},
+		{"writes to git", b.cycleRow},
 		{"sops", b.sopsRow},
 		{"apply", b.applyRow},
 		{"growth", b.growthRow},

@@ -32,6 +32,7 @@ type access struct {
 	passwordUnused bool   // one is set, which ssh does not send
 	asGit          bool   // the address has no user, and terraform-backend-git's variables give the key
 
+	stays      bool // nothing is written, or looked at for that, where a server redirects
 	overSSH    bool
 	redirected bool // offer the password by a credential helper, not in a header
 	warnings   []source.Warning
@@ -57,6 +58,9 @@ func (a *access) gitConfig() (settings []setting) {
 		settings = append(settings, setting{"url." + a.server + ".insteadOf", a.told},
 			setting{"credential.helper", ""}, // a helper that gives the password of a proxy could read ours
 			setting{"http." + a.server + ".sslVerify", "true"}, setting{"http." + a.server + ".curloptResolve", ""})
+	}
+	if a.stays {
+		settings = append(settings, setting{"http." + a.server + ".followRedirects", "false"})
 	}
 	if a.caFile != "" {
 		settings = append(settings, setting{"http." + a.server + ".sslCAInfo", filepath.ToSlash(a.caFile)})

@@ -42,19 +42,9 @@ func (d *repository) snapshot(list *tree, blobs map[string]blob, w *want) (*sour
 	if err != nil {
 		return nil, err
 	}
-	b, ok := blobs[e.id]
-	if !ok {
-		return nil, errors.New("git did not deliver the file")
-	}
-	if e.mode == modeSymlink {
-		return nil, fmt.Errorf("%s is a symbolic link to %s, which is not followed; set path to the file itself",
-			shown(w.path), outside.Line(string(b.data), 200))
-	}
-	if b.size > w.maxSize {
-		return nil, source.TooLarge(w.maxSize)
-	}
-	if isLFSPointer(b.data) {
-		return nil, fmt.Errorf("%s is stored in Git LFS, which is not supported: the repository holds only a pointer to it", shown(w.path))
+	b, err := content(e, w.path, w.maxSize, blobs)
+	if err != nil {
+		return nil, err
 	}
 	data := b.data
 	if b.taken {
@@ -71,6 +61,25 @@ func (d *repository) snapshot(list *tree, blobs map[string]blob, w *want) (*sour
 		warnings = append(warnings, source.Warning{Title: title, Text: strings.ToUpper(notice[:1]) + notice[1:] + "."})
 	}
 	return &source.Snapshot{Data: data, Revision: list.commit, Lock: lock, Warnings: warnings}, nil
+}
+
+// content is what a file holds, which must be one.
+func content(e entry, path string, maxSize int64, blobs map[string]blob) (blob, error) {
+	b, ok := blobs[e.id]
+	if !ok {
+		return blob{}, errors.New("git did not deliver the file")
+	}
+	if e.mode == modeSymlink {
+		return blob{}, fmt.Errorf("%s is a symbolic link to %s, which is not followed; set path to the file itself",
+			shown(path), outside.Line(string(b.data), 200))
+	}
+	if b.size > maxSize {
+		return blob{}, source.TooLarge(maxSize)
+	}
+	if isLFSPointer(b.data) {
+		return blob{}, fmt.Errorf("%s is stored in Git LFS, which is not supported: the repository holds only a pointer to it", shown(path))
+	}
+	return b, nil
 }
 
 // isLFSPointer recognises what Git LFS commits in place of a large file.

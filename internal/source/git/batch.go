@@ -28,6 +28,7 @@ type want struct {
 	onLocked onLocked
 	answer   chan answer // holds one
 	gone     bool        // the caller no longer waits
+	unread   bool        // it is only looked whether the file is there
 }
 
 type answer struct {
@@ -127,22 +128,28 @@ func (v *visit) serve(ctx context.Context, dir *repository) ([]*want, []answer) 
 	v.pin.mu.Unlock()
 
 	if err == nil {
-		list, err = v.pin.collect(ctx, dir, list, batch)
-		for range 2 {
-			if !isRefusal(err) {
-				break
-			}
-			// Either the branch was rewritten and its old files collected, or
-			// this server never sends single files.
-			if list, err = v.pin.listAgain(ctx, dir, err); err == nil {
-				list, err = v.pin.collect(ctx, dir, list, batch)
-			}
-		}
+		list, err = v.pin.gather(ctx, dir, list, batch)
 	}
 	if err != nil {
 		return batch, slices.Repeat([]answer{{err: dir.explain(err, v.pin.ref)}}, len(batch))
 	}
 	return batch, dir.answers(ctx, list, batch)
+}
+
+// gather is collect for any server. It returns the list that the files are in.
+func (p *pin) gather(ctx context.Context, dir *repository, list *tree, batch []*want) (*tree, error) {
+	list, err := p.collect(ctx, dir, list, batch)
+	for range 2 {
+		if !isRefusal(err) {
+			break
+		}
+		// Either the branch was rewritten and its old files collected, or
+		// this server never sends single files.
+		if list, err = p.listAgain(ctx, dir, err); err == nil {
+			list, err = p.collect(ctx, dir, list, batch)
+		}
+	}
+	return list, err
 }
 
 // collect fetches the files of the batch, and the folders on the way to them.
@@ -208,7 +215,7 @@ func (p *pin) fetchList(ctx context.Context, dir *repository) (*tree, error) {
 func (t *tree) wanted(batch []*want) map[string]int64 {
 	limits := map[string]int64{}
 	for _, w := range batch {
-		if e, err := t.resolve(w.path, false); err == nil {
+		if e, err := t.resolve(w.path, false); err == nil && !w.unread {
 			limits[e.id] = max(limits[e.id], w.maxSize)
 		}
 		if id, _ := t.lockOf(w.path); id != "" {

@@ -104,7 +104,7 @@ func (r *run) accessTo(where remote) (*access, error) {
 }
 
 func (r *run) httpAccess(where remote, grant source.Grant) (*access, error) {
-	a := &access{username: grant.String("username"), password: grant.String("password"), block: grant.Check()}
+	a := &access{username: grant.String("username"), password: grant.String("password"), block: grant.Check(), stays: r.block != ""}
 	named := where // whose user counts
 	var err error
 	switch {
@@ -120,7 +120,7 @@ func (r *run) httpAccess(where remote, grant source.Grant) (*access, error) {
 		a.password, err = secretFile(passwordFileVar, grant.String(passwordFileVar))
 	}
 	if err == nil && a.password == "" {
-		err = r.useToken(a, where, named, grant.Found)
+		err = r.useToken(a, where, named, grant.Found && r.block == "")
 	}
 	if err != nil {
 		return nil, err

@@ -20,35 +20,47 @@ func (r *run) environment(secret bool) world.Environ {
 	return w.Environ().With(r.environ...).Only(func(name string) bool { return w.Gives(name) && isForGit(name) })
 }
 
-// forGit are the variables for git, ssh and the programs that give git a password. One
+// forCommits are the variables for git and the programs that sign commits. One
 // that ends with * stands for all that begin like that. What is not here is withheld,
 // whatever it is: there are variables that write the keys of connections to a file
 // (SSLKEYLOGFILE), turn on traces that show headers (GIT_TRACE*), have libraries load code
 // (OPENSSL_CONF, OPENSSL_MODULES), or belong to the repository whose hook runs Terraform
 // (GIT_DIR and the others of git rev-parse --local-env-vars).
-var forGit = []string{
+var forCommits = []string{
 	// Where the program's parts and libraries are, as PATH says where the program is.
 	"GIT_EXEC_PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "MSYSTEM",
 	// The user's configuration, see withhold.
 	"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "XDG_CONFIG_HOME", "GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_*",
 	"GIT_CONFIG_VALUE_*", "GIT_CONFIG_PARAMETERS",
+	// Who makes commits, and when.
+	"GIT_AUTHOR_*", "GIT_COMMITTER_*", "EMAIL",
+	// The user's agent of ssh.
+	"SSH_AUTH_SOCK", "SSH_AGENT_PID", "SSH_SK_PROVIDER",
+	// The session and its keyring, for helpers and agents.
+	"DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "GNUPGHOME", "GPG_TTY",
+}
+
+// forTalks are the variables for git, ssh and the programs that give git a password, beside
+// those.
+var forTalks = []string{
 	// The machine's proxies, and how git talks to servers.
 	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "GIT_HTTP_*",
 	// The machine's authorities, and the user's settings of TLS, see withhold.
 	"SSL_CERT_FILE", "SSL_CERT_DIR", "NIX_SSL_CERT_FILE", "GIT_SSL_*", "GIT_PROXY_SSL_*",
-	// The user's ssh and its agent.
-	"GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "SSH_AUTH_SOCK", "SSH_AGENT_PID", "SSH_ASKPASS", "SSH_ASKPASS_REQUIRE",
-	"SSH_SK_PROVIDER",
-	// The session and its keyring, for helpers and agents.
-	"DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "GNUPGHOME", "GPG_TTY", "PASSWORD_STORE_*",
+	// The user's ssh.
+	"GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "SSH_ASKPASS", "SSH_ASKPASS_REQUIRE",
 	// Who asks the user, the helpers of hosts and clouds, and Kerberos.
-	"GIT_ASKPASS", "VSCODE_GIT_*", "AWS_*", "AZURE_*", "CLOUDSDK_*", "GOOGLE_APPLICATION_CREDENTIALS", "GCM_*", "GH_*", "GLAB_*",
-	"GITLAB_*", "CI_JOB_TOKEN", "SYSTEM_ACCESSTOKEN", "KRB5CCNAME", "KRB5_CONFIG", "KRB5_CLIENT_KTNAME",
+	"PASSWORD_STORE_*", "GIT_ASKPASS", "VSCODE_GIT_*", "AWS_*", "AZURE_*", "CLOUDSDK_*", "GOOGLE_APPLICATION_CREDENTIALS", "GCM_*",
+	"GH_*", "GLAB_*", "GITLAB_*", "CI_JOB_TOKEN", "SYSTEM_ACCESSTOKEN", "KRB5CCNAME", "KRB5_CONFIG", "KRB5_CLIENT_KTNAME",
 }
 
 // isForGit is about a name in capitals: Windows does not tell the cases apart.
-func isForGit(name string) bool {
-	return world.IsBare(name) || slices.ContainsFunc(forGit, func(pattern string) bool {
+func isForGit(name string) bool { return isForCommits(name) || isAmong(forTalks, name) }
+
+func isForCommits(name string) bool { return world.IsBare(name) || isAmong(forCommits, name) }
+
+func isAmong(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		prefix, open := strings.CutSuffix(pattern, "*")
 		return name == pattern || open && strings.HasPrefix(name, prefix)
 	})
@@ -70,21 +82,45 @@ func (a *access) withhold(environ world.Environ) world.Environ {
 	if a.caFile == "" {
 		return environ
 	}
-	withheld := []string{} // entries without a meaning, because they are numbered
+	return without(environ, tlsSetting, tlsWord).Only(func(name string) bool {
+		value, _ := environ.Lookup(name)
+		return !tlsVariable.MatchString(name) && (!configFile.MatchString(name) || value == "" || value == os.DevNull)
+	})
+}
+
+// without leaves out settings in variables. Those with a number become entries without a
+// meaning.
+func without(environ world.Environ, setting, word *lazyregexp.Regexp) world.Environ {
+	withheld := []string{}
 	kept := environ.Only(func(name string) bool {
 		value, _ := environ.Lookup(name)
-		if strings.HasPrefix(name, "GIT_CONFIG_KEY_") && tlsSetting.MatchString(value) {
+		if strings.HasPrefix(name, "GIT_CONFIG_KEY_") && setting.MatchString(value) {
 			withheld = append(withheld, name+"=statecrypt.withheld", strings.Replace(name, "KEY", "VALUE", 1)+"=")
 		}
-		return !tlsVariable.MatchString(name) && (name != "GIT_CONFIG_PARAMETERS" || !tlsWord.MatchString(value)) &&
-			(!configFile.MatchString(name) || value == "" || value == os.DevNull)
+		return name != "GIT_CONFIG_PARAMETERS" || !word.MatchString(value)
 	})
 	return kept.With(withheld...)
 }
 
+var (
+	talkSetting = lazyregexp.New(`(?i)^(http|credential|url|remote)\.`)
+	talkWord    = lazyregexp.New(`(?i)http\.|credential|url\.|remote\.`)
+)
+
+// commitEnviron is for commands that talk to nobody: what gives git a password is not in
+// it.
+func (d *repository) commitEnviron() world.Environ {
+	env := without(d.run.environment(false), talkSetting, talkWord).Only(isForCommits)
+	return d.settle(env).With("GIT_ALLOW_PROTOCOL=none")
+}
+
 // environ is what git runs with, without secrets.
 func (d *repository) environ() world.Environ {
-	env := d.access.withhold(d.run.environment(d.access.ownPassword))
+	return d.settle(d.access.withhold(d.run.environment(d.access.ownPassword)))
+}
+
+// settle adds what is the same for every command.
+func (d *repository) settle(env world.Environ) world.Environ {
 	_, asks := env.Lookup("GIT_ASKPASS")
 	env = env.With(
 		"GIT_DIR="+cmp.Or(d.dir, "/nonexistent"), // and never the repository that Terraform runs in

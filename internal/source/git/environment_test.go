@@ -111,3 +111,22 @@ func TestKeysOfConnections(t *testing.T) {
 		}
 	}
 }
+
+// TestOnlyBackendsPush: what a source is made of knows nothing of writing.
+func TestOnlyBackendsPush(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("*.go")
+	if err != nil || len(files) < 20 {
+		t.Fatalf("%q, %v", files, err)
+	}
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pushes := strings.Contains(string(text), `"push"`) || strings.Contains(string(text), ".Push(")
+		if pushes != (name == "backend.go") && !strings.HasSuffix(name, "_test.go") {
+			t.Errorf("%s pushes: %t", name, pushes)
+		}
+	}
+}

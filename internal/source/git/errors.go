@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +18,7 @@ import (
 // these, so its words, in the C locale, are all there is.
 var (
 	noSuchRef     = lazyregexp.New(`couldn't find remote ref`)
-	otherFormat   = lazyregexp.New(`mismatched algorithms`)
+	otherFormat   = lazyregexp.New(`mismatched algorithms|does not support this repository.s hash algorithm`)
 	redirect      = lazyregexp.New(`requested URL returned error: 30[12378]`)
 	notOurRef     = lazyregexp.New(`not our ref`)
 	unadvertised  = lazyregexp.New(`unadvertised object`)
@@ -146,7 +147,12 @@ func certificateAdvice(d *repository, _ ref) error {
 		return errors.New("the server's certificate was not accepted: ca_file is set, and is not that of the authority that signed it, or " +
 			"holds no certificate" + d.access.block)
 	}
-	return errors.New("the server's certificate was not accepted; for a private authority, set ca_file in the provider's credentials block")
+	return errors.New("the server's certificate was not accepted; for a private authority, set ca_file in " + d.ofCredentials())
+}
+
+// ofCredentials says where credentials are set.
+func (d *repository) ofCredentials() string {
+	return cmp.Or(d.run.block, "the provider's credentials block")
 }
 
 func keyAdvice(d *repository, _ ref) error {
@@ -161,7 +167,7 @@ func keyAdvice(d *repository, _ ref) error {
 			"https address" + a.block)
 	}
 	return errors.New("the ssh server accepted no key; load one into the ssh agent, " +
-		"or set ssh_private_key_file in the provider's credentials block for this server")
+		"or set ssh_private_key_file in " + d.ofCredentials() + " for this server")
 }
 
 func deniedAdvice(d *repository, _ ref) error {
@@ -169,8 +175,12 @@ func deniedAdvice(d *repository, _ ref) error {
 		return errors.New("the server rejected the credentials" + d.access.block)
 	}
 	if d.access.username != "" {
-		return errors.New("the server wants a password: the user name is set, and password is not; in the git block of credentials, set " +
-			"password, to a token as a rule")
+		return errors.New("the server wants a password: the user name is set, and password is not; in " +
+			cmp.Or(d.run.block, "the git block of credentials") + ", set password, to a token as a rule")
+	}
+	if d.run.block != "" {
+		return errors.New("the server wants credentials and there are none; set up a credential helper of git, or set username and password in " +
+			d.run.block)
 	}
 	err := errors.New("the server wants credentials and there are none; set up a credential helper of git, or add them to the provider block")
 	if missed := d.uncovered(); missed != "" {
@@ -182,7 +192,7 @@ func deniedAdvice(d *repository, _ ref) error {
 // uncovered names the blocks of credentials that do not apply, for protocols that they
 // are for.
 func (d *repository) uncovered() string {
-	if d.remote.url == nil || d.remote.url.Scheme != "https" && d.remote.url.Scheme != "http" {
+	if d.run.block != "" || d.remote.url == nil || d.remote.url.Scheme != "https" && d.remote.url.Scheme != "http" {
 		return ""
 	}
 	return d.run.http.Uncovered(d.remote.url)
@@ -231,7 +241,7 @@ func (d *repository) explain(err error, at ref) error {
 	}
 	said := oneLine(d.access.redact(failed.said))
 	if said == "" {
-		return fmt.Errorf("%w (%w)", what, failed.err)
+		return &explainedError{fmt.Errorf("%w (%w)", what, failed.err), failed}
 	}
 	end := ". "
 	if _, lacks := fact.Find[fact.NoBlock](what); lacks {
@@ -239,8 +249,31 @@ func (d *repository) explain(err error, at ref) error {
 	} else if _, asks := errors.AsType[question](what); asks {
 		end = " "
 	}
-	return fmt.Errorf("%w%sgit said: %s", what, end, outside.End(said, maxSaid))
+	return &explainedError{fmt.Errorf("%w%sgit said: %s", what, end, outside.End(said, maxSaid)), failed}
 }
+
+// explainedError is one that says what to do.
+type explainedError struct {
+	error
+	failed *commandError
+}
+
+func (e *explainedError) Unwrap() []error { return []error{e.error, e.failed} }
+
+var (
+	denied     = words(`Permission denied \(`, `Authentication failed`, `could not read (Username|Password)`, `returned error: 40[13]`, `Access denied`)
+	unanswered = words(`(?i)could not resolve host`, `failed to connect`, `couldn't connect`, `connection refused`, `connection timed out`,
+		`network is unreachable`, `no route to host`, `Operation too slow`, `Operation timed out`, `Timeout, server`,
+		`returned error: (429|5\d\d)`, `early EOF`, `unexpected disconnect`, `hung up`, `reset by peer`, `transfer closed`, `Empty reply`,
+		`the remote end`, `broken pipe`)
+)
+
+// IsDenied reports whether the server wants other credentials, or other rights.
+func IsDenied(err error) bool { return says(err, denied) }
+
+// IsUnanswered reports whether the connection failed: what was asked for may have been
+// done, and another try may succeed.
+func IsUnanswered(err error) bool { return says(err, unanswered) && !IsDenied(err) }
 
 // oneLine joins the lines that git said, whichever way they end.
 func oneLine(said string) string {

@@ -96,6 +96,7 @@ type run struct {
 	backend   backend
 	lookup    attr.LookupEnv // nil if the environment is not to be used
 	http, ssh source.Credentials
+	block     string // the address of the block of a backend, "" if this is for sources
 
 	world   world.World
 	environ []string // variables beside those of the world, for tests

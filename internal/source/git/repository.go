@@ -47,7 +47,8 @@ type repository struct {
 	held   *os.File
 	format string // "sha1" or "sha256"
 
-	withoutLocks  bool // the locks cannot be stored here
+	withoutLocks  bool     // the locks cannot be stored here, or are not asked for
+	beside        []string // more refspecs
 	reach         reach
 	refusedBefore bool
 	complete      bool            // all files of the commit are here
@@ -123,7 +124,7 @@ func (d *repository) create() error {
 		os.MkdirAll(filepath.Join(dir, "objects", "pack"), 0o700),
 		os.Mkdir(filepath.Join(dir, "refs"), 0o700),
 		os.WriteFile(filepath.Join(dir, "HEAD"), []byte("ref: refs/heads/none\n"), 0o600),
-		os.WriteFile(filepath.Join(dir, "config"), []byte(d.config()), 0o600),
+		d.configure(true),
 	)
 	if err != nil {
 		return fmt.Errorf("a temporary repository for git cannot be made (TMPDIR says where): %w", err)
@@ -163,23 +164,35 @@ func (r *run) removeDead() {
 	}
 }
 
+// configure writes the configuration. Objects may be absent; if they are promised, they are
+// fetched when they are used.
+func (d *repository) configure(promised bool) error {
+	return os.WriteFile(filepath.Join(d.dir, "config"), []byte(d.config(promised)), 0o600)
+}
+
 // config puts the address into a quoted value, where it cannot be an option.
-// The partial clone settings allow objects to be absent.
-func (d *repository) config() string {
-	extensions := "\tpartialClone = " + remoteName + "\n"
+func (d *repository) config(promised bool) string {
+	extensions, promisor := "", ""
+	if promised {
+		extensions, promisor = "\tpartialClone = "+remoteName+"\n", "\tpromisor = true\n"
+	}
 	if d.format != "sha1" {
 		extensions += "\tobjectFormat = " + d.format + "\n"
 	}
 	address := cmp.Or(d.access.told, d.access.address(d.remote))
+	if d.access.told != "" { // url.<base>.pushInsteadOf does not apply beside it
+		promisor += "\tpushurl = \"" + d.access.told + "\"\n"
+	}
 	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(address)
 	// The other end of a local fetch is our child, which is not told what to pack.
-	uploadPack := ""
+	programs := ""
 	if d.remote.protocol == "file" {
-		uploadPack = "\tuploadpack = \"unset GIT_ALLOC_LIMIT; git-upload-pack\"\n"
+		programs = "\tuploadpack = \"unset GIT_ALLOC_LIMIT; git-upload-pack\"\n" +
+			"\treceivepack = \"unset GIT_ALLOC_LIMIT; git-receive-pack\"\n"
 	}
 	return "[core]\n\trepositoryformatversion = 1\n\tbare = true\n" +
 		"[extensions]\n" + extensions +
-		"[remote \"" + remoteName + "\"]\n\tpromisor = true\n\turl = \"" + quoted + "\"\n" + uploadPack
+		"[remote \"" + remoteName + "\"]\n" + promisor + "\turl = \"" + quoted + "\"\n" + programs
 }
 
 // remove deletes the repository and returns a warning if that fails.
@@ -265,6 +278,7 @@ func (d *repository) fetchRef(ctx context.Context, full string, isID bool) (said
 	if !isID && !d.withoutLocks {
 		args = append(args, "+"+remoteLocks+"*:"+localLocks+"*")
 	}
+	args = append(args, d.beside...)
 	return d.fetch(ctx, nil, d.reach.limits(d.run), args...)
 }
 
@@ -364,10 +378,15 @@ func (d *repository) fetch(ctx context.Context, ids []byte, most limits, args ..
 		return "", err
 	}
 	command := append([]string{"git", "fetch", "-q", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"}, args...)
-	said, err := d.talk(ctx, ids, nil, most, command)
-	if says(err, redirect) && d.access.password != "" && !d.access.redirected {
+	return d.ask(ctx, ids, nil, most, command)
+}
+
+// ask is talk, for any server.
+func (d *repository) ask(ctx context.Context, ids []byte, read func(io.Reader) error, most limits, command []string) (string, error) {
+	said, err := d.talk(ctx, ids, read, most, command)
+	if says(err, redirect) && d.access.password != "" && !d.access.redirected && !d.access.stays {
 		d.access.redirected = true
-		said, err = d.talk(ctx, ids, nil, most, command)
+		said, err = d.talk(ctx, ids, read, most, command)
 	}
 	return said, err
 }

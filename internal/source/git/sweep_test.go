@@ -130,7 +130,7 @@ func (s *stranger) values(name, scope string) []string {
 // read, but those that say where programs and files of the user are.
 func (s *stranger) names(scope string) []string {
 	names := strings.Fields("http_proxy https_proxy all_proxy no_proxy")
-	for _, pair := range slices.Concat(withheldFromGit, forGit) {
+	for _, pair := range slices.Concat(withheldFromGit, forCommits, forTalks) {
 		name, _, _ := strings.Cut(strings.ReplaceAll(pair, "*", "X"), "=")
 		names = append(names, name)
 	}

@@ -113,7 +113,7 @@ func (r *Repo) serveCGI(backend string, v0 bool, w http.ResponseWriter, req *htt
 		protocol = req.Header.Get("Git-Protocol")
 	}
 	req = req.Clone(req.Context())
-	for _, service := range []string{"/info/refs", "/git-upload-pack"} {
+	for _, service := range []string{"/info/refs", "/git-upload-pack", "/git-receive-pack"} {
 		if strings.HasSuffix(req.URL.Path, service) {
 			req.URL.Path = "/" + filepath.Base(r.Dir) + service
 		}

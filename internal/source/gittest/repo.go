@@ -17,6 +17,7 @@ type RepoOptions struct {
 	SHA256     bool // object ids of 64 digits
 	NoFilter   bool // refuse partial clones, as old servers do
 	NoObjectID bool // give out branches and tags only; effective for protocol v0
+	Push       bool // let writers in, over http and ssh
 }
 
 // Repo is a bare repository.
@@ -24,20 +25,21 @@ type Repo struct {
 	Dir  string
 	tb   testing.TB
 	home string
+	push bool
 }
 
 // NewRepo makes an empty repository whose HEAD is refs/heads/main.
 func NewRepo(tb testing.TB, opts RepoOptions) *Repo {
 	tb.Helper()
 	needGit(tb)
-	r := &Repo{Dir: filepath.Join(tb.TempDir(), "repo.git"), tb: tb, home: tb.TempDir()}
+	r := &Repo{Dir: filepath.Join(tb.TempDir(), "repo.git"), tb: tb, home: tb.TempDir(), push: opts.Push}
 	format := "sha1"
 	if opts.SHA256 {
 		format = "sha256"
 	}
 	r.run(filepath.Dir(r.Dir), "", "init", "-q", "--bare", "--template=", "--object-format="+format, "--initial-branch=main", r.Dir)
-	r.configure(fmt.Sprintf("[uploadpack]\n\tallowFilter = %t\n\tallowAnySHA1InWant = %t\n[gc]\n\tauto = 0\n",
-		!opts.NoFilter, !opts.NoObjectID))
+	r.configure(fmt.Sprintf("[uploadpack]\n\tallowFilter = %t\n\tallowAnySHA1InWant = %t\n[gc]\n\tauto = 0\n[http]\n\treceivepack = %t\n",
+		!opts.NoFilter, !opts.NoObjectID, opts.Push))
 	return r
 }
 

@@ -177,10 +177,12 @@ func (s *SSHServer) session(channel ssh.Channel, requests <-chan *ssh.Request) {
 			_ = r.Reply(true, nil)
 		case "exec":
 			var exec struct{ Command string }
-			ok := ssh.Unmarshal(r.Payload, &exec) == nil && strings.HasPrefix(exec.Command, "git-upload-pack ")
+			ok := ssh.Unmarshal(r.Payload, &exec) == nil
+			service, _, _ := strings.Cut(strings.TrimPrefix(exec.Command, "git-"), " ")
+			ok = ok && (service == "upload-pack" || service == "receive-pack" && s.repo.push)
 			_ = r.Reply(ok, nil)
 			if ok {
-				go s.uploadPack(channel, protocol)
+				go s.serve(channel, service, protocol)
 			}
 		default:
 			_ = r.Reply(false, nil)
@@ -188,9 +190,9 @@ func (s *SSHServer) session(channel ssh.Channel, requests <-chan *ssh.Request) {
 	}
 }
 
-func (s *SSHServer) uploadPack(channel ssh.Channel, protocol string) {
+func (s *SSHServer) serve(channel ssh.Channel, service, protocol string) {
 	defer channel.Close()
-	cmd := exec.Command("git", "-c", "safe.directory=*", "upload-pack", s.repo.Dir)
+	cmd := exec.Command("git", "-c", "safe.directory=*", service, s.repo.Dir)
 	cmd.Env = append(Environ(s.repo.home), "GIT_PROTOCOL="+protocol)
 	cmd.Stdout, cmd.Stderr = channel, channel.Stderr()
 	stdin, err := cmd.StdinPipe()

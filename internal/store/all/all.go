@@ -4,8 +4,9 @@ package all
 import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/file"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/git"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/httpstore"
 )
 
 // Kinds are all of them. The first is the one that variables alone may describe.
-func Kinds() []store.Kind { return []store.Kind{httpstore.Kind(), file.Kind()} }
+func Kinds() []store.Kind { return []store.Kind{httpstore.Kind(), file.Kind(), git.Kind()} }

@@ -1,0 +1,289 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path"
+	"strings"
+	"sync"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// Backend is the table of a block that says in which repository a program keeps a state.
+func Backend() attr.Table {
+	t := attr.Table{
+		Name: "git",
+		Doc:  "A branch of a git repository, as terraform-backend-git writes it.",
+		Attrs: []attr.Attr{
+			{Name: "repository", Type: cty.String, Required: true, Env: []string{repositoryVar},
+				Doc: "Where the repository is: an `https`, `ssh` or `file` URL, `git@host:path` or an absolute local path."},
+			{Name: "ref", Type: cty.String,
+				Doc: "The branch, such as `main`. Defaults to `TF_BACKEND_GIT_GIT_REF`, and in the repository of " +
+					"`TF_BACKEND_GIT_GIT_REPOSITORY` to `master`."},
+			{Name: "path", Type: cty.String, Required: true, Env: []string{stateVar},
+				Doc: "The file inside the repository, from its root. It is locked by the branch `locks/<path>`, so its name must be one " +
+					"that git accepts in a branch."},
+			{Name: "create_ref", Type: cty.Bool, Default: cty.False,
+				Doc: "Make the branch if the repository does not have it. In an empty one it is made in any case."},
+			{Name: "author_name", Type: cty.String, RequiredWith: "author_email",
+				Doc: "Who makes the commits. Defaults to what git takes: `GIT_AUTHOR_NAME`, `user.name`."},
+			{Name: "author_email", Type: cty.String, RequiredWith: "author_name",
+				Doc: "The address of who makes the commits. Defaults to `GIT_AUTHOR_EMAIL`, `user.email`."},
+		},
+	}
+	for _, a := range credentialsTable().Attrs[1:] { // without url, which is the repository
+		a.Env = nil // [source.Credentials] fills them
+		t.Attrs = append(t.Attrs, a)
+	}
+	return t
+}
+
+// Remote is what a visit calls the repository.
+const Remote = remoteName
+
+// Server is the repository of such a block, for a program that writes to it. What is
+// here fetches; what is pushed is up to that program.
+type Server struct {
+	Branch string // its full name
+
+	run    *run
+	remote remote
+
+	mu     sync.Mutex // of what the last visit has found out
+	format string
+	reach  reach
+}
+
+// Connect contacts nothing yet.
+func Connect(v attr.Values) (*Server, error) {
+	where, err := parseRepository(v.String("repository"))
+	if err != nil {
+		return nil, v.Errorf("repository", "%w", err)
+	}
+	s := source.Settings{LookupEnv: v.Environment()}
+	if where.url != nil {
+		s.Credentials.Entries = []*attr.Entry{inline(v, where)}
+	}
+	r := newRun(s.For(Kind()))
+	r.block = v.Address
+	branch, _ := strings.CutPrefix(v.String("ref"), "refs/heads/")
+	if branch == "" {
+		branch = r.backend.ref(where)
+	}
+	if branch == "" {
+		return nil, v.Errorf("ref", "the branch with the state is required, such as main")
+	}
+	at, err := parseRef(branch)
+	if err == nil && (at.isID || branch == "HEAD" || strings.HasPrefix(branch, "refs/")) {
+		err = errors.New("the name of a branch is required, such as main: nothing else can be written to")
+	}
+	if err == nil && strings.HasPrefix(branch, "locks/") {
+		err = errors.New("the branches below locks/ are for locks; a state is kept in another")
+	}
+	if err != nil {
+		return nil, v.Errorf("ref", "%w", err)
+	}
+	return &Server{Branch: "refs/heads/" + branch, run: r, remote: where}, nil
+}
+
+// inline is the block of credentials that stands in the block of a backend, for its one
+// address.
+func inline(v attr.Values, where remote) *attr.Entry {
+	u := *where.url
+	u.User = nil
+	values := map[string]cty.Value{"url": cty.StringVal(u.String())}
+	for _, a := range credentialsTable().Attrs[1:] {
+		switch {
+		case !v.Has(a.Name):
+		case a.Type == cty.Bool:
+			values[a.Name] = cty.BoolVal(v.Bool(a.Name))
+		default:
+			values[a.Name] = cty.StringVal(v.String(a.Name))
+		}
+	}
+	return attr.NewEntry(v.Address, credentialsTable(), values)
+}
+
+func (s *Server) String() string { return s.remote.String() }
+
+// CleanPath is the name of a file as git lists it.
+func CleanPath(text string) (string, error) { return cleanPath(text) }
+
+// CheckBranch refuses what git takes for no name of a branch.
+func CheckBranch(name string) error { return checkRefFormat(name) }
+
+// Visit is a throw-away repository, for one thing that is done.
+type Visit struct {
+	server *Server
+	d      *repository
+}
+
+// Visit makes one, with nothing in it.
+func (s *Server) Visit(ctx context.Context) (*Visit, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := &repository{run: s.run, remote: s.remote, withoutLocks: true, format: s.format, reach: s.reach}
+	if err := d.prepare(ctx, false); err != nil {
+		return nil, err
+	}
+	return &Visit{s, d}, d.create()
+}
+
+// Close deletes it, and returns a warning if that fails.
+func (v *Visit) Close() string {
+	v.server.mu.Lock()
+	defer v.server.mu.Unlock()
+	v.server.format, v.server.reach = v.d.format, v.d.reach
+	return v.d.remove()
+}
+
+// Found is a file in a branch.
+type Found struct {
+	Commit string
+	ID     string // "" if there is no such file
+	Data   []byte // nil if it was only looked for
+}
+
+// NoBranchError is that the repository does not have a branch.
+type NoBranchError struct {
+	Empty bool // nor any other
+	err   error
+}
+
+func (e *NoBranchError) Error() string { return e.err.Error() }
+
+// Fetch fetches the commit of a branch, the folders on the way to a file, and the file if
+// it has at most so many bytes, which may be 0. What was here is lost. Beside are more
+// refspecs: what they name need not be there if they are patterns.
+func (v *Visit) Fetch(ctx context.Context, branch, name string, limit int64, beside ...string) (*Found, error) {
+	d, at := v.d, ref{name: strings.TrimPrefix(branch, "refs/heads/"), candidates: []string{branch}}
+	d.remove()
+	d.beside = beside
+	p, w := &pin{run: d.run, remote: d.remote, ref: at}, &want{path: name, maxSize: limit, unread: limit == 0}
+	list, err := p.fetchList(ctx, d)
+	if says(err, noSuchRef) {
+		return nil, &NoBranchError{Empty: d.others != nil && len(d.others) == 0, err: d.explain(err, at)}
+	}
+	if err == nil {
+		list, err = p.gather(ctx, d, list, []*want{w})
+	}
+	if err != nil {
+		return nil, d.explain(err, at)
+	}
+	found := &Found{Commit: list.commit}
+	e, err := list.resolve(name, d.access.sent())
+	if _, missing := source.IsMissing(err); missing {
+		return found, list.room(name)
+	}
+	if err == nil {
+		err = list.isExact(name)
+	}
+	if err != nil || limit == 0 {
+		found.ID = e.id
+		return found, err
+	}
+	blobs, err := d.readBlobs(ctx, list.wanted([]*want{w}))
+	if err == nil {
+		var b blob
+		b, err = content(e, name, limit, blobs)
+		found.ID, found.Data = e.id, b.data
+	}
+	return found, err
+}
+
+// room refuses a name with a file in the place of a folder.
+func (t *tree) room(name string) error {
+	t = t.toward(name)
+	for parent := path.Dir(name); parent != "."; parent = path.Dir(parent) {
+		if e, ok := t.find(parent); ok && e.mode != modeDirectory {
+			return fmt.Errorf("%s is a file, and cannot be a folder as well", shown(parent))
+		}
+	}
+	return nil
+}
+
+// isExact refuses a file whose name has other code points: another one would be written.
+func (t *tree) isExact(name string) error {
+	exact := false
+	t.toward(name).each(func(_, n []byte) bool {
+		exact = exact || string(n) == name
+		return !exact
+	})
+	if !exact {
+		return fmt.Errorf("the repository has %s with other code points for the same characters; rename it there", shown(name))
+	}
+	return nil
+}
+
+// Git runs a command that talks to nobody, and that knows of no password: it may run the
+// user's programs, which sign commits. More are variables for it.
+func (v *Visit) Git(ctx context.Context, stdin io.Reader, more []string, args ...string) ([]byte, error) {
+	var out []byte
+	environ := v.d.commitEnviron().With(more...)
+	_, err := execute(ctx, environ, stdin, keep(&out, maxListing), (*exec.Cmd).Run, append([]string{"git"}, args...))
+	return out, v.d.explain(err, ref{})
+}
+
+// Push sends what is here, of which one object has so many bytes, and returns what git
+// printed, also with an error.
+func (v *Visit) Push(ctx context.Context, size int64, args ...string) (out []byte, err error) {
+	// Nothing that is absent is of use: not even for a difference to it, of which git sends
+	// some over http whatever it is told.
+	if err := v.d.configure(false); err != nil {
+		return nil, err
+	}
+	// In one piece: some servers refuse an upload whose size is not known.
+	upload := 1<<20 + size + size>>10
+	most := limits{object: min(spare+upload, v.d.run.largest), file: maxSnapshot}
+	command := append([]string{"git", "-c", fmt.Sprintf("http.postBuffer=%d", upload), "push"}, args...)
+	_, err = v.d.ask(ctx, nil, keep(&out, maxNames), most, command)
+	return out, err
+}
+
+// List returns the full names of branches that match a pattern.
+func (v *Visit) List(ctx context.Context, pattern string) (names []string, err error) {
+	var out []byte
+	command := []string{"git", "ls-remote", "-q", "--refs", remoteName, pattern}
+	_, err = v.d.ask(ctx, nil, keep(&out, maxNames), v.d.reach.limits(v.d.run), command)
+	for line := range strings.Lines(string(out)) {
+		if _, name, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok {
+			names = append(names, name)
+		}
+	}
+	return names, v.d.explain(err, ref{})
+}
+
+func keep(out *[]byte, limit int64) func(io.Reader) error {
+	return func(stdout io.Reader) (err error) {
+		*out, err = source.Read(stdout, -1, limit)
+		return err
+	}
+}
+
+// Explain says what to do about an error of Push, and what git said.
+func (v *Visit) Explain(err error) error { return v.d.explain(err, ref{}) }
+
+// Said is what git said, fit to be shown but for its length.
+func (v *Visit) Said(err error) string {
+	if e, ok := errors.AsType[*commandError](err); ok {
+		return oneLine(v.d.access.redact(e.said))
+	}
+	return ""
+}
+
+// IsOtherFormat reports whether the ids of the repository are longer. The next visit then
+// has them.
+func (v *Visit) IsOtherFormat(err error) bool {
+	if !says(err, otherFormat) || v.d.format != "sha1" {
+		return false
+	}
+	v.d.format = "sha256"
+	return true
+}

@@ -1,0 +1,449 @@
+// Package git keeps a state in a branch of a git repository, as terraform-backend-git
+// does: the same files, and the same locks, each a branch of its own. All is done in a
+// throw-away repository, and nothing is checked out.
+package git
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	gitsource "github.com/statecrypt/terraform-provider-statecrypt/internal/source/git"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+)
+
+// Kind is the git store.
+func Kind() store.Kind {
+	return store.Kind{Table: gitsource.Backend(), Place: "path", Open: open}
+}
+
+const (
+	maxWrites  = 40 // that lose against those of other states
+	maxRefusal = 5  // of a branch that nobody else seems to have changed
+)
+
+// branch is where states are.
+type branch struct {
+	store.Settings
+	server *gitsource.Server
+}
+
+func open(s store.Settings) (store.Store, error) {
+	server, err := gitsource.Connect(s.Values)
+	if err != nil {
+		return nil, err
+	}
+	return &branch{s, server}, nil
+}
+
+// Close has nothing to do: between two calls, nothing is left.
+func (*branch) Close() error { return nil }
+
+// State is the file of that name.
+func (b *branch) State(name string) (store.State, error) {
+	name, err := gitsource.CleanPath(name)
+	if err == nil {
+		if err = gitsource.CheckBranch("locks/" + name); err != nil {
+			err = fmt.Errorf("the state is locked by the branch locks/%s, and git has none of that name: %w", outside.Line(name, 300), err)
+		}
+	}
+	if err != nil {
+		return nil, b.Errorf("path", "%w", err)
+	}
+	return &state{branch: b, name: name, lockRef: "refs/heads/locks/" + name}, nil
+}
+
+// state is one file.
+type state struct {
+	*branch
+	name, lockRef string
+
+	mu   sync.Mutex
+	held *held // nil without the lock
+}
+
+// held is our lock, and the commit that it is.
+type held struct {
+	store.Lock
+	commit string
+}
+
+func (s *state) String() string {
+	return fmt.Sprintf("%s in the branch %s of %s", s.name, strings.TrimPrefix(s.server.Branch, "refs/heads/"), s.server)
+}
+
+// visit does something in a throw-away repository.
+func (s *state) visit(ctx context.Context, do func(ctx context.Context, v *gitsource.Visit) error) error {
+	if s.Patience > 0 {
+		limited, cancel := context.WithTimeoutCause(ctx, s.Patience,
+			&store.UnansweredError{Err: errors.New("the server of the repository takes too long")})
+		defer cancel()
+		ctx = limited
+	}
+	v, err := s.server.Visit(ctx)
+	if v != nil {
+		defer func() {
+			if left := v.Close(); left != "" {
+				notice.Show(ctx, left)
+			}
+		}()
+	}
+	if err == nil {
+		err = do(ctx, v)
+	}
+	return err
+}
+
+// Read reads the file at the tip of the branch.
+func (s *state) Read(ctx context.Context) (data []byte, version store.Version, err error) {
+	err = s.visit(ctx, func(ctx context.Context, v *gitsource.Visit) error {
+		found, err := s.tip(ctx, v, s.Limit)
+		if err == nil {
+			data, version = found.Data, store.Version(found.ID)
+		}
+		return err
+	})
+	return data, version, err
+}
+
+// tip is the state as it is. The commit is "" if there is no branch yet that could be.
+func (s *state) tip(ctx context.Context, v *gitsource.Visit, limit int64, beside ...string) (*gitsource.Found, error) {
+	found, err := v.Fetch(ctx, s.server.Branch, s.name, limit, beside...)
+	if none, ok := errors.AsType[*gitsource.NoBranchError](err); ok {
+		if !none.Empty && !s.Bool("create_ref") {
+			return nil, fmt.Errorf("the branch is made only with create_ref = true: %w", err)
+		}
+		return &gitsource.Found{}, nil
+	}
+	return found, reached(err)
+}
+
+// reached makes of what kept git from the server what another try may mend.
+func reached(err error) error {
+	if gitsource.IsUnanswered(err) {
+		return &store.UnansweredError{Err: err}
+	}
+	return err
+}
+
+// Write makes a commit with the state.
+func (s *state) Write(ctx context.Context, data []byte, read store.Version) (store.Version, error) {
+	return s.change(ctx, data, read)
+}
+
+// Remove makes one without.
+func (s *state) Remove(ctx context.Context, read store.Version) error {
+	_, err := s.change(ctx, nil, read)
+	return err
+}
+
+// change tries again if somebody else has changed the branch meanwhile, and not this state.
+func (s *state) change(ctx context.Context, data []byte, read store.Version) (next store.Version, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := &change{state: s, data: data, read: read}
+	for try := range maxWrites {
+		var again bool
+		err = s.visit(ctx, func(ctx context.Context, v *gitsource.Visit) (err error) {
+			next, again, err = c.attempt(ctx, v)
+			return err
+		})
+		if !again {
+			break
+		}
+		if stopped := pause(ctx, try); stopped != nil {
+			return "", stopped
+		}
+	}
+	return next, err
+}
+
+// pause is longer after many tries, and of another length for each.
+func pause(ctx context.Context, try int) error {
+	most := min(100*time.Millisecond<<min(try, 5), 2*time.Second)
+	select {
+	case <-time.After(most/10 + rand.N(most)): //nolint:gosec // so that not all try at once
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// change is one of a state.
+type change struct {
+	*state
+	data []byte // nil for none
+	read store.Version
+
+	blob     string // what was to be stored by an earlier attempt
+	tip      string // what it was to follow
+	refusals int    // of attempts after which the tip was the same
+}
+
+// attempt reports whether another one may succeed that has failed.
+func (c *change) attempt(ctx context.Context, v *gitsource.Visit) (next store.Version, again bool, err error) {
+	const lockHere = "refs/statecrypt/lock/"
+	found, err := c.state.tip(ctx, v, 0, "+"+c.lockRef+"*:"+lockHere+c.name+"*")
+	if err == nil {
+		err = c.checkLock(ctx, v, found.Commit, lockHere+c.name)
+	}
+	if err != nil {
+		return "", false, err
+	}
+	blob := ""
+	if c.data != nil {
+		if blob, err = hashObject(ctx, v, c.data); err != nil {
+			return "", false, err
+		}
+	}
+	now := store.Version(found.ID)
+	switch {
+	case found.ID == blob && (now == c.read || c.blob == blob && c.tip != ""): // the answer to the last attempt was lost
+		return now, false, nil
+	case now != c.read:
+		return "", false, store.ErrChanged
+	}
+	if c.refusals++; found.Commit != c.tip {
+		c.refusals = 0
+	}
+	c.blob, c.tip = blob, found.Commit
+	commit, err := c.commit(ctx, v, found.Commit, blob)
+	if err != nil {
+		return "", false, err
+	}
+	p, err := c.push(ctx, v, int64(len(c.data)), c.server.Branch, found.Commit, commit)
+	switch {
+	case err == nil:
+		return store.Version(blob), false, nil
+	case p.isRace() && c.refusals < maxRefusal:
+		return "", true, err
+	}
+	return "", false, err
+}
+
+// checkLock refuses to write if somebody else has the lock, or ours is gone.
+func (c *change) checkLock(ctx context.Context, v *gitsource.Visit, tip, lockHere string) error {
+	lock := ""
+	if tip != "" {
+		lock = resolve(ctx, v, lockHere)
+	} else if found, err := v.Fetch(ctx, c.lockRef, c.name+".lock", 0); err == nil {
+		lock = found.Commit
+	} else if _, none := errors.AsType[*gitsource.NoBranchError](err); !none {
+		return reached(err)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case c.held != nil && lock != c.held.commit:
+		return store.ErrLost
+	case c.held != nil || lock == "":
+		return nil
+	}
+	by, _, err := c.look(ctx, v)
+	if err == nil && by != nil {
+		err = &store.HeldError{By: by}
+	}
+	return cmp.Or(err, store.ErrLost)
+}
+
+// commit makes the one that follows tip, "" for none, and has another blob, "" for none, in
+// place of the state.
+func (c *change) commit(ctx context.Context, v *gitsource.Visit, tip, blob string) (string, error) {
+	root := ""
+	var parents []string
+	if tip != "" {
+		root, parents = tip+"^{tree}", []string{"-p", tip}
+	}
+	tree, err := put(ctx, v, root, c.name, blob)
+	if err != nil {
+		return "", err
+	}
+	message := "Update " + c.name
+	if c.data == nil {
+		message = "Delete " + c.name
+	}
+	if c.held != nil {
+		message += fmt.Sprintf("\n\n%s by %s", outside.Line(cmp.Or(c.held.Operation, "change"), 100),
+			outside.Line(cmp.Or(c.held.Who, "somebody"), 100))
+	}
+	return c.commitTree(ctx, v, message, append(parents, tree)...)
+}
+
+// Lock makes the branch of the lock.
+func (s *state) Lock(ctx context.Context, lock store.Lock) (err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held != nil && s.held.ID != lock.ID {
+		return &store.HeldError{By: &s.held.Lock}
+	}
+	if s.held != nil {
+		return nil
+	}
+	for try := range maxRefusal {
+		again := false
+		err = s.visit(ctx, func(ctx context.Context, v *gitsource.Visit) (err error) {
+			again, err = s.lock(ctx, v, lock)
+			return err
+		})
+		if !again {
+			break
+		}
+		if stopped := pause(ctx, try); stopped != nil {
+			return stopped
+		}
+	}
+	return err
+}
+
+// lock reports whether another try may succeed that has failed.
+func (s *state) lock(ctx context.Context, v *gitsource.Visit, lock store.Lock) (again bool, err error) {
+	blob, err := hashObject(ctx, v, lock.JSON())
+	tree := ""
+	if err == nil {
+		tree, err = put(ctx, v, "", s.name+".lock", blob)
+	}
+	commit := ""
+	if err == nil {
+		// Without a parent: terraform-backend-git, which fetches branches without their
+		// history, otherwise takes the lock of one state for the past of the others.
+		commit, err = s.commitTree(ctx, v, "Lock "+s.name, tree)
+	}
+	if err != nil {
+		return false, err
+	}
+	p, err := s.push(ctx, v, int64(len(lock.JSON())), s.lockRef, "", commit)
+	if err == nil {
+		s.held = &held{lock, commit}
+		return false, nil
+	}
+	if p.otherFormat {
+		return true, err
+	}
+	if ctx.Err() != nil { // it may be there, and nobody will use it
+		s.takeBack(ctx, commit)
+		return false, err
+	}
+	by, there, failed := s.look(ctx, v)
+	switch {
+	case failed != nil && p.reason != "":
+		return false, failed
+	case failed != nil:
+		return false, err
+	case by == nil:
+		if conflict := s.conflict(ctx, v); conflict != nil {
+			return false, conflict
+		}
+		return p.isRace(), err
+	case by.ID == lock.ID && lock.ID != "":
+		s.held = &held{lock, there}
+		return false, nil
+	}
+	return false, &store.HeldError{By: by}
+}
+
+// takeBack removes a lock that was asked for by somebody who has gone.
+func (s *state) takeBack(ctx context.Context, commit string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
+	defer cancel()
+	_ = s.visit(ctx, func(ctx context.Context, v *gitsource.Visit) error {
+		if _, there, err := s.look(ctx, v); err != nil || there != commit {
+			return err
+		}
+		_, err := s.push(ctx, v, 0, s.lockRef, commit, "")
+		return err
+	})
+}
+
+// conflict is that a lock has a name above or below ours: git has no branch there then.
+func (s *state) conflict(ctx context.Context, v *gitsource.Visit) error {
+	names, err := v.List(ctx, "refs/heads/locks/*")
+	if err != nil {
+		return nil //nolint:nilerr // the error that it was to explain is shown
+	}
+	for _, other := range names {
+		if strings.HasPrefix(other, s.lockRef+"/") || strings.HasPrefix(s.lockRef, other+"/") {
+			return fmt.Errorf("%s cannot be locked while %s is: git has no branch below another; give one of the two states another name",
+				outside.Quoted(s.name, 300), outside.Quoted(strings.TrimPrefix(other, "refs/heads/locks/"), 300))
+		}
+	}
+	return nil
+}
+
+// Holder looks at the branch of the lock.
+func (s *state) Holder(ctx context.Context) (by *store.Lock, err error) {
+	err = s.visit(ctx, func(ctx context.Context, v *gitsource.Visit) (err error) {
+		by, _, err = s.look(ctx, v)
+		return err
+	})
+	return by, err
+}
+
+// look returns who has the lock, nil if nobody has, and its commit.
+func (s *state) look(ctx context.Context, v *gitsource.Visit) (by *store.Lock, commit string, err error) {
+	found, err := v.Fetch(ctx, s.lockRef, s.name+".lock", source.MaxLock)
+	if _, none := errors.AsType[*gitsource.NoBranchError](err); none {
+		return nil, "", nil
+	}
+	if err != nil {
+		return nil, "", reached(err)
+	}
+	lock, ok := store.ParseLock(found.Data)
+	if !ok || lock.ID == "" {
+		return nil, "", fmt.Errorf("the state is locked, and the branch locks/%s does not say by whom; if nobody has the lock, delete that "+
+			"branch", outside.Line(s.name, 300))
+	}
+	return &lock, found.Commit, nil
+}
+
+// Unlock removes the branch of the lock if it is the one that was looked at.
+func (s *state) Unlock(ctx context.Context, id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.visit(ctx, func(ctx context.Context, v *gitsource.Visit) error {
+		if s.held != nil && s.held.ID == id {
+			return s.release(ctx, v)
+		}
+		by, commit, err := s.look(ctx, v)
+		switch {
+		case err != nil:
+			return err
+		case by == nil:
+			return store.ErrMissing
+		case by.ID != id:
+			return &store.HeldError{By: by}
+		}
+		_, err = s.push(ctx, v, 0, s.lockRef, commit, "")
+		return err
+	})
+	if err == nil && s.held != nil && s.held.ID == id {
+		s.held = nil
+	}
+	return err
+}
+
+// release removes our own lock, at which nobody has to look.
+func (s *state) release(ctx context.Context, v *gitsource.Visit) error {
+	p, err := s.push(ctx, v, 0, s.lockRef, s.held.commit, "")
+	if err == nil {
+		return nil
+	}
+	switch _, there, failed := s.look(ctx, v); {
+	case failed != nil || there == s.held.commit:
+		return err
+	case there == "" && !p.isStale(): // the answer was lost, or is that to a repetition
+		return nil
+	case there == "":
+		s.held = nil
+		return store.ErrMissing
+	}
+	s.held = nil
+	return store.ErrLost
+}

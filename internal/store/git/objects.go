@@ -1,0 +1,138 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	gitsource "github.com/statecrypt/terraform-provider-statecrypt/internal/source/git"
+)
+
+// word is the only one that a command prints.
+func word(ctx context.Context, v *gitsource.Visit, stdin []byte, more []string, args ...string) (string, error) {
+	out, err := v.Git(ctx, bytes.NewReader(stdin), more, args...)
+	return strings.TrimSpace(string(out)), err
+}
+
+// hashObject stores a file as it is: no attributes, and no filters.
+func hashObject(ctx context.Context, v *gitsource.Visit, data []byte) (string, error) {
+	return word(ctx, v, data, nil, "hash-object", "-w", "-t", "blob", "--no-filters", "--stdin")
+}
+
+// resolve is the commit of a ref that is here, "" for none.
+func resolve(ctx context.Context, v *gitsource.Visit, ref string) string {
+	id, err := word(ctx, v, nil, nil, "rev-parse", "--verify", "-q", ref)
+	if err != nil {
+		return ""
+	}
+	return id
+}
+
+// put makes of a folder, "" for an empty one, another that has a blob under a name, "" for
+// none, and returns "" for an empty one. Of other folders than those on the way to it,
+// nothing is read.
+func put(ctx context.Context, v *gitsource.Visit, folder, name, blob string) (string, error) {
+	tree, err := replace(ctx, v, folder, name, blob)
+	if err == nil && tree == "" {
+		tree, err = word(ctx, v, nil, nil, "mktree")
+	}
+	return tree, err
+}
+
+func replace(ctx context.Context, v *gitsource.Visit, folder, name, blob string) (string, error) {
+	var listing []byte
+	if folder != "" {
+		var err error
+		if listing, err = v.Git(ctx, nil, nil, "ls-tree", "-z", "--full-tree", folder); err != nil {
+			return "", err
+		}
+	}
+	name, rest, deeper := strings.Cut(name, "/")
+	var entries [][]byte
+	old := ""
+	for entry := range bytes.SplitAfterSeq(listing, []byte{0}) {
+		meta, called, _ := bytes.Cut(bytes.TrimSuffix(entry, []byte{0}), []byte{'\t'})
+		switch fields := strings.Fields(string(meta)); {
+		case len(entry) == 0:
+		case string(called) != name:
+			entries = append(entries, entry)
+		case deeper == (len(fields) == 3 && fields[1] == "tree"):
+			old = fields[2]
+		default:
+			return "", fmt.Errorf("%s is there, and not what the state's path needs there", outside.Quoted(name, 300))
+		}
+	}
+	mode, kind, id := "100644", "blob", blob
+	if deeper {
+		var err error
+		mode, kind = "040000", "tree"
+		if id, err = replace(ctx, v, old, rest, blob); err != nil {
+			return "", err
+		}
+	}
+	if id != "" {
+		entries = append(entries, fmt.Appendf(nil, "%s %s %s\t%s\x00", mode, kind, id, name))
+	}
+	if len(entries) == 0 {
+		return "", nil
+	}
+	return word(ctx, v, bytes.Join(entries, nil), nil, "mktree", "-z", "--missing")
+}
+
+// commitTree makes a commit, signed if the user signs.
+func (s *state) commitTree(ctx context.Context, v *gitsource.Visit, message string, args ...string) (string, error) {
+	who, err := s.who(ctx, v)
+	if err != nil {
+		return "", err
+	}
+	args = append([]string{"-c", "i18n.commitEncoding=UTF-8", "commit-tree"}, args...)
+	if signs, err := word(ctx, v, nil, nil, "config", "--type=bool", "--get", "commit.gpgSign"); err == nil && signs == "true" {
+		args = append(args, "-S")
+	}
+	commit, err := word(ctx, v, []byte(message), who, args...)
+	if err != nil {
+		err = fmt.Errorf("the commit cannot be made: %w", err)
+	}
+	return commit, err
+}
+
+var notAllowed = lazyregexp.New(`auto-detection is disabled|useConfigOnly`)
+
+// who are the variables of who makes commits: what the block says, or none if git knows it
+// by itself, or the user of this machine, as terraform-backend-git has it.
+func (s *state) who(ctx context.Context, v *gitsource.Visit) ([]string, error) {
+	name, email := s.Values.String("author_name"), s.Values.String("author_email")
+	if name == "" {
+		_, err := word(ctx, v, nil, nil, "var", "GIT_COMMITTER_IDENT")
+		if err == nil {
+			_, err = word(ctx, v, nil, nil, "var", "GIT_AUTHOR_IDENT")
+		}
+		if err == nil {
+			return nil, nil
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if notAllowed.MatchString(err.Error()) {
+			return nil, s.Errorf("author_name", "git does not know who makes the commit: %w", err)
+		}
+		login, host := "statecrypt", "localhost"
+		if u, err := user.Current(); err == nil {
+			login = u.Username
+		}
+		if h, err := os.Hostname(); err == nil {
+			host = h
+		}
+		name, email = login, login+"@"+host
+	}
+	if strings.ContainsAny(name+email, "<>\r\n\x00") {
+		return nil, s.Errorf("author_name", "%w", errors.New("it holds what git does not take: < or >, or a line break"))
+	}
+	return []string{"GIT_AUTHOR_NAME=" + name, "GIT_AUTHOR_EMAIL=" + email, "GIT_COMMITTER_NAME=" + name, "GIT_COMMITTER_EMAIL=" + email}, nil
+}

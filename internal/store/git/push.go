@@ -1,0 +1,106 @@
+package git
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	gitsource "github.com/statecrypt/terraform-provider-statecrypt/internal/source/git"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+)
+
+// pushed is what became of a push that has failed.
+type pushed struct {
+	refused     bool   // by the server, or because the branch is another by now; otherwise it may have succeeded
+	reason      string // in the words of git, or of the server
+	otherFormat bool   // the server's ids are longer, and the next try has them
+}
+
+// race is what git says if somebody else was faster, or is about to be.
+var race = lazyregexp.New(`stale info|fetch first|non-fast-forward|already exists|failed to (update ref|lock)|cannot lock ref|` +
+	`unable to (lock|update)|incorrect old value`)
+
+// isStale reports whether git found another commit than was expected before it sent
+// anything.
+func (p pushed) isStale() bool { return strings.Contains(p.reason, "stale info") }
+
+func (p pushed) isRace() bool { return race.MatchString(p.reason) }
+
+// push makes of a branch another commit, "" for none, if it is the one that is expected,
+// "" for none.
+func (s *state) push(ctx context.Context, v *gitsource.Visit, size int64, branch, expected, commit string) (pushed, error) {
+	out, err := v.Push(ctx, size, "-q", "--porcelain", "--no-verify", "--no-signed", "--no-recurse-submodules", "--no-follow-tags",
+		"--no-force-if-includes", "--no-thin", "--force-with-lease="+branch+":"+expected, gitsource.Remote, commit+":"+branch)
+	if err == nil {
+		return pushed{}, nil
+	}
+	if v.IsOtherFormat(err) {
+		return pushed{otherFormat: true}, v.Explain(err)
+	}
+	for line := range strings.Lines(string(out)) { // "!\t<from>:<to>\t[rejected] (<reason>)"
+		if rest, ok := strings.CutPrefix(line, "!\t"); ok {
+			_, reason, _ := strings.Cut(rest, "\t")
+			p := pushed{refused: true, reason: strings.TrimSpace(reason)}
+			return p, s.refusal(branch, commit, p.reason, v.Said(err))
+		}
+	}
+	err = v.Explain(err)
+	if gitsource.IsDenied(err) {
+		return pushed{refused: true}, fmt.Errorf("%w to %s: %w; %s", store.ErrDenied, outside.Line(s.server.String(), 300), err,
+			s.rights(branch, commit))
+	}
+	return pushed{}, reached(err)
+}
+
+// refusal is what a server said to a push.
+func (s *state) refusal(branch, commit, reason, said string) error {
+	short := strings.TrimPrefix(branch, "refs/heads/")
+	what := "to make the branch"
+	switch {
+	case commit == "":
+		what = "to remove the branch"
+	case branch == s.server.Branch:
+		what = "a commit in the branch"
+	}
+	text := fmt.Sprintf("the server refuses %s %s: %s", what, outside.Quoted(short, 300),
+		outside.End(cmp.Or(reason, "it does not say why"), 300))
+	if remote := ofServer(said); remote != "" {
+		text += ". It said: " + outside.End(remote, 1000)
+	}
+	text += "; " + s.rights(branch, commit)
+	if commit == "" {
+		text += "; the lock stays until somebody who may do so deletes that branch"
+	}
+	return fmt.Errorf("%s%w", text, denied{})
+}
+
+// denied makes an error one of [store.ErrDenied] without its words.
+type denied struct{}
+
+func (denied) Error() string { return "" }
+func (denied) Unwrap() error { return store.ErrDenied }
+
+// rights are those that a push needs.
+func (s *state) rights(branch, commit string) string {
+	switch {
+	case commit == "":
+		return "the right to delete branches below locks/ is required (receive.denyDeletes, rules and protected branches take it away)"
+	case branch == s.server.Branch:
+		return "the right to push to the branch is required, without a merge request (rules, protected branches and hooks take it away)"
+	}
+	return "the right to make branches below locks/ is required (rules, protected branches and hooks take it away)"
+}
+
+// ofServer keeps what the server said, of what git has said.
+func ofServer(said string) string {
+	var lines []string
+	for part := range strings.SplitSeq(said, "; ") {
+		if text, ok := strings.CutPrefix(part, "remote: "); ok && strings.TrimSpace(text) != "" {
+			lines = append(lines, strings.TrimSpace(text))
+		}
+	}
+	return strings.Join(lines, "; ")
+}

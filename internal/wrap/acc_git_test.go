@@ -1,0 +1,47 @@
+package wrap_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
+)
+
+// A state is written to git, changed, planned and applied, moved, and destroyed; a lock that is left is
+// shown and given back, and no object is plaintext.
+func TestAccGit(t *testing.T) {
+	t.Parallel()
+	repo := gittest.NewRepo(t, gittest.RepoOptions{Push: true}) // without a commit
+	p := newProject(t, nil, empty)
+	p.with.Backend = gitBlock(repo.FileURL())
+	p.must(t, "init")
+	p.must(t, "apply", "-auto-approve")
+	if code, err, out := p.wrapped(t, "plan", "-detailed-exitcode"); code != 0 || err != nil {
+		t.Errorf("after apply: %d, %v\n%s", code, err, out)
+	}
+	p.must(t, "state", "mv", "terraform_data.x", "terraform_data.y")
+	p.must(t, "state", "mv", "terraform_data.y", "terraform_data.x")
+	if out := p.must(t, "output", "-raw", "text"); !strings.HasSuffix(out, secret) {
+		t.Errorf("the output is %s", out)
+	}
+	const left = `{"ID":"11111111-2222-4333-8444-555555555555","Operation":"OperationTypeApply","Info":"","Who":"ann@host","Version":"1.12.6",` +
+		`"Created":"2026-11-27T00:00:00Z","Path":""}`
+	repo.Commit("refs/heads/locks/"+statePath, gittest.File{Path: statePath + ".lock", Data: left})
+	code, err, out := p.wrapped(t, "apply", "-auto-approve", "-lock-timeout=1s")
+	if code == 0 || !strings.Contains(out, `"ann@host" has the lock "11111111-2222-4333-8444-555555555555"`) {
+		t.Errorf("held: %d, %v\n%s", code, err, out)
+	}
+	p.must(t, "force-unlock", "-force", "11111111-2222-4333-8444-555555555555")
+	p.must(t, "destroy", "-auto-approve")
+	if refs := repo.Git("for-each-ref", "--format=%(refname)"); refs != "refs/heads/main" {
+		t.Errorf("there are %s", refs)
+	}
+	if messages := repo.Git("log", "--format=%s", "main"); strings.ReplaceAll(messages+"\n", "Update "+statePath+"\n", "") != "" {
+		t.Errorf("there are commits\n%s", messages)
+	}
+	if bytes.Contains(everything(t, repo), []byte(secret)) {
+		t.Error("an object holds the secret")
+	}
+	p.checkClean(t)
+}
