@@ -10,7 +10,7 @@
 # here, or with which key.
 set -eu
 # Functions that the job exports, in which bash finds names first, and libraries for programs.
-unset -f cat command curl cut echo env mktemp printf rm sed sha256sum shasum statecrypt tar tr umask uname wget
+unset -f cat command curl cut echo env mktemp printf rm sed sha256sum shasum statecrypt tar test tr umask uname wget
 unset LD_AUDIT LD_LIBRARY_PATH LD_PRELOAD DYLD_INSERT_LIBRARIES DYLD_LIBRARY_PATH
 unset TF_ENCRYPTION # which is for the state
 umask 077
@@ -48,21 +48,21 @@ install() {
   fi
   fetch "$from/$archive" >"$work/archive"
   wanted=${SHA256:-$(fetch "$from/$archive.sha256" | cut -c 1-64)}
-  [ ${#wanted} -eq 64 ] || fail "there is no checksum of $from/$archive"
-  [ "$(clean $sum <"$work/archive" | cut -c 1-64)" = "$wanted" ] || fail "$from/$archive does not have the checksum $wanted"
+  test ${#wanted} -eq 64 || fail "there is no checksum of $from/$archive"
+  test "$(clean $sum <"$work/archive" | cut -c 1-64)" = "$wanted" || fail "$from/$archive does not have the checksum $wanted"
   clean tar -xzf "$work/archive" -C "$work" statecrypt
   PATH=$work:$PATH
 }
 
 settings() {
   CONFIG=$work/plans.hcl
-  if [ "$1" = encrypt ]; then
+  if test "$1" = encrypt; then
     : "${RECIPIENTS:?a file with recipients is required, or config}"
     sed -e 's/[[:space:]]*$//' -e '/^#/d' "$RECIPIENTS" >"$work/recipients"
     key="recipients = compact(split(\"\\n\", file(\"$work/recipients\")))"
   else
     : "${IDENTITY:?an identity is required, or config}"
-    if [ -f "$IDENTITY" ]; then cat "$IDENTITY"; else printf '%s\n' "$IDENTITY"; fi >"$work/identity"
+    if test -f "$IDENTITY"; then cat "$IDENTITY"; else printf '%s\n' "$IDENTITY"; fi >"$work/identity"
     key="identity_files = [\"$work/identity\"]"
   fi
   cat >"$CONFIG" <<SETTINGS
@@ -79,5 +79,5 @@ SETTINGS
 }
 
 command -v statecrypt >/dev/null || install
-[ -n "${CONFIG-}" ] || settings "$1"
+test -n "${CONFIG-}" || settings "$1"
 statecrypt "$1" -config "$CONFIG" -plan -o "$PLAN" "$PLAN"

@@ -198,11 +198,16 @@ func (h *handover) rehearse(ctx context.Context) error {
 		return err
 	}
 	sealed, again, err := Seal(ctx, h.o.Plan, plan.Bytes())
-	_, forOthers := fact.Find[fact.NoIdentity](err)
-	if h.blind = sealed != nil && again == nil && (forOthers || errors.Is(err, encryption.ErrNoKey)); h.blind {
+	if h.blind = sealed != nil && again == nil && isForOthers(err); h.blind {
 		err = nil
 	}
 	return err
+}
+
+// isForOthers reports whether the settings lack a key for what they know the format of.
+func isForOthers(err error) bool {
+	_, lacks := fact.Find[fact.NoIdentity](err)
+	return lacks || errors.Is(err, encryption.ErrNoKey)
 }
 
 func (h *handover) notSaved(name string, err error) error {

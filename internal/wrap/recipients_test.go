@@ -57,6 +57,12 @@ func TestPlansForOthers(t *testing.T) {
 			if err != nil || string(opened.Data) != written {
 				t.Errorf("%v", err)
 			}
+			again, other, _ := scripted(t, newStore(t), "ready GET save="+made+" exit=2", "plan", "-detailed-exitcode", "-out=p")
+			again.Plan = o.Plan
+			write(t, filepath.Join(other, "p"), read(t, filepath.Join(dir, "p")))
+			if code, err, told := run(t, again); code != 2 {
+				t.Errorf("in the place of the first one: %d, %v, %s", code, err, told)
+			}
 		})
 	}
 }

@@ -349,12 +349,14 @@ func (s *state) acquire() (*os.File, error) {
 	return nil, store.ErrLost
 }
 
-// openFile opens the file, which must be one: a pipe would be waited for.
-func (s *state) openFile(flags int) (*os.File, error) {
-	if info, err := os.Stat(s.path); err == nil && !info.Mode().IsRegular() {
+func (s *state) openFile(flags int) (*os.File, error) { return openRegular(s.path, flags) }
+
+// openRegular opens a file, which must be one: a pipe would be waited for.
+func openRegular(path string, flags int) (*os.File, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, errors.New("it is not a regular file; name one")
 	}
-	return os.OpenFile(s.path, flags, 0o600)
+	return os.OpenFile(path, flags, 0o600)
 }
 
 // inInfo is the lock in the file beside the state. Whoever has just taken a lock may not

@@ -82,7 +82,7 @@ func (s *state) writeJournal(ctx context.Context, found, data []byte) error {
 
 // readJournal reads a header, and a state.
 func (s *state) readJournal() ([]byte, error) {
-	f, err := os.Open(s.journal)
+	f, err := openRegular(s.journal, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
