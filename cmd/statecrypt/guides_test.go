@@ -135,6 +135,7 @@ func TestGuides(t *testing.T) {
 		}
 		for name, content := range map[string]string{
 			"errored.tfstate.json": plain, "tfplan": emptyPlan(t), "cut.tfstate": sealed(plain)[:100], "empty.tfstate.backup": "",
+			" we\"ird\\ name.json": plain,
 		} {
 			write(t, in(name), content)
 			git(true, "add", name)
