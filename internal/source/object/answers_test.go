@@ -228,7 +228,7 @@ func TestWords(t *testing.T) {
 		"InvalidRequest":       "OSS: the request is refused (403 InvalidRequest)",
 		"PermanentRedirect": "OSS: the bucket is elsewhere, and nothing was sent there; it was asked for in the region eu-west-1: check " +
 			"region, and the endpoint if there is one (403 PermanentRedirect)",
-		"KMS.NotFound": "OSS: the request failed, with the HTTP status 403",
+		"KMS.NotFound": "OSS: the request failed (403 KMS.NotFound)",
 	} {
 		code = c
 		if _, err := store.Read(t.Context(), object.Object{Bucket: "states", Key: "k"}, 1000); err == nil || err.Error() != want {
