@@ -127,7 +127,7 @@ func protect(ctx context.Context, o Options, call *invocation) (code int, err er
 		call.tellLeft(o, code, err)
 		return code, err
 	}
-	return code, errors.Join(err, before.follow(ctx, o), checkRecord(call.ownData()), p.checkUse(call, code))
+	return code, errors.Join(err, before.follow(ctx, o), checkRecord(call.own(call.ownData())), p.checkUse(call, code))
 }
 
 // connect is the proxy of a command, between it and where its state is.
@@ -145,7 +145,7 @@ func connect(ctx context.Context, o Options, call *invocation) (*proxy, error) {
 	}
 	call.keeps = func(path string) bool { return store.Keeps(upstream.State, path) }
 	p := newProxy(o, upstream)
-	p.memory = newMemory(call.ownData(), upstream.kind+" "+upstream.String())
+	p.memory = newMemory(call.own(ownFolder), upstream.kind+" "+upstream.String())
 	p.memory.accepts, p.memory.reverts = o.Accept, store.Reverts(ctx, upstream.State)
 	p.lock.begin(call)
 	if p.refuses = call.effect() == changes; p.refuses || call.name == "plan" {
@@ -168,7 +168,7 @@ func makeReady(ctx context.Context, p *proxy, files *handover) error {
 		err = call.checkErrored(files.o.Stderr)
 	}
 	if err == nil {
-		err = writeRecord(ctx, call.ownData())
+		err = writeRecord(ctx, call.own(call.ownData()))
 	}
 	switch {
 	case err != nil:
@@ -358,7 +358,7 @@ func (p *proxy) variables(address, authority string) []string {
 // environ is the environment of the child: without the keys, the credentials of the
 // real backend, and arguments that were read already.
 func (i *invocation) environ(o Options, more ...string) []string {
-	data := ownData
+	data := i.ownData()
 	if o.Leave {
 		data = i.data
 	}
