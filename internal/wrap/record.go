@@ -67,6 +67,20 @@ type recorded struct {
 	StateStore any `json:"state_store"`
 }
 
+// name is how the backend is called in what wrap says.
+func (r recorded) name() string {
+	name := outside.Quoted(r.Backend.Type, 100)
+	if r.lacksAddress() {
+		name += " (its address was in TF_HTTP_ADDRESS)"
+	}
+	return name
+}
+
+// lacksAddress reports whether variables have described the backend.
+func (r recorded) lacksAddress() bool {
+	return r.Backend.Type == "http" && r.Backend.Config["address"] == nil
+}
+
 // readRecord reads that in a data directory. Without one, the error is
 // [fs.ErrNotExist].
 func readRecord(data string) (r recorded, err error) {
