@@ -122,7 +122,7 @@ func protect(ctx context.Context, o Options, call *invocation) (code int, err er
 	}
 	code, err = p.serve(ctx, func(variables []string) (int, error) { return call.run(ctx, o, call.environ(o, variables...)) })
 	ctx = context.WithoutCancel(ctx)
-	err = errors.Join(err, p.settle(ctx, call), files.finish(ctx))
+	err = errors.Join(err, p.settle(ctx, call, code), files.finish(ctx))
 	if o.Leave {
 		call.tellLeft(o, code, err)
 		return code, err
