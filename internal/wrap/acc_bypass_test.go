@@ -172,7 +172,7 @@ func attempts() map[string]attempt {
 		"an override":                  {args: apply, files: map[string]string{"mm/override.tf": "terraform {\nbackend \"local\" {}\n}\n"}},
 		"an override in JSON":          {args: apply, files: map[string]string{"mm/x_override.tf.json": `{"terraform":{"backend":{"local":{}}}}`}},
 		"a local record":               {args: apply, files: map[string]string{"mm/.terraform/terraform.tfstate": `{"version":3,"backend":{"type":"local","config":{"path":null},"hash":0}}`}, right: true},
-		"our record, changed":          {args: apply, files: map[string]string{"mm/.terraform/statecrypt/terraform.tfstate": `{"version":3,"backend":{"type":"local","config":{},"hash":0}}`}, right: true},
+		"our record, changed":          {args: apply, files: map[string]string{"mm/OWN/terraform.tfstate": `{"version":3,"backend":{"type":"local","config":{},"hash":0}}`}, right: true},
 		"a data directory that climbs": {args: apply, environ: []string{"TF_DATA_DIR=../local/.terraform"}, right: true},
 		"another data directory":       {args: apply, environ: []string{"TF_DATA_DIR=ROOT/local/.terraform"}, right: true},
 		"an encryption block":          {args: apply, files: map[string]string{"mm/more.tf": "terraform {\nencryption {}\n}\n"}},
@@ -455,7 +455,7 @@ func (sc *scene) build(t *testing.T, root string, s *store, a attempt, fill func
 		s.put(a.stored(bytes.Clone(sc.sealed), sc.old))
 	}
 	for name, text := range a.files {
-		path := filepath.Join(root, name)
+		path := filepath.Join(root, strings.Replace(name, "OWN", wrap.Own(filepath.Join(root, "mm")), 1))
 		write(t, path, fill(text))
 		if text == "" {
 			_ = os.Remove(path)

@@ -112,6 +112,9 @@ func (i *invocation) locateFolders(words []string, lookup func(string) (string, 
 		return nil, fmt.Errorf("the folder %s: %w", outside.Quoted(at, 300), keyfile.Explain(at, err))
 	}
 	data, _ := lookup("TF_DATA_DIR")
+	if strings.HasPrefix(data, ownFolder) { // of a run of wrap that has started this one
+		data = ""
+	}
 	i.data = join(i.dir, cmp.Or(data, ".terraform"))
 	if data, err := resolve("", i.data); err == nil { // there is one
 		i.data = data

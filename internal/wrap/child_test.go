@@ -2,9 +2,11 @@ package wrap_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -73,6 +75,14 @@ func play(script string) int {
 			if _, err := os.Stat("main.tf.json"); err == nil {
 				return 0
 			}
+		case "former": // reads it as the backend "http" does
+			if !slices.Contains(os.Args, "pull") {
+				if _, err := os.Stat("main.tf.json"); err == nil {
+					return 0
+				}
+				continue
+			}
+			return pullFormer()
 		case "signal":
 			fmt.Println("got", <-signals) //nolint:forbidigo // a program of its own
 		case "pending":
@@ -116,6 +126,30 @@ func play(script string) int {
 			}
 		}
 	}
+	return 0
+}
+
+// pullFormer prints the state of a backend "http", which a module and variables describe.
+func pullFormer() int {
+	var module struct {
+		Terraform struct {
+			Backend map[string]struct{ Address string }
+		}
+	}
+	text, _ := os.ReadFile("main.tf.json")
+	_ = json.Unmarshal(text, &module)
+	address := cmp.Or(module.Terraform.Backend["http"].Address, os.Getenv("TF_HTTP_ADDRESS"))
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, address, http.NoBody)
+	if err != nil {
+		return 99
+	}
+	req.SetBasicAuth(os.Getenv("TF_HTTP_USERNAME"), os.Getenv("TF_HTTP_PASSWORD"))
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		return 98
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(os.Stdout, resp.Body)
 	return 0
 }
 

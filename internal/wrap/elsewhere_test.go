@@ -1,6 +1,7 @@
 package wrap_test
 
 import (
+	"maps"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -21,12 +22,20 @@ func TestElsewhere(t *testing.T) {
 	record := func(backend string) map[string]string {
 		return map[string]string{".terraform/terraform.tfstate": `{"version":3,"backend":` + backend + `}`}
 	}
+	workspace := func(folder, text string) map[string]string {
+		return map[string]string{folder + "/prod/terraform.tfstate": text}
+	}
+	with := func(files, more map[string]string) map[string]string {
+		maps.Copy(files, more)
+		return files
+	}
 	mistakes := wrap.OpenMistakes(t, "a state elsewhere")
 	for name, c := range map[string]struct {
-		files map[string]string
-		there string // the state in the backend
-		args  []string
-		held  bool // the module has one, so that nothing is changed
+		files   map[string]string
+		there   string // the state in the backend
+		args    []string
+		environ string
+		held    bool // the module has one, so that nothing is changed
 	}{
 		"resources":     {files: own(held), held: true},
 		"outputs":       {files: own(outputs), held: true},
@@ -41,11 +50,22 @@ func TestElsewhere(t *testing.T) {
 		"applied, a plan": {
 			files: map[string]string{"terraform.tfstate": held, "p": plan(t, "http", "")}, args: []string{"apply", "p"}, held: true,
 		},
-		"in the backend":        {files: own(held), there: held},
-		"emptied there":         {files: own(held), there: state},
-		"another backend":       {files: record(`{"type":"s3","config":{}}`), held: true},
-		"another address":       {files: record(`{"type":"http","config":{"address":"x"}}`), held: true},
-		"ours":                  {files: record(`{"type":"http","config":{"address":null}}`)},
+		"in the backend":          {files: own(held), there: held},
+		"emptied there":           {files: own(held), there: state},
+		"another backend":         {files: record(`{"type":"s3","config":{}}`), held: true},
+		"another address":         {files: record(`{"type":"http","config":{"address":"x"}}`), held: true},
+		"an address of variables": {files: record(`{"type":"http","config":{"address":null}}`), held: true},
+		"ours":                    {files: record(`{"type":"http","config":{}}`)},
+		"a workspace":             {files: workspace("terraform.tfstate.d", held), held: true},
+		"a workspace, encrypted":  {files: workspace("terraform.tfstate.d", string(seal(t, sealing, held))), held: true},
+		"a workspace, empty":      {files: workspace("terraform.tfstate.d", state)},
+		"a workspace, in another folder": {
+			files: with(workspace("w", held), record(`{"type":"local","config":{"workspace_dir":"w"}}`)), held: true,
+		},
+		"a workspace, and in the backend": {files: workspace("terraform.tfstate.d", held), there: held},
+		"in a run of wrap": {
+			files: record(`{"type":"s3","config":{}}`), environ: "TF_DATA_DIR=.terraform/statecrypt/0123456789abcdef", held: true,
+		},
 		"another, but not then": {files: record(`{"type":"s3","config":{}}`), there: held},
 		"of another name": {
 			files: map[string]string{
@@ -66,6 +86,7 @@ func TestElsewhere(t *testing.T) {
 					s.put(seal(t, sealing, c.there))
 				}
 				o, dir, out := scripted(t, s, "GET POST="+held, args...)
+				o.Environ = append(o.Environ, c.environ)
 				for file, text := range c.files {
 					write(t, filepath.Join(dir, file), text)
 				}

@@ -1,5 +1,11 @@
 package wrap
 
+// Own is the data directory of the child, as seen from the module.
+func Own(module string) string {
+	dir, _ := resolve("", module)
+	return (&invocation{dir: dir}).ownData()
+}
+
 // What the tests outside the package have in common with those inside.
 const (
 	Keys      = keys

@@ -157,7 +157,7 @@ func TestRefused(t *testing.T) {
 
 		"no such plan":             {args: []string{"apply", "tfplan"}},
 		"no such plan, in a flag":  {args: []string{"graph", "-type=plan", "-plan=x"}},
-		"a folder, not the record": {args: []string{"plan"}, files: map[string]string{".terraform/statecrypt/terraform.tfstate/x": "y"}},
+		"a folder, not the record": {args: []string{"plan"}, files: map[string]string{"OWN/terraform.tfstate/x": "y"}},
 		"not a plan":               {args: []string{"apply", "x"}, files: map[string]string{"x": "no"}},
 		"an empty zip":             {args: []string{"apply", "x"}, files: map[string]string{"x": archive(t)}},
 		"a cloud plan":             {args: []string{"apply", "x"}, files: map[string]string{"x": `{"remote_plan_format":1,"run_id":"x","hostname":"y"}`}},
@@ -179,6 +179,7 @@ func TestRefused(t *testing.T) {
 			o, dir, out := scripted(t, newStore(t), "ready", c.args...)
 			o.Environ, o.Leave, o.EncryptExisting = append(o.Environ, c.environ...), c.leave, c.moveIn
 			for path, text := range c.files {
+				path = strings.Replace(path, "OWN", wrap.Own(dir), 1)
 				write(t, filepath.Join(dir, path), text)
 				if text == "" {
 					_ = os.Remove(filepath.Join(dir, path))
@@ -202,7 +203,7 @@ func TestRefused(t *testing.T) {
 			if out.String() != "" {
 				t.Errorf("the child was run: %s", out)
 			}
-			if left, _ := filepath.Glob(filepath.Join(dir, ".terraform", "statecrypt", ".*")); left != nil {
+			if left, _ := filepath.Glob(filepath.Join(dir, wrap.Own(dir), ".*")); left != nil {
 				t.Errorf("%s is left behind", left)
 			}
 		})
@@ -301,12 +302,13 @@ func TestAllowed(t *testing.T) {
 		"JSON":             {args: []string{"plan"}, files: map[string]string{"main.tf": " ", "x.tf.json": `{"terraform":{"backend":{"http":{}}}}`}},
 		"hidden":           {args: []string{"plan"}, files: map[string]string{".x.tf": inside(`backend "local" {}`)}},
 		"a record":         {args: []string{"plan"}, files: map[string]string{".terraform/terraform.tfstate": `{"backend":{"type":"s3"}}`}},
-		"a record of ours": {args: []string{"plan"}, files: map[string]string{".terraform/statecrypt/terraform.tfstate": `{"backend":{"type":"s3"}}`}},
+		"a record of ours": {args: []string{"plan"}, files: map[string]string{"OWN/terraform.tfstate": `{"backend":{"type":"s3"}}`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o, dir, out := scripted(t, newStore(t), "ready GET", c.args...)
 			for path, text := range c.files {
+				path = strings.Replace(path, "OWN", wrap.Own(dir), 1)
 				write(t, filepath.Join(dir, path), text)
 			}
 			code, err := wrap.Run(t.Context(), o)

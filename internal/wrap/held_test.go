@@ -143,6 +143,43 @@ func TestLeftLock(t *testing.T) {
 	}
 }
 
+// TestKilledWithoutLock: also if no lock stays in the backend, wrap says that what the
+// program has changed may be in no state.
+func TestKilledWithoutLock(t *testing.T) {
+	needSignals(t)
+	mistakes := wrap.OpenMistakes(t, "killed without a lock")
+	for name, c := range map[string]struct {
+		script string
+		args   []string
+		locks  bool // the backend has them
+		code   int
+		silent bool
+	}{
+		"apply":                {script: "LOCK=" + lock + " GET die", args: []string{"apply"}, code: 137},
+		"apply, failed":        {script: "LOCK=" + lock + " GET exit=1", args: []string{"apply"}, code: 1},
+		"apply, given back":    {script: "LOCK=" + lock + " GET UNLOCK=" + lock + " exit=1", args: []string{"apply"}, code: 1, silent: true},
+		"apply, no lock":       {script: "GET die", args: []string{"apply", "-lock=false"}, code: 137},
+		"apply, no lock taken": {script: "GET die", args: []string{"apply", "-lock=false"}, locks: true, code: 137},
+		"apply, not begun":     {script: "GET die", args: []string{"apply"}, locks: true, code: 137, silent: true},
+		"failed, no lock":      {script: "GET exit=1", args: []string{"apply", "-lock=false"}, code: 1, silent: true},
+		"state rm, no lock":    {script: "GET die", args: []string{"state", "rm", "-lock=false", "x"}, code: 137},
+		"plan":                 {script: "LOCK=" + lock + " GET die", args: []string{"plan"}, code: 137, silent: true},
+		"plan, no lock":        {script: "GET die", args: []string{"plan", "-lock=false"}, code: 137, silent: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, _, _ := scripted(t, newStore(t), c.script, c.args...)
+			if !c.locks {
+				o.Environ = withoutLocks(o.Environ)
+			}
+			code, err, told := run(t, o)
+			mistakes.Ended(t, name, told, code, err)
+			if code != c.code || (err == nil) != c.silent {
+				t.Errorf("got %d, %v", code, err)
+			}
+		})
+	}
+}
+
 // TestHolder: wrap says once who has the lock, and how it is given back.
 func TestHolder(t *testing.T) {
 	t.Parallel()

@@ -121,12 +121,17 @@ func (p *proxy) takeBack(w http.ResponseWriter, r *http.Request) {
 
 // settle is about a lock that the child has left: the one of a command that only reads
 // protects nothing. Any other stays, because what the command has changed may be in no
-// state, and nothing else says so.
-func (p *proxy) settle(ctx context.Context, call *invocation) error {
+// state, and nothing else says so. If it is not in the backend, that is said all the same;
+// of a child that was to take none, only a signal tells that it has not come to its end.
+func (p *proxy) settle(ctx context.Context, call *invocation, code int) error {
+	const signalled = 128
 	l := &p.lock
+	there := l.given && p.backend.hasLocks()
 	switch {
-	case l.held == nil || !l.given || !p.backend.hasLocks():
+	case l.held == nil || !l.given && code <= signalled || !there && call.effect() == reads:
 		return nil
+	case !there:
+		return errors.New("the program has ended before it was done: what it has changed may be in no state. Look at it before the next run")
 	case call.effect() == reads:
 		return p.backend.giveBack(ctx, l.id)
 	case store.EndsWithProcess(p.backend.State):

@@ -111,7 +111,7 @@ func (i *invocation) warnOfLeft(stderr io.Writer) {
 	switch file, r, err := i.former(); {
 	case err != nil:
 	case file == "":
-		say(stderr, "warning: this module has also had a state in the backend "+outside.Quoted(r.Backend.Type, 100)+advice)
+		say(stderr, "warning: this module has also had a state in the backend "+r.name()+advice)
 	case i.kindOf(file) == encryption.KindState:
 		say(stderr, "warning: there is also a plaintext state in "+outside.Line(file, 200)+", which stays there, and is not used under wrap; "+
 			"if it is an older version of this state, delete it")
@@ -131,7 +131,7 @@ func (i *invocation) former() (file string, r recorded, err error) {
 	case err != nil:
 	case local:
 		file = cmp.Or(path, file)
-	case r.Backend.Type != "http" || r.Backend.Config["address"] != nil: // without an address, it may be wrap's
+	case r.Backend.Type != "http" || len(r.Backend.Config) > 0: // init names all arguments, and wrap none, also before -leave
 		file = ""
 	}
 	return file, r, err
@@ -140,7 +140,7 @@ func (i *invocation) former() (file string, r recorded, err error) {
 // own reads the state of the module from where it is without wrap.
 func (m *move) own(ctx context.Context) (place string, content []byte, err error) {
 	file, r, err := m.call.former()
-	place = cmp.Or(file, "the backend "+outside.Quoted(r.Backend.Type, 100))
+	place = cmp.Or(file, "the backend "+r.name())
 	if err != nil {
 		return place, nil, err
 	}
@@ -148,6 +148,10 @@ func (m *move) own(ctx context.Context) (place string, content []byte, err error
 		return place, nil, errors.New("a workspace is selected, and there are none under wrap; select default first")
 	}
 	if file == "" {
+		if address, _ := world.Lookup(m.options.Environ)("TF_HTTP_ADDRESS"); address == "" && r.lacksAddress() {
+			return place, nil, errors.New("set that variable and those of its credentials as they were, or, if nothing is there, delete " +
+				outside.Line(m.call.data, 300))
+		}
 		content, err = m.pull(ctx, r.Backend.Type, r.Backend.Config)
 		return place, content, err
 	}
@@ -188,7 +192,13 @@ func (m *move) pull(ctx context.Context, kind string, settings map[string]any) (
 	if err != nil {
 		return nil, err
 	}
-	return m.run(ctx, f.dir, []string{"init", "-input=false", "-no-color"}, []string{"state", "pull"})
+	var more []string
+	if kind == "http" { // as without wrap: what its block leaves out is in variables
+		more = slices.DeleteFunc(slices.Clone(m.options.Environ), func(pair string) bool {
+			return !strings.HasPrefix(strings.ToUpper(pair), "TF_HTTP_")
+		})
+	}
+	return m.run(ctx, f.dir, more, []string{"init", "-input=false", "-no-color"}, []string{"state", "pull"})
 }
 
 // resolved is the value of an argument, or of a variable, that a backend has in another
@@ -215,8 +225,8 @@ func (m *move) resolved(name string, value any) any {
 // and the variables in their place.
 var namesFile = lazyregexp.New(`(?i)(^|_)(credentials|files?|(?:[a-z0-9]+_)paths?|bundle)$`)
 
-// run runs commands in a folder, and returns what the last of them prints.
-func (m *move) run(ctx context.Context, dir string, commands ...[]string) (printed []byte, err error) {
+// run runs commands in a folder, with more variables, and returns what the last of them prints.
+func (m *move) run(ctx context.Context, dir string, more []string, commands ...[]string) (printed []byte, err error) {
 	o := m.options
 	o.Environ = slices.Clone(o.Environ)
 	for i, pair := range o.Environ {
@@ -227,7 +237,7 @@ func (m *move) run(ctx context.Context, dir string, commands ...[]string) (print
 		var out bytes.Buffer
 		o.Stdin, o.Stdout = nil, &out
 		child := &invocation{command: command{name: words[0]}, program: m.call.program, dir: dir, args: words[1:]}
-		code, err := child.run(ctx, o, child.environ(o))
+		code, err := child.run(ctx, o, child.environ(o, more...))
 		if err == nil && code != 0 {
 			err = fmt.Errorf("%s %s ended with %d", filepath.Base(m.call.program), words[0], code)
 		}

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -48,10 +51,11 @@ func TestMoveIn(t *testing.T) {
 			".terraform/terraform.tfstate": `{"version":3,"backend":{"type":"local","config":{"path":"x/y.tfstate"}}}`, "x/y.tfstate": other,
 		},
 			want: other},
-		"a record of ours":      {files: record(`{"type":"http","config":{"address":null}}`)},
-		"a record that is not":  {files: map[string]string{".terraform/terraform.tfstate": canary}},
-		"a workspace":           {files: map[string]string{".terraform/environment": "w"}},
-		"a workspace, selected": {files: map[string]string{"terraform.tfstate": other}, in: "w"},
+		"a record of ours":                        {files: record(`{"type":"http","config":{}}`)},
+		"an address of variables, which are gone": {files: record(`{"type":"http","config":{"address":null}}`)},
+		"a record that is not":                    {files: map[string]string{".terraform/terraform.tfstate": canary}},
+		"a workspace":                             {files: map[string]string{".terraform/environment": "w"}},
+		"a workspace, selected":                   {files: map[string]string{"terraform.tfstate": other}, in: "w"},
 		"a workspace, unselected": {
 			files: map[string]string{"terraform.tfstate": other, ".terraform/environment": "w"}, in: "default", want: other,
 		},
@@ -118,6 +122,39 @@ func TestMoveInFromAnotherBackend(t *testing.T) {
 		var got struct{ Lineage, Terraform string }
 		if err != nil || json.Unmarshal(opened.Data, &got) != nil || got.Lineage != `{"terraform":{"backend":{"`+kind+`":`+c.pulled+`}}}` {
 			t.Errorf("%s: the state was pulled with %+v, %v", kind, got, err)
+		}
+	}
+}
+
+// TestMoveInFromVariables: a former backend that variables describe is read with them, and
+// the password goes to that backend alone.
+func TestMoveInFromVariables(t *testing.T) {
+	t.Parallel()
+	const password = "former-" + canary
+	former := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, given, _ := r.BasicAuth(); given != password || r.URL.Path != "/former" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		_, _ = io.WriteString(w, filled)
+	}))
+	t.Cleanup(former.Close)
+	for name, config := range map[string]string{"all": `{"address":null,"password":null}`, "the password": `{"address":"` + former.URL + `/former"}`} {
+		s := newStore(t)
+		o, dir, out := scripted(t, s, "former GET", "init")
+		o.EncryptExisting = true
+		o.Environ = append(o.Environ, "TF_HTTP_USERNAME=u", "TF_HTTP_PASSWORD="+password)
+		if name == "all" {
+			o.Environ = append(o.Environ, "TF_HTTP_ADDRESS="+former.URL+"/former")
+		}
+		write(t, filepath.Join(dir, ".terraform", "terraform.tfstate"), `{"version":3,"backend":{"type":"http","config":`+config+`}}`)
+		code, err := wrap.Run(t.Context(), o)
+		if code != 0 || err != nil || strings.Contains(out.String(), canary) {
+			t.Errorf("%s: %d, %v\n%s", name, code, err, out)
+		}
+		opened, err := o.State.Decrypt(t.Context(), s.stored())
+		if err != nil || string(opened.Data) != filled {
+			t.Errorf("%s: this is stored: %s, %v", name, s.stored(), err)
 		}
 	}
 }

@@ -2,6 +2,9 @@ package wrap_test
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,7 +20,7 @@ func TestDataDirectory(t *testing.T) {
 	elsewhere := t.TempDir()
 	for name, environ := range map[string]string{
 		"none": "", "relative": "TF_DATA_DIR=data", "that climbs": "TF_DATA_DIR=../cache", "absolute": "TF_DATA_DIR=" + elsewhere,
-		"of another run": "TF_DATA_DIR=.terraform/statecrypt",
+		"of another run": "TF_DATA_DIR=" + wrap.Own(elsewhere),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -29,10 +32,10 @@ func TestDataDirectory(t *testing.T) {
 			}
 			lines := strings.Split(out.String(), "\n")
 			given := slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return !strings.HasPrefix(l, "TF_DATA_DIR=") })
-			if !slices.Equal(given, []string{"TF_DATA_DIR=.terraform/statecrypt"}) || !slices.Contains(lines, `["-chdir=`+dir+`" "plan"]`) {
+			if !slices.Equal(given, []string{"TF_DATA_DIR=" + wrap.Own(dir)}) || !slices.Contains(lines, `["-chdir=`+dir+`" "plan"]`) {
 				t.Errorf("the child has %q\n%s", given, out)
 			}
-			if record := read(t, filepath.Join(dir, ".terraform", "statecrypt", "terraform.tfstate")); !strings.Contains(record, `"http"`) {
+			if record := read(t, filepath.Join(dir, wrap.Own(dir), "terraform.tfstate")); !strings.Contains(record, `"http"`) {
 				t.Errorf("the record is %s", record)
 			}
 		})
@@ -79,6 +82,8 @@ func TestAccNested(t *testing.T) {
 		"destroyed by it":        "cd ../other && CLI" + initialize + " && CLI destroy -auto-approve",
 		"unlocked":               "cd ../other && CLI" + initialize + " && CLI force-unlock -force x",
 		"output":                 "CLI -chdir=../other output",
+		"with a record of wrap":  "cd ../wrapped && CLI" + apply + " -lock=false",
+		"its output":             "cd ../wrapped && CLI output",
 	} {
 		for kind, args := range map[string][]string{"": nil, ", no locks there": nil, ", no lock taken": {"-lock=false"}} {
 			t.Run(name+kind, func(t *testing.T) {
@@ -90,8 +95,14 @@ func TestAccNested(t *testing.T) {
 				}
 				root := p.dir
 				p.dir = filepath.Join(root, "mm")
-				for _, inner := range []string{filepath.Join(root, "other"), filepath.Join(p.dir, "inner")} {
+				outer := p.dir
+				for _, inner := range []string{filepath.Join(root, "other"), filepath.Join(outer, "inner"), filepath.Join(root, "wrapped")} {
 					write(t, filepath.Join(inner, "main.tf"), inside(empty)+`resource "terraform_data" "inner" { input = "of-the-inner" }`)
+				}
+				if strings.Contains(command, "../wrapped") {
+					p.dir = filepath.Join(root, "wrapped")
+					p.must(t, "init")
+					p.dir = outer
 				}
 				write(t, filepath.Join(p.dir, "main.tf"), module(empty))
 				p.must(t, "init")
@@ -112,5 +123,23 @@ func TestAccNested(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestDataDirectoryIsOfOneModule: a sibling that has a record of its own, which wrap has
+// written, has none where a CLI in it looks that is started in this run.
+func TestDataDirectoryIsOfOneModule(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	_, dir, _ := scripted(t, s, "", "init")
+	o, sibling, out := scripted(t, s, "GET", "init")
+	if code, err := wrap.Run(t.Context(), o); code != 0 || err != nil {
+		t.Fatalf("%d, %v\n%s", code, err, out)
+	}
+	if _, err := os.Stat(filepath.Join(sibling, wrap.Own(sibling), "terraform.tfstate")); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(sibling, wrap.Own(dir))); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("in the sibling, the data directory of the module is there: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package wrap
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,14 +15,22 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
-// ownData is the data directory of the child, as seen from the module. It is in there,
-// wherever the user's is, and the name is relative: whatever the child starts inherits
-// it, with the variables that tell of our backend, and in another module it leads to no
-// record, without which a CLI refuses to run. What init installs is there too, so that a
-// CLI without wrap does not know of it; a plugin cache serves both.
-const ownData = ".terraform/statecrypt"
+// ownFolder is what wrap has of its own in a module.
+const ownFolder = ".terraform/statecrypt"
 
-func (i *invocation) ownData() string { return join(i.dir, filepath.FromSlash(ownData)) }
+// ownData is the data directory of the child, as seen from the module. It is in there,
+// wherever the user's is, and the name is relative and that of this one module: whatever
+// the child starts inherits it, with the variables that tell of our backend, and in another
+// module it leads to no record, without which a CLI refuses to run; also if wrap has a
+// record for that module. What init installs is there too, so that a CLI without wrap does
+// not know of it; a plugin cache serves both.
+func (i *invocation) ownData() string {
+	sum := sha256.Sum256([]byte(i.dir))
+	return fmt.Sprintf("%s/%x", ownFolder, sum[:8])
+}
+
+// own is a file or a folder of the module that is called by its path from there.
+func (i *invocation) own(path string) string { return join(i.dir, filepath.FromSlash(path)) }
 
 const recordName = "terraform.tfstate"
 
@@ -56,6 +65,20 @@ type recorded struct {
 		Config map[string]any `json:"config"`
 	} `json:"backend"`
 	StateStore any `json:"state_store"`
+}
+
+// name is how the backend is called in what wrap says.
+func (r recorded) name() string {
+	name := outside.Quoted(r.Backend.Type, 100)
+	if r.lacksAddress() {
+		name += " (its address was in TF_HTTP_ADDRESS)"
+	}
+	return name
+}
+
+// lacksAddress reports whether variables have described the backend.
+func (r recorded) lacksAddress() bool {
+	return r.Backend.Type == "http" && r.Backend.Config["address"] == nil
 }
 
 // readRecord reads that in a data directory. Without one, the error is

@@ -122,12 +122,12 @@ func protect(ctx context.Context, o Options, call *invocation) (code int, err er
 	}
 	code, err = p.serve(ctx, func(variables []string) (int, error) { return call.run(ctx, o, call.environ(o, variables...)) })
 	ctx = context.WithoutCancel(ctx)
-	err = errors.Join(err, p.settle(ctx, call), files.finish(ctx))
+	err = errors.Join(err, p.settle(ctx, call, code), files.finish(ctx))
 	if o.Leave {
 		call.tellLeft(o, code, err)
 		return code, err
 	}
-	return code, errors.Join(err, before.follow(ctx, o), checkRecord(call.ownData()), p.checkUse(call, code))
+	return code, errors.Join(err, before.follow(ctx, o), checkRecord(call.own(call.ownData())), p.checkUse(call, code))
 }
 
 // connect is the proxy of a command, between it and where its state is.
@@ -145,7 +145,7 @@ func connect(ctx context.Context, o Options, call *invocation) (*proxy, error) {
 	}
 	call.keeps = func(path string) bool { return store.Keeps(upstream.State, path) }
 	p := newProxy(o, upstream)
-	p.memory = newMemory(call.ownData(), upstream.kind+" "+upstream.String())
+	p.memory = newMemory(call.own(ownFolder), upstream.kind+" "+upstream.String())
 	p.memory.accepts, p.memory.reverts = o.Accept, store.Reverts(ctx, upstream.State)
 	p.lock.begin(call)
 	if p.refuses = call.effect() == changes; p.refuses || call.name == "plan" {
@@ -168,7 +168,7 @@ func makeReady(ctx context.Context, p *proxy, files *handover) error {
 		err = call.checkErrored(files.o.Stderr)
 	}
 	if err == nil {
-		err = writeRecord(ctx, call.ownData())
+		err = writeRecord(ctx, call.own(call.ownData()))
 	}
 	switch {
 	case err != nil:
@@ -192,7 +192,7 @@ func (i *invocation) warnOfOwn(stderr io.Writer) {
 	}
 	file, r, err := i.former()
 	if err == nil && file == "" && i.name == "init" { // once: Terraform keeps the record
-		say(stderr, "warning: this module has had its state in the backend "+outside.Quoted(r.Backend.Type, 100)+advice)
+		say(stderr, "warning: this module has had its state in the backend "+r.name()+advice)
 		return
 	}
 	switch i.kindOf(file) {
@@ -239,29 +239,45 @@ func (i *invocation) elsewhere() error {
 	}
 	if file == "" {
 		return fmt.Errorf("there is none, and this module has had its state in the backend %s, which is not used under wrap; %s%s",
-			outside.Quoted(r.Backend.Type, 100), moves, outside.Line(i.data, 300))
+			r.name(), moves, outside.Line(i.data, 300))
 	}
-	name := outside.Line(file, 200)
-	switch i.kindOf(file) {
-	case encryption.KindState:
-		return fmt.Errorf("there is none, and there is a plaintext state in %s, which is not used under wrap; %sthat file", name, moves)
-	case encryption.KindEncrypted:
-		return fmt.Errorf("there is none, and there is an encrypted state in %s, which is not used under wrap; decrypt it, and %sthat file",
-			name, moves)
+	for _, found := range append([]string{file}, i.inWorkspaces(r)...) {
+		unused := outside.Line(found, 200) + ", which is not used under wrap"
+		first := ""
+		if found != file {
+			unused += ", because there are no workspaces"
+			first = "move it to " + outside.Line(file, 200) + ", and "
+		}
+		switch i.kindOf(found) {
+		case encryption.KindState:
+			return fmt.Errorf("there is none, and there is a plaintext state in %s; %s%sthat file", unused, first, moves)
+		case encryption.KindEncrypted:
+			return fmt.Errorf("there is none, and there is an encrypted state in %s; decrypt it, and %s%sthat file", unused, first, moves)
+		}
 	}
 	return nil
 }
 
 // warnOfWorkspaces notices states that the module had in workspaces.
 func (i *invocation) warnOfWorkspaces(stderr io.Writer) {
-	states, _ := filepath.Glob(filepath.Join(i.dir, "terraform.tfstate.d", "*", "terraform.tfstate"))
-	for _, path := range states {
-		file, _ := filepath.Rel(i.dir, path)
+	_, r, _ := i.former() // if its record cannot be read, that is said elsewhere
+	for _, file := range i.inWorkspaces(r) {
 		if i.kindOf(file) == encryption.KindState {
 			say(stderr, "warning: there is a plaintext state of a workspace in "+outside.Line(file, 200)+", which is not used under wrap, "+
 				"because there are no workspaces")
 		}
 	}
+}
+
+// inWorkspaces are the files of states that the module may have had in workspaces.
+func (i *invocation) inWorkspaces(r recorded) (files []string) {
+	folder, _ := r.Backend.Config["workspace_dir"].(string)
+	folder = cmp.Or(folder, "terraform.tfstate.d")
+	entries, _ := os.ReadDir(join(i.dir, folder)) // there is none, as a rule
+	for _, e := range entries {
+		files = append(files, filepath.Join(folder, e.Name(), "terraform.tfstate"))
+	}
+	return files
 }
 
 // tellLeft says what became of a state that was to leave.
@@ -358,7 +374,7 @@ func (p *proxy) variables(address, authority string) []string {
 // environ is the environment of the child: without the keys, the credentials of the
 // real backend, and arguments that were read already.
 func (i *invocation) environ(o Options, more ...string) []string {
-	data := ownData
+	data := i.ownData()
 	if o.Leave {
 		data = i.data
 	}
