@@ -50,7 +50,7 @@ func (e *AliveError) Error() string {
 func (l *Lock) Holder() string {
 	text := fmt.Sprintf("%s has the lock %s since %s, for %s", outside.Quoted(cmp.Or(l.Who, "somebody"), 100),
 		outside.Quoted(l.ID, 100), outside.Quoted(l.Created, 100), outside.Quoted(l.Operation, 100))
-	if l.ID != "" {
+	if l.ID != "" && !l.OfProcess {
 		text += "; if that has ended, " + Unlocking(l.ID)
 	}
 	return text

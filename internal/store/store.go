@@ -79,6 +79,8 @@ type Lock struct {
 	Created   string
 	Path      string
 
+	OfProcess bool `json:"-"` // whether it ends with its process, and nobody can leave it
+
 	text []byte // as it was sent
 }
 

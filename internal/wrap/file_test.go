@@ -66,6 +66,7 @@ func TestInFile(t *testing.T) {
 	newer := strings.Replace(state, `"serial":1`, `"serial":2`, 1)
 	sealed := string(seal(t, sealing, state))
 	lockless := []string{"apply", "-lock=false"}
+	between := map[string]string{"other": sealed} // of another run
 	info := map[string]string{".terraform.tfstate.lock.info": lock}
 	mistakes := wrap.OpenMistakes(t, "in a file")
 	for name, c := range map[string]struct {
@@ -79,10 +80,13 @@ func TestInFile(t *testing.T) {
 		code     int
 		want     string // what is in the file, opened
 	}{
-		"the first":             {script: locked("POST:1=" + state), want: state},
-		"the next":              {script: locked("POST:1=" + newer), there: sealed, want: newer},
-		"twice":                 {script: locked("POST:1=" + state + " POST:1=" + newer), there: sealed, want: newer},
-		"without a lock":        {script: "GET POST=" + newer, args: lockless, there: sealed, want: newer},
+		"the first":      {script: locked("POST:1=" + state), want: state},
+		"the next":       {script: locked("POST:1=" + newer), there: sealed, want: newer},
+		"twice":          {script: locked("POST:1=" + state + " POST:1=" + newer), there: sealed, want: newer},
+		"without a lock": {script: "GET POST=" + newer, args: lockless, there: sealed, want: newer},
+		"without, another ran": {
+			script: "GET move=other,terraform.tfstate GET POST=" + newer, args: lockless, files: between, code: 9, want: state,
+		},
 		"without, while held":   {script: "GET POST=" + newer, args: lockless, there: sealed, held: true, code: 9, want: state},
 		"another lineage":       {script: locked("POST:1=" + other), there: sealed, code: 9, want: state},
 		"held":                  {script: "LOCK=" + mine, there: sealed, held: true, code: 9, want: state},

@@ -49,6 +49,13 @@ func (l *childLock) check(id string) error {
 	return nil
 }
 
+// isHeld reports whether the child has a lock of the real backend, too, if that has locks.
+func (l *childLock) isHeld() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.given && l.held != nil
+}
+
 // lockID is the ID of the lock in a request that changes the state.
 func lockID(r *http.Request) string { return r.URL.Query().Get("ID") }
 
@@ -121,7 +128,7 @@ func (p *proxy) takeBack(w http.ResponseWriter, r *http.Request) {
 
 // settle is about a lock that the child has left: the one of a command that only reads
 // protects nothing. Any other stays, because what the command has changed may be in no
-// state, and nothing else says so. If it is not in the backend, that is said all the same;
+// state, and nothing else says so. If it is not in the backend, that is said, too;
 // of a child that was to take none, only a signal tells that it has not come to its end.
 func (p *proxy) settle(ctx context.Context, call *invocation, code int) error {
 	const signalled = 128

@@ -99,7 +99,11 @@ func (p *proxy) get(w http.ResponseWriter, r *http.Request) {
 		p.fail(w, ours, "the state in the backend: "+explain.Text(err, explain.Wrap{}))
 		return
 	}
-	p.version.Store(&version)
+	// Without a lock, what was read first counts: before the first write, Terraform reads once
+	// more if there was no state, and would send back what it planned nothing for.
+	if p.version.Load() == nil || p.lock.isHeld() {
+		p.version.Store(&version)
+	}
 	if state == nil {
 		w.WriteHeader(http.StatusNotFound)
 		return

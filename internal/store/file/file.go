@@ -57,9 +57,9 @@ func (s *files) State(name string) (store.State, error) {
 		path = filepath.Join(s.Folder, path)
 	}
 	dir, base := filepath.Split(path)
-	hidden := filepath.Join(dir, "."+strings.TrimPrefix(base, "."))
+	info := filepath.Join(dir, "."+strings.TrimPrefix(base, ".")+".lock.info") // as the CLIs have it
 	one := &state{
-		path: path, info: hidden + ".lock.info", journal: hidden + ".journal", backup: path + ".backup",
+		path: path, info: info, journal: filepath.Join(dir, "."+base+".journal"), backup: path + ".backup",
 		limit: s.Limit, seal: s.Seal, through: func(f *os.File) handle { return f },
 	}
 	s.mu.Lock()
@@ -334,7 +334,7 @@ func (s *state) acquire() (*os.File, error) {
 		switch {
 		case errors.Is(err, errHeld):
 			_ = f.Close()
-			return nil, &store.HeldError{By: s.inInfo()}
+			return nil, &store.HeldError{By: s.ofProcess()}
 		case err != nil:
 			_ = f.Close()
 			return nil, fmt.Errorf("the file system cannot lock %s: %w", outside.Quoted(s.path, 300), keyfile.Reason(err))
@@ -368,6 +368,13 @@ func (s *state) inInfo() *store.Lock {
 		return &store.Lock{ID: "unknown", Path: s.path}
 	}
 	return &lock
+}
+
+// ofProcess is the lock of a process that has not ended.
+func (s *state) ofProcess() *store.Lock {
+	lock := s.inInfo()
+	lock.OfProcess = true
+	return lock
 }
 
 // noteLeft is about a lock whose holder has ended without giving it back.
@@ -410,7 +417,7 @@ func (s *state) Holder(context.Context) (*store.Lock, error) {
 	if _, held, err := holder(f); err != nil || !held {
 		return nil, s.failed(err)
 	}
-	return s.inInfo(), nil
+	return s.ofProcess(), nil
 }
 
 // Unlock gives back our lock. Nobody can break one that somebody else has; what somebody
