@@ -127,3 +127,27 @@ func TestAccElsewhere(t *testing.T) {
 		}
 	}
 }
+
+// TestAccElsewhereByVariables: what Terraform writes down of a backend that variables
+// describe is no record of wrap, and with the variables, its state moves in.
+func TestAccElsewhereByVariables(t *testing.T) {
+	t.Parallel()
+	former, s := newStore(t), newStore(t)
+	p := newProject(t, s.environ(), empty)
+	for _, args := range [][]string{{"init"}, {"apply", "-auto-approve"}} {
+		if code, out := p.bare(t, p.cli, former.terraform(), args...); code != 0 {
+			t.Fatalf("%d\n%s", code, out)
+		}
+	}
+	p.must(t, "init")
+	if code, err, out := p.wrapped(t, "apply", "-auto-approve"); code == 0 || err != nil || s.stored() != nil {
+		t.Errorf("%d, %v\n%s", code, err, out)
+	}
+	p.env, p.with.EncryptExisting = append(p.env, former.terraform()...), true
+	p.must(t, "init")
+	s.checkSealed(t, secret)
+	p.with.EncryptExisting = false
+	if code, err, out := p.wrapped(t, "plan", "-detailed-exitcode"); code != 0 || err != nil {
+		t.Errorf("%d, %v\n%s", code, err, out)
+	}
+}

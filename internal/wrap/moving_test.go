@@ -139,7 +139,9 @@ func TestMoveInFromVariables(t *testing.T) {
 		_, _ = io.WriteString(w, filled)
 	}))
 	t.Cleanup(former.Close)
-	for name, config := range map[string]string{"all": `{"address":null,"password":null}`, "the password": `{"address":"` + former.URL + `/former"}`} {
+	for name, config := range map[string]string{
+		"all": `{"address":null,"password":null}`, "the password": `{"address":"` + former.URL + `/former"}`,
+	} {
 		s := newStore(t)
 		o, dir, out := scripted(t, s, "former GET", "init")
 		o.EncryptExisting = true
