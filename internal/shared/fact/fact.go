@@ -3,6 +3,8 @@
 // error, so internal/explain says it, from these values.
 package fact
 
+import "sync"
+
 // Fact is a value of one of the types of this package.
 type Fact any
 
@@ -21,7 +23,7 @@ func Later(reason error, find func() []Fact) error {
 	if reason == nil {
 		return nil
 	}
-	return &Error{reason, find}
+	return &Error{reason, sync.OnceValue(find)} // somebody who explains asks several times
 }
 
 func (e *Error) Error() string { return e.reason.Error() }

@@ -116,9 +116,9 @@ func (n Names) String() string {
 	if len(n) == 0 {
 		return ""
 	}
-	shown := slices.Clone(n)
-	if len(shown) > most {
-		shown = append(shown[:most], "…")
+	shown := slices.Clone(n[:min(len(n), most)])
+	if len(n) > most {
+		shown = append(shown, "…")
 	}
 	for i, name := range shown {
 		shown[i] = outside.Quoted(name, MaxName)
