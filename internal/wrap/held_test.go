@@ -210,3 +210,42 @@ func TestForceUnlock(t *testing.T) {
 		}
 	}
 }
+
+// TestAnotherRunWithoutLocks: if the backend has no locks, what the child has planned for is
+// what it may replace, also if it has the lock of wrap.
+func TestAnotherRunWithoutLocks(t *testing.T) {
+	needSignals(t)
+	theirs := seal(t, sealing, strings.Replace(state, `"serial":1`, `"serial":2`, 1))
+	ours := strings.Replace(state, `"serial":1`, `"serial":3`, 1)
+	for name, before := range map[string][]byte{"the first state": nil, "the next one": seal(t, sealing, state)} {
+		for taken, script := range map[string]string{
+			"": "GET GET POST=" + ours, ", with a lock": "LOCK=" + lock + " GET GET POST:4711=" + ours + " UNLOCK=" + lock,
+		} {
+			t.Run(name+taken, func(t *testing.T) {
+				t.Parallel()
+				s := newStore(t)
+				if before != nil {
+					s.put(before)
+				}
+				reads := 0
+				s.intercept(func(_ http.ResponseWriter, r *http.Request) bool {
+					if r.Method == http.MethodGet {
+						if reads++; reads == 2 { // by now, another run has written
+							s.put(theirs)
+						}
+					}
+					return false
+				})
+				args := []string{"apply"}
+				if taken == "" {
+					args = append(args, "-lock=false")
+				}
+				o, _, out := scripted(t, s, script, args...)
+				o.Environ = withoutLocks(o.Environ)
+				if code, err, _ := run(t, o); code != 9 || !bytes.Equal(s.stored(), theirs) {
+					t.Errorf("got %d, %v, and the state of the other run is there: %t\n%s", code, err, bytes.Equal(s.stored(), theirs), out)
+				}
+			})
+		}
+	}
+}

@@ -49,7 +49,7 @@ func (l *childLock) check(id string) error {
 	return nil
 }
 
-// isHeld reports whether the child has a lock of the real backend, too, if that has locks.
+// isHeld reports whether the child has the lock. If the real backend has locks, it is one of them.
 func (l *childLock) isHeld() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -187,7 +187,12 @@ func TestAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			sealed := c.want == "sealed"
-			url, last := upstream(t, &c.answer)
+			answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == c.method { // what is read before a change is none
+					c.answer(w, r)
+				}
+			})
+			url, last := upstream(t, &answer)
 			settings := c.settings
 			if settings == "" {
 				settings = sealing
@@ -412,7 +417,7 @@ func TestRedirects(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.URL.Path != "/there" {
+				if r.Method == c.method && r.URL.Path != "/there" {
 					http.Redirect(w, r, c.to, c.code)
 				}
 			})

@@ -191,31 +191,33 @@ func (b *backend) Read(ctx context.Context) ([]byte, store.Version, error) {
 // Write sends a state, with the ID of the lock. The server may send back other bytes than
 // it got, so that without a lock labels are compared.
 func (b *backend) Write(ctx context.Context, data []byte, read store.Version) (store.Version, error) {
-	id := ""
-	switch held := b.ours(); {
-	case held != nil:
-		id = held.ID
-	default:
-		_, now, err := b.Read(ctx)
-		if err == nil && now != read {
-			err = store.ErrChanged
-		}
-		if err != nil {
-			return "", err
-		}
+	id, err := b.mayReplace(ctx, read)
+	if err == nil {
+		_, err = b.send(ctx, b.write, id, data)
 	}
-	_, err := b.send(ctx, b.write, id, data)
 	return label(data), err
 }
 
 // Remove has the server forget the state.
-func (b *backend) Remove(ctx context.Context, _ store.Version) error {
-	id := ""
-	if held := b.ours(); held != nil {
-		id = held.ID
+func (b *backend) Remove(ctx context.Context, read store.Version) error {
+	id, err := b.mayReplace(ctx, read)
+	if err == nil {
+		_, err = b.send(ctx, b.remove, id, nil)
 	}
-	_, err := b.send(ctx, b.remove, id, nil)
 	return err
+}
+
+// mayReplace returns the ID of the server's lock that we have. Without one, the state must
+// be the one that was read.
+func (b *backend) mayReplace(ctx context.Context, read store.Version) (id string, err error) {
+	if held := b.ours(); held != nil && b.HasLocks() {
+		return held.ID, nil
+	}
+	_, now, err := b.Read(ctx)
+	if err == nil && now != read {
+		err = store.ErrChanged
+	}
+	return "", err
 }
 
 // Lock asks the server for the lock, if it has any.
