@@ -19,6 +19,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
@@ -204,7 +205,7 @@ func (c *call) readsFrom(place string) bool {
 // nothing opens it, unless the same key providers encrypt the new one: whoever encrypts
 // for others may have no key of theirs.
 func (c *call) losesResources(ctx context.Context, there []byte, before, after encryption.Info, r result) bool {
-	serial, lineage, err := wrap.Label(r.plain)
+	serial, lineage, err := store.Label(r.plain)
 	if err != nil || lineage == "" || hasResources(r.plain) {
 		return false
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
@@ -26,7 +27,7 @@ func (c *call) decrypt(ctx context.Context) error {
 			return err
 		}
 		c.warn(name, opened)
-		serial, lineage, _ := wrap.Label(opened.Data)
+		serial, lineage, _ := store.Label(opened.Data)
 		if err := c.pins.Accept(serial, lineage); err != nil {
 			return err
 		}

@@ -58,7 +58,7 @@ func TestGuides(t *testing.T) {
 	guides["rotating-and-converting"] = func(t *testing.T, follow follow) {
 		dir := guideFolder(t, "rotating-and-converting")
 		in := func(name string) string { return filepath.Join(dir, name) }
-		store(t, dir)
+		makeBucket(t, dir)
 		if err := os.MkdirAll(in(".config/sops/age"), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +89,7 @@ func TestGuides(t *testing.T) {
 			t.Fatal(err)
 		}
 		in := func(name string) string { return filepath.Join(dir, name) }
-		store(t, dir)
+		makeBucket(t, dir)
 		environ := append(environ, "HOME="+dir, "GIT_CONFIG_NOSYSTEM=1", "PATH="+in("bin")+":"+bin+":"+os.Getenv("PATH"))
 		git := func(wanted bool, args ...string) string {
 			t.Helper()
@@ -263,8 +263,8 @@ func TestGuides(t *testing.T) {
 	everyBlockRuns(t, slices.Collect(maps.Keys(guides)))
 }
 
-// store makes a bucket in a folder.
-func store(t *testing.T, dir string) {
+// makeBucket makes a bucket in a folder.
+func makeBucket(t *testing.T, dir string) {
 	t.Helper()
 	for _, folder := range []string{"bin", "states/a"} {
 		if err := os.MkdirAll(filepath.Join(dir, folder), 0o700); err != nil {
@@ -314,7 +314,7 @@ func runLoop(t *testing.T, script string) {
 	}
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
-	store(t, dir)
+	makeBucket(t, dir)
 	write(t, in("old.hcl"), onlyOld)
 	write(t, in("new.hcl"), onlyNew)
 	contents := map[string]string{}

@@ -15,6 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
@@ -49,7 +50,7 @@ type finding struct {
 func (f *finding) add(opened *encryption.Opened) {
 	f.Method = opened.Method
 	if opened.Kind == encryption.KindState {
-		f.Serial, f.Lineage, _ = wrap.Label(opened.Data)
+		f.Serial, f.Lineage, _ = store.Label(opened.Data)
 	}
 	f.opened = new(*opened)
 	f.opened.Data = nil

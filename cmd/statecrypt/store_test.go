@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	stores "github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/file"
 )
 
@@ -16,16 +16,16 @@ import (
 func hold(t *testing.T, path string) {
 	t.Helper()
 	values, err := attr.NewEntry("backend.file", file.Kind().Table, nil).Decode(file.Kind().Table, nil)
-	var s stores.Store
+	var s store.Store
 	if err == nil {
-		s, err = file.Kind().Open(stores.Settings{Values: values, Limit: 1 << 20})
+		s, err = file.Kind().Open(store.Settings{Values: values, Limit: 1 << 20})
 	}
-	var state stores.State
+	var state store.State
 	if err == nil {
 		state, err = s.State(path)
 	}
 	if err == nil {
-		err = state.Lock(t.Context(), stores.Lock{ID: "4711", Operation: "OperationTypeApply", Who: "ci@host", Created: "2026-11-27T00:00:00Z"})
+		err = state.Lock(t.Context(), store.Lock{ID: "4711", Operation: "OperationTypeApply", Who: "ci@host", Created: "2026-11-27T00:00:00Z"})
 	}
 	if err != nil {
 		t.Fatal(err)

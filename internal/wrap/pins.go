@@ -1,13 +1,12 @@
 package wrap
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
 // Pins say which state it has to be. Whoever can write to a store can put back an old
@@ -36,26 +35,9 @@ func (p Pins) Accept(serial *int64, lineage string) error {
 
 // expect returns the label of a plaintext state that is accepted.
 func (p Pins) expect(state []byte) (serial *int64, lineage string, err error) {
-	serial, lineage, err = Label(state)
+	serial, lineage, err = store.Label(state)
 	if err == nil {
 		err = p.Accept(serial, lineage)
 	}
 	return serial, lineage, err
-}
-
-// Label returns the serial and the lineage of a plaintext state, as far as it has
-// them, and neither if one of them is something else.
-func Label(state []byte) (serial *int64, lineage string, err error) {
-	var label struct {
-		Serial  *int64
-		Lineage string
-	}
-	picked, err := jsonwalk.Pick(state, func(name string, _ []byte) bool {
-		name = jsonwalk.Fold(name)
-		return name == "serial" || name == "lineage"
-	})
-	if err != nil || json.Unmarshal(picked, &label) != nil { // the errors may quote the state
-		return nil, "", errors.New("it is not a state in the format of Terraform; check which one is read")
-	}
-	return label.Serial, label.Lineage, nil
 }

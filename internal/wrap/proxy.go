@@ -253,7 +253,7 @@ func (p *proxy) mayWrite(plain []byte) (*label, error) {
 	if info, err := encryption.Inspect(plain); err != nil || info.Kind != encryption.KindState {
 		return nil, errors.New("it is not a state in plaintext; does an encryption block in the configuration encrypt it already?")
 	}
-	serial, lineage, err := Label(plain)
+	serial, lineage, err := store.Label(plain)
 	known := p.lineage.Load()
 	switch {
 	case err != nil || p.force:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
 // CheckReplaced refuses to put a file in the place of anything but an older version of
@@ -47,7 +48,7 @@ func content(i encryption.Info) string {
 func Describe(file []byte) (encryption.Info, error) {
 	info, err := encryption.Inspect(file)
 	if info.Kind == encryption.KindState {
-		info.Serial, info.Lineage, _ = Label(file)
+		info.Serial, info.Lineage, _ = store.Label(file)
 	}
 	return info, err
 }

@@ -1,25 +1,6 @@
 package file
 
-import (
-	"errors"
-	"os"
+import "golang.org/x/sys/unix"
 
-	"golang.org/x/sys/unix"
-)
-
-// lockFile locks the whole file, for this descriptor. The CLIs lock it for their process,
-// and each kind excludes the other.
-func lockFile(f *os.File) error {
-	err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK})
-	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
-		return errHeld
-	}
-	return err
-}
-
-// holder reports whether somebody has the lock, and which process, 0 if that is not known.
-func holder(f *os.File) (process int, held bool, err error) {
-	lock := unix.Flock_t{Type: unix.F_WRLCK}
-	err = unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &lock)
-	return max(0, int(lock.Pid)), lock.Type != unix.F_UNLCK, err
-}
+// The lock is of the descriptor.
+const setLock, getLock = unix.F_OFD_SETLK, unix.F_OFD_GETLK

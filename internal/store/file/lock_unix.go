@@ -1,4 +1,4 @@
-//go:build unix && !linux
+//go:build unix
 
 package file
 
@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockFile locks the whole file, for this process: closing any other descriptor of it
-// loses the lock.
+// lockFile locks the whole file. The CLIs lock it for their process, and each kind of lock
+// excludes the other.
 func lockFile(f *os.File) error {
-	err := unix.FcntlFlock(f.Fd(), unix.F_SETLK, &unix.Flock_t{Type: unix.F_WRLCK})
+	err := unix.FcntlFlock(f.Fd(), setLock, &unix.Flock_t{Type: unix.F_WRLCK})
 	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
 		return errHeld
 	}
@@ -22,6 +22,6 @@ func lockFile(f *os.File) error {
 // holder reports whether somebody has the lock, and which process, 0 if that is not known.
 func holder(f *os.File) (process int, held bool, err error) {
 	lock := unix.Flock_t{Type: unix.F_WRLCK}
-	err = unix.FcntlFlock(f.Fd(), unix.F_GETLK, &lock)
+	err = unix.FcntlFlock(f.Fd(), getLock, &lock)
 	return max(0, int(lock.Pid)), lock.Type != unix.F_UNLCK, err
 }

@@ -21,7 +21,6 @@ import (
 	"sync"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -293,19 +292,12 @@ func (b *backend) refused(a *answer) error {
 
 // label is what an envelope, or a state in plaintext, says of itself.
 func label(file []byte) store.Version {
-	var said struct {
-		Serial  *int64
-		Lineage string
-	}
-	picked, err := jsonwalk.Pick(file, func(name string, _ []byte) bool {
-		name = jsonwalk.Fold(name)
-		return name == "serial" || name == "lineage"
-	})
-	if err != nil || json.Unmarshal(picked, &said) != nil || said.Serial == nil {
+	serial, lineage, err := store.Label(file)
+	if err != nil || serial == nil {
 		sum := sha256.Sum256(file)
 		return store.Version(hex.EncodeToString(sum[:]))
 	}
-	return store.Version(fmt.Sprintf("%d %s", *said.Serial, said.Lineage))
+	return store.Version(fmt.Sprintf("%d %s", *serial, lineage))
 }
 
 // answer is one of the server.
