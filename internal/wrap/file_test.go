@@ -170,6 +170,7 @@ func TestMemory(t *testing.T) {
 		accept      bool
 		elsewhere   bool // it is at another address
 		git         bool
+		damaged     bool // what was seen
 		refused     bool
 	}{
 		"the same":           {seen: at("5", "l"), there: at("5", "l")},
@@ -183,6 +184,8 @@ func TestMemory(t *testing.T) {
 		"the first":          {there: at("5", "l")},
 		"no serial":          {seen: at("5", "l"), there: `{"version":4,"lineage":"l"}`, refused: true},
 		"at another address": {seen: at("5", "l"), there: at("4", "l"), elsewhere: true},
+		"damaged":            {seen: at("5", "l"), there: at("4", "l"), damaged: true, refused: true},
+		"damaged, seen":      {seen: at("5", "l"), there: at("4", "l"), damaged: true, accept: true},
 		"in git":             {seen: at("5", "l"), there: at("4", "l"), git: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -207,6 +210,9 @@ func TestMemory(t *testing.T) {
 				path = filepath.Join(dir, "other.tfstate")
 				put(c.there)
 				o.Backend = fileBlock(path)
+			}
+			if c.damaged {
+				write(t, filepath.Join(dir, ".terraform", "statecrypt", "seen.json"), "{")
 			}
 			o.Accept = c.accept
 			code, err, told := run(t, o)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"reflect"
 	"sync"
@@ -38,14 +39,21 @@ func newMemory(data, of string) *memory {
 	return &memory{path: filepath.Join(data, memoryName), of: of}
 }
 
-// last is what was seen, by the states that were.
-func (m *memory) last() map[string]label {
+// last is what was seen, by the states that were. In a new clone, there is nothing.
+func (m *memory) last() (map[string]label, error) {
 	seen := map[string]label{}
 	text, err := keyfile.Read(m.path)
-	if err != nil || json.Unmarshal(text, &seen) != nil {
-		return map[string]label{} // as in a new clone
+	if m.path == "" || errors.Is(err, fs.ErrNotExist) {
+		return seen, nil
 	}
-	return seen
+	if err == nil && json.Unmarshal(text, &seen) != nil {
+		err = errors.New("it is damaged")
+	}
+	if err != nil {
+		return map[string]label{}, fmt.Errorf("what an earlier run here has seen cannot be read from %s: %w", outside.Quoted(m.path, 300),
+			keyfile.Reason(err))
+	}
+	return seen, nil
 }
 
 // accept refuses a state that is older than the one that was seen, another one, and that
@@ -53,10 +61,15 @@ func (m *memory) last() map[string]label {
 func (m *memory) accept(state *label) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	was, known := m.last()[m.of]
+	seen, err := m.last()
+	was, known := seen[m.of]
 	const look = "; restore the newest one, or, once you have looked, accept what there is with statecrypt wrap -accept"
 	switch {
-	case !known || m.accepts || m.reverts:
+	case m.accepts || m.reverts:
+		return nil
+	case err != nil:
+		return fmt.Errorf("%w; once you have looked, accept what there is with statecrypt wrap -accept", err)
+	case !known:
 		return nil
 	case state == nil:
 		return fmt.Errorf("there is none, and an earlier run here has seen one, of the lineage %s%s", outside.Quoted(was.Lineage, 100), look)
@@ -76,7 +89,7 @@ func (m *memory) accept(state *label) error {
 func (m *memory) remember(ctx context.Context, state *label) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	seen := m.last()
+	seen, _ := m.last() // which was accepted
 	was, known := seen[m.of]
 	switch {
 	case m.path == "", state == nil && !known, state != nil && known && reflect.DeepEqual(was, *state):
