@@ -5,11 +5,13 @@ package wrap_test
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -272,12 +274,34 @@ func TestSignalsAfterTheChild(t *testing.T) {
 		_ = p.in.Close()
 		<-asked
 		_ = p.Process.Signal(signal)
+		waitForDelivery(t, p.Process.Pid, signal)
 		close(goOn)
 		if code, said := p.end(); code != 7 {
 			t.Errorf("%v: %d\n%s", signal, code, said)
 		}
 		if left, _ := filepath.Glob(filepath.Join(temporary, "statecrypt-*")); len(left) > 0 {
 			t.Errorf("%v: these copies are left: %q", signal, left)
+		}
+	}
+}
+
+// waitForDelivery returns when a signal has arrived at a process: until then, the system
+// keeps it. Only Linux tells.
+func waitForDelivery(t *testing.T, pid int, signal syscall.Signal) {
+	t.Helper()
+	for {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		if err != nil {
+			return
+		}
+		_, pending, _ := strings.Cut(string(status), "\nShdPnd:\t")
+		pending, _, _ = strings.Cut(pending, "\n")
+		set, err := strconv.ParseUint(pending, 16, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if set>>(signal-1)&1 == 0 {
+			return
 		}
 	}
 }
