@@ -269,17 +269,22 @@ func valueFunction(least int, f func(args []cty.Value) (cty.Value, error)) funct
 		}
 		return f(args)
 	}
-	return function.New(&function.Spec{
+	return typedByValue(call, function.Spec{
 		VarParam: &function.Parameter{Name: "values", Type: cty.DynamicPseudoType, AllowNull: true, AllowUnknown: true, AllowDynamicType: true},
-		Type: func(args []cty.Value) (cty.Type, error) {
-			v, err := call(args)
-			if err != nil {
-				return cty.NilType, err
-			}
-			return v.Type(), nil
-		},
-		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return call(args) },
 	})
+}
+
+// typedByValue is a function whose type is known only when it was called.
+func typedByValue(call func(args []cty.Value) (cty.Value, error), spec function.Spec) function.Function {
+	spec.Type = func(args []cty.Value) (cty.Type, error) {
+		v, err := call(args)
+		if err != nil {
+			return cty.NilType, err
+		}
+		return v.Type(), nil
+	}
+	spec.Impl = func(args []cty.Value, _ cty.Type) (cty.Value, error) { return call(args) }
+	return function.New(&spec)
 }
 
 // lookUp returns an element of a map or an object, or else the third argument.
@@ -402,16 +407,8 @@ func templateFunction(dir string) function.Function {
 		}
 		return v, nil
 	}
-	return function.New(&function.Spec{
+	return typedByValue(render, function.Spec{
 		Params: []function.Parameter{{Name: "path", Type: cty.String}, {Name: "variables", Type: cty.DynamicPseudoType}},
-		Type: func(args []cty.Value) (cty.Type, error) {
-			v, err := render(args)
-			if err != nil {
-				return cty.NilType, err
-			}
-			return v.Type(), nil
-		},
-		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return render(args) },
 	})
 }
 

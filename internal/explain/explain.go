@@ -31,7 +31,7 @@ func Text(err error, to Audience) string { return to.whole(err, words(err, to)) 
 // text as a part of its own, so what is added there is added here.
 func words(err error, to Audience) string {
 	text := err.Error()
-	switch e := err.(type) { // all that is wrapped has its turn
+	switch e := err.(type) {
 	case *encryption.Error:
 		text = ""
 		if e.Err != nil {
@@ -75,11 +75,11 @@ func unsaid(e *fact.Error) (facts []fact.Fact) {
 
 // says reports whether an error says that something is odd, by itself or beside it.
 func says(err error, what string) bool {
-	if odd, ok := err.(fact.Odd); ok { // the others have their turn
+	if odd, ok := err.(fact.Odd); ok { // what is wrapped is asked below
 		return string(odd) == what
 	}
 	parts := fact.Parts(err)
-	switch e := err.(type) { // the same
+	switch e := err.(type) {
 	case *encryption.Error:
 		for _, a := range e.Attempts {
 			parts = append(parts, a.Err)
@@ -96,7 +96,7 @@ func says(err error, what string) bool {
 
 // isSuspected reports whether something that is odd is said beside an error.
 func isSuspected(err error) bool {
-	if e, ok := err.(*fact.Error); ok { // the others have their turn
+	if e, ok := err.(*fact.Error); ok { // what is wrapped is asked below
 		for _, f := range unsaid(e) {
 			if _, odd := f.(fact.Suspect); odd {
 				return true

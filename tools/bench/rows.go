@@ -136,7 +136,10 @@ func (b *bench) commandRow() ([]line, error) {
 		times      float64
 	}{
 		{name: "its peak memory over an idle process: beside 2 × file", path: sealed, took: m[2], base: m[0], times: 2},
-		{name: "statecrypt encrypt, 100 MiB, peak memory over an idle process: beside 2.5 × file", path: plain, took: m[4], base: m[0], times: 2.5},
+		{
+			name: "statecrypt encrypt, 100 MiB, peak memory over an idle process: beside 2.5 × file",
+			path: plain, took: m[4], base: m[0], times: 2.5,
+		},
 		{name: "the same with the library", path: plain, took: m[5], base: m[1], times: 2.5},
 	} {
 		info, err := os.Stat(peak.path)
@@ -286,7 +289,8 @@ func (b *bench) manyKeysRow() ([]line, error) {
 			fmt.Sprintf("method \"aes_gcm\" \"m%d\" { keys = key_provider.pbkdf2.p%[1]d }\n", i)
 		settings += key
 		targets += fmt.Sprintf("remote_state_data_source \"s%d\" { method = method.aes_gcm.m%[1]d }\n", i)
-		path, err := b.sealAs(fmt.Sprintf("key%d.tfstate", i), key+fmt.Sprintf("state { method = method.aes_gcm.m%d }\n", i), state(oneOutput, 10<<10))
+		text := key + fmt.Sprintf("state { method = method.aes_gcm.m%d }\n", i)
+		path, err := b.sealAs(fmt.Sprintf("key%d.tfstate", i), text, state(oneOutput, 10<<10))
 		if err != nil {
 			return nil, err
 		}

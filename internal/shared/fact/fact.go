@@ -36,7 +36,7 @@ func (e *Error) Facts() []Fact { return e.find() }
 
 // In returns the facts of an error and of all that it wraps, the outermost first.
 func In(err error) (facts []Fact) {
-	if e, ok := err.(*Error); ok { // it goes on to what is wrapped
+	if e, ok := err.(*Error); ok { // what it wraps comes below
 		facts = e.Facts()
 	}
 	for _, part := range Parts(err) {
@@ -57,7 +57,7 @@ func Find[T Fact](err error) (found T, ok bool) {
 
 // Parts are the errors that an error wraps itself.
 func Parts(err error) []error {
-	switch e := err.(type) { // the same
+	switch e := err.(type) {
 	case interface{ Unwrap() []error }:
 		return e.Unwrap()
 	case interface{ Unwrap() error }:

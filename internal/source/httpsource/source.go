@@ -86,7 +86,8 @@ func parseAddress(req source.Request) (*url.URL, error) {
 	switch {
 	case text != strings.TrimSpace(text):
 		odd, _ := syntax.Oddity(text) // which a reader then does not add
-		return nil, req.Errorf("address", "it %w", fact.Odd(cmp.Or(odd, "begins or ends with a space or a line break: trimspace(…) removes it")))
+		odd = cmp.Or(odd, "begins or ends with a space or a line break: trimspace(…) removes it")
+		return nil, req.Errorf("address", "it %w", fact.Odd(odd))
 	case strings.ContainsAny(text, "<>"):
 		return nil, req.Errorf("address", "it holds < or >, as around a placeholder; put the value in its place")
 	case isGetter(text):
