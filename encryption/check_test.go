@@ -10,8 +10,10 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 )
 
 // TestCheck finds every mistake in the settings of a target before there is a file, and
@@ -94,9 +96,9 @@ func TestCheck(t *testing.T) {
 	if mistake, ok := errors.AsType[*attr.Error](lone.State().Check()); !ok || mistake.Attr != "passphrase" {
 		t.Errorf("got %v", lone.State().Check())
 	}
-	unknown, err := encryption.New(lighttest.Registry(), &config.Config{Methods: map[string]*attr.Entry{
-		"method.xyz.m": attr.NewEntry("method.xyz.m", attr.Table{Name: "xyz"}, map[string]cty.Value{}),
-	}})
+	unknown, err := encryption.Load(lighttest.Registry(), unstable.Layer(&config.Config{Methods: map[string]*entries.Entry{
+		"method.xyz.m": entries.NewEntry("method.xyz.m", attr.Table{Name: "xyz"}, map[string]cty.Value{}),
+	}}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -489,7 +489,7 @@ func (h Method) open(t *testing.T, method driver.Method, keys driver.Keys, seale
 
 // build does what a configuration does with an entry of the kind.
 func build[T any](block driver.Block[T], attrs map[string]cty.Value) (T, error) {
-	values, err := attr.NewEntry("test."+block.Name+".x", block.Table, attrs).Decode(block.Table, nil)
+	values, err := entries.NewEntry("test."+block.Name+".x", block.Table, attrs).Decode(block.Table, nil)
 	if err != nil {
 		var none T
 		return none, err

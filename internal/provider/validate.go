@@ -10,8 +10,8 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
@@ -69,7 +69,7 @@ func (s encryptionSettings) check(e *encryption.Encryption) {
 	}
 }
 
-func (s encryptionSettings) checkReferences(address string, table attr.Table, entry *attr.Entry) {
+func (s encryptionSettings) checkReferences(address string, table attr.Table, entry *unstable.Entry) {
 	for _, a := range table.Attrs {
 		setting := entry.Settings[a.Name]
 		if !a.Reference || setting.Value == cty.NilVal || !setting.Value.IsKnown() {
@@ -93,7 +93,7 @@ func (s encryptionSettings) checkReferences(address string, table attr.Table, en
 
 // checkValues reports a mistake in a sensitive argument at the block: at the
 // path of an argument, Terraform prints the line with its value.
-func (s encryptionSettings) checkValues(address string, kind driver.Block[driver.KeyProvider], entry *attr.Entry) {
+func (s encryptionSettings) checkValues(address string, kind driver.Block[driver.KeyProvider], entry *unstable.Entry) {
 	for _, a := range kind.Attrs {
 		if len(a.Env) > 0 || a.Attrs != nil || entry.Settings[a.Name].Err != nil {
 			return
@@ -127,7 +127,7 @@ func reason(err error) error {
 }
 
 // checkTarget finds methods that do not exist, and those that enforced forbids.
-func (f *findings) checkTarget(c *configured, t *config.Target, p path.Path) {
+func (f *findings) checkTarget(c *configured, t *unstable.Target, p path.Path) {
 	if t == nil {
 		return
 	}

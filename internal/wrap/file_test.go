@@ -11,19 +11,19 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	stores "github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/file"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
 // fileBlock is a backend block that keeps the state in a file, "" in that of the module.
-func fileBlock(path string) *attr.Entry {
+func fileBlock(path string) *unstable.Entry {
 	settings := map[string]cty.Value{}
 	if path != "" {
 		settings["path"] = cty.StringVal(path)
 	}
-	return attr.NewEntry("backend.file", file.Kind().Table, settings)
+	return unstable.NewEntry("backend.file", file.Kind().Table, settings)
 }
 
 // inFile is a scripted run whose state is in a file of the module.
