@@ -103,6 +103,14 @@ func play(script string) int {
 		case "move":
 			from, to, _ := strings.Cut(argument, ",")
 			_ = os.Rename(from, to)
+		case "mkdir":
+			for dir := range strings.SplitSeq(argument, ",") {
+				_ = os.Mkdir(dir, 0o700)
+			}
+		case "rmdir":
+			for dir := range strings.SplitSeq(argument, ",") {
+				_ = os.Remove(dir)
+			}
 		case "leave":
 			_ = os.WriteFile(argument, []byte(state), 0o600)
 		case "save":
