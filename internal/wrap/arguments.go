@@ -30,6 +30,7 @@ type invocation struct {
 	help    bool   // nothing but help is asked for
 	saved   string // see save
 
+	lent  *os.File               // what the child inherits, nil if there is nothing
 	keeps func(path string) bool // whether a file belongs to the state in the backend; nil if there is none
 }
 

@@ -149,7 +149,7 @@ func connect(ctx context.Context, o Options, call *invocation) (*proxy, error) {
 	p.memory.accepts, p.memory.reverts = o.Accept, store.Reverts(ctx, upstream.State)
 	p.lock.begin(call)
 	if call.effect() == changes {
-		p.call = call
+		p.call, call.lent = call, store.Lend(upstream.State)
 	}
 	if p.call != nil || call.name == "plan" {
 		p.elsewhere = call.elsewhere()
