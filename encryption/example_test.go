@@ -282,7 +282,7 @@ func ExampleTarget_Encrypt() {
 }
 
 // Change a state and write it back, for users who encrypt and for those who do not.
-func ExampleTarget_Reseal() {
+func ExampleOpened_Reseal() {
 	sealed, err := os.ReadFile("testdata/network/terraform.tfstate")
 	if err != nil {
 		log.Fatal(err)
@@ -304,7 +304,7 @@ func ExampleTarget_Reseal() {
 			log.Fatal(err)
 		}
 		changed := bytes.Replace(opened.Data, []byte(`"serial":1,`), []byte(`"serial":2,`), 1)
-		file, err := enc.State().Reseal(ctx, opened, changed)
+		file, err := opened.Reseal(ctx, changed)
 		if err != nil {
 			log.Fatal(err)
 		}
