@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/errlist"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
@@ -27,7 +26,7 @@ func (t Target) Check() error {
 		return &Error{Step: StepConfiguration, Err: err}
 	}
 	var attempts []Attempt
-	var errs errlist.Errors
+	var errs fact.List
 	for _, address := range t.methods {
 		if err := t.encryption.usable(address); err != nil {
 			attempts, errs = append(attempts, Attempt{address, err}), append(errs, err)

@@ -13,7 +13,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/errlist"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
@@ -152,9 +151,9 @@ func (b providerBlock) readText() *unstable.Config {
 // failInText reports problems without a path: at the path of an argument,
 // Terraform prints the source of its value, and this text may hold secrets.
 func (f *findings) failInText(err error) {
-	var all errlist.Errors
+	var all fact.List
 	if err != nil && !errors.As(err, &all) {
-		all = errlist.Errors{err}
+		all = fact.List{err}
 	}
 	for _, e := range all {
 		f.failAt(path.Empty(), e)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/errlist"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 )
 
 // Layer is a part of the settings that is still to be read.
@@ -47,13 +47,13 @@ func NewLayer[W With](read func(Options) (*Config, error), with ...W) Layer {
 // Read merges layers, of which nil ones are empty.
 func Read[L Layer](o Options, layers []L) (*Config, error) {
 	var parsed []*Config
-	var errs errlist.Errors
+	var errs fact.List
 	for _, l := range layers {
 		if any(l) == nil {
 			continue
 		}
 		c, err := l.read(o)
-		if found, ok := errors.AsType[errlist.Errors](err); ok {
+		if found, ok := errors.AsType[fact.List](err); ok {
 			errs = append(errs, found...)
 		} else if err != nil {
 			errs = append(errs, err)

@@ -19,7 +19,6 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/errlist"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
@@ -288,7 +287,7 @@ type parser struct {
 	fromEnvironment bool
 	config          *Config
 	scope           scope
-	errs            errlist.Errors
+	errs            fact.List
 }
 
 // isLayer reports whether the environment says what the text says.

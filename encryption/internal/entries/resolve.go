@@ -12,7 +12,6 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/errlist"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
@@ -107,7 +106,7 @@ func (r resolver) decode(address string, attrs []attr.Attr, settings map[string]
 		address: address, attrs: map[string]cty.Value{}, blocks: map[string]*values{}, pos: map[string]attr.Pos{"": pos},
 		resolver: r, variables: map[string]string{}, layered: map[string]bool{},
 	}
-	var errs errlist.Errors
+	var errs fact.List
 	groups := groupsOf(attrs, settings)
 	for _, a := range attrs {
 		v.pos[a.Name], v.layered[a.Name] = settings[a.Name].Pos, settings[a.Name].FromEnvironment
@@ -199,7 +198,7 @@ func problem(a attr.Attr, v cty.Value, ofVariable bool) string {
 }
 
 // checkCompany returns what the code must not set together, or not alone.
-func (v *values) checkCompany(attrs []attr.Attr, settings map[string]Setting) (errs errlist.Errors) {
+func (v *values) checkCompany(attrs []attr.Attr, settings map[string]Setting) (errs fact.List) {
 	for _, a := range attrs {
 		if !settings[a.Name].IsSet() {
 			continue

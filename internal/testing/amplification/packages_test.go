@@ -130,7 +130,7 @@ func packages(t *testing.T, root string) map[string][]string {
 }
 
 func isForTests(dir string) bool {
-	own := []string{"conformance", "conformance/cmd/conformance", "internal/shared/meter", "internal/shared/spelling"}
+	own := []string{"conformance", "conformance/cmd/conformance", "internal/shared/meter", "internal/shared/probe"}
 	return strings.HasSuffix(dir, "test") || strings.HasPrefix(dir, "internal/testing/") || slices.Contains(own, dir)
 }
 
