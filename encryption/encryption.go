@@ -122,7 +122,7 @@ type Block[T any] struct {
 	attr.Table
 
 	// Build is pure: no I/O, no environment. What it checks is reported when
-	// the entry is used, and by [Target.Check]. [attr.Values.Errorf] makes its errors.
+	// the entry is used, and by [Encryption.Check]. [attr.Values.Errorf] makes its errors.
 	Build func(attr.Values) (T, error)
 
 	// Recognizes is for methods with a file format of their own: Decrypt gets whole
@@ -430,7 +430,7 @@ func (e *Encryption) RemoteState(name string) (Target, error) {
 func (e *Encryption) Use(methods ...string) (Target, error) {
 	t := Target{encryption: e, methods: slices.Clone(methods)}
 	if err := t.check(); err != nil {
-		return Target{}, &Error{Step: StepConfiguration, Err: err}
+		return Target{}, err
 	}
 	return t, nil
 }
