@@ -166,6 +166,9 @@ func makeReady(ctx context.Context, p *proxy, files *handover) error {
 	case files.o.Leave && err == nil:
 		return errors.New("there is nowhere to go: the module still keeps its state here; write its new backend block first")
 	case files.o.Leave:
+		if file := localFile(call.dir); file != "" && call.keeps(join(call.dir, file)) {
+			return errors.New("the new backend of the module is the file that the state is in, encrypted; give its block another path")
+		}
 		return writeRecord(ctx, call.data)
 	}
 	if err == nil {
