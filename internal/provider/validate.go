@@ -11,6 +11,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
@@ -92,7 +93,7 @@ func (s encryptionSettings) checkReferences(address string, table attr.Table, en
 
 // checkValues reports a mistake in a sensitive argument at the block: at the
 // path of an argument, Terraform prints the line with its value.
-func (s encryptionSettings) checkValues(address string, kind encryption.Block[encryption.KeyProvider], entry *attr.Entry) {
+func (s encryptionSettings) checkValues(address string, kind driver.Block[driver.KeyProvider], entry *attr.Entry) {
 	for _, a := range kind.Attrs {
 		if len(a.Env) > 0 || a.Attrs != nil || entry.Settings[a.Name].Err != nil {
 			return
@@ -162,7 +163,7 @@ func checkMethod(e *encryption.Encryption, enforced bool, methods ...string) err
 }
 
 func (f *findings) checkAddress(registry encryption.Registry, address string, p path.Path) {
-	isKind := func(b encryption.Block[encryption.Method]) bool { return b.Name == address }
+	isKind := func(b driver.Block[driver.Method]) bool { return b.Name == address }
 	if !syntax.IsMethodAddress(address) && !slices.ContainsFunc(registry.Methods, isKind) {
 		f.fail(p, "the address of a method is required, such as method.aes_gcm.main, or a kind without settings, "+
 			"such as sops or unencrypted")
