@@ -102,7 +102,7 @@ func AllowCommands() With {
 
 // Passphrase is what OpenTofu's shortest settings say: states and plans are
 // sealed by aes_gcm, with a key that pbkdf2 derives from the passphrase. One of less
-// than 16 bytes is an error of [Target.Check], and when a file is opened or sealed.
+// than 16 bytes is found by [Encryption.Check], and an error when a file is opened or sealed.
 // The registry must have both kinds.
 func Passphrase(passphrase string) Layer {
 	return config.NewLayer[With](func(o config.Options) (*config.Config, error) {
@@ -141,7 +141,7 @@ func find(tables []attr.Table, name string) (attr.Table, bool) {
 //
 // It contacts nothing. An error is about text that cannot be read or parsed, each
 // mistake in it an [*attr.Error]; mistakes in an entry are reported when something uses
-// it, and by [Target.Check].
+// it, and by [Encryption.Check].
 func Load(registry Registry, layers ...Layer) (*Encryption, error) {
 	cfg, err := config.Read(config.For(registry.KeyProviders, registry.Methods), layers)
 	if err != nil {
