@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
@@ -158,7 +157,7 @@ func (b *backend) underLock(ctx context.Context, operation string, work func() e
 	if !b.hasLocks() {
 		return work()
 	}
-	lock := store.Lock{ID: rand.Text(), Operation: operation, Created: time.Now().UTC().Format(time.RFC3339)}
+	lock := store.NewLock(operation)
 	if err := b.Lock(context.WithoutCancel(ctx), lock); err != nil {
 		return fmt.Errorf("the state cannot be locked: %w", err)
 	}
@@ -233,11 +232,10 @@ func Look(ctx context.Context, o Options) (state []byte, holder *store.Lock, err
 	if state == nil {
 		return nil, nil, b.none()
 	}
-	holder, err = b.Holder(ctx)
-	if errors.Is(err, store.ErrUntold) {
-		err = nil
+	if holder, err = b.Holder(ctx); err != nil && !errors.Is(err, store.ErrUntold) {
+		say(o.Stderr, "warning: who has the lock cannot be told: "+err.Error())
 	}
-	return state, holder, err
+	return state, holder, nil
 }
 
 func (b *backend) none() error {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
@@ -120,7 +121,10 @@ func refAdvice(d *repository, at ref) error {
 			d.remote.ofPage())
 	}
 	short := d.remote.ofPage()
-	if len(d.others) > 0 {
+	switch {
+	case slices.Contains(d.others, shortName(at.name)):
+		return fmt.Errorf("there is no branch %s in the repository, but a tag of that name; a branch is required", at)
+	case len(d.others) > 0:
 		short, page = syntax.Configured(shortName(at.name), d.others), ""
 	}
 	if pullRequest.MatchString(at.name) {
@@ -229,6 +233,9 @@ func (d *repository) explain(err error, at ref) error {
 		return err
 	}
 	what := errors.New("git failed")
+	if failed.wasKilled() {
+		what = fmt.Errorf("git was ended (%w)", failed.err)
+	}
 	for _, a := range advice {
 		if a.when.MatchString(failed.said) {
 			what = a.then(d, at)
@@ -240,8 +247,11 @@ func (d *repository) explain(err error, at ref) error {
 			"repository to the address that it leads to", what)
 	}
 	said := oneLine(d.access.redact(failed.said))
-	if said == "" {
+	if said == "" && !failed.wasKilled() {
 		return &explainedError{fmt.Errorf("%w (%w)", what, failed.err), failed}
+	}
+	if said == "" {
+		return &explainedError{what, failed}
 	}
 	end := ". "
 	if _, lacks := fact.Find[fact.NoBlock](what); lacks {
@@ -273,7 +283,10 @@ func IsDenied(err error) bool { return says(err, denied) }
 
 // IsUnanswered reports whether the connection failed: what was asked for may have been
 // done, and another try may succeed.
-func IsUnanswered(err error) bool { return says(err, unanswered) && !IsDenied(err) }
+func IsUnanswered(err error) bool {
+	e, ok := errors.AsType[*commandError](err)
+	return ok && (e.wasKilled() || says(err, unanswered) && !IsDenied(err))
+}
 
 // oneLine joins the lines that git said, whichever way they end.
 func oneLine(said string) string {

@@ -22,7 +22,7 @@ import (
 
 // Kind is the git store.
 func Kind() store.Kind {
-	return store.Kind{Table: gitsource.Backend(), Place: "path", Open: open}
+	return store.Kind{Table: gitsource.Backend(), Place: "path", Withhold: []string{"GIT_PASSWORD", "GIT_PASSWORD_FILE"}, Open: open}
 }
 
 const (
@@ -66,8 +66,9 @@ type state struct {
 	*branch
 	name, lockRef string
 
-	mu   sync.Mutex
-	held *held // nil without the lock
+	mu    sync.Mutex
+	held  *held  // nil without the lock
+	maker *maker // nil until a commit was made
 }
 
 // held is our lock, and the commit that it is.
@@ -270,10 +271,11 @@ func (c *change) commit(ctx context.Context, v *gitsource.Visit, tip, blob strin
 	if c.data == nil {
 		message = "Delete " + c.name
 	}
+	by := store.NewLock("change")
 	if c.held != nil {
-		message += fmt.Sprintf("\n\n%s by %s", outside.Line(cmp.Or(c.held.Operation, "change"), 100),
-			outside.Line(cmp.Or(c.held.Who, "somebody"), 100))
+		by = c.held.Lock
 	}
+	message += fmt.Sprintf("\n\n%s by %s", outside.Line(cmp.Or(by.Operation, "change"), 100), outside.Line(cmp.Or(by.Who, "somebody"), 100))
 	return c.commitTree(ctx, v, message, append(parents, tree)...)
 }
 
@@ -328,7 +330,7 @@ func (s *state) lock(ctx context.Context, v *gitsource.Visit, lock store.Lock) (
 		return true, err
 	}
 	if ctx.Err() != nil { // it may be there, and nobody will use it
-		s.takeBack(ctx, commit)
+		s.takeBack(ctx, lock.ID, commit)
 		return false, err
 	}
 	by, there, failed := s.look(ctx, v)
@@ -350,14 +352,18 @@ func (s *state) lock(ctx context.Context, v *gitsource.Visit, lock store.Lock) (
 }
 
 // takeBack removes a lock that was asked for by somebody who has gone.
-func (s *state) takeBack(ctx context.Context, commit string) {
+func (s *state) takeBack(ctx context.Context, id, commit string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 	defer cancel()
 	_ = s.visit(ctx, func(ctx context.Context, v *gitsource.Visit) error {
-		if _, there, err := s.look(ctx, v); err != nil || there != commit {
+		_, there, err := s.look(ctx, v)
+		if there == "" {
+			notice.Show(ctx, fmt.Sprintf("the server may go on to lock %s after this; then %s", outside.Quoted(s.name, 300), store.Unlocking(id)))
+		}
+		if there != commit {
 			return err
 		}
-		_, err := s.push(ctx, v, 0, s.lockRef, commit, "")
+		_, err = s.push(ctx, v, 0, s.lockRef, commit, "")
 		return err
 	})
 }

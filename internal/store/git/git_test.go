@@ -112,6 +112,11 @@ func harness(opts gittest.RepoOptions, address func(t *testing.T, repo *gittest.
 	}
 }
 
+func again(h storetest.Harness) storetest.Harness {
+	h.Again = true
+	return h
+}
+
 func local(_ *testing.T, repo *gittest.Repo) texts { return texts{"repository": repo.FileURL()} }
 
 func overHTTP(opts gittest.HTTPOptions) func(*testing.T, *gittest.Repo) texts {
@@ -128,15 +133,15 @@ func TestFile(t *testing.T) {
 
 func TestHTTP(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, harness(gittest.RepoOptions{}, overHTTP(gittest.HTTPOptions{})))
+	storetest.Run(t, again(harness(gittest.RepoOptions{}, overHTTP(gittest.HTTPOptions{}))))
 }
 
 func TestHTTPWithoutFilter(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, harness(gittest.RepoOptions{NoFilter: true, NoObjectID: true}, overHTTP(gittest.HTTPOptions{ProtocolV0: true})))
+	storetest.Run(t, again(harness(gittest.RepoOptions{NoFilter: true, NoObjectID: true}, overHTTP(gittest.HTTPOptions{ProtocolV0: true}))))
 }
 
 func TestSHA256(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, harness(gittest.RepoOptions{SHA256: true}, local))
+	storetest.Run(t, again(harness(gittest.RepoOptions{SHA256: true}, local)))
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/storetest"
@@ -131,7 +133,8 @@ func TestInterrupted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			repo, l, s := behind(t)
-			ctx, cancel := context.WithCancel(t.Context())
+			var text strings.Builder
+			ctx, cancel := context.WithCancel(notice.With(t.Context(), func(line string) { text.WriteString(line) }))
 			push := func(w http.ResponseWriter, send func() *httptest.ResponseRecorder) {
 				l.push.Store(nil)
 				if done {
@@ -146,6 +149,9 @@ func TestInterrupted(t *testing.T) {
 			}
 			if left := repo.Git("for-each-ref", "refs/heads/locks/"); left != "" {
 				t.Errorf("this is left: %q", left)
+			}
+			if strings.Contains(text.String(), "force-unlock") == done { // a slow server may make it later
+				t.Errorf("this was said: %q", text.String())
 			}
 			must(t, s.Lock(t.Context(), storetest.Lock("2")))
 		})
@@ -200,7 +206,8 @@ func TestProgramsOfUser(t *testing.T) {
 	must(t, err)
 	_, err = s.Write(t.Context(), []byte("{}"), version)
 	must(t, err)
-	if who := repo.Git("log", "-1", "--format=%an %ae %cn %ce %B", "main"); who != "B b@example.com B b@example.com Update net/prod" {
+	want := "B b@example.com B b@example.com Update net/prod\n\nchange by " + store.Me()
+	if who := repo.Git("log", "-1", "--format=%an %ae %cn %ce %B", "main"); who != want {
 		t.Errorf("it is %s", who)
 	}
 }
@@ -272,6 +279,41 @@ func TestRedirected(t *testing.T) {
 	}
 }
 
+// TestAuthors: git says who makes commits, as far as it knows.
+func TestAuthors(t *testing.T) {
+	repo := gittest.NewRepo(t, gittest.RepoOptions{Push: true})
+	repo.Commit("refs/heads/main", gittest.File{Path: "README", Data: "hello"})
+	login, _, _ := strings.Cut(store.Me(), "@")
+	for i, c := range []struct {
+		config string
+		env    map[string]string
+		author string
+	}{
+		{author: login + " " + store.Me()},
+		{config: "[user]\n\tname = Jane Doe\n", author: "Jane Doe " + store.Me()},
+		{config: "[user]\n\temail = jane@example.com\n", author: login + " jane@example.com"},
+		{env: map[string]string{"GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@example.com"}, author: "A a@example.com"},
+		{config: "[user]\n\tname = Jane Doe\n", env: map[string]string{"GIT_AUTHOR_EMAIL": "a@example.com"}, author: "Jane Doe a@example.com"},
+	} {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			home := t.TempDir()
+			must(t, os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(c.config), 0o600))
+			t.Setenv("HOME", home)
+			for name, value := range c.env {
+				t.Setenv(name, value)
+			}
+			s := at(t, texts{"repository": repo.FileURL(), "path": fmt.Sprint("net/", i)})
+			must(t, writeState(t, s))
+			who := repo.Git("log", "-1", "--format=%an %ae", "main")
+			name, _, _ := strings.Cut(who, " ")
+			want, _, _ := strings.Cut(c.author, " ")
+			if who != c.author && (c.config != "" || c.env != nil || name == "" || want == "") { // git may know the user's full name, and the domain
+				t.Errorf("the author is %q, want %q", who, c.author)
+			}
+		})
+	}
+}
+
 // TestPushInsteadOf: no file of the user has what is written go elsewhere than what is read, if
 // the block has a password.
 func TestPushInsteadOf(t *testing.T) {
@@ -281,7 +323,8 @@ func TestPushInsteadOf(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	t.Setenv("USERPROFILE", home)
-	config := "[url \"" + other.Origin + "/\"]\n\tpushInsteadOf = statecrypt:\n\tpushInsteadOf = http://\n\tinsteadOf = statecrypt:\n"
+	config := "[push]\n\tpushOption = ci.skip\n" +
+		"[url \"" + other.Origin + "/\"]\n\tpushInsteadOf = statecrypt:\n\tpushInsteadOf = http://\n\tinsteadOf = statecrypt:\n"
 	must(t, os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(config), 0o600))
 	s := at(t, overHTTP(gittest.HTTPOptions{})(t, repo), texts{"path": "net/prod"})
 	must(t, takeLock(t, s))
