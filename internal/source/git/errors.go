@@ -90,6 +90,7 @@ var advice = []struct {
 		`network is unreachable`, `no route to host`),
 		say("the server cannot be reached; check the address, the network and the proxy settings")},
 	{words(`Operation too slow`, `Operation timed out`, `Timeout, server`), say("the server stopped sending; try again")},
+	{words(`returned error: 413`), say("the server takes no upload of this size: whoever runs it, or a proxy in front of it, can change that")},
 	{words(`returned error: (429|5\d\d)`), say("the server is busy or out of order; try again")},
 	{words(`No space left on device`, `Disk quota exceeded`), say("the disk for temporary files is full; TMPDIR says where it is")},
 	{words(`early EOF`, `unexpected disconnect`, `hung up unexpectedly`, `index-pack failed`, `invalid index-pack`, `bad pack`,
@@ -122,7 +123,7 @@ func refAdvice(d *repository, at ref) error {
 	}
 	short := d.remote.ofPage()
 	switch {
-	case slices.Contains(d.others, shortName(at.name)):
+	case d.run.block != "" && slices.Contains(d.others, at.name):
 		return fmt.Errorf("there is no branch %s in the repository, but a tag of that name; a branch is required", at)
 	case len(d.others) > 0:
 		short, page = syntax.Configured(shortName(at.name), d.others), ""
@@ -271,8 +272,9 @@ type explainedError struct {
 func (e *explainedError) Unwrap() []error { return []error{e.error, e.failed} }
 
 var (
-	denied     = words(`Permission denied \(`, `Authentication failed`, `could not read (Username|Password)`, `returned error: 40[13]`, `Access denied`)
-	unanswered = words(`(?i)could not resolve host`, `failed to connect`, `couldn't connect`, `connection refused`, `connection timed out`,
+	denied      = words(`Permission denied \(`, `Authentication failed`, `could not read (Username|Password)`, `returned error: 40[13]`, `Access denied`)
+	clientError = words(`returned error: 4(0[0-79]|1\d|2[0-8])`)
+	unanswered  = words(`(?i)could not resolve host`, `failed to connect`, `couldn't connect`, `connection refused`, `connection timed out`,
 		`network is unreachable`, `no route to host`, `Operation too slow`, `Operation timed out`, `Timeout, server`,
 		`returned error: (429|5\d\d)`, `early EOF`, `unexpected disconnect`, `hung up`, `reset by peer`, `transfer closed`, `Empty reply`,
 		`the remote end`, `broken pipe`)
@@ -285,7 +287,7 @@ func IsDenied(err error) bool { return says(err, denied) }
 // done, and another try may succeed.
 func IsUnanswered(err error) bool {
 	e, ok := errors.AsType[*commandError](err)
-	return ok && (e.wasKilled() || says(err, unanswered) && !IsDenied(err))
+	return ok && (e.wasKilled() || says(err, unanswered) && !says(err, clientError) && !IsDenied(err))
 }
 
 // oneLine joins the lines that git said, whichever way they end.

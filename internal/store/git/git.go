@@ -163,6 +163,7 @@ func (s *state) change(ctx context.Context, data []byte, read store.Version) (ne
 		if stopped := pause(ctx, try); stopped != nil {
 			return "", stopped
 		}
+		err = &store.UnansweredError{Err: fmt.Errorf("others have changed the branch meanwhile, %d times", try+1)}
 	}
 	return next, err
 }

@@ -117,6 +117,14 @@ func again(h storetest.Harness) storetest.Harness {
 	return h
 }
 
+// long skips with -short what starts many processes, and shares no memory in another way.
+func long(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it starts many processes")
+	}
+}
+
 func local(_ *testing.T, repo *gittest.Repo) texts { return texts{"repository": repo.FileURL()} }
 
 func overHTTP(opts gittest.HTTPOptions) func(*testing.T, *gittest.Repo) texts {
@@ -138,10 +146,12 @@ func TestHTTP(t *testing.T) {
 
 func TestHTTPWithoutFilter(t *testing.T) {
 	t.Parallel()
+	long(t)
 	storetest.Run(t, again(harness(gittest.RepoOptions{NoFilter: true, NoObjectID: true}, overHTTP(gittest.HTTPOptions{ProtocolV0: true}))))
 }
 
 func TestSHA256(t *testing.T) {
 	t.Parallel()
+	long(t)
 	storetest.Run(t, again(harness(gittest.RepoOptions{SHA256: true}, local)))
 }

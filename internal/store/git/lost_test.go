@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/storetest"
@@ -83,7 +84,7 @@ func behind(t *testing.T) (*gittest.Repo, *relay, store.State) {
 // TestAmbiguous: whatever becomes of the answer to a push, what is there then counts.
 func TestAmbiguous(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
+	for name, c := range testkit.Some(map[string]struct {
 		push func(w http.ResponseWriter, send func() *httptest.ResponseRecorder)
 		done bool
 	}{
@@ -97,7 +98,7 @@ func TestAmbiguous(t *testing.T) {
 		"not done, 503": {func(w http.ResponseWriter, _ func() *httptest.ResponseRecorder) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}, false},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			repo, l, s := behind(t)

@@ -60,7 +60,7 @@ func TestRefused(t *testing.T) {
 		return func(_ *testing.T, repo *gittest.Repo) { repo.Git("config", name, value) }
 	}
 	says := golden(t, "refused")
-	for name, c := range map[string]struct {
+	for name, c := range testkit.Some(map[string]struct {
 		set func(*testing.T, *gittest.Repo)
 		do  func(t *testing.T, s store.State) error
 	}{
@@ -103,7 +103,7 @@ func TestRefused(t *testing.T) {
 		"LFS": {func(_ *testing.T, repo *gittest.Repo) {
 			repo.Commit("refs/heads/main", gittest.File{Path: "net/prod", Data: "version https://git-lfs.github.com/spec/v1\n"})
 		}, readState},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			repo := gittest.NewRepo(t, gittest.RepoOptions{Push: true})
@@ -195,9 +195,10 @@ func TestRights(t *testing.T) {
 	repo.Commit("refs/heads/main", gittest.File{Path: "README", Data: "hello"})
 	for name, status := range map[string]int{
 		"403": http.StatusForbidden, "401": http.StatusUnauthorized, "503": http.StatusServiceUnavailable,
+		"413": http.StatusRequestEntityTooLarge,
 	} {
 		address := overHTTP(gittest.HTTPOptions{Before: func(w http.ResponseWriter, r *http.Request) bool {
-			if !strings.Contains(r.URL.String(), "receive-pack") {
+			if !strings.Contains(r.URL.String(), "receive-pack") || status == http.StatusRequestEntityTooLarge && r.Method != http.MethodPost {
 				return false
 			}
 			w.WriteHeader(status)
@@ -207,7 +208,7 @@ func TestRights(t *testing.T) {
 		err := takeLock(t, s)
 		says.Error(t, name, err)
 		_, unanswered := errors.AsType[*store.UnansweredError](err)
-		if errors.Is(err, store.ErrDenied) == (status == 503) || unanswered != (status == 503) {
+		if errors.Is(err, store.ErrDenied) != (status < 410) || unanswered != (status == 503) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 )
 
 func TestSSH(t *testing.T) {
+	long(t)
 	storetest.Run(t, again(harness(gittest.RepoOptions{}, func(t *testing.T, repo *gittest.Repo) texts {
 		server := gittest.SSH(t, repo)
 		t.Setenv("GIT_SSH_COMMAND", server.Command(server.KnownHosts))

@@ -72,7 +72,7 @@ func Run(t *testing.T, h Harness) {
 			check(t, s, State(1))
 		})
 	}
-	if h.Huge {
+	if h.Huge && !testing.Short() {
 		t.Run("100 MiB", func(t *testing.T) { testHuge(t, h) })
 	}
 }
