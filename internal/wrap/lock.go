@@ -23,6 +23,7 @@ type childLock struct {
 	id    string // of the last one
 	held  []byte // as it was asked for, nil if nobody has it
 	known string // the last holder that the user was told of
+	stuck bool   // it was to be given back, and that failed
 
 	forced string // the ID that force-unlock names
 }
@@ -117,7 +118,8 @@ func (p *proxy) takeBack(w http.ResponseWriter, r *http.Request) {
 		pass(w, http.StatusConflict, l.held)
 		return
 	}
-	if err := p.backend.Unlock(context.WithoutCancel(r.Context()), id); err != nil {
+	err := p.backend.Unlock(context.WithoutCancel(r.Context()), id)
+	if l.stuck = err != nil; l.stuck {
 		p.refuse(r.Context(), w, err)
 		return
 	}
@@ -138,6 +140,11 @@ func (p *proxy) settle(ctx context.Context, call *invocation, code int) error {
 		return nil
 	case !there:
 		return errors.New("the program has ended before it was done: what it has changed may be in no state. Look at it before the next run")
+	case l.stuck:
+		if err := p.backend.giveBack(ctx, l.id); !errors.Is(err, store.ErrMissing) { // or it was given back, and the answer was lost
+			return err
+		}
+		return nil
 	case call.effect() == reads:
 		return p.backend.giveBack(ctx, l.id)
 	case store.EndsWithProcess(p.backend.State):

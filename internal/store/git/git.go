@@ -416,7 +416,7 @@ func (s *state) Unlock(ctx context.Context, id string) error {
 	defer s.mu.Unlock()
 	err := s.visit(ctx, func(ctx context.Context, v *gitsource.Visit) error {
 		if s.held != nil && s.held.ID == id {
-			return s.release(ctx, v)
+			return s.release(ctx, v, s.held.commit)
 		}
 		by, commit, err := s.look(ctx, v)
 		switch {
@@ -427,8 +427,7 @@ func (s *state) Unlock(ctx context.Context, id string) error {
 		case by.ID != id:
 			return &store.HeldError{By: by}
 		}
-		_, err = s.push(ctx, v, 0, s.lockRef, commit, "")
-		return err
+		return s.release(ctx, v, commit)
 	})
 	if err == nil && s.held != nil && s.held.ID == id {
 		s.held = nil
@@ -436,21 +435,27 @@ func (s *state) Unlock(ctx context.Context, id string) error {
 	return err
 }
 
-// release removes our own lock, at which nobody has to look.
-func (s *state) release(ctx context.Context, v *gitsource.Visit) error {
-	p, err := s.push(ctx, v, 0, s.lockRef, s.held.commit, "")
+// release removes a lock if it is this commit. Whatever is said of that, what is there then counts.
+func (s *state) release(ctx context.Context, v *gitsource.Visit, commit string) error {
+	p, err := s.push(ctx, v, 0, s.lockRef, commit, "")
 	if err == nil {
 		return nil
 	}
-	switch _, there, failed := s.look(ctx, v); {
-	case failed != nil || there == s.held.commit:
+	by, there, failed := s.look(ctx, v)
+	if failed != nil || there == commit {
 		return err
+	}
+	ours := s.held != nil && s.held.commit == commit
+	if ours {
+		s.held = nil
+	}
+	switch {
 	case there == "" && !p.isStale(): // the answer was lost, or is that to a repetition
 		return nil
 	case there == "":
-		s.held = nil
 		return store.ErrMissing
+	case ours:
+		return store.ErrLost
 	}
-	s.held = nil
-	return store.ErrLost
+	return &store.HeldError{By: by}
 }
