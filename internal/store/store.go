@@ -168,7 +168,7 @@ func (c *careful) Write(ctx context.Context, data []byte, read Version) (Version
 		read = now
 	}
 	next, err := c.State.Write(ctx, data, read)
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrUnfinished) {
 		var ours bool
 		if next, ours = c.isThere(ctx, Digest(data)); ours {
 			err = nil
@@ -177,7 +177,7 @@ func (c *careful) Write(ctx context.Context, data []byte, read Version) (Version
 	switch {
 	case err == nil:
 		c.sent = nil
-	case isAmbiguous(err):
+	case isAmbiguous(err), errors.Is(err, ErrUnfinished):
 		c.sent = append(c.sent, Digest(data))
 	}
 	return next, err
