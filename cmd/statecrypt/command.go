@@ -14,7 +14,7 @@ import (
 	"sync"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
@@ -88,7 +88,7 @@ type call struct {
 
 	used    []string             // variables of the environment that -config uses
 	noted   []setIn              // those of which it was said where they are set
-	backend *attr.Entry          // the block of -config; nil if there is none
+	backend *unstable.Entry      // the block of -config; nil if there is none
 	doubts  []encryption.Finding // what is probably not meant in the key that is sealed with
 
 	printing   sync.Mutex // on stderr, where plugins of keys may speak at any time

@@ -13,6 +13,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
@@ -46,7 +47,7 @@ func Backends() (tables []attr.Table) {
 }
 
 // kindOf is the kind of a block, or the one that variables may describe.
-func kindOf(block *attr.Entry) store.Kind {
+func kindOf(block *unstable.Entry) store.Kind {
 	kinds := all.Kinds()
 	if block == nil {
 		return kinds[0]
@@ -58,7 +59,7 @@ func kindOf(block *attr.Entry) store.Kind {
 func newBackend(o Options, module string) (*backend, error) {
 	kind, block, lookup := kindOf(o.Backend), o.Backend, world.Lookup(o.Environ)
 	if block == nil {
-		block = attr.NewEntry("backend."+kind.Name, kind.Table, nil)
+		block = unstable.NewEntry("backend."+kind.Name, kind.Table, nil)
 	}
 	block, err := forModule(block, o.Settings, module)
 	if err != nil {
@@ -132,7 +133,7 @@ func noteVariables(o Options) {
 }
 
 // differs reports whether the block sets an argument to another text than this one.
-func differs(block *attr.Entry, argument, text string) bool {
+func differs(block *unstable.Entry, argument, text string) bool {
 	if block == nil {
 		return false
 	}

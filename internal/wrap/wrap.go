@@ -31,7 +31,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
@@ -45,7 +45,7 @@ type Options struct {
 	State    encryption.Target    // opens and seals; it has methods, and was checked
 	Plan     encryption.Target    // likewise, if it has methods; otherwise plans are left as they are
 	Doubts   []encryption.Finding // about State, for whoever seals one for the first time
-	Backend  *attr.Entry          // one of Backends; nil if the variables say everything
+	Backend  *unstable.Entry      // one of Backends; nil if the variables say everything
 	Command  []string             // terraform or tofu, and its arguments
 	Settings string               // the file that the block is in
 	Environ  []string             // of the caller

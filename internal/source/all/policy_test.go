@@ -17,6 +17,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -242,9 +243,9 @@ func (a arena) readAt(t *testing.T, where attrs, env map[string]string, environm
 	s.Credentials.Table = a.kind.Credentials
 	for i, b := range blocks {
 		address := fmt.Sprintf("credentials.%s[%d]", a.kind.Name, i)
-		s.Credentials.Entries = append(s.Credentials.Entries, attr.NewEntry(address, a.kind.Credentials, b))
+		s.Credentials.Entries = append(s.Credentials.Entries, unstable.NewEntry(address, a.kind.Credentials, b))
 	}
-	values, err := attr.NewEntry("data.x", a.kind.Table, where).Decode(a.kind.Table, nil)
+	values, err := unstable.NewEntry("data.x", a.kind.Table, where).Decode(a.kind.Table, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -72,10 +73,10 @@ func Connect(v attr.Values) (*Server, error) {
 	}
 	s := source.Settings{LookupEnv: v.Environment()}
 	if where.url != nil {
-		s.Credentials.Entries = []*attr.Entry{inline(v, where)}
+		s.Credentials.Entries = []*unstable.Entry{inline(v, where)}
 	}
 	r := newRun(s.For(Kind()))
-	r.block = v.Address
+	r.block = v.Address()
 	branch, _ := strings.CutPrefix(v.String("ref"), "refs/heads/")
 	if branch == "" {
 		branch = r.backend.ref(where)
@@ -98,7 +99,7 @@ func Connect(v attr.Values) (*Server, error) {
 
 // inline is the block of credentials that stands in the block of a backend, for its one
 // address.
-func inline(v attr.Values, where remote) *attr.Entry {
+func inline(v attr.Values, where remote) *unstable.Entry {
 	u := *where.url
 	u.User = nil
 	values := map[string]cty.Value{"url": cty.StringVal(u.String())}
@@ -111,7 +112,7 @@ func inline(v attr.Values, where remote) *attr.Entry {
 			values[a.Name] = cty.StringVal(v.String(a.Name))
 		}
 	}
-	return attr.NewEntry(v.Address, credentialsTable(), values)
+	return unstable.NewEntry(v.Address(), credentialsTable(), values)
 }
 
 func (s *Server) String() string { return s.remote.String() }

@@ -72,7 +72,7 @@ func Connect(v attr.Values, n object.Network) (*Server, error) {
 		return nil, err
 	}
 	words := Vendor().Words
-	words.Block = "the block " + v.Address
+	words.Block = "the block " + v.Address()
 	words.Trust = "set custom_ca_bundle in " + words.Block
 	return &Server{Location: l, Words: words, access: a}, nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
@@ -95,7 +95,7 @@ func block() attrs {
 func openAt(t *testing.T, b attrs) (store.State, error) {
 	t.Helper()
 	kind := KindOver(objecttest.Hurried())
-	v, err := attr.NewEntry("backend.s3", kind.Table, b).Decode(kind.Table, nil)
+	v, err := unstable.NewEntry("backend.s3", kind.Table, b).Decode(kind.Table, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -481,4 +481,3 @@ func TestStuck(t *testing.T) {
 		t.Errorf("gone: %v; the lock is %q", err, s.Get(bucketOf, "net/prod.tflock"))
 	}
 }
-
