@@ -185,6 +185,18 @@ func Reverts(ctx context.Context, s State) bool {
 	return ok && r.Reverts(ctx)
 }
 
+// Former compares a state with the backend that the module had without wrap, by its kind and
+// arguments: whether it is the same state. The error is that wrap may not have the lock of
+// those who go on without it.
+func Former(s State, kind string, arguments map[string]any) (same bool, err error) {
+	if f, ok := as[interface {
+		Former(kind string, arguments map[string]any) (bool, error)
+	}](s); ok {
+		return f.Former(kind, arguments)
+	}
+	return false, nil
+}
+
 func as[T any](s State) (T, bool) {
 	if c, ok := s.(*careful); ok {
 		s = c.State
