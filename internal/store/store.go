@@ -38,6 +38,11 @@ type Settings struct {
 // Store keeps states. Opening it, and naming a state, contacts nothing.
 type Store interface {
 	State(name string) (State, error)
+
+	// List returns the names that begin with a prefix of what may be states; other files may
+	// be among them. It is a right of its own.
+	List(ctx context.Context, prefix string) ([]string, error)
+
 	Close() error // gives up the locks that end with the process
 }
 

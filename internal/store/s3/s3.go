@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -89,6 +90,14 @@ func (b *bucket) State(key string) (store.State, error) {
 		return &tabled{state: s, inner: store.Careful(s)}, nil
 	}
 	return s, nil
+}
+
+// List returns the keys of objects that are neither locks nor proofs.
+func (b *bucket) List(ctx context.Context, prefix string) ([]string, error) {
+	keys, err := b.list(ctx, prefix)
+	return slices.DeleteFunc(keys, func(key string) bool {
+		return strings.HasSuffix(key, lockSuffix) || strings.HasSuffix(key, proofSuffix) || strings.HasSuffix(key, "/")
+	}), err
 }
 
 // client finds credentials once.

@@ -481,4 +481,3 @@ func TestStuck(t *testing.T) {
 		t.Errorf("gone: %v; the lock is %q", err, s.Get(bucketOf, "net/prod.tflock"))
 	}
 }
-
