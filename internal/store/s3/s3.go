@@ -304,8 +304,11 @@ func (s *state) take(ctx context.Context, lock store.Lock) error {
 			return s.taken(lock, by, etag, nil)
 		case err == nil:
 			return store.ErrLost
-		case try == maxTries || answer == nil || answer.Status != http.StatusPreconditionFailed && answer.Status != http.StatusConflict:
+		case answer == nil || answer.Status != http.StatusPreconditionFailed && answer.Status != http.StatusConflict:
 			return err
+		case try == maxTries:
+			return fmt.Errorf("the store refuses the lock although nobody has it (%d), as some do in a bucket that keeps versions once a lock was "+
+				"given back; keep the state in a bucket without versions, or on another store", answer.Status)
 		}
 		if err := pause(ctx); err != nil { // it was given back meanwhile
 			return err
