@@ -300,7 +300,7 @@ func (c *call) inStore(name string) string {
 // states opens the backend, and has its states in the place of arguments.
 func (c *call) states(ctx context.Context, settings string, target encryption.Target) (*wrap.States, error) {
 	states, err := wrap.OpenStates(wrap.Options{
-		State: target, Backend: c.backend, Settings: settings, Environ: c.environ, Stderr: c.stderr,
+		State: target, Doubts: c.doubts, Backend: c.backend, Settings: settings, Environ: c.environ, Stderr: c.stderr,
 	})
 	if err != nil {
 		return nil, err

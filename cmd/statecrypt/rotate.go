@@ -36,7 +36,7 @@ func (c *call) rotate(ctx context.Context) error {
 		return err
 	}
 	if !r.again {
-		c.noteDoubts(r.to)
+		c.noteDoubts()
 	}
 	change, examine := c.changeFile, c.all
 	if c.inBackend {
