@@ -74,7 +74,11 @@ func newTofu(t *testing.T, p *project, b *bucket) func(args ...string) (int, str
 	text := strings.Replace(module(empty), "terraform {\n"+empty+"\n}\n", "", 1)
 	write(t, filepath.Join(p.dir, "main.tf"), text)
 	write(t, filepath.Join(p.dir, "backend.tf"), inside(empty))
-	write(t, filepath.Join(p.dir, "backend.tofu"), inside(b.backend("use_lockfile = true")))
+	lock := "use_lockfile = true"
+	if b.table != nil {
+		lock = `dynamodb_table = "` + b.table.Name + `"`
+	}
+	write(t, filepath.Join(p.dir, "backend.tofu"), inside(b.backend(lock)))
 	tofu := func(args ...string) (int, string) {
 		return p.bare(t, program, []string{"TF_ENCRYPTION=" + tofuKeys, "TF_DATA_DIR=.tofu"}, args...)
 	}
@@ -171,6 +175,43 @@ func TestAccS3Turns(t *testing.T) {
 	write(t, slow.goOn, "")
 	<-first
 	<-second
+	b.checkSealed(t)
+}
+
+// With a table, both take turns as well: locks and digests are those of the CLIs.
+func TestAccS3Table(t *testing.T) {
+	t.Parallel()
+	p, b := inBucket(t)
+	if strings.Contains(filepath.Base(p.cli), "tofu") {
+		t.Skip("the file for Terraform is not read by this CLI")
+	}
+	b.lockIn(t, "locks")
+	p.with.Backend = s3Block(b.block)
+	tofu := newTofu(t, p, b)
+	p.must(t, "init")
+	p.must(t, "apply", "-auto-approve")
+	text := "-var=text=" + secret + "2"
+	for _, args := range [][]string{{"plan", "-detailed-exitcode"}, {"apply", "-auto-approve", text}} {
+		if code, out := tofu(args...); code != 0 {
+			t.Fatalf("tofu %q: %d\n%s", args, code, out)
+		}
+	}
+	code, err, out := p.wrapped(t, "plan", "-detailed-exitcode", text)
+	if code != 0 || err != nil || strings.Contains(out, "digest") {
+		t.Errorf("after tofu: %d, %v\n%s", code, err, out)
+	}
+	id := stateBucket + "/" + stateKey
+	b.table.Put(id, "Info", abandoned)
+	if code, err, out := p.wrapped(t, "plan"); code == 0 || err != nil || !strings.Contains(out, "ann@host") {
+		t.Errorf("held: %d, %v\n%s", code, err, out)
+	}
+	if code, out := tofu("plan"); code == 0 || !strings.Contains(out, "ann@host") {
+		t.Errorf("tofu, held: %d\n%s", code, out)
+	}
+	p.must(t, "force-unlock", "-force", "11111111-2222-4333-8444-555555555555")
+	if left := b.table.Text(id, "Info"); left != "" {
+		t.Errorf("the lock is still %s", left)
+	}
 	b.checkSealed(t)
 }
 

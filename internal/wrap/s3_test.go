@@ -28,7 +28,15 @@ const (
 type bucket struct {
 	*objecttest.Server
 	url   string
+	table *objecttest.Table // of locks; nil without
 	block objecttest.Attrs
+}
+
+// lockIn adds a table to the block.
+func (b *bucket) lockIn(t *testing.T, name string) {
+	t.Helper()
+	b.table = &objecttest.Table{Name: name}
+	b.block = b.block.With("dynamodb_table", name).With("endpoints", objecttest.Strings("s3", b.url, "dynamodb", b.table.Serve(t)))
 }
 
 func newBucket(t *testing.T) *bucket {
@@ -53,13 +61,20 @@ func (b *bucket) backend(more string) string {
   access_key                  = "AKIATEST"
   secret_key                  = "` + password + `"
   use_path_style              = true
-  endpoints                   = { s3 = "` + b.url + `" }
+  endpoints                   = { s3 = "` + b.url + `"` + b.dynamodb() + ` }
   skip_credentials_validation = true
   skip_requesting_account_id  = true
   skip_metadata_api_check     = true
   skip_region_validation      = true
   ` + more + `
 }`
+}
+
+func (b *bucket) dynamodb() string {
+	if b.table == nil {
+		return ""
+	}
+	return `, dynamodb = "` + b.block["endpoints"].GetAttr("dynamodb").AsString() + `"`
 }
 
 // state is what is there, and whether it is locked.
