@@ -240,7 +240,7 @@ func (s *States) Rotate(ctx context.Context, name string, change func(state []by
 		return err
 	}
 	if !b.hasLocks() {
-		say(s.options.Stderr, "warning: the backend has no lock_address; nobody may write the state meanwhile")
+		say(s.options.Stderr, "warning: the backend has no lock; nobody may write the state meanwhile")
 	}
 	return b.underLock(ctx, "statecrypt rotate", func() error {
 		state, version, err := b.Read(ctx)

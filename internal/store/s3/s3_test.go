@@ -205,6 +205,15 @@ func TestIgnored(t *testing.T) {
 		t.Error("something was written")
 	}
 
+	inTable := at(t, s.block.With("dynamodb_table", tableName).With("key", "net/table")) // which has the lock
+	must(t, inTable.Lock(t.Context(), storetest.Lock("1")))
+	_, err = inTable.Write(t.Context(), storetest.State(1), "")
+	must(t, err)
+	if _, err := inTable.Write(t.Context(), storetest.State(2), "other"); !errors.Is(err, store.ErrChanged) {
+		t.Errorf("in a table: %v", err)
+	}
+	must(t, inTable.Unlock(t.Context(), "1"))
+
 	unproven := at(t, s.block.With("locks", "unproven"))
 	must(t, unproven.Lock(t.Context(), storetest.Lock("1")))
 	next, err := unproven.Write(t.Context(), storetest.State(1), "")
