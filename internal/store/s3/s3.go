@@ -30,7 +30,10 @@ func Kind() store.Kind { return KindOver(object.Network{}) }
 
 // KindOver is [Kind] over a network other than the usual one.
 func KindOver(n object.Network) store.Kind {
-	return store.Kind{Table: s3source.Backend(), Place: "key", Open: func(s store.Settings) (store.Store, error) { return open(s, n) }}
+	return store.Kind{
+		Table: s3source.Backend(), Place: "key", Withhold: []string{"AWS_SSE_CUSTOMER_KEY"},
+		Open: func(s store.Settings) (store.Store, error) { return open(s, n) },
+	}
 }
 
 // What is beside a state.
