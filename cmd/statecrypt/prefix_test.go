@@ -135,8 +135,8 @@ func TestPrefix(t *testing.T) {
 				t.Errorf("inspected: %+v", got)
 			}
 
-			rotate := []string{"rotate", "-from", filepath.Join(dir, "old.hcl"), "-to", filepath.Join(dir, "new.hcl"), "-backend", "-prefix", root + "net/"}
-			got = statecrypt(t, "", "", rotate...)
+			got = statecrypt(t, "", "", "rotate", "-from", filepath.Join(dir, "old.hcl"), "-to", filepath.Join(dir, "new.hcl"), "-backend",
+				"-prefix", root+"net/")
 			for _, want := range []string{"net/a.tfstate: rotated", "net/b.tfstate: has the new key already", "net/c.tfstate: not rotated, because",
 				"net/d.tfstate: not rotated"} {
 				if !strings.Contains(got.stdout, want) || got.code != exitFailure {

@@ -47,7 +47,8 @@ func (b *bench) bucketRow() ([]line, error) {
 	}
 	const proof = 6 // more than the peer
 	return []line{{
-		name: "apply without changes, a state of 1 MiB encrypted in a bucket outside of AWS, under wrap: beside Terraform's own backend, requests",
+		name: "apply without changes, a state of 1 MiB encrypted in a bucket outside of AWS, under wrap: " +
+			"beside Terraform's own backend, requests",
 		here: fmt.Sprint(asked[0]), peer: fmt.Sprint(asked[1]), ratio: float64(asked[0]) / float64(asked[1]),
 		most: float64(asked[1]+proof) / float64(asked[1]),
 	}}, nil
