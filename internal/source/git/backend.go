@@ -202,6 +202,30 @@ func (v *Visit) Fetch(ctx context.Context, branch, name string, limit int64, bes
 	return found, err
 }
 
+// Files returns the names of all files in a branch.
+func (v *Visit) Files(ctx context.Context, branch string) (names []string, err error) {
+	d, at := v.d, ref{name: strings.TrimPrefix(branch, "refs/heads/"), candidates: []string{branch}}
+	d.remove()
+	d.beside, d.reach = nil, min(d.reach, allFolders)
+	list, err := (&pin{run: d.run, remote: d.remote, ref: at}).fetchList(ctx, d)
+	if says(err, noSuchRef) {
+		return nil, &NoBranchError{Empty: d.others != nil && len(d.others) == 0, err: d.explain(err, at)}
+	}
+	if err != nil {
+		return nil, d.explain(err, at)
+	}
+	if len(list.listing) == 0 && d.reach == walk {
+		return nil, errors.New("the repository has too many folders to list them")
+	}
+	for line := range strings.SplitSeq(string(list.listing), "\x00") {
+		about, name, ok := strings.Cut(line, "\t")
+		if ok && strings.Contains(about, " blob ") && !strings.HasPrefix(about, "120000") {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
 // room refuses a name with a file in the place of a folder.
 func (t *tree) room(name string) error {
 	t = t.toward(name)
