@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
 // listed are the addresses of a state.
@@ -134,6 +136,7 @@ func TestResourcesEnd(t *testing.T) {
 
 // TestLongAddresses: the addresses of a small file do not fill the memory.
 func TestLongAddresses(t *testing.T) {
+	testkit.OneGoroutine(t)
 	t.Parallel()
 	var instances []string
 	for i := range 50_000 {

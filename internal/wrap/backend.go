@@ -55,8 +55,47 @@ func kindOf(block *unstable.Entry) store.Kind {
 	return kinds[slices.IndexFunc(kinds, func(k store.Kind) bool { return k.Name == block.Kind })]
 }
 
-// newBackend reads the block of the settings, or the variables in its place.
+// newBackend is the state that the block of the settings names, or the variables in its place.
 func newBackend(o Options, module string) (*backend, error) {
+	s, err := openStates(o, module)
+	if err != nil {
+		return nil, err
+	}
+	b, err := s.state("")
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return b, nil
+}
+
+// States are those of one store.
+type States struct {
+	store.Store
+	options Options
+	kind    string
+	named   string // by the block
+}
+
+// OpenStates opens the store of the module that we are in.
+func OpenStates(o Options) (*States, error) {
+	noteVariables(o)
+	module, err := resolve("", ".")
+	if err != nil {
+		return nil, err
+	}
+	return openStates(o, module)
+}
+
+// state is one of them, "" for that of the block.
+func (s *States) state(name string) (*backend, error) {
+	state, err := s.State(cmp.Or(name, s.named))
+	if err != nil {
+		return nil, err
+	}
+	return &backend{State: store.Careful(state), store: s.Store, kind: s.kind}, nil
+}
+
+func openStates(o Options, module string) (*States, error) {
 	kind, block, lookup := kindOf(o.Backend), o.Backend, world.Lookup(o.Environ)
 	if block == nil {
 		block = unstable.NewEntry("backend."+kind.Name, kind.Table, nil)
@@ -87,11 +126,7 @@ func newBackend(o Options, module string) (*backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	state, err := s.State(v.String(kind.Place))
-	if err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	return &backend{State: store.Careful(state), store: s, kind: kind.Name}, nil
+	return &States{s, o, kind.Name, v.String(kind.Place)}, nil
 }
 
 // sealCopies makes of a state that a store has found what a copy of it may hold: it is

@@ -65,6 +65,9 @@ type Server struct {
 // Connect contacts nothing yet.
 func Connect(v attr.Values) (*Server, error) {
 	where, err := parseRepository(v.String("repository"))
+	if errors.Is(err, errSecretInURL) {
+		err = errors.New("a password or token does not belong in the address; set password in this block, or GIT_PASSWORD")
+	}
 	if err != nil {
 		return nil, v.Errorf("repository", "%w", err)
 	}
@@ -85,8 +88,8 @@ func Connect(v attr.Values) (*Server, error) {
 	if err == nil && (at.isID || branch == "HEAD" || strings.HasPrefix(branch, "refs/")) {
 		err = errors.New("the name of a branch is required, such as main: nothing else can be written to")
 	}
-	if err == nil && strings.HasPrefix(branch, "locks/") {
-		err = errors.New("the branches below locks/ are for locks; a state is kept in another")
+	if err == nil && strings.HasPrefix(branch+"/", "locks/") {
+		err = errors.New("locks, and the branches below it, are for locks; states are kept in another branch")
 	}
 	if err != nil {
 		return nil, v.Errorf("ref", "%w", err)
@@ -199,6 +202,30 @@ func (v *Visit) Fetch(ctx context.Context, branch, name string, limit int64, bes
 	return found, err
 }
 
+// Files returns the names of all files in a branch.
+func (v *Visit) Files(ctx context.Context, branch string) (names []string, err error) {
+	d, at := v.d, ref{name: strings.TrimPrefix(branch, "refs/heads/"), candidates: []string{branch}}
+	d.remove()
+	d.beside, d.reach = nil, min(d.reach, allFolders)
+	list, err := (&pin{run: d.run, remote: d.remote, ref: at}).fetchList(ctx, d)
+	if says(err, noSuchRef) {
+		return nil, &NoBranchError{Empty: d.others != nil && len(d.others) == 0, err: d.explain(err, at)}
+	}
+	if err != nil {
+		return nil, d.explain(err, at)
+	}
+	if len(list.listing) == 0 && d.reach == walk {
+		return nil, errors.New("the repository has too many folders to list them")
+	}
+	for line := range strings.SplitSeq(string(list.listing), "\x00") {
+		about, name, ok := strings.Cut(line, "\t")
+		if ok && strings.Contains(about, " blob ") && !strings.HasPrefix(about, "120000") {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
 // room refuses a name with a file in the place of a folder.
 func (t *tree) room(name string) error {
 	t = t.toward(name)
@@ -243,7 +270,9 @@ func (v *Visit) Push(ctx context.Context, size int64, args ...string) (out []byt
 	// In one piece: some servers refuse an upload whose size is not known.
 	upload := 1<<20 + size + size>>10
 	most := limits{object: min(spare+upload, v.d.run.largest), file: maxSnapshot}
-	command := append([]string{"git", "-c", fmt.Sprintf("http.postBuffer=%d", upload), "push"}, args...)
+	// A server may have much to do before it answers, and options are for those that know of them.
+	command := append([]string{"git", "-c", fmt.Sprintf("http.postBuffer=%d", upload), "-c", "http.lowSpeedLimit=0", "-c", "push.pushOption=",
+		"push"}, args...)
 	_, err = v.d.ask(ctx, nil, keep(&out, maxNames), most, command)
 	return out, err
 }
