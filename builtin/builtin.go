@@ -10,13 +10,14 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/openbao"
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/method/sops"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
 )
 
 // Registry returns that of package light, with the key providers aws_kms, gcp_kms,
 // azure_vault and openbao, and the method sops. The caller may change it.
 func Registry() encryption.Registry {
-	services := []encryption.Block[encryption.KeyProvider]{awskms.Block(), gcpkms.Block(), azurevault.Block(), openbao.Block()}
+	services := []driver.Block[driver.KeyProvider]{awskms.Block(), gcpkms.Block(), azurevault.Block(), openbao.Block()}
 	all := light.Registry()
 	all.KeyProviders = append(all.KeyProviders, services...)
 	all.Methods = append(all.Methods, sops.Block(services...))

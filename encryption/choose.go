@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/mark"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
@@ -27,17 +28,17 @@ type candidate struct {
 func (e *Encryption) candidate(address string, file []byte, env *envelope) candidate {
 	m, err := e.methods[address]()
 	kind, plaintext := e.kinds[e.kindOf(address)], e.isPlaintext(address)
-	inside := env != nil && kind.recognizesExactly(env.start())
+	inside := env != nil && recognizesExactly(kind, env.start())
 	return candidate{
 		method: m, address: address, broken: err, plaintext: plaintext,
 		whole: (kind.Recognizes != nil || plaintext) && !inside, recognizes: err == nil && kind.Recognizes != nil && kind.Recognizes(file),
 	}
 }
 
-// recognizesExactly reports whether a file has the format of this kind, which no other
-// file has.
-func (b Block[T]) recognizesExactly(file []byte) bool {
-	return b.Recognizes != nil && !b.Vague && b.Recognizes(file)
+// recognizesExactly reports whether a file has the format of a kind, which no other file
+// has.
+func recognizesExactly(kind driver.Block[driver.Method], file []byte) bool {
+	return kind.Recognizes != nil && !kind.Vague && kind.Recognizes(file)
 }
 
 // kindOf returns the kind of the method at an address, which may be the kind itself.
@@ -180,7 +181,7 @@ func (e *Encryption) unselected(selected string) string {
 // format returns the kind of method whose format the file has, or "".
 func (e *Encryption) format(file []byte) string {
 	for _, name := range slices.Sorted(maps.Keys(e.kinds)) {
-		if e.kinds[name].recognizesExactly(file) {
+		if recognizesExactly(e.kinds[name], file) {
 			return name
 		}
 	}

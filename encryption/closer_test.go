@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 )
 
 // session is a key provider that notes when it is closed.
@@ -22,13 +22,13 @@ func (s session) Close() { s.closed() }
 
 // notary is a method that does.
 type notary struct {
-	encryption.Method
+	driver.Method
 
 	closed func()
 }
 
-func (n notary) Encrypt(ctx context.Context, keys encryption.Keys, plain []byte) ([]byte, error) {
-	return n.Method.(encryption.Encrypter).Encrypt(ctx, keys, plain)
+func (n notary) Encrypt(ctx context.Context, keys driver.Keys, plain []byte) ([]byte, error) {
+	return n.Method.(driver.Encrypter).Encrypt(ctx, keys, plain)
 }
 
 func (n notary) Close() { n.closed() }
@@ -45,9 +45,9 @@ func TestClosers(t *testing.T) {
 		*list = append(*list, what)
 	}
 	registry := ownRegistry()
-	registry.KeyProviders = append(registry.KeyProviders, encryption.Block[encryption.KeyProvider]{
+	registry.KeyProviders = append(registry.KeyProviders, driver.Block[driver.KeyProvider]{
 		Table: attr.Table{Name: "session"},
-		Build: func(v attr.Values) (encryption.KeyProvider, error) {
+		Build: func(v attr.Values) (driver.KeyProvider, error) {
 			note(&built, v.Address)
 			return session{closed: func() { note(&closed, v.Address) }}, nil
 		},
@@ -55,7 +55,7 @@ func TestClosers(t *testing.T) {
 	aes := registry.Methods[0]
 	aes.Name = "notary"
 	build := aes.Build
-	aes.Build = func(v attr.Values) (encryption.Method, error) {
+	aes.Build = func(v attr.Values) (driver.Method, error) {
 		note(&built, v.Address)
 		m, err := build(v)
 		return notary{m, func() { note(&closed, v.Address) }}, err

@@ -7,16 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-)
 
-// Deriver is a key provider whose keys may serve other uses than opening
-// files.
-type Deriver interface {
-	// Stored returns metadata from which Key gives the same key each time. It
-	// is made from salt or is wrapped, whichever the kind needs; the other must
-	// be nil. Metadata that is too weak is an error.
-	Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error)
-}
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
+)
 
 // Derivation says which key to derive. The same derivation gives the same key.
 type Derivation struct {
@@ -54,7 +47,7 @@ func (e *Encryption) DeriveKey(ctx context.Context, address string, d Derivation
 		return nil, &providerError{address, errors.New("keys are derived only from a key provider with exportable = true; set " +
 			"that in its block, or choose the provider block that has it")}
 	}
-	deriver, ok := provider.KeyProvider.(Deriver)
+	deriver, ok := provider.KeyProvider.(driver.Deriver)
 	if !ok {
 		return nil, &providerError{address, errors.New("this kind of key provider cannot serve derived keys; choose another, such as pbkdf2")}
 	}

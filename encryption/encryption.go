@@ -22,8 +22,6 @@
 package encryption
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -34,134 +32,33 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// KeyProvider gives the key of a file. Its methods are called from several
-// goroutines at once.
-type KeyProvider interface {
-	// Key returns the key that a file was sealed with. Stored is the JSON that
-	// the key provider put into that file when it was sealed; nil if there is
-	// none. Stored comes from outside: treat every number in it as hostile
-	// until checked. Keys gives the keys of other key providers of the same
-	// file. An error that wraps [ErrNoKey] means that this is not the right key
-	// provider for the file; anything else is final.
-	Key(ctx context.Context, keys Keys, stored json.RawMessage) ([]byte, error)
-}
-
-// Method turns encrypted data into plaintext. Its methods are called from several
-// goroutines at once.
-type Method interface {
-	// Decrypt opens data, which it may overwrite. An error that wraps
-	// [ErrNoKey] means that the key does not fit; anything else is final.
-	Decrypt(ctx context.Context, keys Keys, data []byte) ([]byte, error)
-}
-
-// Keys returns the key of the key provider at an address, for the file that is
-// being opened or sealed. The result belongs to the caller. An error says
-// which key provider failed, and is to be returned as it is.
-type Keys func(ctx context.Context, address string) ([]byte, error)
-
-// These are optional abilities of key providers and methods, found by type
-// assertion.
-
-// KeyMaker is a key provider that can make keys for new files. Others open files
-// only.
-type KeyMaker interface {
-	// NewKey returns a fresh key and what to store in the file, as a JSON
-	// document, so that Key finds the same key again. Store is nil when
-	// nothing needs to be stored. Any error ends the sealing.
-	NewKey(ctx context.Context, keys Keys) (key []byte, store json.RawMessage, err error)
-}
-
-// Encrypter is a method that can seal.
-type Encrypter interface {
-	// Encrypt seals plain, which it may overwrite. Behind plain, up to its
-	// capacity, there is often room to seal it in place. Any error ends the
-	// sealing.
-	Encrypt(ctx context.Context, keys Keys, plain []byte) ([]byte, error)
-}
-
-// Recognizer is a key provider that knows its own metadata by its shape. So it
-// still opens its files after it was renamed in the settings.
-type Recognizer interface {
-	// Recognizes reports whether stored has the shape of what NewKey stores. It
-	// comes from outside, and may be of any other key provider.
-	Recognizes(stored json.RawMessage) bool
-}
-
-// Closer is a key provider or a method that holds something between its calls, such
-// as connections, a session or keys.
-type Closer interface {
-	// Close gives up what is held. [Encryption.Close] calls it, at any time: calls
-	// of other methods that are under way end as if nothing had happened, and
-	// those that follow open anew what they need. So it may be called again.
-	Close()
-}
-
-// Warner is a method whose encryption is weak, or a key provider whose
-// connection is not protected.
-type Warner interface {
-	// Warning says what is weak and what to use instead; it is zero if nothing
-	// is. It is passed on each time the method or the key provider opens a file,
-	// see [Opened].
-	Warning() Warning
-}
-
-// Warning is something to know about a file that was opened.
-type Warning struct {
-	Title string // a few words, such as "Weak encryption"
-	Text  string // complete sentences; in an [Opened], after the address of what warns
-}
-
-// Block is one kind of key provider or method: its attributes, and how to
-// build one from them.
-type Block[T any] struct {
-	attr.Table
-
-	// Build is pure: no I/O, no environment. What it checks is reported when
-	// the entry is used, and by [Encryption.Check]. [attr.Values.Errorf] makes its errors.
-	Build func(attr.Values) (T, error)
-
-	// Recognizes is for methods with a file format of their own: Decrypt gets whole
-	// files, and not the data of OpenTofu envelopes, which methods without it get,
-	// unless that data begins a file of the format, and the kind is not Vague. It
-	// reports whether a file, of any kind and size, can have the format, and leaves
-	// the file as it is. Each method has the attribute then, the address of the
-	// method for the file inside the file, in addition to those of the table.
-	Recognizes func(file []byte) bool
-
-	// StoredAs is the kind in the name under which key providers of this kind store
-	// their metadata: that of another key provider, in a program that has none of
-	// this kind. "" is the kind itself.
-	StoredAs string
-
-	// Vague says that files of other formats are recognized as well. So a file is
-	// said to have this one only if a method of the kind is selected.
-	Vague bool
-}
-
 // Registry lists the kinds of key providers and methods that settings may name,
 // each once, in any order.
 type Registry struct {
-	KeyProviders []Block[KeyProvider]
-	Methods      []Block[Method]
+	KeyProviders []driver.Block[driver.KeyProvider]
+	Methods      []driver.Block[driver.Method]
 }
 
 // KeyProvider returns the kind of that name, such as "pbkdf2", for a list of one's own.
 // If there is none, it is a Block without Build, which [New] refuses.
-func (r Registry) KeyProvider(kind string) Block[KeyProvider] { return named(r.KeyProviders, kind) }
+func (r Registry) KeyProvider(kind string) driver.Block[driver.KeyProvider] {
+	return named(r.KeyProviders, kind)
+}
 
 // Method is the same for methods, such as "aes_gcm".
-func (r Registry) Method(kind string) Block[Method] { return named(r.Methods, kind) }
+func (r Registry) Method(kind string) driver.Block[driver.Method] { return named(r.Methods, kind) }
 
-func named[T any](blocks []Block[T], kind string) Block[T] {
-	if i := slices.IndexFunc(blocks, func(b Block[T]) bool { return b.Name == kind }); i >= 0 {
+func named[T any](blocks []driver.Block[T], kind string) driver.Block[T] {
+	if i := slices.IndexFunc(blocks, func(b driver.Block[T]) bool { return b.Name == kind }); i >= 0 {
 		return blocks[i]
 	}
-	return Block[T]{Table: attr.Table{Name: kind}}
+	return driver.Block[T]{Table: attr.Table{Name: kind}}
 }
 
 // Options returns what [config.Parse] needs to know of the registry: tables with
@@ -192,24 +89,24 @@ func areSettings(c *config.Config) bool {
 // share a key. See [Encryption.Close].
 type Encryption struct {
 	config       config.Config
-	strict       bool                                   // there are settings, so plaintext opens only by name
-	kinds        map[string]Block[Method]               // nil in a zero Encryption
-	keyKinds     map[string]Block[KeyProvider]          // the same
-	keyProviders map[string]func() (keyProvider, error) // :: address → built once
-	methods      map[string]func() (method, error)      // :: address, or a kind without settings → built once
-	derived      *memo.Secrets                          // :: see fileKeys.identity → key
-	closers      *closers                               // of all that was built; nil in a zero Encryption
+	strict       bool                                        // there are settings, so plaintext opens only by name
+	kinds        map[string]driver.Block[driver.Method]      // nil in a zero Encryption
+	keyKinds     map[string]driver.Block[driver.KeyProvider] // the same
+	keyProviders map[string]func() (keyProvider, error)      // :: address → built once
+	methods      map[string]func() (method, error)           // :: address, or a kind without settings → built once
+	derived      *memo.Secrets                               // :: see fileKeys.identity → key
+	closers      *closers                                    // of all that was built; nil in a zero Encryption
 }
 
 type keyProvider struct {
-	KeyProvider
+	driver.KeyProvider
 	metadataKey string // what its metadata is stored under: alias or address
 	exportable  bool
 	references  []string // addresses of the key providers that it builds on
 }
 
 type method struct {
-	Method
+	driver.Method
 	then       string   // the address of the method for what is inside; "" for plaintext
 	references []string // addresses of the key providers that it uses
 }
@@ -288,8 +185,8 @@ func configured(entries map[string]*attr.Entry, kind string) []string {
 	return slices.DeleteFunc(addresses(entries), func(address string) bool { return entries[address].Kind != kind })
 }
 
-func byName[T any](blocks []Block[T]) (map[string]Block[T], error) {
-	m := map[string]Block[T]{}
+func byName[T any](blocks []driver.Block[T]) (map[string]driver.Block[T], error) {
+	m := map[string]driver.Block[T]{}
 	for _, b := range blocks {
 		if _, twice := m[b.Name]; twice {
 			return nil, fmt.Errorf("the registry lists %q twice", b.Name)
@@ -302,7 +199,7 @@ func byName[T any](blocks []Block[T]) (map[string]Block[T], error) {
 	return m, nil
 }
 
-func buildKeyProvider(entry *attr.Entry, kinds map[string]Block[KeyProvider], cfg *config.Config) (keyProvider, error) {
+func buildKeyProvider(entry *attr.Entry, kinds map[string]driver.Block[driver.KeyProvider], cfg *config.Config) (keyProvider, error) {
 	built, values, err := build(entry, "key_provider", kinds, entries.KeyProviderAttrs(), cfg)
 	if err != nil {
 		return keyProvider{}, err
@@ -315,7 +212,7 @@ func buildKeyProvider(entry *attr.Entry, kinds map[string]Block[KeyProvider], cf
 	}, nil
 }
 
-func buildMethod(entry *attr.Entry, kinds map[string]Block[Method], cfg *config.Config) (method, error) {
+func buildMethod(entry *attr.Entry, kinds map[string]driver.Block[driver.Method], cfg *config.Config) (method, error) {
 	var common []attr.Attr
 	whole := kinds[entry.Kind].Recognizes != nil
 	if whole {
@@ -333,7 +230,7 @@ func buildMethod(entry *attr.Entry, kinds map[string]Block[Method], cfg *config.
 }
 
 func build[T any](
-	entry *attr.Entry, what string, kinds map[string]Block[T], common []attr.Attr, cfg *config.Config,
+	entry *attr.Entry, what string, kinds map[string]driver.Block[T], common []attr.Attr, cfg *config.Config,
 ) (built T, values attr.Values, err error) {
 	if entry.Err != nil {
 		return built, values, entry.Err
@@ -379,7 +276,7 @@ func unexpected(entry *attr.Entry, table attr.Table) error {
 
 // metadataKey is what a key provider's metadata is stored under in a file: its
 // encrypted_metadata_alias, else its address, with the kind that its kind is stored as.
-func metadataKey(entry *attr.Entry, kinds map[string]Block[KeyProvider]) string {
+func metadataKey(entry *attr.Entry, kinds map[string]driver.Block[driver.KeyProvider]) string {
 	alias := entry.Settings["encrypted_metadata_alias"].Value
 	if alias.IsKnown() && !alias.IsNull() && alias.Type() == cty.String && alias.AsString() != "" {
 		return alias.AsString()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
@@ -365,20 +366,20 @@ type counting struct {
 	fail  error
 }
 
-func (c counting) Key(context.Context, encryption.Keys, json.RawMessage) ([]byte, error) {
+func (c counting) Key(context.Context, driver.Keys, json.RawMessage) ([]byte, error) {
 	c.asked.Add(1)
 	return make([]byte, 16), c.fail
 }
 
-func (c counting) NewKey(context.Context, encryption.Keys) ([]byte, json.RawMessage, error) {
+func (c counting) NewKey(context.Context, driver.Keys) ([]byte, json.RawMessage, error) {
 	return make([]byte, 16), json.RawMessage(`{"id":1}`), nil
 }
 
 func withCounting(asked *atomic.Int64, fail error) encryption.Registry {
 	r := lighttest.Registry()
-	r.KeyProviders = append(r.KeyProviders, encryption.Block[encryption.KeyProvider]{
+	r.KeyProviders = append(r.KeyProviders, driver.Block[driver.KeyProvider]{
 		Table: attr.Table{Name: "counting"},
-		Build: func(attr.Values) (encryption.KeyProvider, error) { return counting{asked, fail}, nil },
+		Build: func(attr.Values) (driver.KeyProvider, error) { return counting{asked, fail}, nil },
 	})
 	return r
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 )
 
 // These are the reasons that a program can tell apart, by [errors.Is]. No error
@@ -15,7 +17,7 @@ var (
 	// know it. A changed bit of the ciphertext cannot be told from a wrong key.
 	// From a key provider or method, it means that the next method may be tried;
 	// a timeout, a network failure or a wrong setting must not wrap it.
-	ErrNoKey = errors.New("no key for this file")
+	ErrNoKey = driver.ErrNoKey
 
 	// ErrNotConfigured means that the file is encrypted, and that no method for it
 	// is selected; when sealing, that no method is.
@@ -28,7 +30,7 @@ var (
 	// ErrDamaged means that the file, or what was decrypted, is not in the form that
 	// it should have: it is empty or cut off, its envelope is broken, or the serial
 	// or the lineage beside the ciphertext is not the one inside.
-	ErrDamaged = errors.New("the file is damaged")
+	ErrDamaged = driver.ErrDamaged
 
 	// ErrOtherKind means that the file is a plan and a state is required, or the other
 	// way round.

@@ -14,16 +14,17 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
 )
 
 // hkdfBlock declares a key provider: HKDF-SHA-256 over a secret, with a random salt
 // that the file stores.
-func hkdfBlock() encryption.Block[encryption.KeyProvider] {
+func hkdfBlock() driver.Block[driver.KeyProvider] {
 	secret := attr.Attr{Name: "secret", Type: cty.String, Required: true, Sensitive: true, Doc: "At least 16 characters."}
-	return encryption.Block[encryption.KeyProvider]{
+	return driver.Block[driver.KeyProvider]{
 		Table: attr.Table{Name: "hkdf", Doc: "Derives the key from a secret.", Attrs: []attr.Attr{secret}},
-		Build: func(v attr.Values) (encryption.KeyProvider, error) {
+		Build: func(v attr.Values) (driver.KeyProvider, error) {
 			if len(v.String("secret")) < 16 {
 				return nil, v.Errorf("secret", "at least 16 characters are required")
 			}
@@ -36,7 +37,7 @@ type hkdfKeys struct{ secret []byte }
 
 type hkdfSalt struct{ Salt []byte }
 
-func (p hkdfKeys) Key(_ context.Context, _ encryption.Keys, stored json.RawMessage) ([]byte, error) {
+func (p hkdfKeys) Key(_ context.Context, _ driver.Keys, stored json.RawMessage) ([]byte, error) {
 	if stored == nil {
 		return nil, fmt.Errorf("%w: the file stores no salt", encryption.ErrNoKey)
 	}
@@ -47,7 +48,7 @@ func (p hkdfKeys) Key(_ context.Context, _ encryption.Keys, stored json.RawMessa
 	return hkdf.Key(sha256.New, p.secret, m.Salt, "the hkdf key provider", 32)
 }
 
-func (p hkdfKeys) NewKey(ctx context.Context, keys encryption.Keys) ([]byte, json.RawMessage, error) {
+func (p hkdfKeys) NewKey(ctx context.Context, keys driver.Keys) ([]byte, json.RawMessage, error) {
 	m := hkdfSalt{make([]byte, 32)}
 	_, _ = rand.Read(m.Salt) // never fails
 	stored, err := json.Marshal(m)
@@ -62,8 +63,8 @@ func (p hkdfKeys) NewKey(ctx context.Context, keys encryption.Keys) ([]byte, jso
 // Package encryptiontest has the tests for it.
 func Example_ownKeyProvider() {
 	registry := encryption.Registry{
-		KeyProviders: []encryption.Block[encryption.KeyProvider]{hkdfBlock()},
-		Methods:      []encryption.Block[encryption.Method]{light.Registry().Method("aes_gcm")},
+		KeyProviders: []driver.Block[driver.KeyProvider]{hkdfBlock()},
+		Methods:      []driver.Block[driver.Method]{light.Registry().Method("aes_gcm")},
 	}
 	enc, err := encryption.Load(registry, encryption.Code(`
 		key_provider "hkdf" "mine" { secret = "correct-horse-battery-staple" }

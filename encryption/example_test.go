@@ -14,6 +14,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 )
@@ -129,8 +130,8 @@ func ExampleLoad() {
 // Settings in code, with a registry that links in these two kinds and no others.
 func ExampleNew() {
 	registry := encryption.Registry{
-		KeyProviders: []encryption.Block[encryption.KeyProvider]{light.Registry().KeyProvider("pbkdf2")},
-		Methods:      []encryption.Block[encryption.Method]{light.Registry().Method("aes_gcm")},
+		KeyProviders: []driver.Block[driver.KeyProvider]{light.Registry().KeyProvider("pbkdf2")},
+		Methods:      []driver.Block[driver.Method]{light.Registry().Method("aes_gcm")},
 	}
 	const keys, method = "key_provider.pbkdf2.main", "method.aes_gcm.main"
 	enc, err := encryption.New(registry, &config.Config{

@@ -10,6 +10,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 )
 
 // shredder is a method for whole files that leaves nothing of what it is given.
@@ -17,7 +18,7 @@ type shredder struct{ key string }
 
 func isShredder(file []byte) bool { return bytes.HasPrefix(file, []byte("SHRED ")) }
 
-func (s shredder) Decrypt(_ context.Context, _ encryption.Keys, file []byte) ([]byte, error) {
+func (s shredder) Decrypt(_ context.Context, _ driver.Keys, file []byte) ([]byte, error) {
 	defer clear(file)
 	if plain, ok := bytes.CutPrefix(file, []byte("SHRED "+s.key+"\n")); ok {
 		return bytes.Clone(plain), nil
@@ -27,9 +28,9 @@ func (s shredder) Decrypt(_ context.Context, _ encryption.Keys, file []byte) ([]
 
 func withShredder() encryption.Registry {
 	r := withBox()
-	r.Methods = append(r.Methods, encryption.Block[encryption.Method]{
+	r.Methods = append(r.Methods, driver.Block[driver.Method]{
 		Table: attr.Table{Name: "shredder", Attrs: []attr.Attr{{Name: "key", Type: cty.String, Required: true}}},
-		Build: func(v attr.Values) (encryption.Method, error) { return shredder{v.String("key")}, nil },
+		Build: func(v attr.Values) (driver.Method, error) { return shredder{v.String("key")}, nil },
 
 		Recognizes: isShredder,
 		Vague:      true,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 )
 
@@ -108,14 +109,14 @@ func TestDirectories(t *testing.T) {
 // asIs is a method that encrypts nothing.
 type asIs struct{}
 
-func (asIs) Decrypt(_ context.Context, _ encryption.Keys, data []byte) ([]byte, error) {
+func (asIs) Decrypt(_ context.Context, _ driver.Keys, data []byte) ([]byte, error) {
 	return data, nil
 }
 
 func openWithAnything(t *testing.T) encryption.Target {
 	t.Helper()
-	return use(t, newEncryption(t, encryption.Registry{Methods: []encryption.Block[encryption.Method]{{
-		Table: attr.Table{Name: "as_is"}, Build: func(attr.Values) (encryption.Method, error) { return asIs{}, nil },
+	return use(t, newEncryption(t, encryption.Registry{Methods: []driver.Block[driver.Method]{{
+		Table: attr.Table{Name: "as_is"}, Build: func(attr.Values) (driver.Method, error) { return asIs{}, nil },
 	}}}, ""), "as_is")
 }
 

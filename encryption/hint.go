@@ -14,6 +14,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/mark"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
@@ -35,7 +37,7 @@ func (t Target) facts(err error, c candidate, env *envelope) (facts []fact.Fact)
 	e := t.encryption
 	facts = e.suspects(c)
 	if errors.Is(err, ErrNoKey) {
-		return append(facts, t.factsOfKey(errors.Is(err, errNothingStored), c, env)...)
+		return append(facts, t.factsOfKey(errors.Is(err, mark.ErrNothingStored), c, env)...)
 	}
 	isMissing := func(address string) bool { return e.keyProviders[address] == nil }
 	if env != nil && len(env.Meta) > 0 && slices.ContainsFunc(c.references, isMissing) && !e.belongs(env) {
@@ -113,7 +115,7 @@ func (e *Encryption) belongs(env *envelope) bool {
 		}
 		for address := range e.config.KeyProviders {
 			provider, err := e.keyProvider(address)
-			if r, ok := provider.KeyProvider.(Recognizer); err != nil || ok && r.Recognizes(doc) {
+			if r, ok := provider.KeyProvider.(driver.Recognizer); err != nil || ok && r.Recognizes(doc) {
 				return true
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
@@ -35,11 +36,11 @@ func (e *providerError) Unwrap() error { return e.err }
 // fileKeys gives the keys of one file that is being opened.
 type fileKeys struct {
 	encryption *Encryption
-	meta       map[string][]byte  // :: alias or address of a key provider → stored JSON document
-	warnings   map[string]Warning // :: address of a key provider that took part → see Warner; nil if they are not needed
+	meta       map[string][]byte         // :: alias or address of a key provider → stored JSON document
+	warnings   map[string]driver.Warning // :: address of a key provider that took part → see Warner; nil if they are not needed
 }
 
-// key is the [Keys] of the file.
+// key is the [driver.Keys] of the file.
 func (k fileKeys) key(ctx context.Context, address string) ([]byte, error) {
 	if _, literal, ok := k.encryption.config.Literal(address); ok {
 		if literal == nil {
@@ -73,7 +74,7 @@ func (k fileKeys) ask(ctx context.Context, address string) ([]byte, error) {
 
 // Close overwrites and forgets every key that was derived or unwrapped for a file,
 // and closes what key providers and methods hold, such as idle connections; see
-// [Closer]. What the settings hold, such as a passphrase, stays. A program that loads
+// [driver.Closer]. What the settings hold, such as a passphrase, stays. A program that loads
 // settings more than once calls it when it is done with each; what is needed
 // afterwards is derived and opened again.
 func (e *Encryption) Close() {
@@ -87,11 +88,11 @@ func (e *Encryption) Close() {
 // closers are those of the key providers and methods that hold something.
 type closers struct {
 	mu  sync.Mutex
-	all []Closer
+	all []driver.Closer
 }
 
 func (c *closers) add(built any) {
-	if closer, ok := built.(Closer); ok {
+	if closer, ok := built.(driver.Closer); ok {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.all = append(c.all, closer)
@@ -133,7 +134,7 @@ func (k fileKeys) identity(address string, path []string) (string, error) {
 	if err != nil {
 		return "", &providerError{address, err}
 	}
-	if w, ok := provider.KeyProvider.(Warner); ok && k.warnings != nil {
+	if w, ok := provider.KeyProvider.(driver.Warner); ok && k.warnings != nil {
 		k.warnings[address] = w.Warning()
 	}
 	id := fmt.Sprintf("%s %x\n", address, sha256.Sum256(k.stored(address, provider)))
@@ -157,7 +158,7 @@ func (k fileKeys) stored(address string, provider keyProvider) json.RawMessage {
 	if doc, ok := k.meta[address]; ok {
 		return doc
 	}
-	recognizer, ok := provider.KeyProvider.(Recognizer)
+	recognizer, ok := provider.KeyProvider.(driver.Recognizer)
 	if !ok {
 		return nil
 	}
@@ -246,7 +247,7 @@ func (k *newKeys) make(ctx context.Context, address string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	maker, ok := provider.KeyProvider.(KeyMaker)
+	maker, ok := provider.KeyProvider.(driver.KeyMaker)
 	if !ok {
 		return nil, fmt.Errorf("this kind of key provider can open files, but not encrypt them; choose another to encrypt")
 	}

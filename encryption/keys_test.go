@@ -9,24 +9,25 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 )
 
 // ticket is a key provider that stores its key, another one for each file.
 type ticket struct{}
 
-func (ticket) Key(_ context.Context, _ encryption.Keys, stored json.RawMessage) (key []byte, err error) {
+func (ticket) Key(_ context.Context, _ driver.Keys, stored json.RawMessage) (key []byte, err error) {
 	return key, json.Unmarshal(stored, &key)
 }
 
-func (ticket) NewKey(context.Context, encryption.Keys) ([]byte, json.RawMessage, error) {
+func (ticket) NewKey(context.Context, driver.Keys) ([]byte, json.RawMessage, error) {
 	key := make([]byte, 16)
 	_, _ = rand.Read(key) // never fails
 	stored, err := json.Marshal(key)
 	return key, stored, err
 }
 
-func (ticket) Warning() encryption.Warning {
-	return encryption.Warning{Text: "The key is in the file."}
+func (ticket) Warning() driver.Warning {
+	return driver.Warning{Text: "The key is in the file."}
 }
 
 // TestKeysAreOfOneFile: two files share a key only if they hold the same of every key
@@ -34,8 +35,8 @@ func (ticket) Warning() encryption.Warning {
 func TestKeysAreOfOneFile(t *testing.T) {
 	t.Parallel()
 	registry := withBox()
-	registry.KeyProviders = append(registry.KeyProviders, encryption.Block[encryption.KeyProvider]{
-		Table: attr.Table{Name: "ticket"}, Build: func(attr.Values) (encryption.KeyProvider, error) { return ticket{}, nil },
+	registry.KeyProviders = append(registry.KeyProviders, driver.Block[driver.KeyProvider]{
+		Table: attr.Table{Name: "ticket"}, Build: func(attr.Values) (driver.KeyProvider, error) { return ticket{}, nil },
 	})
 	enc := newEncryption(t, registry, keys+`
 key_provider "ticket" "t" {}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 )
 
@@ -186,13 +187,13 @@ func TestInspectChecksData(t *testing.T) {
 // salted makes another key for each file, and counts how often it is asked.
 type salted struct{ asked *atomic.Int64 }
 
-func (s salted) Key(_ context.Context, _ encryption.Keys, stored json.RawMessage) ([]byte, error) {
+func (s salted) Key(_ context.Context, _ driver.Keys, stored json.RawMessage) ([]byte, error) {
 	s.asked.Add(1)
 	key := sha256.Sum256(stored)
 	return key[:], nil
 }
 
-func (s salted) NewKey(context.Context, encryption.Keys) ([]byte, json.RawMessage, error) {
+func (s salted) NewKey(context.Context, driver.Keys) ([]byte, json.RawMessage, error) {
 	stored := fmt.Appendf(nil, "%q", rand.Text())
 	key := sha256.Sum256(stored)
 	return key[:], stored, nil
@@ -201,9 +202,9 @@ func (s salted) NewKey(context.Context, encryption.Keys) ([]byte, json.RawMessag
 func newSalted(t *testing.T) (*encryption.Encryption, *atomic.Int64) {
 	asked := new(atomic.Int64)
 	registry := lighttest.Registry()
-	registry.KeyProviders = append(registry.KeyProviders, encryption.Block[encryption.KeyProvider]{
+	registry.KeyProviders = append(registry.KeyProviders, driver.Block[driver.KeyProvider]{
 		Table: attr.Table{Name: "salted"},
-		Build: func(attr.Values) (encryption.KeyProvider, error) { return salted{asked}, nil },
+		Build: func(attr.Values) (driver.KeyProvider, error) { return salted{asked}, nil },
 	})
 	return newEncryption(t, registry, `
 		key_provider "salted" "k" {}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"maps"
 	"slices"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 )
 
 // try opens the file with the first candidate that has the key. It may overwrite
@@ -47,7 +49,7 @@ func (c candidate) data(file []byte, env *envelope, inPlace bool) ([]byte, error
 
 // open decrypts data with one method and looks at what is inside.
 func (t Target) open(ctx context.Context, c candidate, data []byte, env *envelope) (*Opened, error) {
-	warnings := map[string]Warning{}
+	warnings := map[string]driver.Warning{}
 	keys := fileKeys{encryption: t.encryption, warnings: warnings}
 	if !c.whole {
 		keys.meta = env.Meta
@@ -57,12 +59,12 @@ func (t Target) open(ctx context.Context, c candidate, data []byte, env *envelop
 		return nil, err
 	}
 	opened := &Opened{Data: plain, Method: c.address, UsedFallback: !c.primary, Encrypted: !c.plaintext}
-	if w, ok := c.Method.(Warner); ok {
+	if w, ok := c.Method.(driver.Warner); ok {
 		warnings[c.address] = w.Warning()
 	}
 	for _, address := range slices.Sorted(maps.Keys(warnings)) {
-		if w := warnings[address]; w != (Warning{}) {
-			opened.Warnings = append(opened.Warnings, Warning{Title: w.Title, Text: address + ": " + w.Text})
+		if w := warnings[address]; w != (driver.Warning{}) {
+			opened.Warnings = append(opened.Warnings, driver.Warning{Title: w.Title, Text: address + ": " + w.Text})
 		}
 	}
 	switch {

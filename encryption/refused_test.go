@@ -12,6 +12,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 )
 
@@ -29,25 +30,25 @@ func TestMistakesOfPrograms(t *testing.T) {
 			Settings: map[string]attr.Setting{"keys": {Value: cty.StringVal("key_provider.own.k")}}}},
 		State: &config.Target{Method: "method.aes_gcm.m"},
 	}
-	own := func(block encryption.Block[encryption.Method]) encryption.Registry {
+	own := func(block driver.Block[driver.Method]) encryption.Registry {
 		block.Table = method
-		return encryption.Registry{Methods: []encryption.Block[encryption.Method]{block}}
+		return encryption.Registry{Methods: []driver.Block[driver.Method]{block}}
 	}
 	ownKeys := lighttest.Registry()
-	ownKeys.KeyProviders = []encryption.Block[encryption.KeyProvider]{{
-		Table: method, Build: func(attr.Values) (encryption.KeyProvider, error) { return nil, nil },
+	ownKeys.KeyProviders = []driver.Block[driver.KeyProvider]{{
+		Table: method, Build: func(attr.Values) (driver.KeyProvider, error) { return nil, nil },
 	}}
 	noBuild := lighttest.Registry()
-	noBuild.KeyProviders = []encryption.Block[encryption.KeyProvider]{{Table: method}}
-	nothing := func(attr.Values) (encryption.Method, error) { return nil, nil }
+	noBuild.KeyProviders = []driver.Block[driver.KeyProvider]{{Table: method}}
+	nothing := func(attr.Values) (driver.Method, error) { return nil, nil }
 	says := golden(t, "mistakes of programs")
 	for name, c := range map[string]struct {
 		registry encryption.Registry
 		settings *config.Config
 	}{
-		"a method without Build":        {own(encryption.Block[encryption.Method]{}), settings},
+		"a method without Build":        {own(driver.Block[driver.Method]{}), settings},
 		"a key provider without Build":  {noBuild, provider},
-		"Build returns no method":       {own(encryption.Block[encryption.Method]{Build: nothing}), settings},
+		"Build returns no method":       {own(driver.Block[driver.Method]{Build: nothing}), settings},
 		"Build returns no key provider": {ownKeys, provider},
 		"no method": {lighttest.Registry(), &config.Config{Methods: map[string]*attr.Entry{"method.own.m": nil},
 			State: settings.State}},
@@ -116,12 +117,12 @@ func TestNilEncryption(t *testing.T) {
 // stubborn is a method that gives the context's end, or another reason, as it is told.
 type stubborn struct{ err error }
 
-func (s stubborn) Decrypt(ctx context.Context, _ encryption.Keys, _ []byte) ([]byte, error) {
+func (s stubborn) Decrypt(ctx context.Context, _ driver.Keys, _ []byte) ([]byte, error) {
 	<-ctx.Done()
 	return nil, s.err
 }
 
-func (s stubborn) Encrypt(ctx context.Context, keys encryption.Keys, plain []byte) ([]byte, error) {
+func (s stubborn) Encrypt(ctx context.Context, keys driver.Keys, plain []byte) ([]byte, error) {
 	return s.Decrypt(ctx, keys, plain)
 }
 
@@ -133,8 +134,8 @@ func TestEndOfContext(t *testing.T) {
 	for name, err := range map[string]error{
 		"no_key": encryption.ErrNoKey, "damaged": encryption.ErrDamaged, "other": errors.New("signal: killed"),
 	} {
-		registry.Methods = append(registry.Methods, encryption.Block[encryption.Method]{
-			Table: attr.Table{Name: name}, Build: func(attr.Values) (encryption.Method, error) { return stubborn{err}, nil },
+		registry.Methods = append(registry.Methods, driver.Block[driver.Method]{
+			Table: attr.Table{Name: name}, Build: func(attr.Values) (driver.Method, error) { return stubborn{err}, nil },
 		})
 	}
 	enc := newEncryption(t, registry, all)

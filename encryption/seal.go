@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 )
@@ -93,9 +94,9 @@ func (e *Encryption) seal(ctx context.Context, kept *keptKeys, address string, d
 	return sealed, nil
 }
 
-func (e *Encryption) encrypter(address string) (method, Encrypter, error) {
+func (e *Encryption) encrypter(address string) (method, driver.Encrypter, error) {
 	m, err := e.methods[address]()
-	encrypter, ok := m.Method.(Encrypter)
+	encrypter, ok := m.Method.(driver.Encrypter)
 	if err == nil && !ok {
 		err = &attr.Error{Address: address, Err: errors.New("this method can open files, but not encrypt them; choose another to encrypt")}
 	}
@@ -107,7 +108,7 @@ func (e *Encryption) encrypter(address string) (method, Encrypter, error) {
 
 // appendSealed has a copy of plain sealed in place, where dst has room. Env is
 // nil for a file without an envelope.
-func appendSealed(ctx context.Context, e Encrypter, keys *newKeys, env *envelope, dst, plain []byte) ([]byte, error) {
+func appendSealed(ctx context.Context, e driver.Encrypter, keys *newKeys, env *envelope, dst, plain []byte) ([]byte, error) {
 	size := len(plain) + methodRoom
 	room := size
 	if env != nil {

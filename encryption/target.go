@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
@@ -49,13 +50,13 @@ func (t Target) Methods() []string { return slices.Clone(t.methods) }
 
 // Opened is a file that was opened.
 type Opened struct {
-	Data         []byte    // the plaintext; for a file that was plaintext, it may be the file itself
-	Kind         FileKind  // KindState or KindPlan: what Data is
-	Encrypted    bool      // false when the file was plaintext
-	Method       string    // address of the method that opened it; if that has then, the outermost one; "" without settings
-	UsedFallback bool      // Method is not the primary
-	Attempts     []Attempt // methods that were tried before and had no key
-	Warnings     []Warning // of the methods that opened it, see [Warner]
+	Data         []byte           // the plaintext; for a file that was plaintext, it may be the file itself
+	Kind         FileKind         // KindState or KindPlan: what Data is
+	Encrypted    bool             // false when the file was plaintext
+	Method       string           // address of the method that opened it; if that has then, the outermost one; "" without settings
+	UsedFallback bool             // Method is not the primary
+	Attempts     []Attempt        // methods that were tried before and had no key
+	Warnings     []driver.Warning // of the methods that opened it, see [driver.Warner]
 }
 
 // Decrypt opens a file with the first method that has a key for it. It leaves

@@ -13,6 +13,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 )
 
@@ -21,7 +22,7 @@ type box struct{ key string }
 
 func isBox(file []byte) bool { return bytes.HasPrefix(file, []byte("BOX ")) }
 
-func (b box) Decrypt(_ context.Context, _ encryption.Keys, file []byte) ([]byte, error) {
+func (b box) Decrypt(_ context.Context, _ driver.Keys, file []byte) ([]byte, error) {
 	key, content, ok := bytes.Cut(bytes.TrimPrefix(file, []byte("BOX ")), []byte("\n"))
 	switch {
 	case !ok:
@@ -32,19 +33,19 @@ func (b box) Decrypt(_ context.Context, _ encryption.Keys, file []byte) ([]byte,
 	return content, nil
 }
 
-func (b box) Encrypt(_ context.Context, _ encryption.Keys, plain []byte) ([]byte, error) {
+func (b box) Encrypt(_ context.Context, _ driver.Keys, plain []byte) ([]byte, error) {
 	return fmt.Appendf(nil, "BOX %s\n%s", b.key, plain), nil
 }
 
-func (b box) Warning() encryption.Warning {
-	return encryption.Warning{Text: "Boxes of key " + b.key + " are old. Use bags."}
+func (b box) Warning() driver.Warning {
+	return driver.Warning{Text: "Boxes of key " + b.key + " are old. Use bags."}
 }
 
 func withBox() encryption.Registry {
 	r := lighttest.Registry()
-	r.Methods = append(r.Methods, encryption.Block[encryption.Method]{
+	r.Methods = append(r.Methods, driver.Block[driver.Method]{
 		Table: attr.Table{Name: "box", Attrs: []attr.Attr{{Name: "key", Type: cty.String, Required: true}}},
-		Build: func(v attr.Values) (encryption.Method, error) { return box{v.String("key")}, nil },
+		Build: func(v attr.Values) (driver.Method, error) { return box{v.String("key")}, nil },
 
 		Recognizes: isBox,
 		Vague:      true,
@@ -253,26 +254,26 @@ func TestWarnings(t *testing.T) {
 }
 
 // weak is a method for the data of an envelope, and says so.
-type weak struct{ encryption.Method }
+type weak struct{ driver.Method }
 
-func (weak) Encrypt(_ context.Context, _ encryption.Keys, plain []byte) ([]byte, error) {
+func (weak) Encrypt(_ context.Context, _ driver.Keys, plain []byte) ([]byte, error) {
 	return plain, nil
 }
 
-func (weak) Decrypt(_ context.Context, _ encryption.Keys, data []byte) ([]byte, error) {
+func (weak) Decrypt(_ context.Context, _ driver.Keys, data []byte) ([]byte, error) {
 	return data, nil
 }
 
-func (weak) Warning() encryption.Warning { return encryption.Warning{Text: "This hides nothing."} }
+func (weak) Warning() driver.Warning { return driver.Warning{Text: "This hides nothing."} }
 
 // Every method that opened the file is asked, also one for an envelope, alone or
 // within another format.
 func TestEveryMethodWarns(t *testing.T) {
 	t.Parallel()
 	r := withBox()
-	r.Methods = append(r.Methods, encryption.Block[encryption.Method]{
+	r.Methods = append(r.Methods, driver.Block[driver.Method]{
 		Table: attr.Table{Name: "weak"},
-		Build: func(attr.Values) (encryption.Method, error) { return weak{}, nil },
+		Build: func(attr.Values) (driver.Method, error) { return weak{}, nil },
 	})
 	enc := newEncryption(t, r, `method "weak" "w" {}
 method "box" "b" {
@@ -346,9 +347,9 @@ then = method.aes_gcm.a
 func TestFormatThatLooksLikeAState(t *testing.T) {
 	t.Parallel()
 	r := lighttest.Registry()
-	r.Methods = append(r.Methods, encryption.Block[encryption.Method]{
+	r.Methods = append(r.Methods, driver.Block[driver.Method]{
 		Table: attr.Table{Name: "veiled"},
-		Build: func(attr.Values) (encryption.Method, error) { return veiled{}, nil },
+		Build: func(attr.Values) (driver.Method, error) { return veiled{}, nil },
 
 		Recognizes: isVeiled,
 		Vague:      true,
@@ -368,7 +369,7 @@ type veiled struct{}
 
 func isVeiled(file []byte) bool { return bytes.Contains(file, []byte(`"veiled"`)) }
 
-func (veiled) Decrypt(context.Context, encryption.Keys, []byte) ([]byte, error) {
+func (veiled) Decrypt(context.Context, driver.Keys, []byte) ([]byte, error) {
 	return nil, encryption.ErrNoKey
 }
 

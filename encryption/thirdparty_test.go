@@ -16,23 +16,24 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
 )
 
 // A method of somebody else: XChaCha20-Poly1305, with the nonce in front.
 
-func xchachaBlock() encryption.Block[encryption.Method] {
+func xchachaBlock() driver.Block[driver.Method] {
 	keys := attr.Attr{Name: "keys", Type: cty.String, Required: true, Reference: true, Doc: "The key provider."}
-	return encryption.Block[encryption.Method]{
+	return driver.Block[driver.Method]{
 		Table: attr.Table{Name: "xchacha", Doc: "XChaCha20-Poly1305.", Attrs: []attr.Attr{keys}},
-		Build: func(v attr.Values) (encryption.Method, error) { return xchacha{keys: v.String("keys")}, nil },
+		Build: func(v attr.Values) (driver.Method, error) { return xchacha{keys: v.String("keys")}, nil },
 	}
 }
 
 type xchacha struct{ keys string }
 
-func (m xchacha) Decrypt(ctx context.Context, keys encryption.Keys, data []byte) ([]byte, error) {
+func (m xchacha) Decrypt(ctx context.Context, keys driver.Keys, data []byte) ([]byte, error) {
 	aead, err := m.cipher(ctx, keys)
 	if err != nil || len(data) < chacha20poly1305.NonceSizeX {
 		return nil, cmp.Or(err, errors.New("the data is cut off"))
@@ -44,7 +45,7 @@ func (m xchacha) Decrypt(ctx context.Context, keys encryption.Keys, data []byte)
 	return plain, nil
 }
 
-func (m xchacha) Encrypt(ctx context.Context, keys encryption.Keys, plain []byte) ([]byte, error) {
+func (m xchacha) Encrypt(ctx context.Context, keys driver.Keys, plain []byte) ([]byte, error) {
 	aead, err := m.cipher(ctx, keys)
 	if err != nil {
 		return nil, err
@@ -54,7 +55,7 @@ func (m xchacha) Encrypt(ctx context.Context, keys encryption.Keys, plain []byte
 	return aead.Seal(nonce, nonce, plain, nil), nil
 }
 
-func (m xchacha) cipher(ctx context.Context, keys encryption.Keys) (cipher.AEAD, error) {
+func (m xchacha) cipher(ctx context.Context, keys driver.Keys) (cipher.AEAD, error) {
 	key, err := keys(ctx, m.keys)
 	if err != nil {
 		return nil, err
@@ -65,8 +66,8 @@ func (m xchacha) cipher(ctx context.Context, keys encryption.Keys) (cipher.AEAD,
 // A program's own list: the two above, and one method of ours.
 func ownRegistry() encryption.Registry {
 	return encryption.Registry{
-		KeyProviders: []encryption.Block[encryption.KeyProvider]{hkdfBlock()},
-		Methods:      []encryption.Block[encryption.Method]{light.Registry().Method("aes_gcm"), xchachaBlock()},
+		KeyProviders: []driver.Block[driver.KeyProvider]{hkdfBlock()},
+		Methods:      []driver.Block[driver.Method]{light.Registry().Method("aes_gcm"), xchachaBlock()},
 	}
 }
 
@@ -114,7 +115,7 @@ func TestThirdPartyKeyProviderSuite(t *testing.T) {
 
 func TestThirdPartyMethodSuite(t *testing.T) {
 	t.Parallel()
-	keys := func(fill byte) encryption.Keys {
+	keys := func(fill byte) driver.Keys {
 		return func(context.Context, string) ([]byte, error) { return bytes.Repeat([]byte{fill}, 32), nil }
 	}
 	encryptiontest.Method{

@@ -16,6 +16,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -176,7 +177,7 @@ func (c *call) checkReplaced(ctx context.Context, place string, r result) error 
 	if c.losesResources(ctx, there, before.info, after.info, r) {
 		return errors.New("it is this state with its resources, which would be lost; name another file, or delete it first")
 	}
-	bothHave := func(m encryption.Block[encryption.Method]) bool {
+	bothHave := func(m driver.Block[driver.Method]) bool {
 		return m.Recognizes != nil && (!m.Vague || after.Kind == "unknown") && m.Recognizes(there) && m.Recognizes(r.data)
 	}
 	switch {

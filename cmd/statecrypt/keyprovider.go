@@ -13,6 +13,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
@@ -74,8 +75,8 @@ func (c *call) keyProvider(ctx context.Context) error {
 
 // newKey also makes keys for others alone: OpenTofu wants one if it reads by a fallback,
 // too.
-func (c *call) newKey(ctx context.Context, provider encryption.KeyProvider) (key []byte, stored json.RawMessage, err error) {
-	key, stored, err = provider.(encryption.KeyMaker).NewKey(ctx, nil) //nolint:forcetypeassert // age makes keys
+func (c *call) newKey(ctx context.Context, provider driver.KeyProvider) (key []byte, stored json.RawMessage, err error) {
+	key, stored, err = provider.(driver.KeyMaker).NewKey(ctx, nil) //nolint:forcetypeassert // age makes keys
 	if errors.Is(err, encryption.ErrNoKey) {
 		c.say(yellow, "note:", err.Error())
 		if provider, err = c.ageKeyProvider(nil); err == nil {
@@ -87,7 +88,7 @@ func (c *call) newKey(ctx context.Context, provider encryption.KeyProvider) (key
 
 // openedKey is the key that stored holds, none if nothing is stored, as for a new file.
 // OpenTofu tries no fallback if the program fails, so no identity that fits is no error.
-func (c *call) openedKey(ctx context.Context, provider encryption.KeyProvider, stored []byte) ([]byte, error) {
+func (c *call) openedKey(ctx context.Context, provider driver.KeyProvider, stored []byte) ([]byte, error) {
 	var meta struct {
 		ExternalData json.RawMessage `json:"external_data"`
 	}
@@ -124,7 +125,7 @@ func (c *call) checkIdentities() error {
 	return nil
 }
 
-func (c *call) ageKeyProvider(identities []string) (encryption.KeyProvider, error) {
+func (c *call) ageKeyProvider(identities []string) (driver.KeyProvider, error) {
 	for _, recipient := range c.recipients {
 		if keyfile.IsPath(recipient) || keyfile.Exists(recipient) {
 			return nil, usageError("-r requires a recipient, and this is the path of a file; -R reads recipients from one")
@@ -157,7 +158,7 @@ func (c *call) ageKeyProvider(identities []string) (encryption.KeyProvider, erro
 	return buildAge(values, world.Lookup(c.environ))
 }
 
-func buildAge(values map[string]cty.Value, env attr.LookupEnv) (encryption.KeyProvider, error) {
+func buildAge(values map[string]cty.Value, env attr.LookupEnv) (driver.KeyProvider, error) {
 	block := light.Registry().KeyProvider("age")
 	settings, err := attr.NewEntry("", block.Table, values).Decode(block.Table, env)
 	if err != nil {

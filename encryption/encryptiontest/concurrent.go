@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 )
 
 const goroutines = 8 // that call at once
@@ -45,7 +45,7 @@ func (h KeyProvider) atOnce(t *testing.T) {
 }
 
 // atOnce seals and opens in several goroutines. No two plaintexts are the same.
-func (h Method) atOnce(t *testing.T, method encryption.Method, encrypter encryption.Encrypter) {
+func (h Method) atOnce(t *testing.T, method driver.Method, encrypter driver.Encrypter) {
 	var files atomic.Int32
 	together(func() {
 		plain := fmt.Sprintf("%s %d", samplePlain, files.Add(1))
@@ -70,7 +70,7 @@ func (h KeyProvider) closed(t *testing.T) {
 		if again, err := h.ask(t, t.Context(), maker, stored); err != nil || !bytes.Equal(again, key) {
 			t.Errorf("after Close, the same key did not come back: %v", err)
 		}
-		maker.(encryption.Closer).Close()
+		maker.(driver.Closer).Close()
 	})
 }
 
@@ -78,7 +78,7 @@ func (h KeyProvider) closed(t *testing.T) {
 // skipped.
 func closeTwice(t *testing.T, built any) {
 	t.Helper()
-	closer, ok := built.(encryption.Closer)
+	closer, ok := built.(driver.Closer)
 	if !ok {
 		t.Skip("it holds nothing")
 	}

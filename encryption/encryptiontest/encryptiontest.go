@@ -18,6 +18,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/damage"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/spelling"
@@ -28,14 +29,14 @@ const patience = time.Minute
 
 // KeyProvider is the harness of a key provider.
 type KeyProvider struct {
-	Block encryption.Block[encryption.KeyProvider]
+	Block driver.Block[driver.KeyProvider]
 
 	Attrs map[string]cty.Value   // a configuration that works
 	Other map[string]cty.Value   // one that works and has another key
 	Bad   []map[string]cty.Value // some that must be refused
 
-	Keys    encryption.Keys // the key providers that Attrs and Other refer to; may be nil; called from several goroutines
-	Secrets []string        // what stands in the configurations and must never come out
+	Keys    driver.Keys // the key providers that Attrs and Other refer to; may be nil; called from several goroutines
+	Secrets []string    // what stands in the configurations and must never come out
 
 	// Constant says that the configuration alone decides the key, so that it is
 	// the same for every file, whatever is stored.
@@ -47,7 +48,7 @@ type KeyProvider struct {
 // Run runs the tests as subtests of t: what is built, the table, bad configurations,
 // new keys and the same keys again, many keys at once, another key, nothing stored,
 // keys of others that are missing, contexts that end, hostile metadata and, of a
-// [encryption.Closer], keys after it was closed.
+// [driver.Closer], keys after it was closed.
 func (h KeyProvider) Run(t *testing.T) {
 	if !t.Run("build", func(t *testing.T) { Build(t, h.Block, h.Attrs) }) {
 		return
@@ -86,7 +87,7 @@ func (h KeyProvider) refusal(t *testing.T, attrs map[string]cty.Value) error {
 		return err
 	}
 	var stored json.RawMessage
-	if m, ok := Build(t, h.Block, h.Attrs).(encryption.KeyMaker); ok {
+	if m, ok := Build(t, h.Block, h.Attrs).(driver.KeyMaker); ok {
 		if _, stored, err = m.NewKey(context.WithValue(t.Context(), mark{}, true), h.marked(t)); err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +97,7 @@ func (h KeyProvider) refusal(t *testing.T, attrs map[string]cty.Value) error {
 }
 
 // ask is Key, with everything checked that holds for each call.
-func (h KeyProvider) ask(t *testing.T, ctx context.Context, provider encryption.KeyProvider, stored json.RawMessage) ([]byte, error) {
+func (h KeyProvider) ask(t *testing.T, ctx context.Context, provider driver.KeyProvider, stored json.RawMessage) ([]byte, error) {
 	t.Helper()
 	ctx = context.WithValue(ctx, mark{}, true)
 	given := bytes.Clone(stored)
@@ -118,7 +119,7 @@ type mark struct{}
 
 // marked is Keys, which must be called with the context of the call, or one that
 // is made from it.
-func (h KeyProvider) marked(t *testing.T) encryption.Keys {
+func (h KeyProvider) marked(t *testing.T) driver.Keys {
 	if h.Keys == nil {
 		return nil
 	}
@@ -131,8 +132,8 @@ func (h KeyProvider) marked(t *testing.T) encryption.Keys {
 }
 
 type maker interface {
-	encryption.KeyProvider
-	encryption.KeyMaker
+	driver.KeyProvider
+	driver.KeyMaker
 }
 
 // maker returns the key provider as one that makes keys, and a new key. Tests of
@@ -186,14 +187,14 @@ func (h KeyProvider) sameKey(t *testing.T) {
 			t.Error("the key or a secret is stored")
 		}
 	}
-	for _, p := range []encryption.KeyProvider{maker, maker, Build(t, h.Block, h.Attrs)} {
+	for _, p := range []driver.KeyProvider{maker, maker, Build(t, h.Block, h.Attrs)} {
 		again, err := h.ask(t, t.Context(), p, stored)
 		if err != nil || !bytes.Equal(again, key) {
 			t.Errorf("the same key did not come back: %v", err)
 		}
 		clear(again) // it belongs to the caller
 	}
-	if r, ok := maker.(encryption.Recognizer); ok {
+	if r, ok := maker.(driver.Recognizer); ok {
 		if !r.Recognizes(stored) {
 			t.Error("it does not recognize its own metadata")
 		}
@@ -281,7 +282,7 @@ func (h KeyProvider) hostile(t *testing.T) {
 	provider := Build(t, h.Block, h.Attrs)
 	documents := []string{``, `{`, `{}`, `[]`, `null`, `"x"`, `1e999`, `{"salt":1}`, "\x1b[2J", strings.Repeat("[", 100_000)}
 	var key []byte
-	if _, ok := provider.(encryption.KeyMaker); ok {
+	if _, ok := provider.(driver.KeyMaker); ok {
 		var stored json.RawMessage
 		_, key, stored = h.maker(t)
 		if _, err := h.ask(t, t.Context(), provider, stored); err != nil { // it may remember the key
@@ -329,7 +330,7 @@ func damagedMetadata(t *testing.T, stored json.RawMessage) []string {
 
 // Method is the harness of a method.
 type Method struct {
-	Block encryption.Block[encryption.Method]
+	Block driver.Block[driver.Method]
 
 	Attrs map[string]cty.Value   // a configuration that works
 	Bad   []map[string]cty.Value // some that must be refused, at the latest when a file is opened
@@ -337,8 +338,8 @@ type Method struct {
 	Secrets []string // what stands in the configurations and must never come out
 
 	// A method for the data of an envelope that refers to key providers requires these.
-	Keys      encryption.Keys // the key providers that Attrs refers to; called from several goroutines
-	OtherKeys encryption.Keys // the same with other keys
+	Keys      driver.Keys // the key providers that Attrs refers to; called from several goroutines
+	OtherKeys driver.Keys // the same with other keys
 
 	// A method for whole files, whose Block has Recognizes, requires these.
 	Other       map[string]cty.Value // a configuration that works and has another key
@@ -351,7 +352,7 @@ type Method struct {
 
 // Run runs the tests as subtests of t: what is built, the table, bad configurations
 // and, of a method that seals, round trips, another key, no key, every damage by one
-// bit or one truncation, many files at once and, of a [encryption.Closer], a file after
+// bit or one truncation, many files at once and, of a [driver.Closer], a file after
 // it was closed. Of a method for whole files, they are: the table, bad configurations,
 // File, another key, files of other formats, round trips and every damage.
 func (h Method) Run(t *testing.T) {
@@ -382,7 +383,7 @@ func (h Method) Run(t *testing.T) {
 		}
 	})
 	method := Build(t, h.Block, h.Attrs)
-	encrypter, ok := method.(encryption.Encrypter)
+	encrypter, ok := method.(driver.Encrypter)
 	if !ok {
 		t.Skip("it does not seal")
 	}
@@ -434,10 +435,10 @@ const samplePlain = `{"version":4,"outputs":{"secret":{"value":"canary","type":"
 
 // roundTrip seals with two of the method, with room behind the plaintext and
 // without, and opens all of it afterwards.
-func (h Method) roundTrip(t *testing.T, encrypter encryption.Encrypter) {
+func (h Method) roundTrip(t *testing.T, encrypter driver.Encrypter) {
 	second := Build(t, h.Block, h.Attrs)
 	var files [][]byte
-	for _, e := range []encryption.Encrypter{encrypter, encrypter, second.(encryption.Encrypter)} {
+	for _, e := range []driver.Encrypter{encrypter, encrypter, second.(driver.Encrypter)} {
 		for _, room := range []int{0, 1, 1000} {
 			sealed := h.seal(t, e, room)
 			if slices.ContainsFunc(files, func(other []byte) bool { return bytes.Equal(other, sealed) }) {
@@ -458,7 +459,7 @@ func (h Method) roundTrip(t *testing.T, encrypter encryption.Encrypter) {
 }
 
 // seal seals the sample, with room behind it.
-func (h Method) seal(t *testing.T, encrypter encryption.Encrypter, room int) []byte {
+func (h Method) seal(t *testing.T, encrypter driver.Encrypter, room int) []byte {
 	t.Helper()
 	plain := append(make([]byte, 0, len(samplePlain)+room), samplePlain...)
 	sealed, err := within(t, patience, plain, func() ([]byte, error) { return encrypter.Encrypt(t.Context(), h.Keys, plain) })
@@ -469,7 +470,7 @@ func (h Method) seal(t *testing.T, encrypter encryption.Encrypter, room int) []b
 }
 
 // open is Decrypt, with everything checked that holds for each call.
-func (h Method) open(t *testing.T, method encryption.Method, keys encryption.Keys, sealed []byte) ([]byte, error) {
+func (h Method) open(t *testing.T, method driver.Method, keys driver.Keys, sealed []byte) ([]byte, error) {
 	t.Helper()
 	var secrets []string
 	opened, err := within(t, patience, sealed, func() ([]byte, error) {
@@ -487,7 +488,7 @@ func (h Method) open(t *testing.T, method encryption.Method, keys encryption.Key
 }
 
 // build does what a configuration does with an entry of the kind.
-func build[T any](block encryption.Block[T], attrs map[string]cty.Value) (T, error) {
+func build[T any](block driver.Block[T], attrs map[string]cty.Value) (T, error) {
 	values, err := attr.NewEntry("test."+block.Name+".x", block.Table, attrs).Decode(block.Table, nil)
 	if err != nil {
 		var none T
@@ -501,7 +502,7 @@ func build[T any](block encryption.Block[T], attrs map[string]cty.Value) (T, err
 }
 
 // Build makes a key provider or a method from its attributes, without an environment.
-func Build[T any](tb testing.TB, block encryption.Block[T], attrs map[string]cty.Value) T {
+func Build[T any](tb testing.TB, block driver.Block[T], attrs map[string]cty.Value) T {
 	tb.Helper()
 	built, err := build(block, attrs)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/damage"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/spelling"
 )
@@ -54,7 +55,7 @@ func (h Method) runFiles(t *testing.T) {
 		}
 	})
 	t.Run("round trip", func(t *testing.T) {
-		encrypter, ok := method.(encryption.Encrypter)
+		encrypter, ok := method.(driver.Encrypter)
 		if !ok {
 			t.Skip("it does not seal")
 		}
@@ -83,7 +84,7 @@ func (h Method) runFiles(t *testing.T) {
 	})
 }
 
-func (h Method) opensFile(t *testing.T, method encryption.Method, file []byte) {
+func (h Method) opensFile(t *testing.T, method driver.Method, file []byte) {
 	t.Helper()
 	if !h.Block.Recognizes(file) {
 		t.Error("it does not recognize its own file")

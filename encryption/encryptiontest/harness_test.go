@@ -7,18 +7,18 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 )
 
 // TestLacks: what is missing in a harness is said of the harness, and not of the method.
 func TestLacks(t *testing.T) {
 	t.Parallel()
 	keys := func(context.Context, string) ([]byte, error) { return nil, nil }
-	refers := encryption.Block[encryption.Method]{
+	refers := driver.Block[driver.Method]{
 		Table: attr.Table{Name: "x", Attrs: []attr.Attr{{Name: "keys", Type: cty.String, Reference: true}}},
 	}
-	files := encryption.Block[encryption.Method]{Recognizes: func([]byte) bool { return true }}
+	files := driver.Block[driver.Method]{Recognizes: func([]byte) bool { return true }}
 	other, file := map[string]cty.Value{}, []byte("x")
 	for name, c := range map[string]struct {
 		harness Method
@@ -44,7 +44,7 @@ func TestLacks(t *testing.T) {
 // TestNoBuild: a Block without Build is an error, as it is to a program.
 func TestNoBuild(t *testing.T) {
 	t.Parallel()
-	if _, err := build(encryption.Block[encryption.KeyProvider]{}, nil); err == nil || !strings.Contains(err.Error(), "no Build") {
+	if _, err := build(driver.Block[driver.KeyProvider]{}, nil); err == nil || !strings.Contains(err.Error(), "no Build") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -27,6 +27,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 )
 
 const inMutants = "STATECRYPT_TEST_MUTANTS" // set in the process whose tests must fail
@@ -109,10 +110,10 @@ type keyHooks struct {
 	salt   func() []byte
 	stored func(p sound, key, salt []byte) any
 	read   func(stored json.RawMessage) (document, error)
-	key    func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error)
+	key    func(ctx context.Context, p sound, keys driver.Keys, stored json.RawMessage) ([]byte, error)
 	newKey func(p sound, key []byte, stored json.RawMessage) ([]byte, json.RawMessage, error)
 	knows  func(stored json.RawMessage) bool
-	built  func(p sound) encryption.KeyProvider
+	built  func(p sound) driver.KeyProvider
 	limit  time.Duration // of a call, if the mutant takes longer than patience
 	shown  bool          // the secret is not marked as one
 }
@@ -133,7 +134,7 @@ func read(stored json.RawMessage) (document, error) {
 	return d, nil
 }
 
-func (p sound) derive(ctx context.Context, keys encryption.Keys, d document) ([]byte, error) {
+func (p sound) derive(ctx context.Context, keys driver.Keys, d document) ([]byte, error) {
 	upstream, err := keys(ctx, "key_provider.test.upstream")
 	if err != nil {
 		return nil, err
@@ -142,7 +143,7 @@ func (p sound) derive(ctx context.Context, keys encryption.Keys, d document) ([]
 }
 
 // right is Key without a mistake.
-func (p sound) right(ctx context.Context, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+func (p sound) right(ctx context.Context, keys driver.Keys, stored json.RawMessage) ([]byte, error) {
 	d, err := p.hooks.read(stored)
 	if err != nil {
 		return nil, err
@@ -150,11 +151,11 @@ func (p sound) right(ctx context.Context, keys encryption.Keys, stored json.RawM
 	return p.derive(ctx, keys, d)
 }
 
-func (p sound) Key(ctx context.Context, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+func (p sound) Key(ctx context.Context, keys driver.Keys, stored json.RawMessage) ([]byte, error) {
 	return p.hooks.key(ctx, p, keys, stored)
 }
 
-func (p sound) NewKey(ctx context.Context, keys encryption.Keys) ([]byte, json.RawMessage, error) {
+func (p sound) NewKey(ctx context.Context, keys driver.Keys) ([]byte, json.RawMessage, error) {
 	p.made.Add(1)
 	salt := p.hooks.salt()
 	key, err := p.derive(ctx, keys, document{Salt: salt, Rounds: 1})
@@ -181,25 +182,25 @@ func testKeys(t *testing.T, change func(h *keyHooks)) {
 		salt:   func() []byte { return []byte(rand.Text())[:16] },
 		stored: func(_ sound, _, salt []byte) any { return document{Salt: salt, Rounds: 1} },
 		read:   read,
-		key: func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+		key: func(ctx context.Context, p sound, keys driver.Keys, stored json.RawMessage) ([]byte, error) {
 			return p.right(ctx, keys, stored)
 		},
 		newKey: func(_ sound, key []byte, stored json.RawMessage) ([]byte, json.RawMessage, error) {
 			return key, stored, nil
 		},
 		knows: func(stored json.RawMessage) bool { _, err := read(stored); return err == nil },
-		built: func(p sound) encryption.KeyProvider { return p },
+		built: func(p sound) driver.KeyProvider { return p },
 	}
 	if change != nil {
 		change(&hooks)
 	}
 	secret := func(s string) map[string]cty.Value { return map[string]cty.Value{"secret": cty.StringVal(s)} }
 	KeyProvider{
-		Block: encryption.Block[encryption.KeyProvider]{
+		Block: driver.Block[driver.KeyProvider]{
 			Table: attr.Table{Name: "mutant", Doc: "A mutant.", Attrs: []attr.Attr{
 				{Name: "secret", Type: cty.String, Required: true, Sensitive: !hooks.shown, Doc: "The secret."},
 			}},
-			Build: func(v attr.Values) (encryption.KeyProvider, error) {
+			Build: func(v attr.Values) (driver.KeyProvider, error) {
 				if err := hooks.config(v.String("secret")); err != nil {
 					return nil, v.Errorf("secret", "%w", err)
 				}
@@ -261,7 +262,7 @@ type final struct {
 
 func (f final) Close() { f.closed.Store(true) }
 
-func (f final) Key(ctx context.Context, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+func (f final) Key(ctx context.Context, keys driver.Keys, stored json.RawMessage) ([]byte, error) {
 	if f.closed.Load() {
 		return nil, errors.New("this is closed")
 	}
@@ -271,10 +272,10 @@ func (f final) Key(ctx context.Context, keys encryption.Keys, stored json.RawMes
 func keyMutants() []keyMutant {
 	var calls atomic.Int32
 	var kept atomic.Pointer[[]byte]
-	right := func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+	right := func(ctx context.Context, p sound, keys driver.Keys, stored json.RawMessage) ([]byte, error) {
 		return p.right(ctx, keys, stored)
 	}
-	type keyFunc = func(context.Context, sound, encryption.Keys, json.RawMessage) ([]byte, error)
+	type keyFunc = func(context.Context, sound, driver.Keys, json.RawMessage) ([]byte, error)
 	keyed := func(f keyFunc) func(*keyHooks) { return func(h *keyHooks) { h.key = f } }
 	reading := func(f func(json.RawMessage) (document, error)) func(*keyHooks) {
 		return func(h *keyHooks) { h.read = f }
@@ -299,7 +300,7 @@ func keyMutants() []keyMutant {
 			return map[string]any{"salt": salt, "rounds": 1, "note": hex.EncodeToString([]byte(p.secret))}
 		})},
 		{name: "shows the secret in base64", check: "hostile metadata", change: keyed(
-			func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+			func(ctx context.Context, p sound, keys driver.Keys, stored json.RawMessage) ([]byte, error) {
 				key, err := right(ctx, p, keys, stored)
 				if err != nil && stored != nil && ctx.Err() == nil {
 					err = fmt.Errorf("%w (%s)", err, base64.StdEncoding.EncodeToString([]byte(p.secret)))
@@ -308,7 +309,7 @@ func keyMutants() []keyMutant {
 			})},
 		{name: "mixes up what it is asked for at once", check: "at once", alone: true, change: func(h *keyHooks) {
 			mixed := mixer{second: make(chan struct{})}
-			h.key = func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+			h.key = func(ctx context.Context, p sound, keys driver.Keys, stored json.RawMessage) ([]byte, error) {
 				if p.made.Load() > few {
 					stored = mixed.swap(stored)
 				}
@@ -325,10 +326,10 @@ func keyMutants() []keyMutant {
 			}
 		}},
 		{name: "builds no key provider", check: "build", alone: true, change: func(h *keyHooks) {
-			h.built = func(sound) encryption.KeyProvider { return nil }
+			h.built = func(sound) driver.KeyProvider { return nil }
 		}},
 		{name: "is closed for good", check: "closed", alone: true, change: func(h *keyHooks) {
-			h.built = func(p sound) encryption.KeyProvider { return final{p, new(atomic.Bool)} }
+			h.built = func(p sound) driver.KeyProvider { return final{p, new(atomic.Bool)} }
 		}},
 		{name: "constant salt", check: "new keys", change: func(h *keyHooks) { h.salt = func() []byte { return make([]byte, 16) } }},
 		{name: "no length check of the salt", check: "hostile metadata", change: reading(func(stored json.RawMessage) (document, error) {
@@ -351,7 +352,7 @@ func keyMutants() []keyMutant {
 			return read(stored)
 		})},
 		{name: "depends on the count of calls", check: "same key again", change: keyed(
-			func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+			func(ctx context.Context, p sound, keys driver.Keys, stored json.RawMessage) ([]byte, error) {
 				key, err := right(ctx, p, keys, stored)
 				if count := calls.Add(1); err == nil && count%2 == 0 {
 					key[0] ^= 1
@@ -364,7 +365,7 @@ func keyMutants() []keyMutant {
 				kept.Store(&last)
 				return key, stored, nil
 			}
-			h.key = func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+			h.key = func(ctx context.Context, p sound, keys driver.Keys, stored json.RawMessage) ([]byte, error) {
 				_, err := right(ctx, p, keys, stored)
 				if err != nil {
 					return nil, err
@@ -373,14 +374,14 @@ func keyMutants() []keyMutant {
 			}
 		}},
 		{name: "changes what is stored", check: "same key again", change: keyed(
-			func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+			func(ctx context.Context, p sound, keys driver.Keys, stored json.RawMessage) ([]byte, error) {
 				key, err := right(ctx, p, keys, stored)
 				clear(stored)
 				return key, err
 			})},
 		{name: "keeps the key that it returns", check: "same key again", change: func(h *keyHooks) {
 			var cache sync.Map // :: what is stored, and the secret → key
-			h.key = func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+			h.key = func(ctx context.Context, p sound, keys driver.Keys, stored json.RawMessage) ([]byte, error) {
 				if key, ok := cache.Load(string(stored) + p.secret); ok {
 					return key.([]byte), nil
 				}
@@ -402,11 +403,11 @@ func keyMutants() []keyMutant {
 			return d, nil
 		})},
 		{name: "drops the context", check: "context", change: keyed(
-			func(_ context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+			func(_ context.Context, p sound, keys driver.Keys, stored json.RawMessage) ([]byte, error) {
 				return right(context.Background(), p, keys, stored)
 			})},
 		{name: "takes a cancellation for a missing key", check: "context", change: keyed(
-			func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+			func(ctx context.Context, p sound, keys driver.Keys, stored json.RawMessage) ([]byte, error) {
 				if ctx.Err() != nil {
 					return nil, fmt.Errorf("%w: %w", encryption.ErrNoKey, ctx.Err())
 				}
@@ -443,7 +444,7 @@ func keyMutants() []keyMutant {
 			return read(stored)
 		})},
 		{name: "shows the key in an error", check: "hostile metadata", change: keyed(
-			func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+			func(ctx context.Context, p sound, keys driver.Keys, stored json.RawMessage) ([]byte, error) {
 				key, err := right(ctx, p, keys, stored)
 				if err == nil {
 					kept.Store(&key)
@@ -453,7 +454,7 @@ func keyMutants() []keyMutant {
 				return key, err
 			})},
 		{name: "shows the secret in an error", check: "hostile metadata", change: keyed(
-			func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+			func(ctx context.Context, p sound, keys driver.Keys, stored json.RawMessage) ([]byte, error) {
 				key, err := right(ctx, p, keys, stored)
 				if err != nil && stored != nil {
 					err = fmt.Errorf("with %s: %w", p.secret, err)
@@ -472,19 +473,19 @@ func keyMutants() []keyMutant {
 			h.config = func(string) error { return nil }
 		}},
 		{name: "ignores the secret", check: "another key", change: keyed(
-			func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+			func(ctx context.Context, p sound, keys driver.Keys, stored json.RawMessage) ([]byte, error) {
 				p.secret = "canary-horse-battery"
 				return right(ctx, p, keys, stored)
 			})},
 		{name: "plain error for another key", check: "another key", change: keyed(
-			func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+			func(ctx context.Context, p sound, keys driver.Keys, stored json.RawMessage) ([]byte, error) {
 				if !strings.HasPrefix(p.secret, "canary") {
 					return nil, errors.New("this is another key")
 				}
 				return right(ctx, p, keys, stored)
 			})},
 		{name: "returns a key with an error", check: "hostile metadata", change: keyed(
-			func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+			func(ctx context.Context, p sound, keys driver.Keys, stored json.RawMessage) ([]byte, error) {
 				key, err := right(ctx, p, keys, stored)
 				if err != nil && stored != nil {
 					key = make([]byte, 32)
@@ -493,7 +494,7 @@ func keyMutants() []keyMutant {
 			})},
 		{name: "returns one buffer", check: "new keys", change: func(h *keyHooks) {
 			buffer := make([]byte, 32)
-			h.key = func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+			h.key = func(ctx context.Context, p sound, keys driver.Keys, stored json.RawMessage) ([]byte, error) {
 				key, err := right(ctx, p, keys, stored)
 				if err != nil {
 					return nil, err
@@ -510,21 +511,21 @@ func keyMutants() []keyMutant {
 			return d, err
 		})},
 		{name: "loses why another key is missing", check: "keys of others", change: keyed(
-			func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+			func(ctx context.Context, p sound, keys driver.Keys, stored json.RawMessage) ([]byte, error) {
 				if _, err := keys(ctx, "key_provider.test.upstream"); err != nil {
 					return nil, errors.New("another key is missing")
 				}
 				return right(ctx, p, keys, stored)
 			})},
 		{name: "goes on without another key", check: "keys of others", change: keyed(
-			func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+			func(ctx context.Context, p sound, keys driver.Keys, stored json.RawMessage) ([]byte, error) {
 				return right(ctx, p, func(ctx context.Context, address string) ([]byte, error) {
 					key, _ := keys(ctx, address)
 					return key, nil
 				}, stored)
 			})},
 		{name: "takes any failure for a missing key", check: "keys of others", change: keyed(
-			func(ctx context.Context, p sound, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+			func(ctx context.Context, p sound, keys driver.Keys, stored json.RawMessage) ([]byte, error) {
 				if _, err := keys(ctx, "key_provider.test.upstream"); err != nil && ctx.Err() == nil {
 					return nil, encryption.ErrNoKey
 				}
@@ -549,15 +550,15 @@ type cipherHooks struct {
 	nonce  func(calls int) []byte
 	seal   func(aead cipher.AEAD, nonce, plain []byte) []byte
 	open   func(aead cipher.AEAD, key, nonce, sealed []byte) ([]byte, error)
-	key    func(ctx context.Context, keys encryption.Keys) ([]byte, error)
+	key    func(ctx context.Context, keys driver.Keys) ([]byte, error)
 	short  func(data []byte) error
-	built  func(m gcm) encryption.Method
+	built  func(m gcm) driver.Method
 	shown  bool // the secret is not marked as one
 	leaks  bool // the secret is in a refusal
 	calls  *atomic.Int32
 }
 
-func (m gcm) aead(ctx context.Context, keys encryption.Keys) (cipher.AEAD, []byte, error) {
+func (m gcm) aead(ctx context.Context, keys driver.Keys) (cipher.AEAD, []byte, error) {
 	key, err := m.hooks.key(ctx, keys)
 	if err != nil {
 		return nil, nil, err
@@ -570,7 +571,7 @@ func (m gcm) aead(ctx context.Context, keys encryption.Keys) (cipher.AEAD, []byt
 	return aead, key, err
 }
 
-func (m gcm) Encrypt(ctx context.Context, keys encryption.Keys, plain []byte) ([]byte, error) {
+func (m gcm) Encrypt(ctx context.Context, keys driver.Keys, plain []byte) ([]byte, error) {
 	aead, _, err := m.aead(ctx, keys)
 	if err != nil {
 		return nil, err
@@ -578,7 +579,7 @@ func (m gcm) Encrypt(ctx context.Context, keys encryption.Keys, plain []byte) ([
 	return m.hooks.seal(aead, m.hooks.nonce(int(m.hooks.calls.Add(1))), plain), nil
 }
 
-func (m gcm) Decrypt(ctx context.Context, keys encryption.Keys, data []byte) ([]byte, error) {
+func (m gcm) Decrypt(ctx context.Context, keys driver.Keys, data []byte) ([]byte, error) {
 	aead, key, err := m.aead(ctx, keys)
 	if err != nil {
 		return nil, err
@@ -606,7 +607,7 @@ func testCipher(t *testing.T, change func(h *cipherHooks)) {
 			}
 			return plain, nil
 		},
-		key: func(ctx context.Context, keys encryption.Keys) ([]byte, error) {
+		key: func(ctx context.Context, keys driver.Keys) ([]byte, error) {
 			return keys(ctx, "key_provider.test.x")
 		},
 		short: func(data []byte) error {
@@ -615,12 +616,12 @@ func testCipher(t *testing.T, change func(h *cipherHooks)) {
 			}
 			return nil
 		},
-		built: func(m gcm) encryption.Method { return m },
+		built: func(m gcm) driver.Method { return m },
 	}
 	if change != nil {
 		change(&hooks)
 	}
-	keys := func(fill byte) encryption.Keys {
+	keys := func(fill byte) driver.Keys {
 		return func(context.Context, string) ([]byte, error) { return bytes.Repeat([]byte{fill}, 32), nil }
 	}
 	const pepper = "canary pepper of a method"
@@ -628,12 +629,12 @@ func testCipher(t *testing.T, change func(h *cipherHooks)) {
 		return map[string]cty.Value{"keys": cty.StringVal(s), "pepper": cty.StringVal(pepper)}
 	}
 	Method{
-		Block: encryption.Block[encryption.Method]{
+		Block: driver.Block[driver.Method]{
 			Table: attr.Table{Name: "mutant", Doc: "A mutant.", Attrs: []attr.Attr{
 				{Name: "keys", Type: cty.String, Required: true, Reference: true, Doc: "The key provider."},
 				{Name: "pepper", Type: cty.String, Sensitive: !hooks.shown, Doc: "A secret beside the key."},
 			}},
-			Build: func(v attr.Values) (encryption.Method, error) {
+			Build: func(v attr.Values) (driver.Method, error) {
 				own := hooks
 				own.calls = new(atomic.Int32)
 				err := own.config(v.String("keys"))
@@ -664,7 +665,7 @@ type finalMethod struct {
 
 func (f finalMethod) Close() { f.closed.Store(true) }
 
-func (f finalMethod) Decrypt(ctx context.Context, keys encryption.Keys, data []byte) ([]byte, error) {
+func (f finalMethod) Decrypt(ctx context.Context, keys driver.Keys, data []byte) ([]byte, error) {
 	if f.closed.Load() {
 		return nil, errors.New("this is closed")
 	}
@@ -752,7 +753,7 @@ func methodMutants() []methodMutant {
 			}
 		}},
 		{name: "takes a failure for a missing key", check: "no key", change: func(h *cipherHooks) {
-			h.key = func(ctx context.Context, keys encryption.Keys) ([]byte, error) {
+			h.key = func(ctx context.Context, keys driver.Keys) ([]byte, error) {
 				key, err := keys(ctx, "key_provider.test.x")
 				if err != nil {
 					err = fmt.Errorf("%w: %w", encryption.ErrNoKey, err)
@@ -770,10 +771,10 @@ func methodMutants() []methodMutant {
 			}
 		}},
 		{name: "builds no method", check: "build", alone: true, change: func(h *cipherHooks) {
-			h.built = func(gcm) encryption.Method { return nil }
+			h.built = func(gcm) driver.Method { return nil }
 		}},
 		{name: "a method that is closed for good", check: "closed", alone: true, change: func(h *cipherHooks) {
-			h.built = func(m gcm) encryption.Method { return finalMethod{m, new(atomic.Bool)} }
+			h.built = func(m gcm) driver.Method { return finalMethod{m, new(atomic.Bool)} }
 		}},
 		{name: "does not mark the secret of a method", check: "table", alone: true, change: func(h *cipherHooks) { h.shown = true }},
 		{name: "refuses with a secret", check: "bad configuration", alone: true, change: func(h *cipherHooks) { h.leaks = true }},

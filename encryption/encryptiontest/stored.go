@@ -7,7 +7,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 )
 
 // FuzzStored is a fuzz test of what a file stores of a key provider. P
@@ -18,7 +18,7 @@ import (
 //
 // Each worker of the fuzzer calls its test anew, so the seeds, and the key that
 // belongs to them, must be the same each time.
-func FuzzStored(f *testing.F, p encryption.KeyProvider, keys encryption.Keys, check func(t *testing.T, in, key []byte), seeds ...string) {
+func FuzzStored(f *testing.F, p driver.KeyProvider, keys driver.Keys, check func(t *testing.T, in, key []byte), seeds ...string) {
 	f.Helper()
 	want, err := p.Key(f.Context(), keys, json.RawMessage(seeds[0]))
 	if err != nil || len(want) == 0 {
@@ -32,7 +32,7 @@ func FuzzStored(f *testing.F, p encryption.KeyProvider, keys encryption.Keys, ch
 	}
 	f.Fuzz(func(t *testing.T, stored []byte) {
 		start := time.Now()
-		if r, ok := p.(encryption.Recognizer); ok {
+		if r, ok := p.(driver.Recognizer); ok {
 			r.Recognizes(bytes.Clone(stored))
 		}
 		key, err := p.Key(t.Context(), keys, bytes.Clone(stored))

@@ -5,6 +5,7 @@ package light
 
 import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	agekeys "github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/age"
 	externalkeys "github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/external"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/pbkdf2"
@@ -23,14 +24,14 @@ import (
 // caller may change it.
 func Registry() encryption.Registry {
 	return encryption.Registry{
-		KeyProviders: []encryption.Block[encryption.KeyProvider]{
+		KeyProviders: []driver.Block[driver.KeyProvider]{
 			pbkdf2.Block(),
 			static.Block(),
 			externalkeys.Block(),
 			agekeys.Block(),
 			xor.Block(),
 		},
-		Methods: []encryption.Block[encryption.Method]{
+		Methods: []driver.Block[driver.Method]{
 			aesgcm.Block(),
 			external.Block(),
 			unencrypted.Block(),

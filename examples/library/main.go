@@ -12,6 +12,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
 )
 
@@ -20,10 +21,10 @@ import (
 func registry() encryption.Registry {
 	all := light.Registry()
 	return encryption.Registry{
-		KeyProviders: []encryption.Block[encryption.KeyProvider]{
+		KeyProviders: []driver.Block[driver.KeyProvider]{
 			all.KeyProvider("pbkdf2"), all.KeyProvider("static"), all.KeyProvider("external"),
 		},
-		Methods: []encryption.Block[encryption.Method]{all.Method("aes_gcm"), all.Method("unencrypted")},
+		Methods: []driver.Block[driver.Method]{all.Method("aes_gcm"), all.Method("unencrypted")},
 	}
 }
 

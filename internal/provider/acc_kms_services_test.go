@@ -25,6 +25,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/openbao/openbaotest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/cloudtest"
@@ -115,17 +116,17 @@ func (k *keyService) take() []string {
 
 // seal makes the states, by a key provider that may do more than the
 // provider's.
-func (k *keyService) seal(t *testing.T, block encryption.Block[encryption.KeyProvider], settings string) {
+func (k *keyService) seal(t *testing.T, block driver.Block[driver.KeyProvider], settings string) {
 	t.Helper()
 	made := &madeKey{}
 	build := block.Build
-	block.Build = func(v attr.Values) (encryption.KeyProvider, error) {
+	block.Build = func(v attr.Values) (driver.KeyProvider, error) {
 		p, err := build(v)
 		return sealsAlike{p, made}, err
 	}
 	registry := encryption.Registry{
-		KeyProviders: []encryption.Block[encryption.KeyProvider]{block},
-		Methods:      []encryption.Block[encryption.Method]{light.Registry().Method("aes_gcm")},
+		KeyProviders: []driver.Block[driver.KeyProvider]{block},
+		Methods:      []driver.Block[driver.Method]{light.Registry().Method("aes_gcm")},
 	}
 	original := k.settings
 	k.settings += settings
@@ -149,13 +150,13 @@ type madeKey struct {
 
 // sealsAlike seals all files with one key.
 type sealsAlike struct {
-	encryption.KeyProvider
+	driver.KeyProvider
 	made *madeKey
 }
 
-func (s sealsAlike) NewKey(ctx context.Context, keys encryption.Keys) (key []byte, stored json.RawMessage, err error) {
+func (s sealsAlike) NewKey(ctx context.Context, keys driver.Keys) (key []byte, stored json.RawMessage, err error) {
 	if s.made.key == nil {
-		s.made.key, s.made.stored, err = s.KeyProvider.(encryption.KeyMaker).NewKey(ctx, keys)
+		s.made.key, s.made.stored, err = s.KeyProvider.(driver.KeyMaker).NewKey(ctx, keys)
 	}
 	return bytes.Clone(s.made.key), bytes.Clone(s.made.stored), err
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 	"github.com/zclconf/go-cty/cty/msgpack"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 )
 
@@ -77,7 +77,7 @@ var derivations lighttest.Derivations
 // other uses.
 func patient(c catalog) catalog {
 	c.registry.KeyProviders = slices.Clone(c.registry.KeyProviders)
-	i := slices.IndexFunc(c.registry.KeyProviders, func(b encryption.Block[encryption.KeyProvider]) bool { return b.Name == "pbkdf2" })
+	i := slices.IndexFunc(c.registry.KeyProviders, func(b driver.Block[driver.KeyProvider]) bool { return b.Name == "pbkdf2" })
 	c.registry.KeyProviders[i] = derivations.Quick(c.registry.KeyProviders[i], nil)
 	return c
 }

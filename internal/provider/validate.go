@@ -10,6 +10,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -138,7 +139,7 @@ func (c *configured) use(methods ...string) error {
 }
 
 func (f *findings) checkAddress(registry encryption.Registry, address string, p path.Path) {
-	isKind := func(b encryption.Block[encryption.Method]) bool { return b.Name == address }
+	isKind := func(b driver.Block[driver.Method]) bool { return b.Name == address }
 	if !syntax.IsMethodAddress(address) && !slices.ContainsFunc(registry.Methods, isKind) {
 		f.fail(p, "the address of a method is required, such as method.aes_gcm.main, or a kind without settings, "+
 			"such as sops or unencrypted")

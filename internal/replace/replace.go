@@ -118,7 +118,7 @@ func newTemporary(dir, base string) (*temporary, error) {
 	if f := unnamed(dir); f != nil {
 		return &temporary{File: f}, nil
 	}
-	f, err := os.CreateTemp(dir, "."+base+".*") // with mode 0600
+	f, err := os.CreateTemp(dir, hidden(base)+"*") // with mode 0600
 	if failed, ok := errors.AsType[*fs.PathError](err); ok && errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("its folder must be made first: %w", failed.Err)
 	} else if ok {
@@ -130,10 +130,17 @@ func newTemporary(dir, base string) (*temporary, error) {
 	return &temporary{f, f.Name()}, nil
 }
 
+// hidden is how the name of the file begins meanwhile. There is one for each name that is
+// possible.
+func hidden(base string) string {
+	const most = 200
+	return "." + strings.ToValidUTF8(base[:min(len(base), most)], "") + "."
+}
+
 // finish puts the file in its place, or after an error removes it.
 func (t *temporary) finish(name string, err error) error {
 	if err == nil && t.name == "" {
-		named := filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+"."+rand.Text())
+		named := filepath.Join(filepath.Dir(name), hidden(filepath.Base(name))+rand.Text())
 		if err = link(t.File, named); err == nil {
 			t.name = named
 		}

@@ -31,6 +31,22 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
+// There is a file beside it meanwhile, also if its name is as long as names may be.
+func TestLongestName(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), strings.Repeat("ä", 127))
+	for _, text := range []string{"before", "after"} {
+		if err := File(t.Context(), name, []byte(text), nil); err != nil || read(t, name) != text {
+			t.Errorf("%v", err)
+		}
+	}
+	if f, err := os.CreateTemp(t.TempDir(), hidden(filepath.Base(name))+"*"); err != nil { // where none is without a name
+		t.Error(err)
+	} else {
+		_ = f.Close()
+	}
+}
+
 // A program that is killed while it writes leaves nothing: until all is written, no
 // name leads to it.
 func TestKilledWhileWriting(t *testing.T) {

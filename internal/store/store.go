@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
@@ -167,6 +168,15 @@ func Keeps(s State, path string) bool {
 func EndsWithProcess(s State) bool {
 	e, ok := as[interface{ EndsWithProcess() bool }](s)
 	return ok && e.EndsWithProcess()
+}
+
+// Lend returns a file for a program to inherit, so that the lock, once it is taken, ends with
+// that program if this one is killed. It is nil where there is none.
+func Lend(s State) *os.File {
+	if l, ok := as[interface{ Lend() *os.File }](s); ok {
+		return l.Lend()
+	}
+	return nil
 }
 
 // Reverts reports whether it is usual that an older state comes back.

@@ -27,8 +27,10 @@ type invocation struct {
 	data    string // the data directory that is not wrap's, absolute
 	flags   []argument
 	args    []string
-	help    bool // nothing but help is asked for
+	help    bool   // nothing but help is asked for
+	saved   string // see save
 
+	lent  *os.File               // what the child inherits, nil if there is nothing
 	keeps func(path string) bool // whether a file belongs to the state in the backend; nil if there is none
 }
 
@@ -112,7 +114,7 @@ func (i *invocation) locateFolders(words []string, lookup func(string) (string, 
 		return nil, fmt.Errorf("the folder %s: %w", outside.Quoted(at, 300), keyfile.Explain(at, err))
 	}
 	data, _ := lookup("TF_DATA_DIR")
-	if strings.HasPrefix(data, ownFolder) { // of a run of wrap that has started this one
+	if strings.HasPrefix(data, ownFolder+"/") { // of a run of wrap that has started this one
 		data = ""
 	}
 	i.data = join(i.dir, cmp.Or(data, ".terraform"))

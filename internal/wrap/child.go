@@ -23,6 +23,9 @@ func (i *invocation) run(ctx context.Context, o Options, environ []string) (int,
 	forward := prepare(cmd)
 	var copied pipes
 	err := copied.connect(cmd, o.Stdout, o.Stderr)
+	if i.lent != nil {
+		lend(cmd, i.lent)
+	}
 	if err == nil {
 		err = o.signals.start(cmd)
 	}

@@ -103,6 +103,14 @@ func play(script string) int {
 		case "move":
 			from, to, _ := strings.Cut(argument, ",")
 			_ = os.Rename(from, to)
+		case "mkdir":
+			for dir := range strings.SplitSeq(argument, ",") {
+				_ = os.Mkdir(dir, 0o700)
+			}
+		case "rmdir":
+			for dir := range strings.SplitSeq(argument, ",") {
+				_ = os.Remove(dir)
+			}
 		case "leave":
 			_ = os.WriteFile(argument, []byte(state), 0o600)
 		case "save":
@@ -159,10 +167,14 @@ func wrapAgain(command []string) int {
 	if err != nil {
 		return 99
 	}
-	code, _ := wrap.Run(context.Background(), wrap.Options{
+	o := wrap.Options{
 		State: enc.State(), Command: command, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Environ: append(os.Environ(), "WRAP_TEST_SCRIPT="+os.Getenv("WRAP_TEST_CHILD_SCRIPT")),
-	})
+	}
+	if path := os.Getenv("WRAP_TEST_FILE"); path != "" {
+		o.Backend = fileBlock(path)
+	}
+	code, _ := wrap.Run(context.Background(), o)
 	return code
 }
 

@@ -79,9 +79,9 @@ func isLeft(dir string) bool {
 	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
 }
 
-// lend has the child keep the reading end of its pipe open: if we are killed, its words go
-// nowhere, and do not end it.
-func lend(cmd *exec.Cmd, from *os.File) { cmd.ExtraFiles = append(cmd.ExtraFiles, from) }
+// lend has the child keep a file open. With the reading end of its pipe, its words go nowhere if we
+// are killed, and do not end it.
+func lend(cmd *exec.Cmd, f *os.File) { cmd.ExtraFiles = append(cmd.ExtraFiles, f) }
 
 // inForeground reports whether Ctrl-C is for our process group.
 func inForeground() bool {

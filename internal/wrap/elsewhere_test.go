@@ -66,6 +66,10 @@ func TestElsewhere(t *testing.T) {
 		"in a run of wrap": {
 			files: record(`{"type":"s3","config":{}}`), environ: "TF_DATA_DIR=.terraform/statecrypt/0123456789abcdef", held: true,
 		},
+		"a folder of a name alike": {
+			files:   map[string]string{".terraform/statecrypt-2/terraform.tfstate": `{"version":3,"backend":{"type":"s3","config":{}}}`},
+			environ: "TF_DATA_DIR=.terraform/statecrypt-2", held: true,
+		},
 		"another, but not then": {files: record(`{"type":"s3","config":{}}`), there: held},
 		"of another name": {
 			files: map[string]string{

@@ -1,7 +1,10 @@
 package wrap_test
 
 import (
+	"encoding/base64"
+	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -46,6 +49,70 @@ func TestErroredIsInTheWay(t *testing.T) {
 			mistakes.Ended(t, name, told, code, err)
 			if (code == 1) != c.refused || c.refused == strings.Contains(out.String(), "GET 404") {
 				t.Errorf("got %d, %v\n%s", code, err, out)
+			}
+		})
+	}
+}
+
+// TestSaved: what neither the backend nor the folder of the module takes, the child would print. It
+// is kept, encrypted, where the error says, and nothing is changed beside it.
+func TestSaved(t *testing.T) {
+	const mine = `{"ID":"1","Operation":"OperationTypeApply","Who":"me@host","Created":"2026-11-27T00:00:00Z"}`
+	const stuck = ".terraform.tfstate.journal,errored.tfstate" // which are written to in vain
+	newer := strings.Replace(state, `"serial":1`, `"serial":2`, 1)
+	place := regexp.MustCompile(`encrypted in (this text, in base64: )?([^ ]+)\. Write`)
+	locked := func(script string) string { return "LOCK=" + mine + " GET " + script + " UNLOCK=" + mine }
+	for name, c := range map[string]struct {
+		script     string
+		args       []string
+		home, temp bool // can be written to
+		code       int
+		want       string // what is kept
+		beside     bool   // a later run sees it
+	}{
+		"at home":         {script: "mkdir=" + stuck + " POST:1=" + newer, home: true, temp: true, code: 1, want: newer, beside: true},
+		"twice":           {script: "mkdir=" + stuck + " POST:1=" + state + " POST:1=" + newer, home: true, code: 1, want: newer, beside: true},
+		"no home":         {script: "mkdir=" + stuck + " POST:1=" + newer, temp: true, code: 1, want: newer},
+		"no home, twice":  {script: "mkdir=" + stuck + " POST:1=" + state + " POST:1=" + newer, temp: true, code: 1, want: newer},
+		"nowhere":         {script: "mkdir=" + stuck + " POST:1=" + newer, code: 1, want: newer},
+		"only once":       {script: "mkdir=" + stuck + " POST:1=" + state + " rmdir=" + stuck + " POST:1=" + newer, home: true},
+		"the child can":   {script: "mkdir=.terraform.tfstate.journal POST:1=" + newer, home: true, code: 9},
+		"nothing changes": {script: "mkdir=" + stuck + " POST:1=" + newer, args: []string{"state", "rm", "x"}, home: true, code: 9},
+	} {
+		t.Run(name, func(t *testing.T) {
+			temporary := t.TempDir()
+			o, dir, out := inFile(t, locked(c.script), append(c.args, "apply")[:max(1, len(c.args))]...)
+			write(t, filepath.Join(dir, "terraform.tfstate"), string(seal(t, sealing, state)))
+			home := t.TempDir()
+			t.Setenv("HOME", filepath.Join(home, map[bool]string{true: "", false: "none"}[c.home]))
+			t.Setenv("TMPDIR", filepath.Join(temporary, map[bool]string{true: "", false: "none"}[c.temp]))
+			code, err, told := run(t, o)
+			if code != c.code || strings.Contains(told+out.String(), `"serial":2`) {
+				t.Errorf("got %d, %v, want %d\n%s%s", code, err, c.code, told, out)
+			}
+			kept := []string(nil)
+			if err != nil {
+				kept = place.FindStringSubmatch(err.Error())
+			}
+			if (kept != nil) != (c.want != "") {
+				t.Fatalf("got %v", err)
+			}
+			if kept == nil {
+				return
+			}
+			text, _ := base64.StdEncoding.DecodeString(kept[2])
+			if kept[1] == "" {
+				text = []byte(read(t, kept[2]))
+			}
+			if opened, err := target(t, sealing).Decrypt(t.Context(), text); err != nil || !opened.Encrypted || string(opened.Data) != c.want {
+				t.Errorf("it is not kept, but %.200s, %v", text, err)
+			}
+			for _, left := range strings.Split(stuck, ",") {
+				_ = os.Remove(filepath.Join(dir, left))
+			}
+			o.Environ = append(o.Environ, "WRAP_TEST_SCRIPT="+locked(""))
+			if code, err, told := run(t, o); (code == 1) != c.beside {
+				t.Errorf("the next run: %d, %v\n%s", code, err, told)
 			}
 		})
 	}

@@ -38,6 +38,16 @@ func inFile(t *testing.T, script string, args ...string) (o wrap.Options, dir st
 // holdFile locks a state in a file, as another program would.
 func holdFile(t *testing.T, path string) {
 	t.Helper()
+	state := otherFile(t, path)
+	other, _ := stores.ParseLock([]byte(lock))
+	if err := state.Lock(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// otherFile is a state in a file as another program sees it.
+func otherFile(t *testing.T, path string) stores.State {
+	t.Helper()
 	values, err := fileBlock(path).Decode(file.Kind().Table, nil)
 	var s stores.Store
 	if err == nil {
@@ -47,14 +57,11 @@ func holdFile(t *testing.T, path string) {
 	if err == nil {
 		state, err = s.State(path)
 	}
-	other, _ := stores.ParseLock([]byte(lock))
-	if err == nil {
-		err = state.Lock(t.Context(), other)
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
+	return state
 }
 
 // TestInFile: wrap keeps a state in a file as it does in a backend, and whatever becomes of a

@@ -32,9 +32,15 @@ type started struct {
 // beside others, in whose runs hangups are ignored for a moment, also for what is started.
 func start(t *testing.T, s *store, script string, args ...string) (p *started, dir string) {
 	t.Helper()
-	needSignals(t)
 	o, dir, _ := scripted(t, s, script, args...)
 	write(t, filepath.Join(dir, "p"), archive(t, canary))
+	return begin(t, o, script), dir
+}
+
+// begin starts a run as a program.
+func begin(t *testing.T, o wrap.Options, script string) (p *started) {
+	t.Helper()
+	needSignals(t)
 	p = &started{Cmd: exec.CommandContext(t.Context(), os.Args[0])} //nolint:gosec // this program
 	p.Env = append(o.Environ, "WRAP_TEST_SCRIPT=wrap="+strings.Join(o.Command, ","), "WRAP_TEST_CHILD_SCRIPT="+script)
 	stdin, err := p.StdinPipe()
@@ -53,7 +59,7 @@ func start(t *testing.T, s *store, script string, args ...string) (p *started, d
 	}
 	_ = in.Close()
 	t.Cleanup(func() { _ = out.Close() })
-	return p, dir
+	return p
 }
 
 // until reads what is printed until it begins with text, or to its end.

@@ -36,8 +36,8 @@ type proxy struct {
 	stderr   io.Writer
 	password string
 
-	elsewhere error // about a state that would be made a second time while there is none here
-	refuses   bool  // what would make it, rather than only warn
+	elsewhere error       // about a state that would be made a second time while there is none here
+	call      *invocation // of a command that changes what the state describes; nil for others
 
 	mux  *http.ServeMux
 	work sync.RWMutex // held by each request of the child, and in the end by serve, for good
@@ -48,6 +48,7 @@ type proxy struct {
 	version atomic.Pointer[store.Version] // of what was read last; nil if nothing was
 	readers atomic.Int64                  // for how many recipients of age the state was encrypted
 	lineage atomic.Pointer[string]        // of the state of this run, "" if there is none; nil until one was looked for
+	saved   atomic.Pointer[error]         // why the newest state is not in the backend, and where it is; nil if it is not saved
 }
 
 const (
@@ -117,7 +118,7 @@ func (p *proxy) acceptNone(ctx context.Context, _ []byte) ([]byte, error) {
 	switch {
 	case p.pins != Pins{}:
 		return nil, errors.New("there is none, and -lineage or -minimum-serial say that there is; check the address")
-	case p.elsewhere != nil && p.refuses:
+	case p.elsewhere != nil && p.call != nil:
 		return nil, p.elsewhere
 	}
 	if err := p.memory.accept(nil); err != nil {
@@ -212,13 +213,38 @@ func (p *proxy) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := p.write(ctx, sealed); err != nil {
-		p.refuse(ctx, w, err)
+		if p.save(ctx, sealed, len(plain), err) {
+			pass(w, http.StatusOK, nil)
+		} else {
+			p.refuse(ctx, w, err)
+		}
 		return
 	}
+	p.saved.Store(nil)
 	p.lineage.Store(&written.Lineage)
 	p.memory.remember(ctx, written)
 	p.noteRecipients(sealed)
 	pass(w, http.StatusOK, nil)
+}
+
+// save keeps a state that the backend refuses if the child could not. The child is told that it
+// was written, or would print it; the user is told the truth in the end.
+func (p *proxy) save(ctx context.Context, sealed []byte, size int, why error) bool {
+	if p.call == nil || p.call.canLeave(size) {
+		return false
+	}
+	err := fmt.Errorf("the state was not written, whatever the program says: %w. It is encrypted in %s. Write it with wrap and "+
+		"state push, and then delete it", why, p.call.save(ctx, sealed))
+	p.saved.Store(&err)
+	return true
+}
+
+// unwritten is an error if the newest state is not in the backend, and the child does not know.
+func (p *proxy) unwritten() error {
+	if err := p.saved.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // write replaces the state that was read. One that was not is read for it.

@@ -3,6 +3,7 @@ package wrap
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,9 +25,12 @@ const ownFolder = ".terraform/statecrypt"
 // module it leads to no record, without which a CLI refuses to run; also if wrap has a
 // record for that module. What init installs is there too, so that a CLI without wrap does
 // not know of it; a plugin cache serves both.
-func (i *invocation) ownData() string {
+func (i *invocation) ownData() string { return ownFolder + "/" + i.id() }
+
+// id tells the module from others on this machine.
+func (i *invocation) id() string {
 	sum := sha256.Sum256([]byte(i.dir))
-	return fmt.Sprintf("%s/%x", ownFolder, sum[:8])
+	return hex.EncodeToString(sum[:8])
 }
 
 // own is a file or a folder of the module that is called by its path from there.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 )
 
 // TestRecordIsNoLink: a link that a module brings along in place of the record leads to no
@@ -54,19 +55,19 @@ func TestCheckRecord(t *testing.T) {
 // unfaithful is a method that gives back something else than it got.
 type unfaithful struct{}
 
-func (unfaithful) Encrypt(context.Context, encryption.Keys, []byte) ([]byte, error) {
+func (unfaithful) Encrypt(context.Context, driver.Keys, []byte) ([]byte, error) {
 	return []byte("x"), nil
 }
 
-func (unfaithful) Decrypt(context.Context, encryption.Keys, []byte) ([]byte, error) {
+func (unfaithful) Decrypt(context.Context, driver.Keys, []byte) ([]byte, error) {
 	return []byte(state), nil
 }
 
 // TestSealedAnother: what would be opened as another state is not stored.
 func TestSealedAnother(t *testing.T) {
 	t.Parallel()
-	registry := encryption.Registry{Methods: []encryption.Block[encryption.Method]{{
-		Table: attr.Table{Name: "unfaithful"}, Build: func(attr.Values) (encryption.Method, error) { return unfaithful{}, nil },
+	registry := encryption.Registry{Methods: []driver.Block[driver.Method]{{
+		Table: attr.Table{Name: "unfaithful"}, Build: func(attr.Values) (driver.Method, error) { return unfaithful{}, nil },
 	}}}
 	enc, err := encryption.Load(registry, encryption.Code(`method "unfaithful" "m" {}
 		state { method = method.unfaithful.m }`, "test.hcl"))

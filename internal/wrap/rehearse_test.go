@@ -8,16 +8,17 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 )
 
 // oneWay encrypts, and fails to open.
 type oneWay struct{ err error }
 
-func (oneWay) Encrypt(_ context.Context, _ encryption.Keys, plain []byte) ([]byte, error) {
+func (oneWay) Encrypt(_ context.Context, _ driver.Keys, plain []byte) ([]byte, error) {
 	return append(plain, 0), nil
 }
 
-func (w oneWay) Decrypt(context.Context, encryption.Keys, []byte) ([]byte, error) { return nil, w.err }
+func (w oneWay) Decrypt(context.Context, driver.Keys, []byte) ([]byte, error) { return nil, w.err }
 
 // TestRehearsalOfPlans: only plans that the settings have no key for are for others. What
 // else fails would fail after the plan was made as well.
@@ -30,9 +31,9 @@ func TestRehearsalOfPlans(t *testing.T) {
 		"no key":    {err: fmt.Errorf("%w: of others", encryption.ErrNoKey), blind: true},
 		"no answer": {err: errors.New("the key service does not answer")},
 	} {
-		registry := encryption.Registry{Methods: []encryption.Block[encryption.Method]{{
+		registry := encryption.Registry{Methods: []driver.Block[driver.Method]{{
 			Table: attr.Table{Name: "one_way"},
-			Build: func(attr.Values) (encryption.Method, error) { return oneWay{c.err}, nil },
+			Build: func(attr.Values) (driver.Method, error) { return oneWay{c.err}, nil },
 		}}}
 		enc, err := encryption.Load(registry, encryption.Code("method \"one_way\" \"m\" {}\nplan { method = method.one_way.m }", "test.hcl"))
 		if err != nil {

@@ -3,6 +3,7 @@ package wrap
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
 // traces are the files in which Terraform leaves states beside a backend.
@@ -47,7 +50,7 @@ func digest(path string) (sum [sha256.Size]byte, content []byte, err error) {
 // what it has made is in no other state. The child would replace it by the next one, or,
 // if it is sealed, print that.
 func (i *invocation) checkErrored(stderr io.Writer) error {
-	err := findErrored(i.dir)
+	err := i.findErrored()
 	if err == nil || i.effect() == changes {
 		return err
 	}
@@ -57,11 +60,21 @@ func (i *invocation) checkErrored(stderr io.Writer) error {
 	return nil
 }
 
-func findErrored(dir string) error {
-	content, err := readFile(filepath.Join(dir, errored))
+// findErrored looks where Terraform leaves such a state, and where wrap does.
+func (i *invocation) findErrored() error {
+	err := asErrored(filepath.Join(i.dir, errored), errored)
+	if path := i.atHome(); err == nil && path != "" {
+		err = asErrored(path, path)
+	}
+	return err
+}
+
+func asErrored(path, name string) error {
+	content, err := readFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
+	name = outside.Line(name, 300)
 	var info encryption.Info
 	if err == nil {
 		info, err = encryption.Inspect(content)
@@ -71,11 +84,50 @@ func findErrored(dir string) error {
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s is in the way of a state that cannot be written, so move it away: %w", errored, keyfile.Reason(err))
+		return fmt.Errorf("%s is in the way of a state that cannot be written, so move it away: %w", name, keyfile.Reason(err))
 	case info.Kind != encryption.KindEmpty:
-		return fmt.Errorf("%s holds a state that could not be written; write it with wrap and state push, and then delete it", errored)
+		return fmt.Errorf("%s holds a state that could not be written; write it with wrap and state push, and then delete it", name)
 	}
 	return nil
+}
+
+// atHome is where wrap leaves a state of this module, "" if there is no home directory.
+func (i *invocation) atHome() string {
+	home, err := world.Home()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(home, "errored-"+i.id()+".tfstate")
+}
+
+// canLeave reports whether the child can leave a state of this size in the folder of the module. If
+// it cannot, it prints the state, or says that it has left it.
+func (i *invocation) canLeave(size int) bool {
+	if info, err := os.Stat(filepath.Join(i.dir, errored)); err == nil && !info.Mode().IsRegular() {
+		return false
+	}
+	f, err := os.CreateTemp(i.dir, "."+errored+".*")
+	if err != nil {
+		return false
+	}
+	_, err = f.Write(make([]byte, size))
+	return errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name())) == nil
+}
+
+// save keeps a sealed state that the child cannot leave, and says where it is: if nothing can be
+// written, here.
+func (i *invocation) save(ctx context.Context, sealed []byte) (where string) {
+	if i.saved == "" {
+		i.saved = i.atHome()
+	}
+	if i.saved != "" && replace.File(ctx, i.saved, sealed, nil) == nil {
+		return outside.Line(i.saved, 300)
+	}
+	dir, err := os.MkdirTemp("", "errored-")
+	if i.saved = filepath.Join(dir, errored); err == nil && os.WriteFile(i.saved, sealed, 0o600) == nil {
+		return outside.Line(i.saved, 300)
+	}
+	return "this text, in base64: " + base64.StdEncoding.EncodeToString(sealed)
 }
 
 // follow deals with what the run has left: a state that could not be written is

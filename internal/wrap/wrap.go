@@ -123,7 +123,7 @@ func protect(ctx context.Context, o Options, call *invocation) (code int, err er
 	}
 	code, err = p.serve(ctx, func(variables []string) (int, error) { return call.run(ctx, o, call.environ(o, variables...)) })
 	ctx = context.WithoutCancel(ctx)
-	err = errors.Join(err, p.settle(ctx, call, code), files.finish(ctx))
+	err = errors.Join(err, p.unwritten(), p.settle(ctx, call, code), files.finish(ctx))
 	if o.Leave {
 		call.tellLeft(o, code, err)
 		return code, err
@@ -149,7 +149,10 @@ func connect(ctx context.Context, o Options, call *invocation) (*proxy, error) {
 	p.memory = newMemory(call.own(ownFolder), upstream.kind+" "+upstream.String())
 	p.memory.accepts, p.memory.reverts = o.Accept, store.Reverts(ctx, upstream.State)
 	p.lock.begin(call)
-	if p.refuses = call.effect() == changes; p.refuses || call.name == "plan" {
+	if call.effect() == changes {
+		p.call, call.lent = call, store.Lend(upstream.State)
+	}
+	if p.call != nil || call.name == "plan" {
 		p.elsewhere = call.elsewhere()
 	}
 	return p, nil

@@ -16,7 +16,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/awskms/awskmstest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
@@ -183,7 +183,7 @@ func TestNoCredentials(t *testing.T) {
 			1),
 	} {
 		_, err := provider(t, a).Key(t.Context(), nil, stored)
-		if says.Error(t, name, err); errors.Is(err, encryption.ErrNoKey) {
+		if says.Error(t, name, err); errors.Is(err, driver.ErrNoKey) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
@@ -193,7 +193,7 @@ func TestNoCredentials(t *testing.T) {
 		"an account that is forbidden":   static().With("forbidden_account_ids", []string{"1", "111122223333"}),
 	} {
 		_, err := provider(t, a).Key(t.Context(), nil, stored)
-		if says.Error(t, name, err); errors.Is(err, encryption.ErrNoKey) {
+		if says.Error(t, name, err); errors.Is(err, driver.ErrNoKey) {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -253,7 +253,7 @@ func TestTLS(t *testing.T) {
 		"no file":        once.With("custom_ca_bundle", "/nonexistent/ca.pem"),
 	} {
 		_, err := provider(t, a).Key(t.Context(), nil, stored)
-		if says.Error(t, name, err); errors.Is(err, encryption.ErrNoKey) {
+		if says.Error(t, name, err); errors.Is(err, driver.ErrNoKey) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
@@ -357,7 +357,7 @@ func TestHosts(t *testing.T) {
 		"sts.us-west-2.amazonaws.com":      a.With("assume_role", attrs{}.With("role_arn", reader)).With("sts_region", "us-west-2"),
 	} {
 		_, err := provider(t, a).Key(t.Context(), nil, stored)
-		if got := p.take(); got != "CONNECT "+host+":443" || err == nil || errors.Is(err, encryption.ErrNoKey) {
+		if got := p.take(); got != "CONNECT "+host+":443" || err == nil || errors.Is(err, driver.ErrNoKey) {
 			t.Errorf("the proxy saw %q, not %s: %v", got, host, err)
 		}
 		clean(t, err)
@@ -370,20 +370,20 @@ func TestWarning(t *testing.T) {
 	for name, c := range map[string]struct {
 		attrs attrs
 		env   string // AWS_ENDPOINT_URL_KMS
-		want  encryption.Warning
+		want  driver.Warning
 	}{
 		"AWS's own":    {attrs: static()},
 		"another":      {attrs: at("https://kms.example.com")},
 		"this machine": {attrs: at("http://127.0.0.1:4566").With("insecure", true)},
-		"not verified": {attrs: static().With("insecure", true), want: encryption.Warning{
+		"not verified": {attrs: static().With("insecure", true), want: driver.Warning{
 			Title: "Unverified connection", Text: "The certificate of AWS KMS was not verified, because insecure is set. " +
 				"Anybody on the way can read the credentials and the keys.",
 		}},
-		"without TLS": {attrs: at("http://kms.example.com"), want: encryption.Warning{
+		"without TLS": {attrs: at("http://kms.example.com"), want: driver.Warning{
 			Title: "Unencrypted connection", Text: "The credentials and the keys were sent without encryption, because the endpoint " +
 				"begins with http. Anybody on the way can read them.",
 		}},
-		"a variable": {attrs: anonymous(), env: "http://kms.example.com", want: encryption.Warning{
+		"a variable": {attrs: anonymous(), env: "http://kms.example.com", want: driver.Warning{
 			Title: "Unencrypted connection", Text: "The credentials and the keys were sent without encryption, because the endpoint " +
 				"begins with http. Anybody on the way can read them.",
 		}},
@@ -392,7 +392,7 @@ func TestWarning(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if got := p.(encryption.Warner).Warning(); got != c.want {
+		if got := p.(driver.Warner).Warning(); got != c.want {
 			t.Errorf("%s: got %q", name, got)
 		}
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/aws/aws-sdk-go-v2/service/kms/types"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
@@ -41,12 +41,12 @@ const (
 const kind = "an aws_kms key provider" // in errors
 
 // Block returns the aws_kms key provider.
-func Block() encryption.Block[encryption.KeyProvider] {
-	return encryption.Block[encryption.KeyProvider]{Table: table(), Build: build}
+func Block() driver.Block[driver.KeyProvider] {
+	return driver.Block[driver.KeyProvider]{Table: table(), Build: build}
 }
 
 type provider struct {
-	encryption.Wrapping[metadata]
+	driver.Wrapping[metadata]
 
 	keyID   string
 	keySpec types.DataKeySpec
@@ -59,11 +59,11 @@ type provider struct {
 }
 
 var (
-	_ encryption.KeyMaker   = (*provider)(nil)
-	_ encryption.Recognizer = (*provider)(nil)
-	_ encryption.Deriver    = (*provider)(nil)
-	_ encryption.Warner     = (*provider)(nil)
-	_ encryption.Closer     = (*provider)(nil)
+	_ driver.KeyMaker   = (*provider)(nil)
+	_ driver.Recognizer = (*provider)(nil)
+	_ driver.Deriver    = (*provider)(nil)
+	_ driver.Warner     = (*provider)(nil)
+	_ driver.Closer     = (*provider)(nil)
 )
 
 // Close closes the connections to AWS; one in use is closed after its request.
@@ -75,16 +75,16 @@ func (p *provider) Close() {
 
 // Warning says that anybody on the way can read the keys. The endpoint of a
 // profile, which only the SDK knows, is not seen here.
-func (p *provider) Warning() encryption.Warning {
+func (p *provider) Warning() driver.Warning {
 	endpoint, err := url.Parse(p.endpoint)
 	switch {
 	case err != nil:
 	case endpoint.Scheme == "http" && !netfail.IsLoopback(endpoint.Hostname()):
-		return encryption.Warning(netfail.Unencrypted("The credentials and the keys were", "the endpoint begins with http", "read them"))
+		return driver.Warning(netfail.Unencrypted("The credentials and the keys were", "the endpoint begins with http", "read them"))
 	case endpoint.Scheme != "http" && p.settings.Unverified():
-		return encryption.Warning(netfail.Unverified("AWS KMS", "insecure is set", "read the credentials and the keys"))
+		return driver.Warning(netfail.Unverified("AWS KMS", "insecure is set", "read the credentials and the keys"))
 	}
-	return encryption.Warning{}
+	return driver.Warning{}
 }
 
 // metadata is what a file stores, with the names of
@@ -94,9 +94,9 @@ type metadata struct {
 	EncryptionContext map[string]string `json:"encryption_context,omitempty"`
 }
 
-func build(v attr.Values) (encryption.KeyProvider, error) {
+func build(v attr.Values) (driver.KeyProvider, error) {
 	p := &provider{
-		Wrapping: encryption.Wrapping[metadata]{Kind: kind, Parse: parse},
+		Wrapping: driver.Wrapping[metadata]{Kind: kind, Parse: parse},
 
 		keyID:   v.String("kms_key_id"),
 		keySpec: types.DataKeySpec(v.String("key_spec")),
@@ -125,7 +125,7 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 
 // Key has KMS decrypt the key that stored holds. The encryption context is the
 // stored one, so that changing the configured one locks nobody out.
-func (p *provider) Key(ctx context.Context, _ encryption.Keys, document json.RawMessage) ([]byte, error) {
+func (p *provider) Key(ctx context.Context, _ driver.Keys, document json.RawMessage) ([]byte, error) {
 	m, err := parse(document)
 	if err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func (p *provider) Key(ctx context.Context, _ encryption.Keys, document json.Raw
 }
 
 // NewKey has KMS make a data key.
-func (p *provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.RawMessage, error) {
+func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawMessage, error) {
 	client, err := p.client(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -173,12 +173,12 @@ func (p *provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.
 
 func parse(document json.RawMessage) (metadata, error) {
 	var m metadata
-	if err := encryption.DecodeStored(document, kind, &m); err != nil {
+	if err := driver.DecodeStored(document, kind, &m); err != nil {
 		return m, err
 	}
 	switch {
 	case len(m.CiphertextBlob) == 0:
-		return m, fmt.Errorf("%w: the metadata in the file lacks a ciphertext_blob", encryption.ErrNoKey)
+		return m, fmt.Errorf("%w: the metadata in the file lacks a ciphertext_blob", driver.ErrNoKey)
 	case len(m.CiphertextBlob) > maxCiphertext:
 		return m, fmt.Errorf("the file holds a ciphertext_blob of %d bytes; KMS accepts at most %d", len(m.CiphertextBlob), maxCiphertext)
 	case contextSize(m.EncryptionContext) > maxContext:

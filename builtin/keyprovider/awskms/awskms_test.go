@@ -15,6 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/awskms"
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/awskms/awskmstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
@@ -147,7 +148,7 @@ func TestStoredContextCounts(t *testing.T) {
 		}
 	}
 	_, err := provider(t, static()).Key(t.Context(), nil, bytes.ReplaceAll(stored, []byte("prod"), []byte("test")))
-	if !errors.Is(err, encryption.ErrNoKey) {
+	if !errors.Is(err, driver.ErrNoKey) {
 		t.Errorf("another context: %v", err)
 	}
 }
@@ -193,7 +194,7 @@ func TestStored(t *testing.T) {
 	server := standard(t)
 	key, stored := wrapped(t, server, withContext(static(), "env", "prod"))
 	p := provider(t, static())
-	deriver, ok := p.(encryption.Deriver)
+	deriver, ok := p.(driver.Deriver)
 	if !ok {
 		t.Fatal("it serves no derived keys")
 	}

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/awskms/awskmstest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 )
 
@@ -145,7 +145,7 @@ sts =
 			got, err := p.Key(t.Context(), nil, stored)
 			requests := server.Requests()
 			if c.key == "" {
-				if says.Error(t, name, err); errors.Is(err, encryption.ErrNoKey) || len(requests) > 0 {
+				if says.Error(t, name, err); errors.Is(err, driver.ErrNoKey) || len(requests) > 0 {
 					t.Errorf("got %v after %v", err, requests)
 				}
 				return

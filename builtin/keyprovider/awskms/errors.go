@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/arn"
 	"github.com/aws/smithy-go"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
 )
 
@@ -23,7 +23,7 @@ func (p *provider) explain(operation string, err error) error {
 	text, noKey := p.reason(operation, code)
 	err = awsauth.Failure(fmt.Sprintf("%s: %s (%s)", p.service(), text, awsauth.Code(code)), err)
 	if noKey {
-		return fmt.Errorf("%w: %w", encryption.ErrNoKey, err)
+		return fmt.Errorf("%w: %w", driver.ErrNoKey, err)
 	}
 	return err
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/awskms/awskmstest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 )
 
@@ -50,7 +50,7 @@ func TestAnswers(t *testing.T) {
 			server.Fail(c.status, c.code)
 		}
 		_, err := hasty(t, static().With("max_retries", c.times)).Key(t.Context(), nil, stored)
-		if says.Error(t, fmt.Sprintf("%.40q", c.code), err); errors.Is(err, encryption.ErrNoKey) != c.noKey {
+		if says.Error(t, fmt.Sprintf("%.40q", c.code), err); errors.Is(err, driver.ErrNoKey) != c.noKey {
 			t.Errorf("%s: got %v", c.code, err)
 		}
 		if n := len(server.Requests()); n != c.times {
@@ -73,7 +73,7 @@ func TestKeys(t *testing.T) {
 	says := kindtest.OpenMistakes(t, "aws_kms, keys")
 	for _, id := range []string{"other", "disabled", "dying", "denied", "particular", "missing", "arn:aws:kms:us-east-1:111122223333:key/x"} {
 		_, err := provider(t, static().With("kms_key_id", id)).Key(t.Context(), nil, stored)
-		if says.Error(t, id, err); !errors.Is(err, encryption.ErrNoKey) {
+		if says.Error(t, id, err); !errors.Is(err, driver.ErrNoKey) {
 			t.Errorf("%s: got %v", id, err)
 		}
 	}
@@ -81,7 +81,7 @@ func TestKeys(t *testing.T) {
 
 func TestSealingIsDenied(t *testing.T) {
 	standard(t)
-	maker, ok := provider(t, static()).(encryption.KeyMaker)
+	maker, ok := provider(t, static()).(driver.KeyMaker)
 	if !ok {
 		t.Fatal("it makes no keys")
 	}
@@ -120,12 +120,12 @@ func TestHostileMetadata(t *testing.T) {
 		{`canary`, false},
 	} {
 		_, err := provider(t, static()).Key(t.Context(), nil, []byte(c.stored))
-		if err == nil || errors.Is(err, encryption.ErrNoKey) != c.noKey {
+		if err == nil || errors.Is(err, driver.ErrNoKey) != c.noKey {
 			t.Errorf("%.50s: got %v", c.stored, err)
 		}
 		clean(t, err)
 	}
-	if _, err := provider(t, static()).Key(t.Context(), nil, nil); !errors.Is(err, encryption.ErrNoKey) {
+	if _, err := provider(t, static()).Key(t.Context(), nil, nil); !errors.Is(err, driver.ErrNoKey) {
 		t.Errorf("nothing stored: %v", err)
 	}
 	if got := server.Requests(); len(got) != 0 {
@@ -163,7 +163,7 @@ func TestBrokenService(t *testing.T) {
 			t.Setenv("AWS_ENDPOINT_URL_KMS", "http://kms.invalid")
 		}
 		_, err := provider(t, static().With("max_retries", 1)).Key(t.Context(), nil, stored)
-		if says.Error(t, name, err); errors.Is(err, encryption.ErrNoKey) {
+		if says.Error(t, name, err); errors.Is(err, driver.ErrNoKey) {
 			t.Errorf("%s: got %v", name, err)
 		}
 		broken.Close()
@@ -191,13 +191,13 @@ func TestCancellation(t *testing.T) {
 	defer cancel()
 	start := time.Now()
 	_, err := p.Key(ctx, nil, stored)
-	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, encryption.ErrNoKey) ||
+	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, driver.ErrNoKey) ||
 		time.Since(start) > 20*time.Second {
 		t.Errorf("a deadline: %v after %v", err, time.Since(start))
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := p.Key(gone, nil, stored); !errors.Is(err, context.Canceled) || errors.Is(err, encryption.ErrNoKey) {
+	if _, err := p.Key(gone, nil, stored); !errors.Is(err, context.Canceled) || errors.Is(err, driver.ErrNoKey) {
 		t.Errorf("cancelled: %v", err)
 	}
 	close(release)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/awskms"
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/awskms/awskmstest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 )
@@ -40,7 +40,7 @@ func faultHarness(t *testing.T) kindtest.Faults {
 	)
 	return kindtest.Faults{
 		Server: server,
-		Build: func(t *testing.T, url, ca string, patience time.Duration) encryption.KeyProvider {
+		Build: func(t *testing.T, url, ca string, patience time.Duration) driver.KeyProvider {
 			t.Setenv("AWS_ENDPOINT_URL_KMS", url)
 			p := provider(t, static().With("custom_ca_bundle", write(t, ca)))
 			awskms.SetPatience(p, patience/2, time.Millisecond)

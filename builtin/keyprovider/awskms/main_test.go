@@ -11,8 +11,8 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/awskms"
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/awskms/awskmstest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 )
@@ -77,12 +77,12 @@ func static() attrs {
 	return anonymous().With("access_key", "AKIASTATIC").With("secret_key", "canary-secret")
 }
 
-func build(t *testing.T, a attrs, env attr.LookupEnv) (encryption.KeyProvider, error) {
+func build(t *testing.T, a attrs, env attr.LookupEnv) (driver.KeyProvider, error) {
 	t.Helper()
 	return kindtest.TryBuild(awskms.Block(), a, env)
 }
 
-func provider(t *testing.T, a attrs) encryption.KeyProvider {
+func provider(t *testing.T, a attrs) driver.KeyProvider {
 	t.Helper()
 	p, err := build(t, placed(a), os.LookupEnv)
 	if err != nil {
@@ -92,7 +92,7 @@ func provider(t *testing.T, a attrs) encryption.KeyProvider {
 }
 
 // hasty is a provider that hardly waits between attempts.
-func hasty(t *testing.T, a attrs) encryption.KeyProvider {
+func hasty(t *testing.T, a attrs) driver.KeyProvider {
 	t.Helper()
 	p := provider(t, a)
 	awskms.SetPatience(p, time.Minute, time.Millisecond)

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/azurevault/azurevaulttest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 )
 
@@ -156,7 +156,7 @@ func TestBrokenAuthentication(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := service()
 			_, err := build(t, s.Start(t), a).Key(t.Context(), nil, stored)
-			if says.Error(t, name, err); errors.Is(err, encryption.ErrNoKey) {
+			if says.Error(t, name, err); errors.Is(err, driver.ErrNoKey) {
 				t.Errorf("got %v", err)
 			}
 			if calls := s.Calls(); len(calls) != 0 {
@@ -193,7 +193,7 @@ func TestCLI(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = build(t, client, a).Key(t.Context(), nil, stored)
-	if kindtest.OpenMistakes(t, "azure_vault, az").Error(t, "it fails", err); errors.Is(err, encryption.ErrNoKey) {
+	if kindtest.OpenMistakes(t, "azure_vault, az").Error(t, "it fails", err); errors.Is(err, driver.ErrNoKey) {
 		t.Errorf("got %v", err)
 	}
 }

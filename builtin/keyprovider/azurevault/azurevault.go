@@ -19,8 +19,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/security/keyvault/azkeys"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
@@ -45,18 +45,18 @@ type Options struct {
 const kind = "an azure_vault key provider" // in errors
 
 // Block returns the azure_vault key provider.
-func Block() encryption.Block[encryption.KeyProvider] { return BlockWith(Options{}) }
+func Block() driver.Block[driver.KeyProvider] { return BlockWith(Options{}) }
 
 // BlockWith returns the azure_vault key provider with a program's own parts.
-func BlockWith(o Options) encryption.Block[encryption.KeyProvider] {
-	return encryption.Block[encryption.KeyProvider]{
+func BlockWith(o Options) driver.Block[driver.KeyProvider] {
+	return driver.Block[driver.KeyProvider]{
 		Table: table(),
-		Build: func(v attr.Values) (encryption.KeyProvider, error) { return build(v, o) },
+		Build: func(v attr.Values) (driver.KeyProvider, error) { return build(v, o) },
 	}
 }
 
 type provider struct {
-	encryption.Wrapping[metadata]
+	driver.Wrapping[metadata]
 
 	vault     string // URL
 	name      string // of the key
@@ -72,10 +72,10 @@ type provider struct {
 }
 
 var (
-	_ encryption.KeyMaker   = (*provider)(nil)
-	_ encryption.Recognizer = (*provider)(nil)
-	_ encryption.Deriver    = (*provider)(nil)
-	_ encryption.Closer     = (*provider)(nil)
+	_ driver.KeyMaker   = (*provider)(nil)
+	_ driver.Recognizer = (*provider)(nil)
+	_ driver.Deriver    = (*provider)(nil)
+	_ driver.Closer     = (*provider)(nil)
 )
 
 // Close closes the connections to the vault and to what signs in; one in use is closed
@@ -96,7 +96,7 @@ type metadata struct {
 }
 
 // Key has the vault decrypt the stored key: one call, and nothing else.
-func (p *provider) Key(ctx context.Context, _ encryption.Keys, document json.RawMessage) ([]byte, error) {
+func (p *provider) Key(ctx context.Context, _ driver.Keys, document json.RawMessage) ([]byte, error) {
 	m, err := parse(document)
 	if err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func (p *provider) Key(ctx context.Context, _ encryption.Keys, document json.Raw
 
 // NewKey makes a random key and has the current version of the vault's key
 // encrypt it.
-func (p *provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.RawMessage, error) {
+func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawMessage, error) {
 	key := make([]byte, p.keyLength)
 	_, _ = rand.Read(key) // never fails
 	client, err := p.connect(ctx)
@@ -188,12 +188,12 @@ var keyVersion = lazyregexp.New(`^[0-9A-Za-z]*$`)
 
 func parse(document json.RawMessage) (metadata, error) {
 	var m metadata
-	if err := encryption.DecodeStored(document, kind, &m); err != nil {
+	if err := driver.DecodeStored(document, kind, &m); err != nil {
 		return m, err
 	}
 	switch {
 	case len(m.Ciphertext) == 0:
-		return m, fmt.Errorf("%w: the metadata in the file lacks a ciphertext", encryption.ErrNoKey)
+		return m, fmt.Errorf("%w: the metadata in the file lacks a ciphertext", driver.ErrNoKey)
 	case len(m.Ciphertext) > maxData, len(m.AdditionalAuthenticatedData) > maxData, len(m.IV) > maxSmall, len(m.AuthenticationTag) > maxSmall:
 		return m, errors.New("the metadata in the file is larger than any that a vault makes")
 	case len(m.KeyVersion) > 64 || !keyVersion.MatchString(m.KeyVersion):

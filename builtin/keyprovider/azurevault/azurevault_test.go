@@ -17,8 +17,8 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/azurevault"
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/azurevault/azurevaulttest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
@@ -57,13 +57,13 @@ func service() *azurevaulttest.Service {
 	}
 }
 
-func build(t *testing.T, client *http.Client, a attrs) encryption.KeyProvider {
+func build(t *testing.T, client *http.Client, a attrs) driver.KeyProvider {
 	t.Helper()
 	return buildWith(t, client, a, func(string) (string, bool) { return "", false })
 }
 
 // buildWith switches the environment off where lookup is nil.
-func buildWith(t *testing.T, client *http.Client, a attrs, lookup attr.LookupEnv) encryption.KeyProvider {
+func buildWith(t *testing.T, client *http.Client, a attrs, lookup attr.LookupEnv) driver.KeyProvider {
 	t.Helper()
 	block := azurevault.Block()
 	if client != nil {
@@ -159,7 +159,7 @@ func TestHostileMetadata(t *testing.T) {
 		`{"ciphertext":"AAAA","iv":"` + strings.Repeat("AAAA", 30) + `","key_version":"1","algo":"A256GCM"}`,
 		`{"ciphertext":"AAAA","additional_authenticated_data":"` + strings.Repeat("AAAA", 30000) + `","key_version":"1","algo":"A256GCM"}`,
 	} {
-		if _, err := p.Key(t.Context(), nil, json.RawMessage(stored)); err == nil || errors.Is(err, encryption.ErrNoKey) {
+		if _, err := p.Key(t.Context(), nil, json.RawMessage(stored)); err == nil || errors.Is(err, driver.ErrNoKey) {
 			t.Errorf("%.80s: %v", stored, err)
 		}
 	}
@@ -182,8 +182,8 @@ func TestOneDecrypt(t *testing.T) {
 	if calls := s.Calls(); !slices.Equal(calls, []string{"decrypt a/" + azurevaulttest.Version}) {
 		t.Errorf("calls: %v", calls)
 	}
-	_, _, err := p.(encryption.KeyMaker).NewKey(t.Context(), nil)
-	if kindtest.OpenMistakes(t, "azure_vault, sealing").Error(t, "denied", err); !errors.Is(err, encryption.ErrNoKey) {
+	_, _, err := p.(driver.KeyMaker).NewKey(t.Context(), nil)
+	if kindtest.OpenMistakes(t, "azure_vault, sealing").Error(t, "denied", err); !errors.Is(err, driver.ErrNoKey) {
 		t.Errorf("sealing: %v", err)
 	}
 }
@@ -218,7 +218,7 @@ func TestErrors(t *testing.T) {
 				return true
 			}
 			_, err := build(t, s.Start(t), working()).Key(t.Context(), nil, stored)
-			if says.Error(t, name, err); errors.Is(err, encryption.ErrNoKey) != c.next {
+			if says.Error(t, name, err); errors.Is(err, driver.ErrNoKey) != c.next {
 				t.Fatalf("got %v", err)
 			}
 			retried := c.status == 429 || c.status >= 500
@@ -241,7 +241,7 @@ func TestRetryAfterIsBounded(t *testing.T) {
 	p := build(t, s.Start(t), working())
 	azurevault.SetPatience(p, time.Second)
 	start := time.Now()
-	if _, err := p.Key(t.Context(), nil, stored); err == nil || errors.Is(err, encryption.ErrNoKey) || time.Since(start) > 45*time.Second {
+	if _, err := p.Key(t.Context(), nil, stored); err == nil || errors.Is(err, driver.ErrNoKey) || time.Since(start) > 45*time.Second {
 		t.Errorf("after %v: %v", time.Since(start), err)
 	}
 }
@@ -266,7 +266,7 @@ func TestCancellation(t *testing.T) {
 		<-arrived
 		cancel()
 	}()
-	if _, err := p.Key(ctx, nil, stored); !errors.Is(err, context.Canceled) || errors.Is(err, encryption.ErrNoKey) {
+	if _, err := p.Key(ctx, nil, stored); !errors.Is(err, context.Canceled) || errors.Is(err, driver.ErrNoKey) {
 		t.Errorf("got %v", err)
 	}
 	if got, err := p.Key(t.Context(), nil, stored); err != nil || string(got) != string(key) {
@@ -288,7 +288,7 @@ func TestHostileChallenge(t *testing.T) {
 		client := &http.Client{Transport: answer(func(r *http.Request) *http.Response {
 			return &http.Response{StatusCode: 401, Header: http.Header{"Www-Authenticate": {challenge}}, Body: http.NoBody, Request: r}
 		})}
-		if _, err := build(t, client, working()).Key(t.Context(), nil, stored); err == nil || errors.Is(err, encryption.ErrNoKey) {
+		if _, err := build(t, client, working()).Key(t.Context(), nil, stored); err == nil || errors.Is(err, driver.ErrNoKey) {
 			t.Errorf("%s: %v", challenge, err)
 		}
 	}
@@ -300,7 +300,7 @@ func (a answer) RoundTrip(r *http.Request) (*http.Response, error) { return a(r)
 
 func TestDerivedKeys(t *testing.T) {
 	t.Parallel()
-	d := build(t, nil, working()).(encryption.Deriver)
+	d := build(t, nil, working()).(driver.Deriver)
 	wrapped := json.RawMessage(`{"ciphertext":"AAAA","key_version":"1","algo":"A256GCM"}`)
 	if got, err := d.Stored(nil, wrapped); err != nil || string(got) != string(wrapped) {
 		t.Errorf("got %s, %v", got, err)

@@ -14,8 +14,8 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/azurevault"
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/azurevault/azurevaulttest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 )
@@ -62,7 +62,7 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 			switch {
 			case c.refused:
 				says.Error(t, name, err)
-				if errors.Is(err, encryption.ErrNoKey) || len(s.Other())+len(s.Calls()) > 0 {
+				if errors.Is(err, driver.ErrNoKey) || len(s.Other())+len(s.Calls()) > 0 {
 					t.Errorf("got %v after %q, %q", err, s.Other(), s.Calls())
 				}
 			case err != nil || string(got) != string(key):

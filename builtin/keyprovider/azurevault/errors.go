@@ -10,7 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
 )
 
@@ -43,19 +43,19 @@ func (p *provider) explainAnswer(verb string, answer *azcore.ResponseError) erro
 	switch answer.StatusCode {
 	case http.StatusNotFound:
 		return fmt.Errorf("%w: the vault does not know %s, or the version that is needed; check vault_uri and "+
-			"vault_key_name", encryption.ErrNoKey, key)
+			"vault_key_name", driver.ErrNoKey, key)
 	case http.StatusForbidden:
 		switch innerCode(answer) {
 		case "ForbiddenByFirewall", "ForbiddenByConnection":
 			return fmt.Errorf("no access: the network rules of %s do not let this machine in; allow its address, or run inside the network", p.vault)
 		case "KeyDisabled":
-			return fmt.Errorf("%w: %s, or the version that is needed, is disabled; enable it", encryption.ErrNoKey, key)
+			return fmt.Errorf("%w: %s, or the version that is needed, is disabled; enable it", driver.ErrNoKey, key)
 		}
 		return fmt.Errorf("%w: the vault denies to %s with %s, or the key is disabled or has expired; grant the key "+
-			"permission %s (role Key Vault Crypto User)", encryption.ErrNoKey, verb, key, verb)
+			"permission %s (role Key Vault Crypto User)", driver.ErrNoKey, verb, key, verb)
 	case http.StatusBadRequest:
 		return fmt.Errorf("%w: the vault cannot %s this with %s: it was encrypted with another key, it is damaged, "+
-			"or the key is of another type", encryption.ErrNoKey, verb, key)
+			"or the key is of another type", driver.ErrNoKey, verb, key)
 	case http.StatusUnauthorized:
 		return fmt.Errorf("no access: %s does not accept the credentials; check the tenant and the cloud", p.vault)
 	case http.StatusTooManyRequests:

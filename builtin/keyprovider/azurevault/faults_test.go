@@ -13,7 +13,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/azurevault"
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/azurevault/azurevaulttest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 )
@@ -43,7 +43,7 @@ func faultHarness(t *testing.T) kindtest.Faults {
 	return kindtest.Faults{
 		Server: s,
 		Hosts:  []string{"example.vault.azure.net", "login.microsoftonline.com"},
-		Build: func(t *testing.T, url, ca string, patience time.Duration) encryption.KeyProvider {
+		Build: func(t *testing.T, url, ca string, patience time.Duration) driver.KeyProvider {
 			roots := x509.NewCertPool()
 			roots.AppendCertsFromPEM([]byte(ca))
 			transport := &http.Transport{

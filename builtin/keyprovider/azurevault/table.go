@@ -7,8 +7,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/security/keyvault/azkeys"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
@@ -39,9 +39,9 @@ func table() attr.Table {
 	}
 }
 
-func build(v attr.Values, o Options) (encryption.KeyProvider, error) {
+func build(v attr.Values, o Options) (driver.KeyProvider, error) {
 	p := &provider{
-		Wrapping: encryption.Wrapping[metadata]{Kind: kind, Parse: parse},
+		Wrapping: driver.Wrapping[metadata]{Kind: kind, Parse: parse},
 
 		vault:     v.String("vault_uri"),
 		name:      v.String("vault_key_name"),

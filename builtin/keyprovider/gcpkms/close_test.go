@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/gcpkms/gcpkmstest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 )
 
@@ -60,7 +60,7 @@ func TestCloseMeanwhile(t *testing.T) {
 	p := kindtest.Build(t, blockOf(t, s), working(), os.LookupEnv)
 	go func() {
 		<-arrived
-		p.(encryption.Closer).Close()
+		p.(driver.Closer).Close()
 		close(closed)
 	}()
 	for range 2 {

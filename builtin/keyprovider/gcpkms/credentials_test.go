@@ -12,7 +12,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/gcpkms"
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/gcpkms/gcpkmstest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth/googleauthtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/cloudtest"
@@ -74,7 +74,7 @@ func TestCredentials(t *testing.T) {
 
 	revoked := strings.Replace(user, "good", "canary-refresh", 1)
 	_, err := build(t, transport, bare.With("credentials", revoked)).Key(t.Context(), nil, stored)
-	if kindtest.OpenMistakes(t, "gcp_kms, a user").Error(t, "revoked", err); errors.Is(err, encryption.ErrNoKey) {
+	if kindtest.OpenMistakes(t, "gcp_kms, a user").Error(t, "revoked", err); errors.Is(err, driver.ErrNoKey) {
 		t.Errorf("revoked: %v", err)
 	}
 	google.Requests()
@@ -102,7 +102,7 @@ func TestImpersonation(t *testing.T) {
 		}
 	}
 	_, err := build(t, transport, acting.With("impersonate_service_account", "denied@p.iam.gserviceaccount.com")).Key(t.Context(), nil, stored)
-	if kindtest.OpenMistakes(t, "gcp_kms, impersonation").Error(t, "denied", err); errors.Is(err, encryption.ErrNoKey) {
+	if kindtest.OpenMistakes(t, "gcp_kms, impersonation").Error(t, "denied", err); errors.Is(err, driver.ErrNoKey) {
 		t.Errorf("denied: %v", err)
 	}
 	google.Requests()

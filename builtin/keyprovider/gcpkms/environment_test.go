@@ -16,8 +16,8 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/gcpkms"
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/gcpkms/gcpkmstest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
@@ -102,7 +102,7 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 			got, err := kindtest.Build(t, block, c.attrs, nil).Key(t.Context(), nil, stored)
 			switch {
 			case c.refused:
-				if says.Error(t, name, err); errors.Is(err, encryption.ErrNoKey) {
+				if says.Error(t, name, err); errors.Is(err, driver.ErrNoKey) {
 					t.Errorf("got %v", err)
 				}
 			case err != nil || string(got) != string(key):
@@ -255,7 +255,7 @@ func TestProgram(t *testing.T) {
 	says := kindtest.OpenMistakes(t, "gcp_kms, a program")
 	for _, command := range []string{script + " fail", script + " exit", "", "/nonexistent/canary"} {
 		_, err := build(t, transport, bare.With("credentials", document("command", command, "output_file", output))).Key(t.Context(), nil, stored)
-		if says.Error(t, fmt.Sprintf("%q", strings.TrimPrefix(command, script)), err); errors.Is(err, encryption.ErrNoKey) {
+		if says.Error(t, fmt.Sprintf("%q", strings.TrimPrefix(command, script)), err); errors.Is(err, driver.ErrNoKey) {
 			t.Errorf("%q: %v", command, err)
 		}
 	}

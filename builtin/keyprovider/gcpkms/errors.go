@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
@@ -31,13 +31,13 @@ func (p *provider) refusal(verb string, status int, body []byte) error {
 	// https://cloud.google.com/apis/design/errors
 	switch answer.Error.Status {
 	case "NOT_FOUND":
-		return fmt.Errorf("%w: Cloud KMS does not know the key %s; check kms_encryption_key", encryption.ErrNoKey, p.name)
+		return fmt.Errorf("%w: Cloud KMS does not know the key %s; check kms_encryption_key", driver.ErrNoKey, p.name)
 	case "PERMISSION_DENIED":
 		return fmt.Errorf("%w: Cloud KMS denies to %s with the key %s, or the key does not exist; grant the "+
-			"permission cloudkms.cryptoKeyVersions.useTo%s on it", encryption.ErrNoKey, verb, p.name, strings.ToUpper(verb[:1])+verb[1:])
+			"permission cloudkms.cryptoKeyVersions.useTo%s on it", driver.ErrNoKey, verb, p.name, strings.ToUpper(verb[:1])+verb[1:])
 	case "FAILED_PRECONDITION":
 		return fmt.Errorf("%w: Cloud KMS cannot use the key %s: it, or the version that is needed, is disabled "+
-			"or destroyed", encryption.ErrNoKey, p.name)
+			"or destroyed", driver.ErrNoKey, p.name)
 	case "INVALID_ARGUMENT":
 		// Sent as well when a request was damaged on its way. The name of the
 		// checksum field is all that tells the two apart.
@@ -45,7 +45,7 @@ func (p *provider) refusal(verb string, status int, body []byte) error {
 			return errors.New("the request to Cloud KMS was damaged on its way: its checksum does not match; try again")
 		}
 		return fmt.Errorf("%w: Cloud KMS cannot %s this with the key %s: it was encrypted with another key or other "+
-			"additional_authenticated_data, or it is damaged", encryption.ErrNoKey, verb, p.name)
+			"additional_authenticated_data, or it is damaged", driver.ErrNoKey, verb, p.name)
 	case "UNAUTHENTICATED":
 		return errors.New("no access: Cloud KMS does not accept the credentials; they may have expired")
 	case "RESOURCE_EXHAUSTED":

@@ -12,7 +12,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/gcpkms"
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/gcpkms/gcpkmstest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
@@ -44,7 +44,7 @@ func faultHarness(t *testing.T) kindtest.Faults {
 	return kindtest.Faults{
 		Server: s,
 		Hosts:  []string{gcpkmstest.Host},
-		Build: func(t *testing.T, url, ca string, patience time.Duration) encryption.KeyProvider {
+		Build: func(t *testing.T, url, ca string, patience time.Duration) driver.KeyProvider {
 			p := kindtest.Build(t, gcpkms.BlockOver(leads(strings.TrimPrefix(url, "https://"), ca)), working(), os.LookupEnv)
 			gcpkms.SetPatience(p, patience/2) // of two tries
 			return p
@@ -115,7 +115,7 @@ func TestCancelledWait(t *testing.T) {
 }
 
 // blockOf is the block with its own transport, which finds the service.
-func blockOf(t *testing.T, s *gcpkmstest.Service) encryption.Block[encryption.KeyProvider] {
+func blockOf(t *testing.T, s *gcpkmstest.Service) driver.Block[driver.KeyProvider] {
 	t.Helper()
 	authority := nettest.NewAuthority()
 	server := nettest.Start(t, s, authority.Issue(nil, gcpkmstest.Host).Pair())

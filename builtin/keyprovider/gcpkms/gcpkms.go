@@ -20,8 +20,8 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
@@ -45,13 +45,13 @@ type Options struct {
 }
 
 // Block returns the gcp_kms key provider.
-func Block() encryption.Block[encryption.KeyProvider] { return BlockWith(Options{}) }
+func Block() driver.Block[driver.KeyProvider] { return BlockWith(Options{}) }
 
 // BlockWith returns the gcp_kms key provider with a program's own parts.
-func BlockWith(o Options) encryption.Block[encryption.KeyProvider] {
-	return encryption.Block[encryption.KeyProvider]{
+func BlockWith(o Options) driver.Block[driver.KeyProvider] {
+	return driver.Block[driver.KeyProvider]{
 		Table: table(),
-		Build: func(v attr.Values) (encryption.KeyProvider, error) { return build(v, o) },
+		Build: func(v attr.Values) (driver.KeyProvider, error) { return build(v, o) },
 	}
 }
 
@@ -78,7 +78,7 @@ func table() attr.Table {
 }
 
 type provider struct {
-	encryption.Wrapping[metadata]
+	driver.Wrapping[metadata]
 
 	name           string // of the key
 	keyLength      int    // of new keys
@@ -91,10 +91,10 @@ type provider struct {
 }
 
 var (
-	_ encryption.KeyMaker   = (*provider)(nil)
-	_ encryption.Recognizer = (*provider)(nil)
-	_ encryption.Deriver    = (*provider)(nil)
-	_ encryption.Closer     = (*provider)(nil)
+	_ driver.KeyMaker   = (*provider)(nil)
+	_ driver.Recognizer = (*provider)(nil)
+	_ driver.Deriver    = (*provider)(nil)
+	_ driver.Closer     = (*provider)(nil)
 )
 
 type metadata struct {
@@ -103,9 +103,9 @@ type metadata struct {
 
 var keyName = lazyregexp.New(`^projects/[^/\s.][^/\s]*/locations/[^/\s.][^/\s]*/keyRings/[^/\s.][^/\s]*/cryptoKeys/[^/\s.][^/\s]*$`)
 
-func build(v attr.Values, o Options) (encryption.KeyProvider, error) {
+func build(v attr.Values, o Options) (driver.KeyProvider, error) {
 	p := &provider{
-		Wrapping: encryption.Wrapping[metadata]{Kind: kind, Parse: parse},
+		Wrapping: driver.Wrapping[metadata]{Kind: kind, Parse: parse},
 
 		name: v.String("kms_encryption_key"), wire: web.Wire{Patience: patience(), Transport: o.Transport},
 	}
@@ -135,7 +135,7 @@ func build(v attr.Values, o Options) (encryption.KeyProvider, error) {
 }
 
 // Key has Cloud KMS decrypt the stored key: one call, and nothing else.
-func (p *provider) Key(ctx context.Context, _ encryption.Keys, document json.RawMessage) ([]byte, error) {
+func (p *provider) Key(ctx context.Context, _ driver.Keys, document json.RawMessage) ([]byte, error) {
 	m, err := parse(document)
 	if err != nil {
 		return nil, err
@@ -163,7 +163,7 @@ func (p *provider) Key(ctx context.Context, _ encryption.Keys, document json.Raw
 }
 
 // NewKey makes a random key and has Cloud KMS encrypt it.
-func (p *provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.RawMessage, error) {
+func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawMessage, error) {
 	key := make([]byte, p.keyLength)
 	_, _ = rand.Read(key) // never fails
 	var answer struct {
@@ -200,12 +200,12 @@ func (p *provider) Recognizes(document json.RawMessage) bool {
 
 func parse(document json.RawMessage) (metadata, error) {
 	var m metadata
-	if err := encryption.DecodeStored(document, kind, &m); err != nil {
+	if err := driver.DecodeStored(document, kind, &m); err != nil {
 		return m, err
 	}
 	switch {
 	case len(m.Ciphertext) == 0:
-		return m, fmt.Errorf("%w: the metadata in the file lacks a ciphertext", encryption.ErrNoKey)
+		return m, fmt.Errorf("%w: the metadata in the file lacks a ciphertext", driver.ErrNoKey)
 	case len(m.Ciphertext) > maxCiphertext:
 		return m, fmt.Errorf("the metadata in the file holds a ciphertext of %d bytes; at most %d are allowed", len(m.Ciphertext), maxCiphertext)
 	}

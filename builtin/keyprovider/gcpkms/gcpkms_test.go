@@ -18,8 +18,8 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/gcpkms"
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/gcpkms/gcpkmstest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
@@ -44,13 +44,13 @@ func service() *gcpkmstest.Service {
 	}
 }
 
-func build(t *testing.T, transport http.RoundTripper, a attrs) encryption.KeyProvider {
+func build(t *testing.T, transport http.RoundTripper, a attrs) driver.KeyProvider {
 	t.Helper()
 	return buildWith(t, transport, a, os.LookupEnv)
 }
 
 // buildWith switches the environment off where lookup is nil.
-func buildWith(t *testing.T, transport http.RoundTripper, a attrs, lookup attr.LookupEnv) encryption.KeyProvider {
+func buildWith(t *testing.T, transport http.RoundTripper, a attrs, lookup attr.LookupEnv) driver.KeyProvider {
 	t.Helper()
 	return kindtest.Build(t, gcpkms.BlockWith(gcpkms.Options{Transport: transport}), a, lookup)
 }
@@ -101,8 +101,8 @@ func TestOneDecrypt(t *testing.T) {
 	if calls := readOnly.Calls(); !slices.Equal(calls, []string{"Decrypt"}) {
 		t.Errorf("calls: %v", calls)
 	}
-	_, _, err = p.(encryption.KeyMaker).NewKey(t.Context(), nil)
-	if kindtest.OpenMistakes(t, "gcp_kms, sealing").Error(t, "denied", err); !errors.Is(err, encryption.ErrNoKey) {
+	_, _, err = p.(driver.KeyMaker).NewKey(t.Context(), nil)
+	if kindtest.OpenMistakes(t, "gcp_kms, sealing").Error(t, "denied", err); !errors.Is(err, driver.ErrNoKey) {
 		t.Errorf("sealing with a service that only decrypts: %v", err)
 	}
 }
@@ -140,7 +140,7 @@ func TestErrors(t *testing.T) {
 			p := build(t, s.Start(t), working())
 			gcpkms.SetPatience(p, time.Minute)
 			_, err := p.Key(t.Context(), nil, stored)
-			if says.Error(t, code, err); errors.Is(err, encryption.ErrNoKey) != want.next {
+			if says.Error(t, code, err); errors.Is(err, driver.ErrNoKey) != want.next {
 				t.Fatalf("got %v", err)
 			}
 			if calls := len(s.Calls()); calls != want.calls {
@@ -190,7 +190,7 @@ func TestCancellation(t *testing.T) {
 		<-arrived
 		cancel()
 	}()
-	if _, err := p.Key(ctx, nil, stored); !errors.Is(err, context.Canceled) || errors.Is(err, encryption.ErrNoKey) {
+	if _, err := p.Key(ctx, nil, stored); !errors.Is(err, context.Canceled) || errors.Is(err, driver.ErrNoKey) {
 		t.Errorf("got %v", err)
 	}
 	// Cancelled before anything was set up; and neither spoils the next reader.
@@ -199,7 +199,7 @@ func TestCancellation(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	hang = false
-	for _, p := range []encryption.KeyProvider{p, p2} {
+	for _, p := range []driver.KeyProvider{p, p2} {
 		if got, err := p.Key(t.Context(), nil, stored); err != nil || string(got) != string(key) {
 			t.Errorf("afterwards: %d bytes, %v", len(got), err)
 		}
@@ -219,7 +219,7 @@ func TestAdditionalData(t *testing.T) {
 		t.Errorf("got %d bytes, %v", len(got), err)
 	}
 	for _, other := range []attrs{working(), working().With("additional_authenticated_data", "b3RoZXI=")} {
-		if _, err := build(t, transport, other).Key(t.Context(), nil, stored); !errors.Is(err, encryption.ErrNoKey) {
+		if _, err := build(t, transport, other).Key(t.Context(), nil, stored); !errors.Is(err, driver.ErrNoKey) {
 			t.Errorf("other data: %v", err)
 		}
 	}
@@ -235,7 +235,7 @@ func TestChecksums(t *testing.T) {
 	s.After = func(r *gcpkmstest.DecryptResponse) { r.Plaintext[0] ^= 1 }
 	says := kindtest.OpenMistakes(t, "gcp_kms, checksums")
 	_, err := p.Key(t.Context(), nil, stored)
-	if says.Error(t, "a damaged answer", err); errors.Is(err, encryption.ErrNoKey) {
+	if says.Error(t, "a damaged answer", err); errors.Is(err, driver.ErrNoKey) {
 		t.Errorf("a damaged answer: %v", err)
 	}
 	s.After = func(r *gcpkmstest.DecryptResponse) { r.PlaintextCrc32c = nil }
@@ -253,7 +253,7 @@ func TestChecksums(t *testing.T) {
 		}
 	}
 	_, err = p.Key(t.Context(), nil, stored)
-	if says.Error(t, "a damaged request", err); errors.Is(err, encryption.ErrNoKey) {
+	if says.Error(t, "a damaged request", err); errors.Is(err, driver.ErrNoKey) {
 		t.Errorf("a damaged request: %v", err)
 	}
 	s.Before = nil
@@ -264,14 +264,14 @@ func TestChecksums(t *testing.T) {
 		func(r *gcpkmstest.EncryptResponse) { r.VerifiedAdditionalAuthenticatedDataCrc32c = false },
 	} {
 		s.AfterEncrypt = spoil
-		_, _, err = p.(encryption.KeyMaker).NewKey(t.Context(), nil)
+		_, _, err = p.(driver.KeyMaker).NewKey(t.Context(), nil)
 		says.Error(t, fmt.Sprintf("a damaged sealing, %d", i), err)
 	}
 }
 
 func TestRecognizes(t *testing.T) {
 	t.Parallel()
-	p := build(t, nil, working()).(encryption.Recognizer)
+	p := build(t, nil, working()).(driver.Recognizer)
 	for stored, want := range map[string]bool{
 		`{"ciphertext":"AAAA"}`: true,
 		`{"ciphertext":"` + base64.StdEncoding.EncodeToString([]byte("vault:v1:abc")) + `"}`: false, // OpenBao
@@ -287,7 +287,7 @@ func TestRecognizes(t *testing.T) {
 
 func TestDerivedKeys(t *testing.T) {
 	t.Parallel()
-	d := build(t, nil, working()).(encryption.Deriver)
+	d := build(t, nil, working()).(driver.Deriver)
 	wrapped := json.RawMessage(`{"ciphertext":"AAAA"}`)
 	if got, err := d.Stored(nil, wrapped); err != nil || string(got) != string(wrapped) {
 		t.Errorf("got %s, %v", got, err)
@@ -323,7 +323,7 @@ func TestBrokenCredentials(t *testing.T) {
 		write("large", `"`+strings.Repeat("a", 1<<20)+`"`), strings.Repeat("canary", 10_000),
 	} {
 		_, err := build(t, transport, working().With("access_token", nil, "credentials", c)).Key(t.Context(), nil, stored)
-		if says.Error(t, fmt.Sprint(i+1), err); errors.Is(err, encryption.ErrNoKey) {
+		if says.Error(t, fmt.Sprint(i+1), err); errors.Is(err, driver.ErrNoKey) {
 			t.Errorf("%.40s: %v", c, err)
 		}
 	}
@@ -332,7 +332,7 @@ func TestBrokenCredentials(t *testing.T) {
 	}
 	wrong := build(t, transport, working().With("access_token", "canary"))
 	_, err := wrong.Key(t.Context(), nil, stored)
-	if says.Error(t, "a wrong token", err); errors.Is(err, encryption.ErrNoKey) {
+	if says.Error(t, "a wrong token", err); errors.Is(err, driver.ErrNoKey) {
 		t.Errorf("a wrong token: %v", err)
 	}
 }

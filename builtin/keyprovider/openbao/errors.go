@@ -9,7 +9,7 @@ import (
 
 	"github.com/openbao/openbao/api/v2"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 )
 
@@ -68,18 +68,18 @@ func (s *server) explain(ctx context.Context, err error, path, key string) error
 	case code == http.StatusForbidden, code == http.StatusUnauthorized, code == http.StatusBadRequest && said(answer, "missing client token"):
 		if s.token == "" && s.login == nil {
 			return fmt.Errorf("%w: %s asks for a token (status %d); set token, BAO_TOKEN or one of the "+
-				"auth_ blocks", encryption.ErrNoKey, what, code)
+				"auth_ blocks", driver.ErrNoKey, what, code)
 		}
 		return fmt.Errorf("%w: %s denies it (status %d); the token must be valid there%s, and its policy must allow "+
-			"update on %s", encryption.ErrNoKey, what, code, s.inNamespace(), path)
+			"update on %s", driver.ErrNoKey, what, code, s.inNamespace(), path)
 	case code == http.StatusNotFound:
 		return fmt.Errorf("%w: %s has nothing at %s%s; check transit_engine_path "+
-			"and namespace", encryption.ErrNoKey, what, path, s.inNamespace())
+			"and namespace", driver.ErrNoKey, what, path, s.inNamespace())
 	case code == http.StatusBadRequest:
 		for _, refusal := range refusals {
 			if said(answer, refusal.said) {
 				return cannotOpen{fmt.Errorf("%w: %s cannot use the key %q for "+
-					"this file: %s", encryption.ErrNoKey, what, key, refusal.means)}
+					"this file: %s", driver.ErrNoKey, what, key, refusal.means)}
 			}
 		}
 	}
@@ -92,7 +92,7 @@ func (s *server) explainLogin(code int, path string) error {
 	switch code {
 	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden:
 		return fmt.Errorf("%w: the server at %s denies the login at %s%s (status %d); check the role and "+
-			"its credentials%s", encryption.ErrNoKey, s.address, path, s.inNamespace(), code, s.besides())
+			"its credentials%s", driver.ErrNoKey, s.address, path, s.inNamespace(), code, s.besides())
 	}
 	return fmt.Errorf("the server at %s refuses the login at %s%s (status %d); check mount_path "+
 		"and namespace", s.address, path, s.inNamespace(), code)

@@ -3,8 +3,8 @@ package openbao
 import (
 	"time"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 )
 
 // SetRetryWait shortens the waits between tries.
-func SetRetryWait(p encryption.KeyProvider, d time.Duration) { p.(*provider).server.retryWait = d }
+func SetRetryWait(p driver.KeyProvider, d time.Duration) { p.(*provider).server.retryWait = d }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/openbao"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 )
@@ -34,7 +34,7 @@ func faultHarness(t *testing.T) kindtest.Faults {
 	)
 	return kindtest.Faults{
 		Server: s,
-		Build: func(t *testing.T, url, ca string, patience time.Duration) encryption.KeyProvider {
+		Build: func(t *testing.T, url, ca string, patience time.Duration) driver.KeyProvider {
 			p := build(t, base.With("address", url, "ca_cert_pem", ca, "client_timeout", patience.String(), "max_retries", 1), nil)
 			openbao.SetRetryWait(p, time.Millisecond)
 			return p

@@ -18,8 +18,8 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 )
@@ -33,12 +33,12 @@ const (
 const kind = "an openbao key provider" // in errors
 
 // Block returns the openbao key provider.
-func Block() encryption.Block[encryption.KeyProvider] {
-	return encryption.Block[encryption.KeyProvider]{Table: table(), Build: build}
+func Block() driver.Block[driver.KeyProvider] {
+	return driver.Block[driver.KeyProvider]{Table: table(), Build: build}
 }
 
 type provider struct {
-	encryption.Wrapping[metadata]
+	driver.Wrapping[metadata]
 
 	server         *server
 	transit        string
@@ -48,11 +48,11 @@ type provider struct {
 }
 
 var (
-	_ encryption.KeyMaker   = (*provider)(nil)
-	_ encryption.Recognizer = (*provider)(nil)
-	_ encryption.Deriver    = (*provider)(nil)
-	_ encryption.Warner     = (*provider)(nil)
-	_ encryption.Closer     = (*provider)(nil)
+	_ driver.KeyMaker   = (*provider)(nil)
+	_ driver.Recognizer = (*provider)(nil)
+	_ driver.Deriver    = (*provider)(nil)
+	_ driver.Warner     = (*provider)(nil)
+	_ driver.Closer     = (*provider)(nil)
 )
 
 // Close closes the connections to the server; one in use is closed after its request.
@@ -63,16 +63,16 @@ func (p *provider) Close() {
 }
 
 // Warning says that anybody on the way can read the token and the keys.
-func (p *provider) Warning() encryption.Warning {
+func (p *provider) Warning() driver.Warning {
 	address, err := url.Parse(p.server.address)
 	switch {
 	case err != nil:
 	case address.Scheme == "https" && p.server.tls.Insecure:
-		return encryption.Warning(netfail.Unverified("the server", "skip_tls_verify is set", "read the credentials and the keys"))
+		return driver.Warning(netfail.Unverified("the server", "skip_tls_verify is set", "read the credentials and the keys"))
 	case address.Scheme == "http" && !netfail.IsLoopback(address.Hostname()):
-		return encryption.Warning(netfail.Unencrypted("The credentials and the keys were", "address begins with http", "read them"))
+		return driver.Warning(netfail.Unencrypted("The credentials and the keys were", "address begins with http", "read them"))
 	}
-	return encryption.Warning{}
+	return driver.Warning{}
 }
 
 // metadata is what a file stores, with the names of OpenTofu's provider.go.
@@ -85,9 +85,9 @@ type metadata struct {
 // Other kinds call a member ciphertext as well, which is not of this form.
 var token = lazyregexp.New(`^vault:v[0-9]+:`)
 
-func build(v attr.Values) (encryption.KeyProvider, error) {
+func build(v attr.Values) (driver.KeyProvider, error) {
 	p := &provider{
-		Wrapping: encryption.Wrapping[metadata]{Kind: kind, Parse: parse},
+		Wrapping: driver.Wrapping[metadata]{Kind: kind, Parse: parse},
 
 		transit: strings.Trim(v.String("transit_engine_path"), "/"), keyName: v.String("key_name"), associatedData: v.String("associated_data"),
 	}
@@ -109,7 +109,7 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 // configured, and nothing else. The associated data is that of the file or, if
 // it has none, the configured one, because OpenTofu's development version binds
 // keys to it without storing it.
-func (p *provider) Key(ctx context.Context, _ encryption.Keys, document json.RawMessage) ([]byte, error) {
+func (p *provider) Key(ctx context.Context, _ driver.Keys, document json.RawMessage) ([]byte, error) {
 	m, err := parse(document)
 	if err != nil {
 		return nil, err
@@ -148,7 +148,7 @@ func (p *provider) key(
 }
 
 // NewKey requests a data key, as OpenTofu does.
-func (p *provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.RawMessage, error) {
+func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawMessage, error) {
 	key, answer, err := p.key(ctx, "datakey/plaintext", map[string]any{"bits": p.keyLength * 8}, p.associatedData)
 	if err != nil {
 		return nil, nil, err
@@ -187,17 +187,17 @@ func parse(document json.RawMessage) (metadata, error) {
 	if len(document) > 4*(maxCiphertext+maxAssociatedData) {
 		return m, errors.New("the metadata in the file is larger than any of a transit engine")
 	}
-	if err := encryption.DecodeStored(document, kind, &m); err != nil {
+	if err := driver.DecodeStored(document, kind, &m); err != nil {
 		return m, err
 	}
 	_, err := base64.StdEncoding.DecodeString(m.AssociatedData)
 	switch {
 	case len(m.Ciphertext) == 0:
-		return m, fmt.Errorf("%w: the metadata in the file holds no ciphertext", encryption.ErrNoKey)
+		return m, fmt.Errorf("%w: the metadata in the file holds no ciphertext", driver.ErrNoKey)
 	case len(m.Ciphertext) > maxCiphertext:
 		return m, fmt.Errorf("the file holds a wrapped key of %d bytes; at most %d are allowed", len(m.Ciphertext), maxCiphertext)
 	case !token.Match(m.Ciphertext):
-		return m, fmt.Errorf("%w: the metadata in the file is not that of a transit engine", encryption.ErrNoKey)
+		return m, fmt.Errorf("%w: the metadata in the file is not that of a transit engine", driver.ErrNoKey)
 	case err != nil, len(m.AssociatedData) > maxAssociatedData:
 		return m, errors.New("the metadata in the file holds associated_data that is not base64, or too long")
 	}

@@ -19,7 +19,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/openbao"
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/openbao/openbaotest"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
@@ -33,7 +33,7 @@ type attrs = testkit.Attrs
 
 func str(s string) cty.Value { return cty.StringVal(s) }
 
-func build(t *testing.T, a attrs, env map[string]string) encryption.KeyProvider {
+func build(t *testing.T, a attrs, env map[string]string) driver.KeyProvider {
 	t.Helper()
 	p, err := tryBuild(a, env)
 	if err != nil {
@@ -42,7 +42,7 @@ func build(t *testing.T, a attrs, env map[string]string) encryption.KeyProvider 
 	return p
 }
 
-func tryBuild(a attrs, env map[string]string) (encryption.KeyProvider, error) {
+func tryBuild(a attrs, env map[string]string) (driver.KeyProvider, error) {
 	return kindtest.TryBuild(openbao.Block(), a, func(name string) (string, bool) {
 		v, ok := env[name]
 		return v, ok
@@ -118,7 +118,7 @@ func TestOnlyDecrypt(t *testing.T) {
 	if asked := s.Requests()[before:]; !slices.Equal(asked, []string{"decrypt"}) {
 		t.Errorf("asked for %q", asked)
 	}
-	if _, _, err := p.(encryption.KeyMaker).NewKey(t.Context(), nil); !errors.Is(err, encryption.ErrNoKey) {
+	if _, _, err := p.(driver.KeyMaker).NewKey(t.Context(), nil); !errors.Is(err, driver.ErrNoKey) {
 		t.Errorf("the server lets it make keys: %v", err)
 	}
 }
@@ -130,7 +130,7 @@ func TestAssociatedData(t *testing.T) {
 	t.Parallel()
 	s, base, key, stored := sealed(t, "associated_data", "YWFk")
 	s.MakesKeys = true
-	plainKey, plain, err := build(t, base, nil).(encryption.KeyMaker).NewKey(t.Context(), nil)
+	plainKey, plain, err := build(t, base, nil).(driver.KeyMaker).NewKey(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestAssociatedData(t *testing.T) {
 	} {
 		before := len(s.Requests())
 		got, err := build(t, c.attrs, nil).Key(t.Context(), nil, c.stored)
-		if c.key == nil != errors.Is(err, encryption.ErrNoKey) || c.key != nil && (err != nil || !bytes.Equal(got, c.key)) {
+		if c.key == nil != errors.Is(err, driver.ErrNoKey) || c.key != nil && (err != nil || !bytes.Equal(got, c.key)) {
 			t.Errorf("%s: got %d bytes, %v", name, len(got), err)
 		}
 		if n := len(s.Requests()) - before; n != c.calls {
@@ -165,8 +165,8 @@ func TestUnboundKey(t *testing.T) {
 	t.Parallel()
 	s, base, _, _ := sealed(t)
 	s.MakesKeys, s.Unbound = true, true
-	_, _, err := build(t, base.With("associated_data", "YWFk"), nil).(encryption.KeyMaker).NewKey(t.Context(), nil)
-	if kindtest.OpenMistakes(t, "openbao, sealing").Error(t, "an unbound key", err); errors.Is(err, encryption.ErrNoKey) {
+	_, _, err := build(t, base.With("associated_data", "YWFk"), nil).(driver.KeyMaker).NewKey(t.Context(), nil)
+	if kindtest.OpenMistakes(t, "openbao, sealing").Error(t, "an unbound key", err); errors.Is(err, driver.ErrNoKey) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -221,7 +221,7 @@ func TestLogin(t *testing.T) {
 			switch {
 			case !login.refused && (err != nil || !bytes.Equal(got, key)):
 				t.Errorf("%s: %v", name, err)
-			case login.refused && (!errors.Is(err, encryption.ErrNoKey) || strings.Contains(err.Error(), "canary")):
+			case login.refused && (!errors.Is(err, driver.ErrNoKey) || strings.Contains(err.Error(), "canary")):
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -241,7 +241,7 @@ func TestLogin(t *testing.T) {
 		t.Errorf("a short lease: asked for %q", asked)
 	}
 	if _, err := build(t, base.With("auth_jwt", attrs{"jwt_file": str("/nonexistent")}), nil).Key(t.Context(), nil, stored); err == nil ||
-		errors.Is(err, encryption.ErrNoKey) {
+		errors.Is(err, driver.ErrNoKey) {
 		t.Errorf("no file: %v", err)
 	}
 }
@@ -320,7 +320,7 @@ func TestErrors(t *testing.T) {
 			s, base, _, stored := sealed(t)
 			s.Fault = answer(c.status, c.body)
 			key, err := build(t, base, nil).Key(t.Context(), nil, stored)
-			if says.Error(t, name, err); errors.Is(err, encryption.ErrNoKey) != c.noKey || key != nil {
+			if says.Error(t, name, err); errors.Is(err, driver.ErrNoKey) != c.noKey || key != nil {
 				t.Errorf("no key: %t, want %t; %v", !c.noKey, c.noKey, err)
 			}
 		})
@@ -358,7 +358,7 @@ func TestRedirects(t *testing.T) {
 		t.Error(err)
 	}
 	before := len(active.Requests())
-	if _, err := build(t, base, nil).Key(t.Context(), nil, stored); err == nil || errors.Is(err, encryption.ErrNoKey) ||
+	if _, err := build(t, base, nil).Key(t.Context(), nil, stored); err == nil || errors.Is(err, driver.ErrNoKey) ||
 		len(active.Requests()) != before {
 		t.Errorf("not to be followed: %v", err)
 	}
@@ -375,21 +375,21 @@ func TestNoAnswer(t *testing.T) {
 		return true
 	}
 	begin := time.Now()
-	if _, err := build(t, base, nil).Key(ctx, nil, stored); !errors.Is(err, context.Canceled) || errors.Is(err, encryption.ErrNoKey) ||
+	if _, err := build(t, base, nil).Key(ctx, nil, stored); !errors.Is(err, context.Canceled) || errors.Is(err, driver.ErrNoKey) ||
 		time.Since(begin) > 45*time.Second {
 		t.Errorf("the context ends: %v after %v", err, time.Since(begin))
 	}
 	_, err := build(t, base.With("client_timeout", "200ms"), nil).Key(t.Context(), nil, stored)
 	says := kindtest.OpenMistakes(t, "openbao, no answer")
-	if says.Error(t, "in time", err); errors.Is(err, encryption.ErrNoKey) {
+	if says.Error(t, "in time", err); errors.Is(err, driver.ErrNoKey) {
 		t.Errorf("a timeout: %v", err)
 	}
 	_, err = build(t, base.With("address", "http://"+nettest.Dead(t)), nil).Key(t.Context(), nil, stored)
-	if says.Error(t, "nobody there", err); errors.Is(err, encryption.ErrNoKey) {
+	if says.Error(t, "nobody there", err); errors.Is(err, driver.ErrNoKey) {
 		t.Errorf("nobody there: %v", err)
 	}
 	_, err = build(t, base.With("address", strings.Replace(s.URL, "http:", "https:", 1)), nil).Key(t.Context(), nil, stored)
-	if says.Error(t, "no TLS there", err); errors.Is(err, encryption.ErrNoKey) {
+	if says.Error(t, "no TLS there", err); errors.Is(err, driver.ErrNoKey) {
 		t.Errorf("no TLS there: %v", err)
 	}
 }
@@ -423,7 +423,7 @@ func TestEnvironment(t *testing.T) {
 		t.Errorf("the environment is read: %v", err)
 	}
 	_, err := build(t, base.With("address", s.URL, "namespace", "ns"), nil).Key(t.Context(), nil, stored)
-	if kindtest.OpenMistakes(t, "openbao, sign-in").Error(t, "no token", err); !errors.Is(err, encryption.ErrNoKey) {
+	if kindtest.OpenMistakes(t, "openbao, sign-in").Error(t, "no token", err); !errors.Is(err, driver.ErrNoKey) {
 		t.Errorf("no token: %v", err)
 	}
 }
@@ -442,15 +442,15 @@ func TestMetadata(t *testing.T) {
 		`{"ciphertext":"` + b64([]byte("vault:v1:AAAA")) + `","associated_data":"` + strings.Repeat("AAAA", 20<<10) + `"}`: false,
 	} {
 		_, err := p.Key(t.Context(), nil, []byte(doc))
-		if err == nil || errors.Is(err, encryption.ErrNoKey) != noKey {
+		if err == nil || errors.Is(err, driver.ErrNoKey) != noKey {
 			t.Errorf("%.60s: %v", doc, err)
 		}
-		if p.(encryption.Recognizer).Recognizes([]byte(doc)) {
+		if p.(driver.Recognizer).Recognizes([]byte(doc)) {
 			t.Errorf("%.60s is recognized", doc)
 		}
 	}
 	good := `{"ciphertext":"` + b64([]byte("vault:v12:AAAA")) + `"}`
-	d := p.(encryption.Deriver)
+	d := p.(driver.Deriver)
 	if got, err := d.Stored(nil, []byte(good)); err != nil || string(got) != good {
 		t.Errorf("%s, %v", got, err)
 	}

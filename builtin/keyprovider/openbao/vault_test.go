@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/vaulttest"
 )
 
@@ -19,7 +19,7 @@ func TestRealVault(t *testing.T) {
 	v := vaulttest.Start(t, "state", "other")
 	roleID, secretID := v.AppRole(t, "state")
 	admin := attrs{}.With("address", v.Address, "token", v.Token, "key_name", "state", "max_retries", 0)
-	maker, ok := build(t, admin, nil).(encryption.KeyMaker)
+	maker, ok := build(t, admin, nil).(driver.KeyMaker)
 	if !ok {
 		t.Fatal("it makes no keys")
 	}
@@ -54,7 +54,7 @@ func TestRealVault(t *testing.T) {
 	} {
 		got, err := build(t, c.attrs, nil).Key(t.Context(), nil, c.stored)
 		switch {
-		case c.noKey && (!errors.Is(err, encryption.ErrNoKey) || strings.Contains(err.Error(), "canary")):
+		case c.noKey && (!errors.Is(err, driver.ErrNoKey) || strings.Contains(err.Error(), "canary")):
 			t.Errorf("%s: got %v", name, err)
 		case !c.noKey && (err != nil || !bytes.Equal(got, key)):
 			t.Errorf("%s: %v", name, err)
@@ -64,7 +64,7 @@ func TestRealVault(t *testing.T) {
 	// A version that the owner has retired.
 	v.Do(t, http.MethodPost, "transit/keys/state/rotate", nil)
 	v.Do(t, http.MethodPost, "transit/keys/state/config", map[string]any{"min_decryption_version": 2})
-	if _, err := build(t, reader, nil).Key(t.Context(), nil, stored); !errors.Is(err, encryption.ErrNoKey) {
+	if _, err := build(t, reader, nil).Key(t.Context(), nil, stored); !errors.Is(err, driver.ErrNoKey) {
 		t.Errorf("a retired version: %v", err)
 	}
 }
@@ -78,7 +78,7 @@ func TestRealVaultAssociatedData(t *testing.T) {
 	v := vaulttest.Start(t, "state")
 	base := attrs{}.With("address", v.Address, "token", v.Token, "key_name", "state", "max_retries", 0)
 	bound, other := base.With("associated_data", "YWFk"), base.With("associated_data", "b3RoZXI=")
-	if _, _, err := build(t, bound, nil).(encryption.KeyMaker).NewKey(t.Context(), nil); err == nil || errors.Is(err, encryption.ErrNoKey) {
+	if _, _, err := build(t, bound, nil).(driver.KeyMaker).NewKey(t.Context(), nil); err == nil || errors.Is(err, driver.ErrNoKey) {
 		t.Errorf("a key that is not bound to what it should be: %v", err)
 	}
 	key := bytes.Repeat([]byte{7}, 32)
@@ -116,7 +116,7 @@ func TestRealVaultAssociatedData(t *testing.T) {
 		switch {
 		case c.want && (err != nil || !bytes.Equal(got, key)):
 			t.Errorf("%s: %v", name, err)
-		case !c.want && !errors.Is(err, encryption.ErrNoKey):
+		case !c.want && !errors.Is(err, driver.ErrNoKey):
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

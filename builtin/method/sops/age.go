@@ -15,8 +15,8 @@ import (
 	"filippo.io/age/armor"
 	"golang.org/x/crypto/ssh"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
@@ -68,7 +68,7 @@ func (a ageKeys) open(ctx context.Context, runs *programs, recipient, sealed str
 		if len(problems) > 0 {
 			return nil, errors.Join(problems...)
 		}
-		return nil, fmt.Errorf("%w: there is no age identity; set age_identities or age_identity_files%s", encryption.ErrNoKey, a.hint(recipient))
+		return nil, fmt.Errorf("%w: there is no age identity; set age_identities or age_identity_files%s", driver.ErrNoKey, a.hint(recipient))
 	}
 	dataKey, err := openAge(sealed, found)
 	if _, other := errors.AsType[*age.NoIdentityMatchError](err); other {
@@ -76,9 +76,9 @@ func (a ageKeys) open(ctx context.Context, runs *programs, recipient, sealed str
 			return nil, errors.Join(problems...)
 		}
 		if len(found) == 1 {
-			return nil, fmt.Errorf("%w: the only age identity does not fit%s", encryption.ErrNoKey, a.hint(recipient))
+			return nil, fmt.Errorf("%w: the only age identity does not fit%s", driver.ErrNoKey, a.hint(recipient))
 		}
-		return nil, fmt.Errorf("%w: none of the %d age identities fits%s", encryption.ErrNoKey, len(found), a.hint(recipient))
+		return nil, fmt.Errorf("%w: none of the %d age identities fits%s", driver.ErrNoKey, len(found), a.hint(recipient))
 	}
 	if err != nil {
 		return nil, errors.New("the data key in the file is damaged: age cannot read it")

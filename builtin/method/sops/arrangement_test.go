@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 )
 
@@ -555,7 +555,7 @@ func judged(t *testing.T, plain string, ok bool) {
 }
 
 // opened returns what a rearranged file opens to, nil for an error.
-func opened(t *testing.T, m encryption.Method, root *object) []byte {
+func opened(t *testing.T, m driver.Method, root *object) []byte {
 	t.Helper()
 	rearranged := text(root)
 	got, err := m.Decrypt(t.Context(), nil, []byte(rearranged))

@@ -6,6 +6,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/openbao"
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/method/sops"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 )
 
@@ -14,7 +15,7 @@ import (
 func TestClose(t *testing.T) {
 	s := newVault(t)
 	file := vaultFile(t, s)
-	registry := encryption.Registry{Methods: []encryption.Block[encryption.Method]{sops.Block(openbao.Block())}}
+	registry := encryption.Registry{Methods: []driver.Block[driver.Method]{sops.Block(openbao.Block())}}
 	kindtest.Leaves(t, func() {
 		enc, err := encryption.Load(registry, encryption.Code(`
 			method "sops" "s" {

@@ -12,7 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/method/sops"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 )
@@ -133,7 +133,7 @@ func TestMutants(t *testing.T) {
 					file = slices.Concat(file[:at], []byte{byte(random.IntN(256))}, file[at+1:])
 				}
 			}
-			for _, m := range []encryption.Method{strict, partial} {
+			for _, m := range []driver.Method{strict, partial} {
 				start := time.Now()
 				got, err := m.Decrypt(t.Context(), nil, bytes.Clone(file))
 				if took := time.Since(start); took > time.Minute {

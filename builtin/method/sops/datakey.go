@@ -10,7 +10,7 @@ import (
 
 	"github.com/getsops/sops/v3/shamir"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 )
 
 // group is a key group: any of its keys gives its part of the data key.
@@ -81,7 +81,7 @@ func (m *method) key(from masterKey, runs *programs) key {
 		k.open, refused = m.services.vault(from)
 	default:
 		k.name = "a key of another kind"
-		refused = fmt.Errorf("%w: it is of a key service that is not supported", encryption.ErrNoKey)
+		refused = fmt.Errorf("%w: it is of a key service that is not supported", driver.ErrNoKey)
 	}
 	if refused != nil {
 		k.effort = inMemory
@@ -172,7 +172,7 @@ const maxShown = 20 // keys in an error
 func (e *groupsError) Error() string {
 	var b strings.Builder
 	if len(e.final()) == 0 {
-		b.WriteString(encryption.ErrNoKey.Error() + ": ")
+		b.WriteString(driver.ErrNoKey.Error() + ": ")
 	}
 	if e.all == 1 {
 		b.WriteString("none of the file's keys can be used")
@@ -184,7 +184,7 @@ func (e *groupsError) Error() string {
 		if e.all > 1 {
 			where = fmt.Sprintf("key group %d, ", k.group)
 		}
-		reason := strings.TrimPrefix(k.err.Error(), encryption.ErrNoKey.Error()+": ")
+		reason := strings.TrimPrefix(k.err.Error(), driver.ErrNoKey.Error()+": ")
 		fmt.Fprintf(&b, "\n    - %s%s: %s", where, k.name, reason)
 	}
 	if more := len(e.keys) - maxShown; more > 0 {
@@ -196,7 +196,7 @@ func (e *groupsError) Error() string {
 func (e *groupsError) final() []error {
 	var out []error
 	for _, k := range e.keys {
-		if !errors.Is(k.err, encryption.ErrNoKey) {
+		if !errors.Is(k.err, driver.ErrNoKey) {
 			out = append(out, k.err)
 		}
 	}
@@ -208,5 +208,5 @@ func (e *groupsError) Unwrap() []error {
 	if final := e.final(); len(final) > 0 {
 		return final
 	}
-	return []error{encryption.ErrNoKey}
+	return []error{driver.ErrNoKey}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/method/sops"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 )
 
@@ -29,7 +29,7 @@ func FuzzDecrypt(f *testing.F) {
 		}
 		return b
 	}
-	var methods []encryption.Method
+	var methods []driver.Method
 	for _, partial := range []bool{false, true} {
 		m := kindtest.Build(f, sops.Block(), attrs{
 			"age_identities": texts(string(read("age_identity.txt"))), "allow_unencrypted_values": cty.BoolVal(partial),

@@ -23,7 +23,7 @@ import (
 	yamlstore "github.com/getsops/sops/v3/stores/yaml"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 )
 
 var (
@@ -35,7 +35,7 @@ var (
 type pair struct {
 	recipient string
 	identity  filippoage.Identity
-	method    encryption.Method
+	method    driver.Method
 }
 
 func newPair(tb testing.TB) pair {

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
@@ -103,7 +103,7 @@ func (k masterKey) identity() string {
 // extract takes the metadata out of the file's values.
 func (d *document) extract(file object, cost *meter.Meter) error {
 	// The reason may repeat what is in the file.
-	unreadable := fmt.Errorf("%w: its sops metadata is missing or cannot be read", encryption.ErrDamaged)
+	unreadable := fmt.Errorf("%w: its sops metadata is missing or cannot be read", driver.ErrDamaged)
 	i := slices.IndexFunc(file, func(m member) bool { return m.name == "sops" })
 	if i < 0 {
 		return unreadable
@@ -142,7 +142,7 @@ var sopsVersion = lazyregexp.New(`^([0-9]{1,4})\.[0-9]+\.[0-9]+`)
 func (d *document) checkMetadata() error {
 	version := sopsVersion.FindStringSubmatch(d.meta.Version)
 	if version == nil {
-		return fmt.Errorf("%w: it does not say which version of sops wrote it", encryption.ErrDamaged)
+		return fmt.Errorf("%w: it does not say which version of sops wrote it", driver.ErrDamaged)
 	}
 	if major, _ := strconv.Atoi(version[1]); major > 3 {
 		return fmt.Errorf("the file was written by sops %s; versions up to 3 are known here", quote(d.meta.Version))
@@ -162,7 +162,7 @@ func (d *document) checkMetadata() error {
 	case d.threshold == 0:
 		d.threshold = groups
 	case d.threshold < 2 || d.threshold > groups:
-		return fmt.Errorf("%w: it has %d key groups, and a threshold of %d", encryption.ErrDamaged, groups, d.threshold)
+		return fmt.Errorf("%w: it has %d key groups, and a threshold of %d", driver.ErrDamaged, groups, d.threshold)
 	}
 	return nil
 }
@@ -187,7 +187,7 @@ func checkKeys(groups [][]masterKey) error {
 	parts := 0
 	for i, group := range groups {
 		if len(group) == 0 {
-			return fmt.Errorf("%w: its key group %d is empty", encryption.ErrDamaged, i+1)
+			return fmt.Errorf("%w: its key group %d is empty", driver.ErrDamaged, i+1)
 		}
 		for _, k := range group {
 			if len(k.Sealed) > maxWrapped {

@@ -13,8 +13,8 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -51,7 +51,7 @@ func newPGPKeys(v attr.Values) (pgpKeys, error) {
 
 func (p pgpKeys) open(ctx context.Context, runs *programs, sealed string) ([]byte, error) {
 	if p.own == nil && !p.useGPG {
-		return nil, fmt.Errorf("%w: there is no PGP key; set pgp_private_keys, or use_gpg = true", encryption.ErrNoKey)
+		return nil, fmt.Errorf("%w: there is no PGP key; set pgp_private_keys, or use_gpg = true", driver.ErrNoKey)
 	}
 	if p.own == nil {
 		return p.askGPG(ctx, runs, sealed)
@@ -64,8 +64,8 @@ func (p pgpKeys) open(ctx context.Context, runs *programs, sealed string) ([]byt
 	switch {
 	case err == nil, ctx.Err() != nil:
 		return dataKey, err
-	case errors.Is(own, encryption.ErrNoKey):
-		return nil, fmt.Errorf("%w; pgp_private_keys: %s", err, strings.TrimPrefix(own.Error(), encryption.ErrNoKey.Error()+": "))
+	case errors.Is(own, driver.ErrNoKey):
+		return nil, fmt.Errorf("%w; pgp_private_keys: %s", err, strings.TrimPrefix(own.Error(), driver.ErrNoKey.Error()+": "))
 	}
 	return nil, own
 }
@@ -105,7 +105,7 @@ func (p pgpKeys) openHere(sealed string) ([]byte, error) {
 	message, err := openpgp.ReadMessage(block.Body, ring, nil, &packet.Config{MaxDecompressedMessageSize: &limit})
 	// Without a key that opened it, anybody could have written it.
 	if err != nil || !message.IsEncrypted || message.DecryptedWith.PrivateKey == nil {
-		return nil, fmt.Errorf("%w: none of pgp_private_keys fits; add that of one of its recipients", encryption.ErrNoKey)
+		return nil, fmt.Errorf("%w: none of pgp_private_keys fits; add that of one of its recipients", driver.ErrNoKey)
 	}
 	dataKey, err := io.ReadAll(io.LimitReader(message.UnverifiedBody, maxPart+1))
 	if err != nil || len(dataKey) > maxPart {
@@ -150,24 +150,24 @@ func (k pgpKeys) askGPG(ctx context.Context, runs *programs, sealed string) ([]b
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, fmt.Errorf("the program gpg does not answer within %v; its agent may be waiting for a passphrase", programPatience)
 	case errors.Is(err, exec.ErrNotFound):
-		return nil, fmt.Errorf("%w: the program %s is not there; install GnuPG, or set pgp_private_keys", encryption.ErrNoKey, quote(k.gpg))
+		return nil, fmt.Errorf("%w: the program %s is not there; install GnuPG, or set pgp_private_keys", driver.ErrNoKey, quote(k.gpg))
 	case strings.Contains(said, "\n[GNUPG:] DECRYPTION_OKAY") && (err == nil || errors.Is(err, world.ErrTooLong)):
 		if err != nil || len(dataKey) == 0 {
 			return nil, errors.New("what gpg decrypted has the wrong length for a data key")
 		}
 		return dataKey, nil
 	case strings.Contains(said, "[GNUPG:] NO_SECKEY"):
-		return nil, fmt.Errorf("%w: the user's gpg does not have the private key; import it, or set pgp_private_keys%s", encryption.ErrNoKey,
+		return nil, fmt.Errorf("%w: the user's gpg does not have the private key; import it, or set pgp_private_keys%s", driver.ErrNoKey,
 			k.why)
 	}
 	exit, ran := errors.AsType[*exec.ExitError](err)
 	switch {
 	case !ran && err != nil:
-		return nil, fmt.Errorf("%w: the program %s cannot be started", encryption.ErrNoKey, quote(k.gpg))
+		return nil, fmt.Errorf("%w: the program %s cannot be started", driver.ErrNoKey, quote(k.gpg))
 	case ran && exit.ExitCode() < 0:
 		return nil, errors.New("the program gpg was ended from outside")
 	}
-	return nil, fmt.Errorf("%w: gpg cannot decrypt it; it said: %s%s", encryption.ErrNoKey, quote(forPeople(said)), k.why)
+	return nil, fmt.Errorf("%w: gpg cannot decrypt it; it said: %s%s", driver.ErrNoKey, quote(forPeople(said)), k.why)
 }
 
 // forPeople is what gpg said, without its status lines.

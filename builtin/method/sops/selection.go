@@ -8,7 +8,7 @@ import (
 	"regexp/syntax"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
@@ -72,7 +72,7 @@ func (s *selection) compile(pattern string) error {
 	}
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
-		return fmt.Errorf("%w: it selects values by something that is not a regular expression", encryption.ErrDamaged)
+		return fmt.Errorf("%w: it selects values by something that is not a regular expression", driver.ErrDamaged)
 	}
 	s.perByte = instructionsOf(parsed)
 	if err := s.cost.Charge(perInstruction*s.perByte, what); err != nil {

@@ -15,8 +15,8 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
@@ -27,7 +27,7 @@ import (
 // until that is called, nothing has been contacted.
 type services struct {
 	address string // of the method, for errors
-	blocks  []encryption.Block[encryption.KeyProvider]
+	blocks  []driver.Block[driver.KeyProvider]
 	env     attr.LookupEnv // nil: the clouds are not asked
 
 	vaults                   []string // normalized; see vaultOf
@@ -39,15 +39,15 @@ type services struct {
 	useMSI                   bool
 	allowCommands            bool // of the credentials in the environment
 
-	unprotected *atomic.Pointer[encryption.Warning] // of a service that was called
+	unprotected *atomic.Pointer[driver.Warning] // of a service that was called
 }
 
-func newServices(v attr.Values, blocks []encryption.Block[encryption.KeyProvider]) (services, error) {
+func newServices(v attr.Values, blocks []driver.Block[driver.KeyProvider]) (services, error) {
 	s := services{
 		address: v.Address, blocks: blocks, env: v.Environment(),
 		vaultToken: v.String("vault_token"), vaultSpace: v.String("vault_namespace"), ownToken: v.Hands("vault_token"),
 		profiles: v.Strings("allowed_aws_profiles"), gcpKeys: split(v.Strings("allowed_gcp_keys")),
-		useMSI: v.Bool("azure_use_msi"), unprotected: new(atomic.Pointer[encryption.Warning]),
+		useMSI: v.Bool("azure_use_msi"), unprotected: new(atomic.Pointer[driver.Warning]),
 		allowCommands: v.LeadsToCommand("allowed_aws_profiles", "allowed_aws_keys", "allowed_gcp_keys", "allowed_azure_vaults") == nil,
 	}
 	for _, key := range split(v.Strings("allowed_aws_keys")) {
@@ -178,8 +178,8 @@ func (s services) vault(k masterKey) (opener, error) {
 		token := s.savedToken()
 		set(attrs, "token", token)
 		part, err := ask(ctx)
-		if errors.Is(err, encryption.ErrNoKey) && token == "" { // an agent may not want one
-			return nil, fmt.Errorf("%w: there is no token, and the server requires one; set vault_token or VAULT_TOKEN", encryption.ErrNoKey)
+		if errors.Is(err, driver.ErrNoKey) && token == "" { // an agent may not want one
+			return nil, fmt.Errorf("%w: there is no token, and the server requires one; set vault_token or VAULT_TOKEN", driver.ErrNoKey)
 		}
 		return part, err
 	}, nil
@@ -312,7 +312,7 @@ func (s services) azure(k masterKey) (opener, error) {
 func (s services) cloud(kind string, attrs map[string]cty.Value, stored any) (opener, error) {
 	if s.env == nil {
 		return nil, fmt.Errorf("%w: this key service is used with the identity that the environment gives, and "+
-			"the environment must not be used", encryption.ErrNoKey)
+			"the environment must not be used", driver.ErrNoKey)
 	}
 	return s.ask(kind, attrs, stored)
 }
@@ -320,9 +320,9 @@ func (s services) cloud(kind string, attrs map[string]cty.Value, stored any) (op
 // ask returns a function that calls a key service through the key provider of
 // its kind.
 func (s services) ask(kind string, attrs map[string]cty.Value, stored any) (opener, error) {
-	i := slices.IndexFunc(s.blocks, func(b encryption.Block[encryption.KeyProvider]) bool { return b.Name == kind })
+	i := slices.IndexFunc(s.blocks, func(b driver.Block[driver.KeyProvider]) bool { return b.Name == kind })
 	if i < 0 {
-		return nil, fmt.Errorf("%w: this program does not ask this key service", encryption.ErrNoKey)
+		return nil, fmt.Errorf("%w: this program does not ask this key service", driver.ErrNoKey)
 	}
 	document, err := json.Marshal(stored)
 	if err != nil {
@@ -343,11 +343,11 @@ func (s services) ask(kind string, attrs map[string]cty.Value, stored any) (open
 		if err != nil {
 			return nil, err
 		}
-		if c, ok := provider.(encryption.Closer); ok {
+		if c, ok := provider.(driver.Closer); ok {
 			defer c.Close() // nobody else knows it
 		}
-		if w, ok := provider.(encryption.Warner); ok {
-			if warning := w.Warning(); warning != (encryption.Warning{}) {
+		if w, ok := provider.(driver.Warner); ok {
+			if warning := w.Warning(); warning != (driver.Warning{}) {
 				s.unprotected.Store(&warning)
 			}
 		}

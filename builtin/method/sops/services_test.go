@@ -38,8 +38,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/openbao"
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/openbao/openbaotest"
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/method/sops"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
@@ -69,7 +69,7 @@ const (
 )
 
 // made has a service make a data key, and returns it with what wraps it.
-func made(t *testing.T, block encryption.Block[encryption.KeyProvider], a attrs, env attr.LookupEnv) (dataKey []byte,
+func made(t *testing.T, block driver.Block[driver.KeyProvider], a attrs, env attr.LookupEnv) (dataKey []byte,
 	stored map[string]any) {
 	t.Helper()
 	dataKey, document := kindtest.NewKey(t, kindtest.Build(t, block, a, env))
@@ -114,8 +114,8 @@ func TestUnverifiedVaultWarns(t *testing.T) {
 	enc, _ := base64.StdEncoding.DecodeString(stored["ciphertext"].(string))
 	file := of(t, dataKey, &hcvault.MasterKey{VaultAddress: server.URL, EnginePath: "transit", KeyName: "state", EncryptedKey: string(enc)})
 	m := build(t, nil, environment("VAULT_ADDR", server.URL, "VAULT_TOKEN", s.Token, "VAULT_SKIP_VERIFY", "true"), openbao.Block())
-	warns := m.(encryption.Warner)
-	if got := warns.Warning(); got != (encryption.Warning{}) {
+	warns := m.(driver.Warner)
+	if got := warns.Warning(); got != (driver.Warning{}) {
 		t.Errorf("nothing was asked, and it warns: %v", got)
 	}
 	opens(t, m, file, plainState)
@@ -134,7 +134,7 @@ func TestVault(t *testing.T) {
 	t.Setenv("HOME", home)
 	t.Setenv("USERPROFILE", home)
 	asked := len(s.Requests())
-	for name, m := range map[string]encryption.Method{
+	for name, m := range map[string]driver.Method{
 		"attributes": build(t, attrs{"allowed_vault_addresses": texts("http://127.0.0.1:1", s.URL+"/"),
 			"vault_token": cty.StringVal(s.Token)}, nil, openbao.Block()),
 		"variables":                        build(t, nil, environment("VAULT_ADDR", s.URL, "VAULT_TOKEN", s.Token), openbao.Block()),
@@ -189,7 +189,7 @@ func TestNotAllowed(t *testing.T) {
 	}
 	t.Setenv("AWS_ACCESS_KEY_ID", "AKIA")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "canary")
-	all := []encryption.Block[encryption.KeyProvider]{awskms.Block(), gcpprovider.Block(), azurevault.Block(), openbao.Block()}
+	all := []driver.Block[driver.KeyProvider]{awskms.Block(), gcpprovider.Block(), azurevault.Block(), openbao.Block()}
 	env := environment("VAULT_ADDR", "https://vault.example.com:8200", "VAULT_TOKEN", "canary", "GOOGLE_OAUTH_ACCESS_TOKEN", "canary",
 		"AZURE_TENANT_ID", "t", "AZURE_CLIENT_ID", "c", "AZURE_CLIENT_SECRET", "canary", "HTTPS_PROXY", address,
 		"VAULT_MAX_RETRIES", "0")
@@ -559,7 +559,7 @@ func TestCancelled(t *testing.T) {
 	defer cancel()
 	start := time.Now()
 	_, err := m.Decrypt(ctx, nil, file)
-	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, encryption.ErrNoKey) || time.Since(start) > 45*time.Second {
+	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, driver.ErrNoKey) || time.Since(start) > 45*time.Second {
 		t.Errorf("after %v: %v", time.Since(start), err)
 	}
 }

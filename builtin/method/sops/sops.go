@@ -14,8 +14,8 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
@@ -25,10 +25,10 @@ import (
 // key services of a file for it, found by their names: aws_kms, gcp_kms,
 // azure_vault and openbao. Keys of a service that is not among them are not
 // asked for.
-func Block(services ...encryption.Block[encryption.KeyProvider]) encryption.Block[encryption.Method] {
-	return encryption.Block[encryption.Method]{
+func Block(services ...driver.Block[driver.KeyProvider]) driver.Block[driver.Method] {
+	return driver.Block[driver.Method]{
 		Table: table(),
-		Build: func(v attr.Values) (encryption.Method, error) { return build(v, services) },
+		Build: func(v attr.Values) (driver.Method, error) { return build(v, services) },
 
 		Recognizes: recognizes,
 	}
@@ -44,11 +44,11 @@ type method struct {
 }
 
 var (
-	_ encryption.Warner = (*method)(nil)
-	_ encryption.Closer = (*method)(nil)
+	_ driver.Warner = (*method)(nil)
+	_ driver.Closer = (*method)(nil)
 )
 
-func build(v attr.Values, blocks []encryption.Block[encryption.KeyProvider]) (encryption.Method, error) {
+func build(v attr.Values, blocks []driver.Block[driver.KeyProvider]) (driver.Method, error) {
 	m := &method{partial: v.Bool("allow_unencrypted_values"), dataKeys: memo.NewSecrets(maxDataKeys)}
 	var err error
 	if m.age, err = newAgeKeys(v); err != nil {
@@ -68,11 +68,11 @@ func (m *method) Close() { m.dataKeys.Clear() }
 
 // Warning is that of a key service that this method has called, for whichever file:
 // the data key of another may have been kept since.
-func (m *method) Warning() encryption.Warning {
+func (m *method) Warning() driver.Warning {
 	if w := m.services.unprotected.Load(); w != nil {
 		return *w
 	}
-	return encryption.Warning{}
+	return driver.Warning{}
 }
 
 var yamlMark = lazyregexp.New(`(?m)^(sops|"sops"|'sops')\s*:\s*$`)
@@ -103,7 +103,7 @@ func isJSON(file []byte) bool {
 
 // Decrypt opens a file: what it is, its data key, its values, its MAC. A YAML
 // file becomes JSON.
-func (m *method) Decrypt(ctx context.Context, _ encryption.Keys, file []byte) ([]byte, error) {
+func (m *method) Decrypt(ctx context.Context, _ driver.Keys, file []byte) ([]byte, error) {
 	cost := meter.For(ctx, len(file))
 	doc, err := load(file, m.partial, cost)
 	if err != nil {

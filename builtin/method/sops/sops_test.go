@@ -27,8 +27,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/method/sops"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 )
@@ -57,7 +57,7 @@ type attrs = testkit.Attrs
 func texts(values ...string) cty.Value { return testkit.List(values...) }
 
 // build makes the method with attributes and an environment, which may be nil.
-func build(t *testing.T, a attrs, env attr.LookupEnv, services ...encryption.Block[encryption.KeyProvider]) encryption.Method {
+func build(t *testing.T, a attrs, env attr.LookupEnv, services ...driver.Block[driver.KeyProvider]) driver.Method {
 	t.Helper()
 	m, err := tryBuild(a, env, services...)
 	if err != nil {
@@ -66,7 +66,7 @@ func build(t *testing.T, a attrs, env attr.LookupEnv, services ...encryption.Blo
 	return m
 }
 
-func tryBuild(a attrs, env attr.LookupEnv, services ...encryption.Block[encryption.KeyProvider]) (encryption.Method, error) {
+func tryBuild(a attrs, env attr.LookupEnv, services ...driver.Block[driver.KeyProvider]) (driver.Method, error) {
 	return kindtest.TryBuild(sops.Block(services...), a, env)
 }
 
@@ -152,7 +152,7 @@ func sealAge(t *testing.T, recipient string) []byte {
 }
 
 // opens fails unless the file opens to want, compared as JSON.
-func opens(t *testing.T, m encryption.Method, file []byte, want string) {
+func opens(t *testing.T, m driver.Method, file []byte, want string) {
 	t.Helper()
 	if !sops.Block().Recognizes(file) {
 		t.Error("it does not recognize the file")
@@ -183,14 +183,14 @@ func sameJSON(t *testing.T, got, want []byte) {
 
 // fails returns the error of a file that must not open, and checks whether the
 // next method may be tried.
-func fails(t *testing.T, m encryption.Method, file []byte, noKey bool) error {
+func fails(t *testing.T, m driver.Method, file []byte, noKey bool) error {
 	t.Helper()
 	got, err := m.Decrypt(t.Context(), nil, bytes.Clone(file))
 	if err == nil || got != nil {
 		t.Errorf("it opens (%v): %.300s", err, got)
 		return err
 	}
-	if errors.Is(err, encryption.ErrNoKey) != noKey {
+	if errors.Is(err, driver.ErrNoKey) != noKey {
 		t.Errorf("that there is no key: want %t, got %v", noKey, err)
 	}
 	if strings.Contains(err.Error(), "canary") || strings.Contains(err.Error(), "AGE-SECRET-KEY-1") {
@@ -216,7 +216,7 @@ func TestAge(t *testing.T) {
 		return name
 	}
 	keyFile := write("key.txt", "# created: today\n# public key: "+recipient+"\n"+identity+"\n")
-	for name, m := range map[string]encryption.Method{
+	for name, m := range map[string]driver.Method{
 		"attribute":          build(t, attrs{"age_identities": texts(identity)}, nil),
 		"one of several":     build(t, attrs{"age_identities": texts(other, identity)}, nil),
 		"content of a file":  build(t, attrs{"age_identities": texts("# a comment\n" + other + "\n" + identity + "\n")}, nil),

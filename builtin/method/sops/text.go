@@ -10,7 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
@@ -39,7 +39,7 @@ func read(file []byte, cost *meter.Meter) (object, error) {
 	}
 	branch, ok := value.(object)
 	if !ok {
-		return nil, fmt.Errorf("%w: it is not an object", encryption.ErrDamaged)
+		return nil, fmt.Errorf("%w: it is not an object", driver.ErrDamaged)
 	}
 	return branch, nil
 }
@@ -51,10 +51,10 @@ func (r *reader) file(file []byte) (any, error) {
 	r.json = jsonwalk.NewReader(file)
 	value, err := r.next(0)
 	if wrong, ok := errors.AsType[*jsonwalk.SyntaxError](err); ok {
-		return nil, fmt.Errorf("%w: %w", encryption.ErrDamaged, wrong)
+		return nil, fmt.Errorf("%w: %w", driver.ErrDamaged, wrong)
 	}
 	if err == nil && r.json.End() != nil {
-		return nil, fmt.Errorf("%w: something follows its JSON", encryption.ErrDamaged)
+		return nil, fmt.Errorf("%w: something follows its JSON", driver.ErrDamaged)
 	}
 	return value, err
 }
@@ -140,7 +140,7 @@ func (r *reader) yaml(file []byte) (any, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(file))
 	var root yaml.Node
 	if err := decoder.Decode(&root); err != nil || len(root.Content) != 1 {
-		return nil, fmt.Errorf("%w: it is not YAML", encryption.ErrDamaged)
+		return nil, fmt.Errorf("%w: it is not YAML", driver.ErrDamaged)
 	}
 	if err := decoder.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
 		return nil, errors.New("the file holds more than one YAML document, or is damaged")

@@ -11,17 +11,17 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 )
 
 // ownBlock is a key provider of this program: HKDF-SHA-256 over a secret.
-func ownBlock() encryption.Block[encryption.KeyProvider] {
-	return encryption.Block[encryption.KeyProvider]{
+func ownBlock() driver.Block[driver.KeyProvider] {
+	return driver.Block[driver.KeyProvider]{
 		Table: attr.Table{Name: "own", Doc: "Derives the key from a secret.", Attrs: []attr.Attr{
 			{Name: "secret", Type: cty.String, Required: true, Sensitive: true, Doc: "At least 16 bytes."},
 		}},
-		Build: func(v attr.Values) (encryption.KeyProvider, error) {
+		Build: func(v attr.Values) (driver.KeyProvider, error) {
 			if len(v.String("secret")) < 16 {
 				return nil, v.Errorf("secret", "at least 16 bytes are required")
 			}
@@ -32,9 +32,9 @@ func ownBlock() encryption.Block[encryption.KeyProvider] {
 
 type own string
 
-func (o own) Key(_ context.Context, _ encryption.Keys, stored json.RawMessage) ([]byte, error) {
+func (o own) Key(_ context.Context, _ driver.Keys, stored json.RawMessage) ([]byte, error) {
 	if stored == nil {
-		return nil, fmt.Errorf("%w: the file stores no salt", encryption.ErrNoKey)
+		return nil, fmt.Errorf("%w: the file stores no salt", driver.ErrNoKey)
 	}
 	var salt []byte
 	if json.Unmarshal(stored, &salt) != nil || len(salt) != 32 {
@@ -43,7 +43,7 @@ func (o own) Key(_ context.Context, _ encryption.Keys, stored json.RawMessage) (
 	return hkdf.Key(sha256.New, []byte(o), salt, "own", 32)
 }
 
-func (o own) NewKey(ctx context.Context, keys encryption.Keys) ([]byte, json.RawMessage, error) {
+func (o own) NewKey(ctx context.Context, keys driver.Keys) ([]byte, json.RawMessage, error) {
 	salt := make([]byte, 32)
 	_, _ = rand.Read(salt) // never fails
 	stored, err := json.Marshal(salt)

@@ -18,8 +18,8 @@ import (
 	"filippo.io/age/tag"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/ageplugin"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
@@ -182,10 +182,10 @@ func Open(ctx context.Context, file []byte, identities []age.Identity) ([]byte, 
 		}
 		if slices.Equal(none.StanzaTypes, []string{"scrypt"}) {
 			return nil, fmt.Errorf("%w: it is encrypted with a passphrase, and none is set here, or another one: set passphrase to the one that "+
-				"it was encrypted with", encryption.ErrNoKey)
+				"it was encrypted with", driver.ErrNoKey)
 		}
 		return nil, fmt.Errorf("%w: no identity here opens it; %s; set identities or identity_files to the identity of one of its recipients",
-			encryption.ErrNoKey, describe(none.StanzaTypes))
+			driver.ErrNoKey, describe(none.StanzaTypes))
 	}
 	if err != nil {
 		for _, p := range plugins {
@@ -197,7 +197,7 @@ func Open(ctx context.Context, file []byte, identities []age.Identity) ([]byte, 
 	}
 	plain := bytes.NewBuffer(make([]byte, 0, len(file)+bytes.MinRead))
 	if _, err := plain.ReadFrom(out); err != nil {
-		return nil, fmt.Errorf("%w or cut off: %s", encryption.ErrDamaged, shown(err))
+		return nil, fmt.Errorf("%w or cut off: %s", driver.ErrDamaged, shown(err))
 	}
 	return plain.Bytes(), nil
 }

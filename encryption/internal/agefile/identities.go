@@ -15,8 +15,8 @@ import (
 	"filippo.io/age/agessh"
 	"golang.org/x/crypto/ssh"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/ageplugin"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 )
@@ -172,7 +172,7 @@ func (i *Identities) unseal(file []byte) ([]byte, error) {
 		return nil, err
 	}
 	plain, err := Open(context.Background(), file, []age.Identity{passphrase})
-	if errors.Is(err, encryption.ErrNoKey) { // that of the identity, and not of the file
+	if errors.Is(err, driver.ErrNoKey) { // that of the identity, and not of the file
 		return nil, errPassphraseWrong
 	}
 	return plain, err

@@ -2,7 +2,14 @@
 // are stored as one kind.
 package mark
 
-import "bytes"
+import (
+	"bytes"
+	"errors"
+)
+
+// ErrNothingStored tells a file that stores nothing of a key provider from one whose key
+// does not fit.
+var ErrNothingStored = errors.New("the file stores nothing of this key provider")
 
 // AgeKey is the member of external_data that holds a key which is sealed with age, in
 // place of what a program stores there.

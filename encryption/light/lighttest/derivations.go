@@ -7,8 +7,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
 )
 
@@ -30,7 +30,7 @@ type Derivations struct {
 // key provider, and damage that changes none of the parameters gets the real
 // key. A chain on a key of another kind is the same as none: that key is whole,
 // or the same derivation gives another one.
-func (d *Derivations) Quick(pbkdf2 encryption.Block[encryption.KeyProvider], file []byte) encryption.Block[encryption.KeyProvider] {
+func (d *Derivations) Quick(pbkdf2 driver.Block[driver.KeyProvider], file []byte) driver.Block[driver.KeyProvider] {
 	var envelope struct {
 		Meta map[string][]byte `json:"meta"`
 	}
@@ -45,7 +45,7 @@ func (d *Derivations) Quick(pbkdf2 encryption.Block[encryption.KeyProvider], fil
 		}
 	}
 	build, wrong := pbkdf2.Build, &sync.Map{}
-	pbkdf2.Build = func(v attr.Values) (encryption.KeyProvider, error) {
+	pbkdf2.Build = func(v attr.Values) (driver.KeyProvider, error) {
 		built, err := build(v)
 		if err != nil {
 			return nil, err
@@ -71,7 +71,7 @@ func (p parameters) id() string {
 }
 
 type memorizer struct {
-	encryption.KeyProvider
+	driver.KeyProvider
 	derivations *Derivations
 	secret      string // what decides about a key beside what is stored
 	chain       string
@@ -80,11 +80,11 @@ type memorizer struct {
 }
 
 func (r *memorizer) Recognizes(stored json.RawMessage) bool {
-	recognizer, ok := r.KeyProvider.(encryption.Recognizer)
+	recognizer, ok := r.KeyProvider.(driver.Recognizer)
 	return ok && recognizer.Recognizes(stored)
 }
 
-func (r *memorizer) Key(ctx context.Context, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+func (r *memorizer) Key(ctx context.Context, keys driver.Keys, stored json.RawMessage) ([]byte, error) {
 	var p parameters
 	if !r.Recognizes(stored) || json.Unmarshal(stored, &p) != nil {
 		return r.KeyProvider.Key(ctx, keys, stored) // which refuses it

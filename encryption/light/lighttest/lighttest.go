@@ -8,6 +8,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
 )
 
@@ -22,10 +23,10 @@ func Registry() encryption.Registry {
 
 // sopsBlock knows a file of sops, and opens none: the real method needs what sops
 // imports.
-func sopsBlock() encryption.Block[encryption.Method] {
-	return encryption.Block[encryption.Method]{
+func sopsBlock() driver.Block[driver.Method] {
+	return driver.Block[driver.Method]{
 		Table: attr.Table{Name: "sops", Doc: "Files of sops, which it does not open."},
-		Build: func(attr.Values) (encryption.Method, error) { return closed{}, nil },
+		Build: func(attr.Values) (driver.Method, error) { return closed{}, nil },
 		Recognizes: func(file []byte) bool {
 			var document struct{ Sops json.RawMessage }
 			return json.Unmarshal(file, &document) == nil && document.Sops != nil
@@ -35,6 +36,6 @@ func sopsBlock() encryption.Block[encryption.Method] {
 
 type closed struct{}
 
-func (closed) Decrypt(context.Context, encryption.Keys, []byte) ([]byte, error) {
+func (closed) Decrypt(context.Context, driver.Keys, []byte) ([]byte, error) {
 	return nil, encryption.ErrNoKey
 }

@@ -7,8 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/pbkdf2"
 )
 
@@ -21,15 +21,15 @@ type quick struct{ whole }
 
 // whole is what pbkdf2 can do.
 type whole interface {
-	encryption.KeyProvider
-	encryption.Deriver
-	encryption.Recognizer
+	driver.KeyProvider
+	driver.Deriver
+	driver.Recognizer
 }
 
-func quickBlock() encryption.Block[encryption.KeyProvider] {
+func quickBlock() driver.Block[driver.KeyProvider] {
 	block := pbkdf2.Block()
 	build := block.Build
-	block.Build = func(v attr.Values) (encryption.KeyProvider, error) {
+	block.Build = func(v attr.Values) (driver.KeyProvider, error) {
 		built, err := build(v)
 		if err != nil {
 			return nil, err
@@ -43,7 +43,7 @@ func quickBlock() encryption.Block[encryption.KeyProvider] {
 	return block
 }
 
-func (q quick) NewKey(ctx context.Context, keys encryption.Keys) ([]byte, json.RawMessage, error) {
+func (q quick) NewKey(ctx context.Context, keys driver.Keys) ([]byte, json.RawMessage, error) {
 	stored, err := q.Stored([]byte(quickSalt+rand.Text()), nil)
 	if err != nil {
 		return nil, nil, err
@@ -52,7 +52,7 @@ func (q quick) NewKey(ctx context.Context, keys encryption.Keys) ([]byte, json.R
 	return key, stored, err
 }
 
-func (q quick) Key(ctx context.Context, keys encryption.Keys, stored json.RawMessage) ([]byte, error) {
+func (q quick) Key(ctx context.Context, keys driver.Keys, stored json.RawMessage) ([]byte, error) {
 	var metadata struct {
 		Salt         []byte `json:"salt"`
 		Iterations   int64  `json:"iterations"`

@@ -57,9 +57,13 @@ func (s *files) State(name string) (store.State, error) {
 		path = filepath.Join(s.Folder, path)
 	}
 	dir, base := filepath.Split(path)
+	const longest = 255 - len(".01234567.unwritten") // of a file beside it
+	if len(base) > longest {
+		return nil, s.Errorf("path", "the name of the file has %d bytes, and files beside it have longer names; %d are possible", len(base), longest)
+	}
 	info := filepath.Join(dir, "."+strings.TrimPrefix(base, ".")+".lock.info") // as the CLIs have it
 	one := &state{
-		path: path, info: info, journal: filepath.Join(dir, "."+base+".journal"), backup: path + ".backup",
+		path: path, info: info, journal: journalOf(path), backup: path + ".backup",
 		limit: s.Limit, seal: s.Seal, through: func(f *os.File) handle { return f },
 	}
 	s.mu.Lock()
@@ -75,10 +79,7 @@ func (s *files) Close() error {
 	var errs []error
 	for _, one := range s.opened {
 		one.mu.Lock()
-		if one.f != nil {
-			errs = append(errs, one.f.Close())
-			one.f = nil
-		}
+		errs = append(errs, one.letGo())
 		one.mu.Unlock()
 	}
 	return errors.Join(errs...)
@@ -93,6 +94,7 @@ type handle interface {
 	Truncate(size int64) error
 	Sync() error
 	Stat() (fs.FileInfo, error)
+	Fd() uintptr
 }
 
 // state is one file.
@@ -104,6 +106,7 @@ type state struct {
 	through func(*os.File) handle
 
 	mu    sync.Mutex
+	lent  *os.File   // see Lend
 	f     handle     // nil without the lock
 	lock  store.Lock // what it was taken for
 	saved bool       // the backup has what this run has found
@@ -126,6 +129,18 @@ func (s *state) Keeps(path string) bool {
 // EndsWithProcess is about the lock: the system gives it back.
 func (s *state) EndsWithProcess() bool { return true }
 
+// Lend returns the file that the lock is going to be on, for a program to inherit: if this
+// process is killed, the program keeps the lock until its own end. It is nil if locks are not
+// inherited here; if it cannot be opened, locking says why.
+func (s *state) Lend() *os.File {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if inherited && s.f == nil && s.lent == nil {
+		s.lent, _ = s.openFile(os.O_RDWR | os.O_CREATE)
+	}
+	return s.lent
+}
+
 // Reverts reports whether git tracks the file: branches go back.
 func (s *state) Reverts(ctx context.Context) bool {
 	dir, base := filepath.Split(s.path)
@@ -144,8 +159,8 @@ func (s *state) Read(ctx context.Context) ([]byte, store.Version, error) {
 		return nil, "", err
 	}
 	data, err := s.read()
-	if err == nil && s.f == nil && isUnfinished(data) && keyfile.Exists(s.journal) {
-		err = fmt.Errorf("a write to %s was not finished; the next command that locks the state finishes it", outside.Quoted(s.path, 300))
+	if err == nil && isUnfinished(data) {
+		err = s.notFinished()
 	}
 	if err != nil || len(data) == 0 {
 		return nil, "", err
@@ -237,7 +252,7 @@ func (s *state) locked(ctx context.Context, work func() error) (err error) {
 		if err := s.take(ctx, store.Lock{ID: rand.Text(), Operation: "statecrypt"}); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, s.release()) }()
+		defer func() { err = errors.Join(err, s.release(ctx)) }()
 	}
 	return work()
 }
@@ -305,14 +320,14 @@ func (s *state) take(ctx context.Context, lock store.Lock) error {
 	if err != nil {
 		return err
 	}
-	s.f = s.through(f)
+	s.f, s.journal = s.through(f), journalOf(s.path)
 	s.noteLeft(ctx)
 	s.lock = lock.At(s.path)
 	if err = failed(s.info, replace.File(ctx, s.info, s.lock.JSON(), nil)); err == nil {
 		err = s.complete(ctx)
 	}
 	if err != nil {
-		err = errors.Join(err, s.release())
+		err = errors.Join(err, s.release(ctx))
 	}
 	return err
 }
@@ -323,7 +338,10 @@ var errHeld = errors.New("somebody has the lock")
 // acquire opens the file and locks it. One that has lost its name meanwhile is not it.
 func (s *state) acquire() (*os.File, error) {
 	for range 100 {
-		f, err := s.openFile(os.O_RDWR | os.O_CREATE)
+		f, err := s.lent, error(nil)
+		if s.lent = nil; f == nil {
+			f, err = s.openFile(os.O_RDWR | os.O_CREATE)
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("the folder of %s must be made first", outside.Quoted(s.path, 300))
 		}
@@ -388,14 +406,23 @@ func (s *state) noteLeft(ctx context.Context) {
 		outside.Quoted(left.Operation, 100)))
 }
 
-// release gives our lock back.
-func (s *state) release() error {
-	err := os.Remove(s.info)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
+// release gives our lock back. What says who had it may stay.
+func (s *state) release(ctx context.Context) error {
+	if err := os.Remove(s.info); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		notice.Show(ctx, fmt.Sprintf("the lock of %s was given back, but %v", outside.Quoted(s.path, 300), failed(s.info, err)))
 	}
-	err = errors.Join(failed(s.info, err), s.failed(s.f.Close()))
-	s.f = nil
+	return s.letGo()
+}
+
+// letGo gives back what keeps others out, also if somebody has inherited it.
+func (s *state) letGo() (err error) {
+	if s.f != nil {
+		err = s.failed(errors.Join(unlockFile(s.f), s.f.Close()))
+	}
+	if s.lent != nil {
+		err = errors.Join(err, s.lent.Close())
+	}
+	s.f, s.lent = nil, nil
 	return err
 }
 
@@ -422,14 +449,14 @@ func (s *state) Holder(context.Context) (*store.Lock, error) {
 
 // Unlock gives back our lock. Nobody can break one that somebody else has; what somebody
 // has left who has ended is removed.
-func (s *state) Unlock(_ context.Context, id string) error {
+func (s *state) Unlock(ctx context.Context, id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.f != nil && id != s.lock.ID:
 		return &store.HeldError{By: &s.lock}
 	case s.f != nil:
-		return s.release()
+		return s.release(ctx)
 	}
 	if f, err := s.openFile(os.O_RDONLY); err == nil {
 		defer f.Close()

@@ -156,6 +156,98 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
+// TestNames: a state has the longest name that the files beside it leave room for, and no longer one.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	longest := strings.Repeat("x", 236)
+	s := at(t, filepath.Join(dir, longest))
+	for serial := range 2 {
+		must(t, s.Lock(t.Context(), storetest.Lock("1")))
+		_, read, err := s.Read(t.Context())
+		must(t, err)
+		_, err = s.Write(t.Context(), storetest.State(serial), read)
+		must(t, err)
+		must(t, s.Unlock(t.Context(), "1"))
+	}
+	if _, err := (&files{Settings: store.Settings{Folder: dir}}).State(longest + "x"); err == nil {
+		t.Error("a longer one was opened")
+	}
+}
+
+// TestLinks: what was not finished by way of a link is found without it, and by another.
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "states", "prod")
+	must(t, os.Mkdir(filepath.Dir(path), 0o700))
+	put(t, path, storetest.State(1))
+	var links []string
+	for _, name := range []string{"one", "two"} {
+		links = append(links, filepath.Join(dir, name))
+		if err := os.Symlink(path, links[len(links)-1]); err != nil {
+			t.Skip(err)
+		}
+	}
+	for serial, next := range []string{path, links[1], links[0]} {
+		unfinish(t, links[0], storetest.State(serial+2))
+		s := at(t, next)
+		must(t, s.Lock(t.Context(), storetest.Lock("2")))
+		if got, _, err := s.Read(t.Context()); err != nil || !bytes.Equal(got, storetest.State(serial+2)) {
+			t.Errorf("by %s: %.50q, %v", next, got, err)
+		}
+		must(t, s.Unlock(t.Context(), "2"))
+	}
+}
+
+// unfinish has a process killed that writes a state.
+func unfinish(t *testing.T, path string, data []byte) {
+	t.Helper()
+	s, left := at(t, path), 2
+	s.through = func(f *os.File) handle { return disk{f, &left, func() error { return errors.New("killed") }} }
+	must(t, s.Lock(t.Context(), storetest.Lock("1")))
+	_, read, err := s.Read(t.Context())
+	must(t, err)
+	if _, err := s.Write(t.Context(), data, read); err == nil {
+		t.Fatal("it was written")
+	}
+	must(t, s.f.Close())
+	s.f = nil
+}
+
+// TestNoJournal: what nobody can finish is said to be that, and not to be finished by the next.
+func TestNoJournal(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "terraform.tfstate")
+	put(t, path, storetest.State(1))
+	unfinish(t, path, storetest.State(2))
+	s := at(t, path)
+	_, _, before := s.Read(t.Context())
+	must(t, os.Remove(s.journal))
+	_, _, after := s.Read(t.Context())
+	must(t, s.Lock(t.Context(), storetest.Lock("2")))
+	_, _, locked := s.Read(t.Context())
+	if before == nil || after == nil || locked == nil || before.Error() == after.Error() || after.Error() != locked.Error() {
+		t.Errorf("it says %v; without the journal %v; with the lock %v", before, after, locked)
+	}
+}
+
+// TestStuckInfo: a lock is given back, also if what says who had it cannot be removed.
+func TestStuckInfo(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "terraform.tfstate")
+	s, other := at(t, path), at(t, path)
+	must(t, s.Lock(t.Context(), storetest.Lock("1")))
+	must(t, errors.Join(os.Remove(s.info), os.MkdirAll(filepath.Join(s.info, "x"), 0o700)))
+	ctx, text := told(t)
+	must(t, s.Unlock(ctx, "1"))
+	if !strings.Contains(text.String(), "lock.info") {
+		t.Errorf("this was said: %s", text)
+	}
+	must(t, os.RemoveAll(s.info))
+	must(t, other.Lock(t.Context(), storetest.Lock("2")))
+}
+
 // disk is a file on a disk that is full, or of a process that is killed: after some steps,
 // nothing is done any more, and of the last write half.
 type disk struct {

@@ -23,6 +23,25 @@ const unfinished = filesource.Unfinished
 
 func isUnfinished(data []byte) bool { return len(data) > 0 && data[0] == unfinished }
 
+// notFinished is about a file that nobody reads.
+func (s *state) notFinished() error {
+	path := outside.Quoted(s.path, 300)
+	if journal := journalOf(s.path); !keyfile.Exists(journal) {
+		return fmt.Errorf("a write to %s was not finished, and %s is missing, which the next command would finish it from: put it back, or "+
+			"restore the state, such as from %s", path, outside.Quoted(journal, 300), outside.Quoted(s.backup, 300))
+	}
+	return fmt.Errorf("a write to %s was not finished; the next command that locks the state finishes it", path)
+}
+
+// journalOf is beside the file itself, whatever link leads there: whoever comes next finds it.
+func journalOf(path string) string {
+	if itself, err := filepath.EvalSymlinks(path); err == nil {
+		path = itself
+	}
+	dir, base := filepath.Split(path)
+	return filepath.Join(dir, "."+base+".journal")
+}
+
 // replace overwrites the file, in steps after each of which it is the old state, the new
 // one, or none that anybody reads, and then the journal has the new one.
 func (s *state) replace(ctx context.Context, found, data []byte) error {

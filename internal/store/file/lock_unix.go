@@ -19,6 +19,10 @@ func lockFile(f *os.File) error {
 	return err
 }
 
+func unlockFile(f handle) error {
+	return unix.FcntlFlock(f.Fd(), setLock, &unix.Flock_t{Type: unix.F_UNLCK})
+}
+
 // holder reports whether somebody has the lock, and which process, 0 if that is not known.
 func holder(f *os.File) (process int, held bool, err error) {
 	lock := unix.Flock_t{Type: unix.F_WRLCK}

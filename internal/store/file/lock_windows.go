@@ -8,6 +8,10 @@ import (
 	"golang.org/x/sys/windows"
 )
 
+const inherited = false
+
+func unlockFile(handle) error { return nil } // closing it does
+
 // lockFile locks as much of the file as the CLIs do. Nobody else reads or writes it then,
 // not even this process by another handle.
 func lockFile(f *os.File) error {

@@ -62,7 +62,7 @@ func TestBuildsElsewhere(t *testing.T) {
 	needGo(t)
 	t.Parallel()
 	for _, system := range []string{"js", "wasip1"} {
-		compile(t, []string{"GOOS=" + system, "GOARCH=wasm", "CGO_ENABLED=0"}, "-o", t.TempDir(),
+		compile(t, []string{"GOOS=" + system, "GOARCH=wasm", "CGO_ENABLED=0"}, "-trimpath", "-o", t.TempDir(),
 			module+"/examples/library", module+"/builtin/method/sops")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/spelling"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/faults"
 )
@@ -24,7 +25,7 @@ type Faults struct {
 	// Build makes the key provider that asks the service at url, such as
 	// https://127.0.0.1:12345, and trusts ca, which is in PEM format. It gives up
 	// after patience, and waits between tries are short.
-	Build func(t *testing.T, url, ca string, patience time.Duration) encryption.KeyProvider
+	Build func(t *testing.T, url, ca string, patience time.Duration) driver.KeyProvider
 
 	Stored json.RawMessage // what a file holds of a key
 	Key    []byte          // the key

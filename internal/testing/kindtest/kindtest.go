@@ -8,8 +8,8 @@ import (
 	"os"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/mixes"
@@ -17,10 +17,10 @@ import (
 
 // TryBuild makes a key provider or a method as a configuration does. The
 // environment is switched off if env is nil.
-func TryBuild[T any](block encryption.Block[T], attrs testkit.Attrs, env attr.LookupEnv) (T, error) {
+func TryBuild[T any](block driver.Block[T], attrs testkit.Attrs, env attr.LookupEnv) (T, error) {
 	var none T
 	kind := "method."
-	if _, ok := any(&none).(*encryption.KeyProvider); ok {
+	if _, ok := any(&none).(*driver.KeyProvider); ok {
 		kind = "key_provider."
 	}
 	values, err := attr.NewEntry(kind+block.Name+".x", block.Table, attrs).Decode(block.Table, env)
@@ -31,7 +31,7 @@ func TryBuild[T any](block encryption.Block[T], attrs testkit.Attrs, env attr.Lo
 }
 
 // Build is [TryBuild] with attributes that must be right.
-func Build[T any](tb testing.TB, block encryption.Block[T], attrs testkit.Attrs, env attr.LookupEnv) T {
+func Build[T any](tb testing.TB, block driver.Block[T], attrs testkit.Attrs, env attr.LookupEnv) T {
 	tb.Helper()
 	built, err := TryBuild(block, attrs, env)
 	if err != nil {
@@ -41,9 +41,9 @@ func Build[T any](tb testing.TB, block encryption.Block[T], attrs testkit.Attrs,
 }
 
 // NewKey makes a key, and returns it with what a file stores of it.
-func NewKey(tb testing.TB, p encryption.KeyProvider) (key []byte, stored json.RawMessage) {
+func NewKey(tb testing.TB, p driver.KeyProvider) (key []byte, stored json.RawMessage) {
 	tb.Helper()
-	key, stored, err := p.(encryption.KeyMaker).NewKey(tb.Context(), nil)
+	key, stored, err := p.(driver.KeyMaker).NewKey(tb.Context(), nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func NewKey(tb testing.TB, p encryption.KeyProvider) (key []byte, stored json.Ra
 
 // Key is the key that a key provider with these attributes gives for what is stored.
 func Key(
-	t *testing.T, block encryption.Block[encryption.KeyProvider], attrs testkit.Attrs, env attr.LookupEnv, stored json.RawMessage,
+	t *testing.T, block driver.Block[driver.KeyProvider], attrs testkit.Attrs, env attr.LookupEnv, stored json.RawMessage,
 ) ([]byte, error) {
 	t.Helper()
 	p, err := TryBuild(block, attrs, env)

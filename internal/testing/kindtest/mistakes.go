@@ -7,7 +7,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
@@ -20,7 +20,7 @@ func OpenMistakes(t *testing.T, group string, secrets ...string) *testkit.Golden
 
 // Settings compares why settings are refused, as far as that is known before a key is
 // asked for.
-func Settings[T any](t *testing.T, golden *testkit.Golden, block encryption.Block[T], bad []map[string]cty.Value) {
+func Settings[T any](t *testing.T, golden *testkit.Golden, block driver.Block[T], bad []map[string]cty.Value) {
 	t.Helper()
 	for i, attrs := range bad {
 		if _, err := TryBuild(block, attrs, nil); err != nil {

@@ -5,14 +5,15 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
 )
 
 // Registry has these key providers, and aes_gcm.
-func Registry(keyProviders ...encryption.Block[encryption.KeyProvider]) encryption.Registry {
+func Registry(keyProviders ...driver.Block[driver.KeyProvider]) encryption.Registry {
 	return encryption.Registry{
 		KeyProviders: keyProviders,
-		Methods:      []encryption.Block[encryption.Method]{light.Registry().Method("aes_gcm")},
+		Methods:      []driver.Block[driver.Method]{light.Registry().Method("aes_gcm")},
 	}
 }
 

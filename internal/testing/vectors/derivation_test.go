@@ -5,6 +5,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 )
 
@@ -18,7 +19,7 @@ func patient() encryption.Registry { return quickly(nil) }
 // about one damaged file.
 func quickly(file []byte) encryption.Registry {
 	registry := builtin.Registry()
-	i := slices.IndexFunc(registry.KeyProviders, func(b encryption.Block[encryption.KeyProvider]) bool { return b.Name == "pbkdf2" })
+	i := slices.IndexFunc(registry.KeyProviders, func(b driver.Block[driver.KeyProvider]) bool { return b.Name == "pbkdf2" })
 	registry.KeyProviders[i] = derivations.Quick(registry.KeyProviders[i], file)
 	return registry
 }

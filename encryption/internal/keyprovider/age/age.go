@@ -15,8 +15,8 @@ import (
 
 	"filippo.io/age"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/agefile"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/mark"
 )
@@ -32,8 +32,8 @@ const (
 )
 
 // Block returns the age key provider.
-func Block() encryption.Block[encryption.KeyProvider] {
-	return encryption.Block[encryption.KeyProvider]{
+func Block() driver.Block[driver.KeyProvider] {
+	return driver.Block[driver.KeyProvider]{
 		Table: attr.Table{
 			Name:    "age",
 			Example: []string{`identity_files = ["key.txt"]`},
@@ -47,16 +47,16 @@ func Block() encryption.Block[encryption.KeyProvider] {
 }
 
 type provider struct {
-	encryption.Wrapping[metadata]
+	driver.Wrapping[metadata]
 
 	identities *agefile.Identities
 	recipients []age.Recipient
 }
 
 var (
-	_ encryption.KeyMaker   = (*provider)(nil)
-	_ encryption.Recognizer = (*provider)(nil)
-	_ encryption.Deriver    = (*provider)(nil)
+	_ driver.KeyMaker   = (*provider)(nil)
+	_ driver.Recognizer = (*provider)(nil)
+	_ driver.Deriver    = (*provider)(nil)
 )
 
 // metadata is what a file stores: the key, as an age file.
@@ -66,12 +66,12 @@ type metadata struct {
 	} `json:"external_data"`
 }
 
-func build(v attr.Values) (encryption.KeyProvider, error) {
+func build(v attr.Values) (driver.KeyProvider, error) {
 	recipients, err := agefile.Recipients(v)
 	if err != nil {
 		return nil, err
 	}
-	wrapping := encryption.Wrapping[metadata]{Kind: kind, Parse: parse}
+	wrapping := driver.Wrapping[metadata]{Kind: kind, Parse: parse}
 	p := &provider{Wrapping: wrapping, identities: agefile.NewIdentities(v), recipients: recipients}
 	if !p.identities.Any() && len(recipients) == 0 {
 		return nil, v.Errorf("", "identities or identity_files are required to open files, recipients to encrypt them")
@@ -80,14 +80,14 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 }
 
 // Key opens the key that document holds with the first identity that it is for.
-func (p *provider) Key(ctx context.Context, _ encryption.Keys, document json.RawMessage) ([]byte, error) {
+func (p *provider) Key(ctx context.Context, _ driver.Keys, document json.RawMessage) ([]byte, error) {
 	m, err := parse(document)
 	if err != nil {
 		return nil, err
 	}
 	if !p.identities.Any() {
 		return nil, fmt.Errorf("%w: there are recipients, and neither identities nor identity_files, which open files; set one of the "+
-			"two", encryption.ErrNoKey)
+			"two", driver.ErrNoKey)
 	}
 	identities, err := p.identities.Load()
 	if err != nil {
@@ -95,13 +95,13 @@ func (p *provider) Key(ctx context.Context, _ encryption.Keys, document json.Raw
 	}
 	key, err := agefile.Open(ctx, m.ExternalData.Sealed, identities)
 	if err == nil && len(key) != keyLength {
-		return nil, fmt.Errorf("%w: the key in it has %d bytes, and not %d", encryption.ErrDamaged, len(key), keyLength)
+		return nil, fmt.Errorf("%w: the key in it has %d bytes, and not %d", driver.ErrDamaged, len(key), keyLength)
 	}
 	return key, err
 }
 
 // NewKey makes a key, and seals it for all recipients.
-func (p *provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.RawMessage, error) {
+func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawMessage, error) {
 	if len(p.recipients) == 0 {
 		return nil, nil, errors.New("recipients are required to encrypt files, such as recipients = [\"age1…\"]")
 	}
@@ -132,13 +132,13 @@ func (p *provider) checkOwn(ctx context.Context, sealed []byte) error {
 	if err == nil && !agefile.HavePlugins(identities) {
 		_, err = agefile.Open(ctx, sealed, identities)
 	}
-	if errors.Is(err, encryption.ErrNoKey) {
+	if errors.Is(err, driver.ErrNoKey) {
 		return notOwnError{}
 	}
 	return err
 }
 
-// notOwnError is an [encryption.ErrNoKey] about a key that was made here.
+// notOwnError is an [driver.ErrNoKey] about a key that was made here.
 type notOwnError struct{}
 
 func (notOwnError) Error() string {
@@ -146,22 +146,22 @@ func (notOwnError) Error() string {
 		"identities if only others are to open it"
 }
 
-func (notOwnError) Is(target error) bool { return target == encryption.ErrNoKey }
+func (notOwnError) Is(target error) bool { return target == driver.ErrNoKey }
 
 // parse accepts nothing beside the sealed key.
 func parse(document json.RawMessage) (m metadata, err error) {
 	var members map[string]map[string]json.RawMessage
-	if err := encryption.DecodeStored(document, kind, &members); err != nil {
+	if err := driver.DecodeStored(document, kind, &members); err != nil {
 		return m, err
 	}
 	data := members["external_data"]
 	if len(data) > 0 && data[mark.AgeKey] == nil {
 		return m, fmt.Errorf("%w: another program of key_provider \"external\" stored something there, which age does not know; configure that "+
-			"program, as key_provider \"external\" with its command", encryption.ErrNoKey)
+			"program, as key_provider \"external\" with its command", driver.ErrNoKey)
 	}
 	if len(members) != 1 || len(data) != 1 || data[mark.AgeKey] == nil || json.Unmarshal(document, &m) != nil ||
 		!agefile.Recognizes(m.ExternalData.Sealed) || len(m.ExternalData.Sealed) > maxSealed {
-		return m, fmt.Errorf("%w: the metadata in it is not that of %s; restore an intact copy", encryption.ErrDamaged, kind)
+		return m, fmt.Errorf("%w: the metadata in it is not that of %s; restore an intact copy", driver.ErrDamaged, kind)
 	}
 	return m, nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	agekeys "github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/age"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/external"
@@ -53,7 +54,7 @@ func team(tb testing.TB) []string {
 
 func attrs(pairs ...any) map[string]cty.Value { return testkit.Attrs{}.With(pairs...) }
 
-func provider(tb testing.TB, pairs ...any) encryption.KeyProvider {
+func provider(tb testing.TB, pairs ...any) driver.KeyProvider {
 	tb.Helper()
 	return encryptiontest.Build(tb, agekeys.Block(), attrs(pairs...))
 }
@@ -91,7 +92,7 @@ func TestSuite(t *testing.T) {
 // Each of the team opens what was sealed for all, and nobody else does.
 func TestTeam(t *testing.T) {
 	t.Parallel()
-	key, stored, err := provider(t, "recipients", team(t)).(encryption.KeyMaker).NewKey(t.Context(), nil)
+	key, stored, err := provider(t, "recipients", team(t)).(driver.KeyMaker).NewKey(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,16 +100,16 @@ func TestTeam(t *testing.T) {
 		"x25519.key": true, "ssh_ed25519": true, "ssh_rsa": true, "other.key": false, "hybrid.key": false,
 	} {
 		got, err := provider(t, "identities", []string{testdata(t, name)}).Key(t.Context(), nil, stored)
-		if member && !bytes.Equal(got, key) || !member && !errors.Is(err, encryption.ErrNoKey) {
+		if member && !bytes.Equal(got, key) || !member && !errors.Is(err, driver.ErrNoKey) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	_, err = provider(t, "recipients", team(t)).Key(t.Context(), nil, stored)
 	says := testkit.OpenGolden(t, "../../../testdata/mistakes.txt", "key_provider age, one half of a key")
-	if says.Error(t, "recipients alone", err); !errors.Is(err, encryption.ErrNoKey) {
+	if says.Error(t, "recipients alone", err); !errors.Is(err, driver.ErrNoKey) {
 		t.Errorf("with recipients alone: %v", err)
 	}
-	_, _, err = provider(t, "identities", []string{testdata(t, "x25519.key")}).(encryption.KeyMaker).NewKey(t.Context(), nil)
+	_, _, err = provider(t, "identities", []string{testdata(t, "x25519.key")}).(driver.KeyMaker).NewKey(t.Context(), nil)
 	says.Error(t, "identities alone", err)
 }
 
@@ -146,7 +147,7 @@ func TestStored(t *testing.T) {
 	beside := strings.Replace(string(right), `{"external_data"`, `{"x":1,"external_data"`, 1)
 	says := testkit.OpenGolden(t, "../../../testdata/mistakes.txt", "key_provider age, metadata", strings.Repeat("k", 32))
 	_, err := p.Key(t.Context(), nil, []byte(`{"external_data":{"key":"x"}}`))
-	if says.Error(t, "of another program", err); !errors.Is(err, encryption.ErrNoKey) {
+	if says.Error(t, "of another program", err); !errors.Is(err, driver.ErrNoKey) {
 		t.Errorf("of another program: %v", err)
 	}
 	within := strings.Replace(string(right), `{"statecrypt`, `{"x":"1","statecrypt`, 1)
@@ -158,7 +159,7 @@ func TestStored(t *testing.T) {
 		"long": string(stored(append([]byte("age-encryption.org/v1\n"), make([]byte, 1<<20)...))),
 	} {
 		key, err := p.Key(t.Context(), nil, []byte(document))
-		if says.Error(t, name, err); key != nil || errors.Is(err, encryption.ErrNoKey) {
+		if says.Error(t, name, err); key != nil || errors.Is(err, driver.ErrNoKey) {
 			t.Errorf("%s: %q, %v", name, key, err)
 		}
 	}
@@ -171,7 +172,7 @@ func TestManyRecipients(t *testing.T) {
 	for i := range many {
 		many[i] = recipient(t, "hybrid.key")
 	}
-	_, _, err := provider(t, "recipients", many).(encryption.KeyMaker).NewKey(t.Context(), nil)
+	_, _, err := provider(t, "recipients", many).(driver.KeyMaker).NewKey(t.Context(), nil)
 	testkit.OpenGolden(t, "../../../testdata/mistakes.txt", "key_provider age, recipients").Error(t, "too many", err)
 }
 
@@ -180,8 +181,8 @@ func TestManyRecipients(t *testing.T) {
 func TestName(t *testing.T) {
 	t.Parallel()
 	registry := encryption.Registry{
-		KeyProviders: []encryption.Block[encryption.KeyProvider]{agekeys.Block(), external.Block()},
-		Methods:      []encryption.Block[encryption.Method]{aesgcm.Block()},
+		KeyProviders: []driver.Block[driver.KeyProvider]{agekeys.Block(), external.Block()},
+		Methods:      []driver.Block[driver.Method]{aesgcm.Block()},
 	}
 	load := func(kind, name, arguments string) encryption.Target {
 		enc, err := encryption.Load(registry, encryption.Code(fmt.Sprintf(`key_provider %q %q {
@@ -257,12 +258,12 @@ func TestMistakenSettings(t *testing.T) {
 		"comments alone":                 attrs("recipients", []string{"# the team"}),
 	} {
 		values, err := attr.NewEntry("", agekeys.Block().Table, settings).Decode(agekeys.Block().Table, nil)
-		var p encryption.KeyProvider
+		var p driver.KeyProvider
 		if err == nil {
 			p, err = agekeys.Block().Build(values)
 		}
 		if err == nil && settings["recipients"] != cty.NilVal {
-			_, _, err = p.(encryption.KeyMaker).NewKey(t.Context(), nil)
+			_, _, err = p.(driver.KeyMaker).NewKey(t.Context(), nil)
 		} else if err == nil {
 			made := json.RawMessage(ofTheTeam(t))
 			_, err = p.Key(t.Context(), nil, made)
@@ -270,7 +271,7 @@ func TestMistakenSettings(t *testing.T) {
 		says.Check(t, name, strings.ReplaceAll(fmt.Sprint(err), here, "/dir"))
 	}
 	commented := append([]string{"# the team"}, team(t)...)
-	if _, _, err := provider(t, "recipients", commented).(encryption.KeyMaker).NewKey(t.Context(), nil); err != nil {
+	if _, _, err := provider(t, "recipients", commented).(driver.KeyMaker).NewKey(t.Context(), nil); err != nil {
 		t.Errorf("with a comment: %v", err)
 	}
 }
@@ -278,7 +279,7 @@ func TestMistakenSettings(t *testing.T) {
 // ofTheTeam is the metadata of a key for the team.
 func ofTheTeam(t *testing.T) string {
 	t.Helper()
-	_, document, err := provider(t, "recipients", team(t)).(encryption.KeyMaker).NewKey(t.Context(), nil)
+	_, document, err := provider(t, "recipients", team(t)).(driver.KeyMaker).NewKey(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,8 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/mark"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/program"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
@@ -29,8 +29,8 @@ const (
 )
 
 // Block returns the external key provider.
-func Block() encryption.Block[encryption.KeyProvider] {
-	return encryption.Block[encryption.KeyProvider]{Table: table(), Build: build}
+func Block() driver.Block[driver.KeyProvider] {
+	return driver.Block[driver.KeyProvider]{Table: table(), Build: build}
 }
 
 func table() attr.Table {
@@ -48,15 +48,15 @@ func table() attr.Table {
 }
 
 type provider struct {
-	encryption.Wrapping[metadata]
+	driver.Wrapping[metadata]
 
 	command program.Command
 }
 
 var (
-	_ encryption.KeyMaker   = (*provider)(nil)
-	_ encryption.Recognizer = (*provider)(nil)
-	_ encryption.Deriver    = (*provider)(nil)
+	_ driver.KeyMaker   = (*provider)(nil)
+	_ driver.Recognizer = (*provider)(nil)
+	_ driver.Deriver    = (*provider)(nil)
 )
 
 // metadata is what a file stores, and what the program is given. Numbers in it
@@ -74,9 +74,9 @@ type output struct {
 	Meta metadata `json:"meta"`
 }
 
-func build(v attr.Values) (encryption.KeyProvider, error) {
+func build(v attr.Values) (driver.KeyProvider, error) {
 	p := &provider{
-		Wrapping: encryption.Wrapping[metadata]{Kind: "an external key provider", Parse: parse},
+		Wrapping: driver.Wrapping[metadata]{Kind: "an external key provider", Parse: parse},
 		command:  program.Command{Argv: v.Strings("command"), Magic: magic, World: world.For(v.Environment() != nil, false)},
 	}
 	if err := p.command.Check(); err != nil {
@@ -87,7 +87,7 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 
 // Key runs the program for the key of a file. A program that is missing or
 // fails has no key for the file; one that takes too long might have one.
-func (p *provider) Key(ctx context.Context, _ encryption.Keys, stored json.RawMessage) ([]byte, error) {
+func (p *provider) Key(ctx context.Context, _ driver.Keys, stored json.RawMessage) ([]byte, error) {
 	var m metadata
 	if stored != nil {
 		if len(stored) > maxMetadata {
@@ -100,21 +100,21 @@ func (p *provider) Key(ctx context.Context, _ encryption.Keys, stored json.RawMe
 	out, err := p.run(ctx, m)
 	switch {
 	case errors.Is(err, program.ErrFailed):
-		return nil, fmt.Errorf("%w: %w", encryption.ErrNoKey, err)
+		return nil, fmt.Errorf("%w: %w", driver.ErrNoKey, err)
 	case err != nil:
 		return nil, err
 	case len(out.Keys.DecryptionKey) == 0 && m.ExternalData == nil:
 		return nil, fmt.Errorf("%w: the file stores nothing for the program, and it gives no decryption_key "+
 			"without that; if the file was encrypted under another name, set "+
-			"encrypted_metadata_alias", encryption.ErrNoKey)
+			"encrypted_metadata_alias", driver.ErrNoKey)
 	case len(out.Keys.DecryptionKey) == 0:
-		return nil, fmt.Errorf("%w: the program gives no decryption_key for what the file stores", encryption.ErrNoKey)
+		return nil, fmt.Errorf("%w: the program gives no decryption_key for what the file stores", driver.ErrNoKey)
 	}
 	return checked(out.Keys.DecryptionKey)
 }
 
 // NewKey runs the program for the key of a new file.
-func (p *provider) NewKey(ctx context.Context, _ encryption.Keys) ([]byte, json.RawMessage, error) {
+func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawMessage, error) {
 	out, err := p.run(ctx, metadata{})
 	if err != nil {
 		return nil, nil, err
@@ -148,7 +148,7 @@ func parse(stored json.RawMessage) (m metadata, err error) {
 	return m, nil
 }
 
-var errDamaged = fmt.Errorf("%w: the metadata in it is not that of an external key provider; restore an intact copy", encryption.ErrDamaged)
+var errDamaged = fmt.Errorf("%w: the metadata in it is not that of an external key provider; restore an intact copy", driver.ErrDamaged)
 
 func (p *provider) run(ctx context.Context, m metadata) (output, error) {
 	input := []byte("null") // also when what is stored is null: OpenTofu's Encode

@@ -14,7 +14,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/external"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
@@ -43,7 +43,7 @@ const (
 	secondKey      = "Hx4dHBsaGRgXFhUUExIREA8ODQwLCgkIBwYFBAMCAQA="
 )
 
-func provider(t *testing.T, args ...string) encryption.KeyProvider {
+func provider(t *testing.T, args ...string) driver.KeyProvider {
 	t.Helper()
 	return encryptiontest.Build(t, external.Block(), command(args...))
 }
@@ -72,7 +72,7 @@ func TestExampleRotation(t *testing.T) {
 	t.Parallel()
 	dir := keys(t, "old", map[string]string{"old": firstKey, "new": secondKey})
 	p := provider(t, exampleProgram, dir)
-	key, stored, err := p.(encryption.KeyMaker).NewKey(t.Context(), nil)
+	key, stored, err := p.(driver.KeyMaker).NewKey(t.Context(), nil)
 	if err != nil || string(stored) != `{"external_data":{"key":"old"}}` {
 		t.Fatalf("%s, %v", stored, err)
 	}
@@ -83,7 +83,7 @@ func TestExampleRotation(t *testing.T) {
 		t.Errorf("after the rotation: %v", err)
 	}
 	for _, bad := range []string{"../old", "missing", "", ".", "a b"} {
-		if _, err := p.Key(t.Context(), nil, []byte(`{"external_data":{"key":"`+bad+`"}}`)); !errors.Is(err, encryption.ErrNoKey) {
+		if _, err := p.Key(t.Context(), nil, []byte(`{"external_data":{"key":"`+bad+`"}}`)); !errors.Is(err, driver.ErrNoKey) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
@@ -103,7 +103,7 @@ func TestExampleWithOlderOpenTofu(t *testing.T) {
 }
 
 // answering is a program that shows in its key what it was given.
-func answering(t *testing.T, body string) encryption.KeyProvider {
+func answering(t *testing.T, body string) driver.KeyProvider {
 	t.Helper()
 	return provider(t, "sh", "-c", `printf '{"magic":"OpenTofu-External-Key-Provider","version":1}\n'; `+body)
 }
@@ -129,7 +129,7 @@ func TestInput(t *testing.T) {
 	}
 	for _, damaged := range []string{`{`, `{"external_data":[]}`, `{"external_data":1}`, `{"external_data":{"x":"` +
 		strings.Repeat("y", 1<<20) + `"}}`} {
-		if _, err := p.Key(t.Context(), nil, []byte(damaged)); err == nil || errors.Is(err, encryption.ErrNoKey) {
+		if _, err := p.Key(t.Context(), nil, []byte(damaged)); err == nil || errors.Is(err, driver.ErrNoKey) {
 			t.Errorf("%.60s: %v", damaged, err)
 		}
 	}
@@ -155,24 +155,24 @@ func TestAnswers(t *testing.T) {
 		p := answering(t, c.program)
 		for _, stored := range []string{`{"external_data":{"k":1}}`, `null`} {
 			_, err := p.Key(t.Context(), nil, []byte(stored))
-			if says.Error(t, name+", of "+stored, err); errors.Is(err, encryption.ErrNoKey) != c.noKey {
+			if says.Error(t, name+", of "+stored, err); errors.Is(err, driver.ErrNoKey) != c.noKey {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if _, _, err := p.(encryption.KeyMaker).NewKey(t.Context(), nil); err == nil && name != "no key" && name != "empty key" {
+		if _, _, err := p.(driver.KeyMaker).NewKey(t.Context(), nil); err == nil && name != "no key" && name != "empty key" {
 			t.Errorf("%s: it makes a key", name)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := answering(t, `sleep 30`).Key(ctx, nil, nil); !errors.Is(err, context.Canceled) || errors.Is(err, encryption.ErrNoKey) {
+	if _, err := answering(t, `sleep 30`).Key(ctx, nil, nil); !errors.Is(err, context.Canceled) || errors.Is(err, driver.ErrNoKey) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
 
 func TestDerivedKeys(t *testing.T) {
 	t.Parallel()
-	deriver := provider(t, "sh").(encryption.Deriver)
+	deriver := provider(t, "sh").(driver.Deriver)
 	if got, err := deriver.Stored(nil, []byte(`{"external_data":{"key":"a"}}`)); err != nil || string(got) != `{"external_data":{"key":"a"}}` {
 		t.Errorf("%s, %v", got, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/external"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/pbkdf2"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/method/aesgcm"
@@ -15,10 +16,10 @@ import (
 )
 
 // registry has this key provider, one more, and aes_gcm.
-func registry(other encryption.Block[encryption.KeyProvider]) encryption.Registry {
+func registry(other driver.Block[driver.KeyProvider]) encryption.Registry {
 	return encryption.Registry{
-		KeyProviders: []encryption.Block[encryption.KeyProvider]{external.Block(), other},
-		Methods:      []encryption.Block[encryption.Method]{aesgcm.Block()},
+		KeyProviders: []driver.Block[driver.KeyProvider]{external.Block(), other},
+		Methods:      []driver.Block[driver.Method]{aesgcm.Block()},
 	}
 }
 

@@ -18,8 +18,8 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 )
 
 const (
@@ -41,8 +41,8 @@ const (
 const kind = "a pbkdf2 key provider" // in errors
 
 // Block returns the pbkdf2 key provider.
-func Block() encryption.Block[encryption.KeyProvider] {
-	return encryption.Block[encryption.KeyProvider]{Table: table(), Build: build}
+func Block() driver.Block[driver.KeyProvider] {
+	return driver.Block[driver.KeyProvider]{Table: table(), Build: build}
 }
 
 func table() attr.Table {
@@ -80,9 +80,9 @@ type provider struct {
 }
 
 var (
-	_ encryption.KeyMaker   = (*provider)(nil)
-	_ encryption.Recognizer = (*provider)(nil)
-	_ encryption.Deriver    = (*provider)(nil)
+	_ driver.KeyMaker   = (*provider)(nil)
+	_ driver.Recognizer = (*provider)(nil)
+	_ driver.Deriver    = (*provider)(nil)
 )
 
 // hashFunctions are by the name that a file stores.
@@ -99,7 +99,7 @@ type metadata struct {
 	KeyLength    int64  `json:"key_length"`
 }
 
-func build(v attr.Values) (encryption.KeyProvider, error) {
+func build(v attr.Values) (driver.KeyProvider, error) {
 	p := &provider{passphrase: []byte(v.String("passphrase")), chain: v.String("chain")}
 	switch {
 	case v.Has("passphrase") && v.Has("chain"):
@@ -129,7 +129,7 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 }
 
 // Key derives the key that stored describes.
-func (p *provider) Key(ctx context.Context, keys encryption.Keys, document json.RawMessage) ([]byte, error) {
+func (p *provider) Key(ctx context.Context, keys driver.Keys, document json.RawMessage) ([]byte, error) {
 	m, err := parse(document)
 	if err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func (p *provider) Key(ctx context.Context, keys encryption.Keys, document json.
 }
 
 // NewKey derives a key from a new salt.
-func (p *provider) NewKey(ctx context.Context, keys encryption.Keys) ([]byte, json.RawMessage, error) {
+func (p *provider) NewKey(ctx context.Context, keys driver.Keys) ([]byte, json.RawMessage, error) {
 	m := p.fresh
 	m.Salt = make([]byte, p.saltLength)
 	_, _ = rand.Read(m.Salt) // never fails
@@ -191,12 +191,12 @@ func (p *provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage
 
 func parse(document json.RawMessage) (metadata, error) {
 	var m metadata
-	if err := encryption.DecodeStored(document, kind, &m); err != nil {
+	if err := driver.DecodeStored(document, kind, &m); err != nil {
 		return m, err
 	}
 	if len(m.Salt) == 0 || m.Iterations == 0 || m.HashFunction == "" || m.KeyLength == 0 {
 		return m, fmt.Errorf("%w: the metadata in the file lacks a salt, iterations, hash_function or key_length; "+
-			"check which kind of key provider wrote it, or restore an intact copy", encryption.ErrNoKey)
+			"check which kind of key provider wrote it, or restore an intact copy", driver.ErrNoKey)
 	}
 	if hashFunctions[m.HashFunction] == nil {
 		return m, fmt.Errorf("the metadata in the file: %w", errHashFunction)
@@ -224,7 +224,7 @@ func (p *provider) limit(m metadata) error {
 	return nil
 }
 
-func (p *provider) derive(ctx context.Context, keys encryption.Keys, m metadata) ([]byte, error) {
+func (p *provider) derive(ctx context.Context, keys driver.Keys, m metadata) ([]byte, error) {
 	password := p.passphrase
 	if p.chain != "" {
 		upstream, err := keys(ctx, p.chain)

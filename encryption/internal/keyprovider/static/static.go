@@ -16,8 +16,8 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
@@ -27,8 +27,8 @@ import (
 const maxKeyLength = 1024 // bytes; the longest key of any cipher here is 32
 
 // Block returns the static key provider.
-func Block() encryption.Block[encryption.KeyProvider] {
-	return encryption.Block[encryption.KeyProvider]{Table: table(), Build: build}
+func Block() driver.Block[driver.KeyProvider] {
+	return driver.Block[driver.KeyProvider]{Table: table(), Build: build}
 }
 
 func table() attr.Table {
@@ -51,9 +51,9 @@ type provider struct {
 }
 
 var (
-	_ encryption.KeyMaker   = (*provider)(nil)
-	_ encryption.Recognizer = (*provider)(nil)
-	_ encryption.Deriver    = (*provider)(nil)
+	_ driver.KeyMaker   = (*provider)(nil)
+	_ driver.Recognizer = (*provider)(nil)
+	_ driver.Deriver    = (*provider)(nil)
 )
 
 // metadata is what OpenTofu's static key provider stores: a mark, and nothing
@@ -64,7 +64,7 @@ type metadata struct {
 
 const magic = "Hello world!"
 
-func build(v attr.Values) (encryption.KeyProvider, error) {
+func build(v attr.Values) (driver.KeyProvider, error) {
 	set := 0
 	for _, name := range []string{"key", "key_base64", "key_file"} {
 		if v.Has(name) {
@@ -134,7 +134,7 @@ func checkLength(key []byte) error {
 }
 
 // Key returns the key. A file need not store anything for that.
-func (p *provider) Key(_ context.Context, _ encryption.Keys, stored json.RawMessage) ([]byte, error) {
+func (p *provider) Key(_ context.Context, _ driver.Keys, stored json.RawMessage) ([]byte, error) {
 	if stored != nil && !p.Recognizes(stored) {
 		return nil, errors.New("the metadata in the file is not that of a static key provider; restore an intact copy")
 	}
@@ -142,7 +142,7 @@ func (p *provider) Key(_ context.Context, _ encryption.Keys, stored json.RawMess
 }
 
 // NewKey returns the key, and the mark to store.
-func (p *provider) NewKey(context.Context, encryption.Keys) ([]byte, json.RawMessage, error) {
+func (p *provider) NewKey(context.Context, driver.Keys) ([]byte, json.RawMessage, error) {
 	key, err := p.load()
 	if err != nil {
 		return nil, nil, err

@@ -14,13 +14,13 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 )
 
 // Block returns the xor key provider.
-func Block() encryption.Block[encryption.KeyProvider] {
-	return encryption.Block[encryption.KeyProvider]{Table: table(), Build: build}
+func Block() driver.Block[driver.KeyProvider] {
+	return driver.Block[driver.KeyProvider]{Table: table(), Build: build}
 }
 
 func table() attr.Table {
@@ -40,9 +40,9 @@ func table() attr.Table {
 
 type provider struct{ a, b string }
 
-var _ encryption.KeyMaker = (*provider)(nil)
+var _ driver.KeyMaker = (*provider)(nil)
 
-func build(v attr.Values) (encryption.KeyProvider, error) {
+func build(v attr.Values) (driver.KeyProvider, error) {
 	p := &provider{a: v.String("a"), b: v.String("b")}
 	if p.a == p.b {
 		return nil, v.Errorf("b", "a and b are the same key provider, which gives a key of zeros; name another one")
@@ -52,7 +52,7 @@ func build(v attr.Values) (encryption.KeyProvider, error) {
 
 // Key combines the keys of a file. What is stored under its own name, if
 // anything, is ignored.
-func (p *provider) Key(ctx context.Context, keys encryption.Keys, _ json.RawMessage) ([]byte, error) {
+func (p *provider) Key(ctx context.Context, keys driver.Keys, _ json.RawMessage) ([]byte, error) {
 	a, err := keys(ctx, p.a)
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (p *provider) Key(ctx context.Context, keys encryption.Keys, _ json.RawMess
 }
 
 // NewKey combines the keys for a new file.
-func (p *provider) NewKey(ctx context.Context, keys encryption.Keys) ([]byte, json.RawMessage, error) {
+func (p *provider) NewKey(ctx context.Context, keys driver.Keys) ([]byte, json.RawMessage, error) {
 	key, err := p.Key(ctx, keys, nil)
 	return key, nil, err
 }

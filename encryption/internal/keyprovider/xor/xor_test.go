@@ -10,6 +10,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/static"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/xor"
@@ -31,7 +32,7 @@ func keys(_ context.Context, address string) ([]byte, error) {
 		"key_provider.static.empty2": "",
 	}[address]
 	if !ok {
-		return nil, encryption.ErrNoKey
+		return nil, driver.ErrNoKey
 	}
 	return []byte(key), nil
 }
@@ -61,7 +62,7 @@ func TestSuite(t *testing.T) {
 
 func TestKey(t *testing.T) {
 	t.Parallel()
-	for pair, want := range map[[2]string]error{{"one", "two"}: nil, {"one", "missing"}: encryption.ErrNoKey} {
+	for pair, want := range map[[2]string]error{{"one", "two"}: nil, {"one", "missing"}: driver.ErrNoKey} {
 		p := encryptiontest.Build(t, xor.Block(), refs(pair[0], pair[1]))
 		key, err := p.Key(t.Context(), keys, nil)
 		if !errors.Is(err, want) || want == nil && string(key) != "\x00\x00\x00\x00\x00\x00\x00\x03" {
@@ -74,8 +75,8 @@ func TestKey(t *testing.T) {
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	registry := encryption.Registry{
-		KeyProviders: []encryption.Block[encryption.KeyProvider]{xor.Block(), static.Block()},
-		Methods:      []encryption.Block[encryption.Method]{aesgcm.Block()},
+		KeyProviders: []driver.Block[driver.KeyProvider]{xor.Block(), static.Block()},
+		Methods:      []driver.Block[driver.Method]{aesgcm.Block()},
 	}
 	const text = `
 		key_provider "static" "a" { key = "00112233445566778899aabbccddeeff" }
@@ -108,7 +109,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%+v", info)
-	if _, err := wrong.Decrypt(t.Context(), append([]byte(nil), sealed...)); !errors.Is(err, encryption.ErrNoKey) {
+	if _, err := wrong.Decrypt(t.Context(), append([]byte(nil), sealed...)); !errors.Is(err, driver.ErrNoKey) {
 		t.Errorf("another key: %v", err)
 	}
 	if opened, err := right.Decrypt(t.Context(), sealed); err != nil || string(opened.Data) != plain {

@@ -12,13 +12,13 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 )
 
 // Block returns the aes_gcm method.
-func Block() encryption.Block[encryption.Method] {
-	return encryption.Block[encryption.Method]{
+func Block() driver.Block[driver.Method] {
+	return driver.Block[driver.Method]{
 		Table: attr.Table{
 			Name: "aes_gcm", Example: []string{`keys = "key_provider.pbkdf2.main"`},
 			Doc: "AES in Galois/counter mode, with a key of 16, 24 or 32 bytes.",
@@ -38,22 +38,22 @@ type method struct {
 	aad  []byte
 }
 
-var _ encryption.Encrypter = (*method)(nil)
+var _ driver.Encrypter = (*method)(nil)
 
-func build(v attr.Values) (encryption.Method, error) {
+func build(v attr.Values) (driver.Method, error) {
 	aad, err := v.Bytes("aad")
 	return &method{keys: v.String("keys"), aad: aad}, err
 }
 
 // Decrypt opens data in place.
-func (m *method) Decrypt(ctx context.Context, keys encryption.Keys, data []byte) ([]byte, error) {
+func (m *method) Decrypt(ctx context.Context, keys driver.Keys, data []byte) ([]byte, error) {
 	gcm, err := m.cipher(ctx, keys, cipher.NewGCM)
 	if err != nil {
 		return nil, err
 	}
 	if len(data) < gcm.NonceSize()+gcm.Overhead() {
 		return nil, fmt.Errorf("%w: the encrypted data is %d bytes long, too short for this method; the file may "+
-			"be cut off", encryption.ErrNoKey, len(data))
+			"be cut off", driver.ErrNoKey, len(data))
 	}
 	nonce, sealed := data[:gcm.NonceSize()], data[gcm.NonceSize():]
 	plain, err := gcm.Open(sealed[:0], nonce, sealed, m.aad)
@@ -63,13 +63,13 @@ func (m *method) Decrypt(ctx context.Context, keys encryption.Keys, data []byte)
 			hint = "; aad is set: leave it out if the file was encrypted without it"
 		}
 		return nil, fmt.Errorf("%w: authentication failed: the key or the argument aad differs from that of the file, or the file was changed%s",
-			encryption.ErrNoKey, hint)
+			driver.ErrNoKey, hint)
 	}
 	return plain, nil
 }
 
 // Encrypt seals plain in place, under a random nonce.
-func (m *method) Encrypt(ctx context.Context, keys encryption.Keys, plain []byte) ([]byte, error) {
+func (m *method) Encrypt(ctx context.Context, keys driver.Keys, plain []byte) ([]byte, error) {
 	gcm, err := m.cipher(ctx, keys, cipher.NewGCMWithRandomNonce)
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (m *method) Encrypt(ctx context.Context, keys encryption.Keys, plain []byte
 	return gcm.Seal(plain[:0], nil, plain, m.aad), nil //nolint:gosec // the mode makes the nonce
 }
 
-func (m *method) cipher(ctx context.Context, keys encryption.Keys, mode func(cipher.Block) (cipher.AEAD, error)) (cipher.AEAD, error) {
+func (m *method) cipher(ctx context.Context, keys driver.Keys, mode func(cipher.Block) (cipher.AEAD, error)) (cipher.AEAD, error) {
 	key, err := keys(ctx, m.keys)
 	if err != nil {
 		return nil, err

@@ -8,13 +8,13 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/method/aesgcm"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
-func keys(length int, fill byte) encryption.Keys {
+func keys(length int, fill byte) driver.Keys {
 	return func(context.Context, string) ([]byte, error) { return bytes.Repeat([]byte{fill}, length), nil }
 }
 

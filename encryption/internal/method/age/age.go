@@ -10,15 +10,15 @@ import (
 	"filippo.io/age"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/agefile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 )
 
 // Block returns the age method.
-func Block() encryption.Block[encryption.Method] {
-	return encryption.Block[encryption.Method]{
+func Block() driver.Block[driver.Method] {
+	return driver.Block[driver.Method]{
 		Table: attr.Table{
 			Name:    "age",
 			Example: []string{`identity_files = ["key.txt"]`},
@@ -41,9 +41,9 @@ type method struct {
 	recipients []age.Recipient
 }
 
-var _ encryption.Encrypter = (*method)(nil)
+var _ driver.Encrypter = (*method)(nil)
 
-func build(v attr.Values) (encryption.Method, error) {
+func build(v attr.Values) (driver.Method, error) {
 	recipients, err := agefile.Recipients(v)
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func build(v attr.Values) (encryption.Method, error) {
 }
 
 // Decrypt opens file with the first identity that it is for, or the passphrase.
-func (m *method) Decrypt(ctx context.Context, _ encryption.Keys, file []byte) ([]byte, error) {
+func (m *method) Decrypt(ctx context.Context, _ driver.Keys, file []byte) ([]byte, error) {
 	identities, err := m.identities.Load()
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (m *method) Decrypt(ctx context.Context, _ encryption.Keys, file []byte) ([
 }
 
 // Encrypt seals plain for the recipients, else with the passphrase.
-func (m *method) Encrypt(ctx context.Context, _ encryption.Keys, plain []byte) ([]byte, error) {
+func (m *method) Encrypt(ctx context.Context, _ driver.Keys, plain []byte) ([]byte, error) {
 	if len(m.recipients) > 0 {
 		return agefile.Seal(ctx, plain, m.recipients...)
 	}

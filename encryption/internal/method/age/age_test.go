@@ -13,8 +13,8 @@ import (
 	realage "filippo.io/age"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/method/age"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
@@ -39,7 +39,7 @@ func attrs(pairs ...any) map[string]cty.Value {
 	return testkit.Attrs{}.With(pairs...)
 }
 
-func build(tb testing.TB, pairs ...any) (encryption.Method, error) {
+func build(tb testing.TB, pairs ...any) (driver.Method, error) {
 	tb.Helper()
 	block := age.Block()
 	values, err := attr.NewEntry("method.age.x", block.Table, attrs(pairs...)).Decode(block.Table, os.LookupEnv)
@@ -49,7 +49,7 @@ func build(tb testing.TB, pairs ...any) (encryption.Method, error) {
 	return block.Build(values)
 }
 
-func newMethod(tb testing.TB, pairs ...any) encryption.Method {
+func newMethod(tb testing.TB, pairs ...any) driver.Method {
 	tb.Helper()
 	m, err := build(tb, pairs...)
 	if err != nil {
@@ -254,7 +254,7 @@ func TestErrors(t *testing.T) {
 	} {
 		start := time.Now()
 		plain, err := newMethod(t, c.attrs...).Decrypt(t.Context(), nil, []byte(c.file))
-		if says.Error(t, name, err); plain != nil || errors.Is(err, encryption.ErrNoKey) != c.noKey {
+		if says.Error(t, name, err); plain != nil || errors.Is(err, driver.ErrNoKey) != c.noKey {
 			t.Errorf("%s: got %q, %v", name, plain, err)
 		}
 		if took := time.Since(start); took > time.Minute {
@@ -277,7 +277,7 @@ func TestIdentityFileIsReadLate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys.txt")
 	method := newMethod(t, "identity_files", []string{path})
 	if _, err := method.Decrypt(t.Context(), nil, testdata(t, "x25519.age")); !errors.Is(err, os.ErrNotExist) ||
-		errors.Is(err, encryption.ErrNoKey) {
+		errors.Is(err, driver.ErrNoKey) {
 		t.Errorf("got %v", err)
 	}
 	if err := os.WriteFile(path, testdata(t, "x25519.key"), 0o600); err != nil {

@@ -13,7 +13,7 @@ import (
 
 	agetest "c2sp.org/CCTV/age"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/method/age"
 )
@@ -68,7 +68,7 @@ func checkCCTV(t *testing.T, content []byte) {
 		}
 	case err == nil || plain != nil:
 		t.Errorf("it opens, and must not: %s", expect)
-	case errors.Is(err, encryption.ErrNoKey) != (expect == "no match"):
+	case errors.Is(err, driver.ErrNoKey) != (expect == "no match"):
 		t.Errorf("%s: got %v", expect, err)
 	}
 }

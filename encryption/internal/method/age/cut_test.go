@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 )
 
 // TestCutBetweenChunks: age authenticates a file in chunks of 64 KiB. What is left of
@@ -16,7 +16,7 @@ func TestCutBetweenChunks(t *testing.T) {
 	identity := testdata(t, "x25519.key")
 	method := newMethod(t, "identities", []string{string(identity)}, "recipients", []string{public(t, identity)})
 	plain := bytes.Repeat([]byte("x"), 2*chunk+10)
-	file, err := method.(encryption.Encrypter).Encrypt(t.Context(), nil, bytes.Clone(plain))
+	file, err := method.(driver.Encrypter).Encrypt(t.Context(), nil, bytes.Clone(plain))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func TestCutBetweenChunks(t *testing.T) {
 	last := 10 + tag
 	for _, cut := range []int{1, last, last + 1, last + chunk + tag} {
 		opened, err := method.Decrypt(t.Context(), nil, bytes.Clone(file[:len(file)-cut]))
-		if opened != nil || !errors.Is(err, encryption.ErrDamaged) {
+		if opened != nil || !errors.Is(err, driver.ErrDamaged) {
 			t.Errorf("without its last %d bytes, it gives %d bytes, %v", cut, len(opened), err)
 		}
 	}

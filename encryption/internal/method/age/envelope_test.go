@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/method/aesgcm"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/method/age"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
@@ -18,7 +19,7 @@ import (
 
 func target(t *testing.T, text string) encryption.Target {
 	t.Helper()
-	registry := encryption.Registry{Methods: []encryption.Block[encryption.Method]{age.Block(), aesgcm.Block()}}
+	registry := encryption.Registry{Methods: []driver.Block[driver.Method]{age.Block(), aesgcm.Block()}}
 	enc, err := encryption.Load(registry, encryption.Code(text, "test.hcl"))
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +46,7 @@ func TestEnvelope(t *testing.T) {
 	t.Parallel()
 	const plain = `{"version":4,"serial":3,"lineage":"l","outputs":{},"resources":[]}`
 	recipient := public(t, testdata(t, "x25519.key"))
-	sealed, err := newMethod(t, "recipients", []string{recipient}).(encryption.Encrypter).Encrypt(t.Context(), nil, []byte(plain))
+	sealed, err := newMethod(t, "recipients", []string{recipient}).(driver.Encrypter).Encrypt(t.Context(), nil, []byte(plain))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,9 +61,9 @@ func TestEnvelope(t *testing.T) {
 		file []byte
 		is   error
 	}{
-		"another serial":   {ours(t), enveloped(4, sealed), encryption.ErrDamaged},
-		"another identity": {other, enveloped(3, sealed), encryption.ErrNoKey},
-		"cut off":          {ours(t), enveloped(3, sealed[:len(sealed)-1]), encryption.ErrDamaged},
+		"another serial":   {ours(t), enveloped(4, sealed), driver.ErrDamaged},
+		"another identity": {other, enveloped(3, sealed), driver.ErrNoKey},
+		"cut off":          {ours(t), enveloped(3, sealed[:len(sealed)-1]), driver.ErrDamaged},
 		"not of age":       {ours(t), enveloped(3, []byte("hello")), encryption.ErrNotConfigured},
 		"nothing":          {ours(t), enveloped(3, nil), encryption.ErrNotConfigured},
 		"no method of age": {"method \"aes_gcm\" \"m\" { keys = {} }\n", enveloped(3, sealed), encryption.ErrNotConfigured},
@@ -81,7 +82,7 @@ func TestEnvelopeOfAnotherProgram(t *testing.T) {
 	for _, name := range []string{"x25519.key", "other.key"} {
 		text := fmt.Sprintf("method \"age\" \"m\" { identities = [%q] }\nstate { method = method.age.m }\nplan { method = method.age.m }\n",
 			testdata(t, name))
-		registry := encryption.Registry{Methods: []encryption.Block[encryption.Method]{age.Block()}}
+		registry := encryption.Registry{Methods: []driver.Block[driver.Method]{age.Block()}}
 		enc, err := encryption.Load(registry, encryption.Code(text, "test.hcl"))
 		if err != nil {
 			t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"filippo.io/age"
 	"filippo.io/age/plugin"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/ageplugin"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
@@ -99,7 +99,7 @@ func TestProgramOfAge(t *testing.T) {
 				if opened, err := method.Decrypt(t.Context(), nil, file); err != nil || !bytes.Equal(opened, plain) {
 					t.Errorf("%s, sealed by age: %d bytes, %v", size, len(opened), err)
 				}
-				file, err := method.(encryption.Encrypter).Encrypt(t.Context(), nil, plain)
+				file, err := method.(driver.Encrypter).Encrypt(t.Context(), nil, plain)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -152,7 +152,7 @@ func TestPluginsOfAge(t *testing.T) {
 		if opened, err := method.Decrypt(t.Context(), nil, run(program, plain, c.encrypt...)); err != nil || !bytes.Equal(opened, plain) {
 			t.Errorf("%s, sealed by age: %q, %v", name, opened, err)
 		}
-		sealed, err := method.(encryption.Encrypter).Encrypt(t.Context(), nil, bytes.Clone(plain))
+		sealed, err := method.(driver.Encrypter).Encrypt(t.Context(), nil, bytes.Clone(plain))
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -181,7 +181,7 @@ func TestPluginsOfAge(t *testing.T) {
 	// None of them opens what is for others, and one does not get a passphrase.
 	for identity, noKey := range map[string]bool{string(asPlugin): true, tagtest: true, plugin.EncodeIdentity("batchpass", nil): false} {
 		_, err := newMethod(t, "identities", []string{identity}).Decrypt(t.Context(), nil, testdata(t, "x25519.age"))
-		if err == nil || errors.Is(err, encryption.ErrNoKey) != noKey {
+		if err == nil || errors.Is(err, driver.ErrNoKey) != noKey {
 			t.Errorf("got %v", err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	externalkeys "github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/external"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/method/external"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/vectortest"
@@ -23,13 +24,13 @@ import (
 // do not see to it. They are asked once per key; a damaged payload is refused
 // without them.
 type authenticating struct {
-	encryption.Method
+	driver.Method
 	keys   string
 	sealed []byte
 	opened *memo.Memo[string, []byte] // :: key → plaintext
 }
 
-func (a authenticating) Decrypt(ctx context.Context, keys encryption.Keys, data []byte) ([]byte, error) {
+func (a authenticating) Decrypt(ctx context.Context, keys driver.Keys, data []byte) ([]byte, error) {
 	var key []byte
 	if a.keys != "" {
 		var err error
@@ -38,7 +39,7 @@ func (a authenticating) Decrypt(ctx context.Context, keys encryption.Keys, data 
 		}
 	}
 	if !bytes.Equal(data, a.sealed) {
-		return nil, fmt.Errorf("%w: the data is damaged", encryption.ErrNoKey)
+		return nil, fmt.Errorf("%w: the data is damaged", driver.ErrNoKey)
 	}
 	plain, err := a.opened.Do(ctx, string(key), func(ctx context.Context) ([]byte, error) { return a.Method.Decrypt(ctx, keys, data) })
 	return bytes.Clone(plain), err
@@ -63,13 +64,13 @@ func TestDamage(t *testing.T) {
 			}
 			method := external.Block()
 			build := method.Build
-			method.Build = func(v attr.Values) (encryption.Method, error) {
+			method.Build = func(v attr.Values) (driver.Method, error) {
 				m, err := build(v)
 				return authenticating{m, v.String("keys"), envelope.Sealed, new(memo.Memo[string, []byte])}, err
 			}
 			registry := encryption.Registry{
-				KeyProviders: []encryption.Block[encryption.KeyProvider]{externalkeys.Block()},
-				Methods:      []encryption.Block[encryption.Method]{method},
+				KeyProviders: []driver.Block[driver.KeyProvider]{externalkeys.Block()},
+				Methods:      []driver.Block[driver.Method]{method},
 			}
 			lighttest.DamageEnvelope(t, file, counts, vector.Target(t, registry, nil))
 		})

@@ -13,8 +13,8 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/program"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
@@ -29,8 +29,8 @@ const (
 )
 
 // Block returns the external method.
-func Block() encryption.Block[encryption.Method] {
-	return encryption.Block[encryption.Method]{Table: table(), Build: build}
+func Block() driver.Block[driver.Method] {
+	return driver.Block[driver.Method]{Table: table(), Build: build}
 }
 
 func table() attr.Table {
@@ -54,7 +54,7 @@ type method struct {
 	encrypt, decrypt program.Command
 }
 
-var _ encryption.Encrypter = (*method)(nil)
+var _ driver.Encrypter = (*method)(nil)
 
 // input and output are what goes to the program and comes back, as in
 // OpenTofu's InputV1 and OutputV1.
@@ -67,7 +67,7 @@ type output struct {
 	Payload []byte `json:"payload"`
 }
 
-func build(v attr.Values) (encryption.Method, error) {
+func build(v attr.Values) (driver.Method, error) {
 	w := world.For(v.Environment() != nil, false)
 	m := &method{
 		keys:    v.String("keys"),
@@ -86,23 +86,23 @@ func build(v attr.Values) (encryption.Method, error) {
 // Decrypt gives data to the program. Unlike a key provider's, its failures and
 // its wrong answers all mean that the next method is tried, as in OpenTofu:
 // a program has no other way to say that the key is the wrong one.
-func (m *method) Decrypt(ctx context.Context, keys encryption.Keys, data []byte) ([]byte, error) {
+func (m *method) Decrypt(ctx context.Context, keys driver.Keys, data []byte) ([]byte, error) {
 	if len(data) == 0 {
-		return nil, fmt.Errorf("%w: the encrypted data is empty; the file may be cut off", encryption.ErrNoKey)
+		return nil, fmt.Errorf("%w: the encrypted data is empty; the file may be cut off", driver.ErrNoKey)
 	}
 	plain, err := m.run(ctx, keys, m.decrypt, data)
 	if errors.Is(err, program.ErrFailed) || errors.Is(err, program.ErrProtocol) {
-		return nil, fmt.Errorf("%w: %w", encryption.ErrNoKey, err)
+		return nil, fmt.Errorf("%w: %w", driver.ErrNoKey, err)
 	}
 	return plain, err
 }
 
 // Encrypt gives plain to the program.
-func (m *method) Encrypt(ctx context.Context, keys encryption.Keys, plain []byte) ([]byte, error) {
+func (m *method) Encrypt(ctx context.Context, keys driver.Keys, plain []byte) ([]byte, error) {
 	return m.run(ctx, keys, m.encrypt, plain)
 }
 
-func (m *method) run(ctx context.Context, keys encryption.Keys, command program.Command, data []byte) ([]byte, error) {
+func (m *method) run(ctx context.Context, keys driver.Keys, command program.Command, data []byte) ([]byte, error) {
 	in := input{Payload: data}
 	if m.keys != "" {
 		key, err := keys(ctx, m.keys)

@@ -16,6 +16,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	externalkeys "github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/external"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/method/external"
@@ -67,7 +68,7 @@ func TestSuite(t *testing.T) {
 	t.Parallel()
 	attrs := commands(testkit.List(os.Args[0], "encrypt"), testkit.List(os.Args[0], "decrypt"))
 	attrs["keys"] = cty.StringVal("key_provider.static.k")
-	key := func(fill byte) encryption.Keys {
+	key := func(fill byte) driver.Keys {
 		return func(context.Context, string) ([]byte, error) { return bytes.Repeat([]byte{fill}, 32), nil }
 	}
 	encryptiontest.Method{
@@ -88,7 +89,7 @@ func TestSuite(t *testing.T) {
 }
 
 // answering is a method whose programs, after the header, are this script.
-func answering(t *testing.T, script string, keys string) encryption.Method {
+func answering(t *testing.T, script string, keys string) driver.Method {
 	t.Helper()
 	command := testkit.List("sh", "-c", `printf '{"magic":"OpenTofu-External-Encryption-Method","version":1}\n'; `+script)
 	attrs := commands(command, command)
@@ -111,7 +112,7 @@ func TestInput(t *testing.T) {
 		if got, err := m.Decrypt(t.Context(), canaryKey, []byte("data")); err != nil || string(got) != want {
 			t.Errorf("decrypt: the program is given %s (%v), want %s", got, err, want)
 		}
-		if got, err := m.(encryption.Encrypter).Encrypt(t.Context(), canaryKey, []byte("data")); err != nil || string(got) != want {
+		if got, err := m.(driver.Encrypter).Encrypt(t.Context(), canaryKey, []byte("data")); err != nil || string(got) != want {
 			t.Errorf("encrypt: the program is given %s (%v), want %s", got, err, want)
 		}
 	}
@@ -133,19 +134,19 @@ func TestFailures(t *testing.T) {
 	} {
 		m := answering(t, c.script, "key_provider.static.k")
 		got, err := m.Decrypt(t.Context(), canaryKey, []byte("data"))
-		if says.Error(t, name, err); errors.Is(err, encryption.ErrNoKey) != c.noKey || got != nil {
+		if says.Error(t, name, err); errors.Is(err, driver.ErrNoKey) != c.noKey || got != nil {
 			t.Errorf("%s: got %.20q, %v", name, got, err)
 		}
-		_, err = m.(encryption.Encrypter).Encrypt(t.Context(), canaryKey, []byte("data"))
+		_, err = m.(driver.Encrypter).Encrypt(t.Context(), canaryKey, []byte("data"))
 		says.Error(t, name+", sealing", err)
 	}
 	m := answering(t, `sleep 30`, "")
-	if _, err := m.Decrypt(t.Context(), nil, nil); !errors.Is(err, encryption.ErrNoKey) {
+	if _, err := m.Decrypt(t.Context(), nil, nil); !errors.Is(err, driver.ErrNoKey) {
 		t.Errorf("no data: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := m.Decrypt(ctx, nil, []byte("data")); !errors.Is(err, context.Canceled) || errors.Is(err, encryption.ErrNoKey) {
+	if _, err := m.Decrypt(ctx, nil, []byte("data")); !errors.Is(err, context.Canceled) || errors.Is(err, driver.ErrNoKey) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -154,8 +155,8 @@ func TestFailures(t *testing.T) {
 func TestVectors(t *testing.T) {
 	t.Parallel()
 	registry := encryption.Registry{
-		KeyProviders: []encryption.Block[encryption.KeyProvider]{externalkeys.Block()},
-		Methods:      []encryption.Block[encryption.Method]{external.Block()},
+		KeyProviders: []driver.Block[driver.KeyProvider]{externalkeys.Block()},
+		Methods:      []driver.Block[driver.Method]{external.Block()},
 	}
 	for _, vector := range []lighttest.Vector{vectortest.Cases + "external_method_no_keys", vectortest.Cases + "external_method_with_keys"} {
 		t.Run(vector.Name(), func(t *testing.T) {

@@ -22,8 +22,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"golang.org/x/crypto/nacl/secretbox"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
@@ -33,8 +33,8 @@ const (
 )
 
 // Block returns the kubeform method.
-func Block() encryption.Block[encryption.Method] {
-	return encryption.Block[encryption.Method]{
+func Block() driver.Block[driver.Method] {
+	return driver.Block[driver.Method]{
 		Table: attr.Table{
 			Name:    "kubeform",
 			Example: []string{"key = var.kubeform_key"},
@@ -55,9 +55,9 @@ func Block() encryption.Block[encryption.Method] {
 
 type method struct{ key [keySize]byte }
 
-var _ encryption.Encrypter = (*method)(nil)
+var _ driver.Encrypter = (*method)(nil)
 
-func build(v attr.Values) (encryption.Method, error) {
+func build(v attr.Values) (driver.Method, error) {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(v.String("key")))
 	if err != nil {
 		return nil, v.Errorf("key", "this is not base64 in its standard alphabet, with padding; base64encode(…) makes it of the 32 characters "+
@@ -101,7 +101,7 @@ func recognizes(file []byte) bool {
 }
 
 // Decrypt opens file, layer by layer.
-func (m *method) Decrypt(_ context.Context, _ encryption.Keys, file []byte) ([]byte, error) {
+func (m *method) Decrypt(_ context.Context, _ driver.Keys, file []byte) ([]byte, error) {
 	message, err := decode(file)
 	if err != nil {
 		return nil, fmt.Errorf("base91: %w", err)
@@ -113,7 +113,7 @@ func (m *method) Decrypt(_ context.Context, _ encryption.Keys, file []byte) ([]b
 	packed, ok := secretbox.Open(nil, message[nonceSize:], (*[nonceSize]byte)(message), &m.key)
 	if !ok {
 		return nil, fmt.Errorf("%w: secretbox: authentication failed: the key is another one, or the text was "+
-			"changed or cut off", encryption.ErrNoKey)
+			"changed or cut off", driver.ErrNoKey)
 	}
 	plain, err := unzip(packed)
 	if err != nil {
@@ -138,7 +138,7 @@ func unzip(packed []byte) ([]byte, error) {
 }
 
 // Encrypt seals plain under a random nonce.
-func (m *method) Encrypt(_ context.Context, _ encryption.Keys, plain []byte) ([]byte, error) {
+func (m *method) Encrypt(_ context.Context, _ driver.Keys, plain []byte) ([]byte, error) {
 	var packed bytes.Buffer
 	writer := gzip.NewWriter(&packed)
 	if _, err := writer.Write(plain); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"golang.org/x/crypto/nacl/secretbox"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/vectortest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
@@ -112,7 +112,7 @@ func TestLayers(t *testing.T) {
 		plain, err := method.Decrypt(t.Context(), nil, c.file)
 		switch {
 		case c.fails:
-			if says.Error(t, name, err); plain != nil || errors.Is(err, encryption.ErrNoKey) != c.noKey {
+			if says.Error(t, name, err); plain != nil || errors.Is(err, driver.ErrNoKey) != c.noKey {
 				t.Errorf("%s: got %.100q, %v", name, plain, err)
 			}
 		case err != nil || !bytes.Equal(plain, state):

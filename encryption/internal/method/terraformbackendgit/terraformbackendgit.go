@@ -19,8 +19,8 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 )
 
 const (
@@ -29,8 +29,8 @@ const (
 )
 
 // Block returns the terraform_backend_git method.
-func Block() encryption.Block[encryption.Method] {
-	return encryption.Block[encryption.Method]{
+func Block() driver.Block[driver.Method] {
+	return driver.Block[driver.Method]{
 		Table: attr.Table{
 			Name:    "terraform_backend_git",
 			Example: []string{"passphrase = var.passphrase"},
@@ -53,9 +53,9 @@ func Block() encryption.Block[encryption.Method] {
 
 type method struct{ key []byte }
 
-var _ encryption.Warner = (*method)(nil)
+var _ driver.Warner = (*method)(nil)
 
-func build(v attr.Values) (encryption.Method, error) {
+func build(v attr.Values) (driver.Method, error) {
 	passphrase := v.String("passphrase")
 	if passphrase == "" {
 		return nil, v.Errorf("passphrase", "the passphrase is empty; is a variable empty?")
@@ -71,7 +71,7 @@ func recognizes(file []byte) bool {
 }
 
 // Decrypt opens file in place.
-func (m *method) Decrypt(_ context.Context, _ encryption.Keys, file []byte) ([]byte, error) {
+func (m *method) Decrypt(_ context.Context, _ driver.Keys, file []byte) ([]byte, error) {
 	if len(file) < nonceSize+tagSize {
 		return nil, fmt.Errorf("the file is %d bytes long; nonce and tag alone are %d: it is cut off, or of "+
 			"another format", len(file), nonceSize+tagSize)
@@ -91,14 +91,14 @@ func (m *method) Decrypt(_ context.Context, _ encryption.Keys, file []byte) ([]b
 	plain, err := gcm.Open(sealed[:0], nonce, sealed, nil)
 	if err != nil {
 		return nil, fmt.Errorf("%w: authentication failed: the passphrase is another one, or the file was changed, "+
-			"or it is of another format", encryption.ErrNoKey)
+			"or it is of another format", driver.ErrNoKey)
 	}
 	return plain, nil
 }
 
 // Warning says how to leave this mode.
-func (m *method) Warning() encryption.Warning {
-	return encryption.Warning{Title: "Weak encryption", Text: "The AES mode of terraform-backend-git derives its key from the " +
+func (m *method) Warning() driver.Warning {
+	return driver.Warning{Title: "Weak encryption", Text: "The AES mode of terraform-backend-git derives its key from the " +
 		"passphrase by one unsalted MD5 sum, so whoever has the file can guess passphrases fast. Move the state to OpenTofu's " +
 		"encryption, or to the sops mode of terraform-backend-git (TF_BACKEND_HTTP_ENCRYPTION_PROVIDER=sops): see the guide " +
 		"\"Leaving terraform-backend-git's daemon\"."}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/method/terraformbackendgit"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/vectortest"
@@ -40,7 +40,7 @@ func TestSuite(t *testing.T) {
 	}
 }
 
-func build(tb testing.TB, attrs map[string]cty.Value, env attr.LookupEnv) (encryption.Method, error) {
+func build(tb testing.TB, attrs map[string]cty.Value, env attr.LookupEnv) (driver.Method, error) {
 	tb.Helper()
 	block := terraformbackendgit.Block()
 	values, err := attr.NewEntry("method.terraform_backend_git.x", block.Table, attrs).Decode(block.Table, env)
@@ -84,7 +84,7 @@ func TestNoPassThrough(t *testing.T) {
 		"empty":    nil,
 	} {
 		plain, err := method.Decrypt(t.Context(), nil, bytes.Clone(file))
-		if says.Error(t, name, err); plain != nil || errors.Is(err, encryption.ErrNoKey) {
+		if says.Error(t, name, err); plain != nil || errors.Is(err, driver.ErrNoKey) {
 			t.Errorf("%s: got %q, %v", name, plain, err)
 		}
 		if terraformbackendgit.Block().Recognizes(file) {
@@ -107,7 +107,7 @@ func TestWarning(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w := method.(encryption.Warner).Warning().Text; !strings.Contains(w, "MD5") || !strings.Contains(w, "Move the state to") {
+	if w := method.(driver.Warner).Warning().Text; !strings.Contains(w, "MD5") || !strings.Contains(w, "Move the state to") {
 		t.Errorf("it names no way out: %s", w)
 	}
 }

@@ -1,24 +1,25 @@
-package encryption_test
+package driver_test
 
 import (
 	"encoding/json"
 	"errors"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
 func TestDecodeStored(t *testing.T) {
 	t.Parallel()
 	var m struct{ A int }
-	if err := encryption.DecodeStored(json.RawMessage(`{"A":1}`), "a kind", &m); err != nil || m.A != 1 {
+	if err := driver.DecodeStored(json.RawMessage(`{"A":1}`), "a kind", &m); err != nil || m.A != 1 {
 		t.Errorf("got %+v, %v", m, err)
 	}
-	if err := encryption.DecodeStored(nil, "a kind", &m); !errors.Is(err, encryption.ErrNoKey) {
+	if err := driver.DecodeStored(nil, "a kind", &m); !errors.Is(err, driver.ErrNoKey) {
 		t.Errorf("nothing stored: %v", err)
 	}
-	err := encryption.DecodeStored(json.RawMessage(`{"A":"canary"}`), "a kind", &m)
-	if golden(t, "metadata of a kind").Error(t, "damaged", err); errors.Is(err, encryption.ErrNoKey) {
+	err := driver.DecodeStored(json.RawMessage(`{"A":"canary"}`), "a kind", &m)
+	if testkit.OpenGolden(t, "../testdata/mistakes.txt", "metadata of a kind", "canary").Error(t, "damaged", err); errors.Is(err, driver.ErrNoKey) {
 		t.Errorf("damaged: %v", err)
 	}
 }
@@ -26,7 +27,7 @@ func TestDecodeStored(t *testing.T) {
 // A program that forgot to say how metadata is parsed hears so.
 func TestWrappingWithoutParse(t *testing.T) {
 	t.Parallel()
-	var w encryption.Wrapping[int]
+	var w driver.Wrapping[int]
 	if w.Recognizes(json.RawMessage(`{}`)) {
 		t.Error("it recognizes something")
 	}
@@ -43,7 +44,7 @@ func TestWrapping(t *testing.T) {
 		}
 		return 1, nil
 	}
-	says := golden(t, "wrapped keys")
+	says := testkit.OpenGolden(t, "../testdata/mistakes.txt", "wrapped keys", "canary")
 	for name, c := range map[string]struct {
 		salt    []byte
 		wrapped json.RawMessage
@@ -55,7 +56,7 @@ func TestWrapping(t *testing.T) {
 		"a salt":   {salt: []byte("x"), refused: true},
 		"too much": {salt: []byte("x"), wrapped: json.RawMessage(`{"good":1}`), refused: true},
 	} {
-		w := encryption.Wrapping[int]{Kind: "a kind", Parse: parse}
+		w := driver.Wrapping[int]{Kind: "a kind", Parse: parse}
 		if w.Recognizes(c.wrapped) != (string(c.wrapped) == `{"good":1}`) {
 			t.Errorf("%s: it recognizes %s: %t", name, c.wrapped, w.Recognizes(c.wrapped))
 		}

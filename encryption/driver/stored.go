@@ -1,12 +1,12 @@
-package encryption
+package driver
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
-)
 
-var errNothingStored = fmt.Errorf("%w: the file stores nothing of this key provider", ErrNoKey)
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/mark"
+)
 
 // DecodeStored decodes what a file stores of a key provider, which is JSON, for
 // [KeyProvider.Key]. Kind is for errors, such as "an aws_kms key provider".
@@ -14,7 +14,7 @@ var errNothingStored = fmt.Errorf("%w: the file stores nothing of this key provi
 // stores something else.
 func DecodeStored(stored json.RawMessage, kind string, into any) error {
 	if stored == nil {
-		return errNothingStored
+		return fmt.Errorf("%w: %w", ErrNoKey, mark.ErrNothingStored)
 	}
 	if json.Unmarshal(stored, into) != nil {
 		return fmt.Errorf("%w: the metadata in it is not that of %s; restore an intact copy", ErrDamaged, kind)
