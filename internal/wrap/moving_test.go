@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
@@ -22,7 +23,7 @@ func TestMoveIn(t *testing.T) {
 		return map[string]string{".terraform/terraform.tfstate": `{"version":3,"backend":` + backend + `}`}
 	}
 	mistakes := wrap.OpenMistakes(t, "moving in")
-	for name, c := range map[string]struct {
+	for name, c := range testkit.Some(map[string]struct {
 		stored string
 		files  map[string]string
 		in     string // TF_WORKSPACE
@@ -59,7 +60,7 @@ func TestMoveIn(t *testing.T) {
 		"a workspace, unselected": {
 			files: map[string]string{"terraform.tfstate": other, ".terraform/environment": "w"}, in: "default", want: other,
 		},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStore(t)
@@ -182,6 +183,15 @@ func TestLeave(t *testing.T) {
 		code, err, told := run(t, o)
 		mistakes.Ended(t, script, told, code, err)
 	}
+	for name, block := range map[string]string{
+		"to the same file": `path = "./terraform.tfstate"`, "to the file of the module": ``, "to another file": `path = "x"`,
+	} {
+		o, dir, _ := inFile(t, "ready", "init", "-migrate-state")
+		o.Leave = true
+		write(t, filepath.Join(dir, "main.tf"), inside("backend \"local\" {\n"+block+"\n}"))
+		code, err, told := run(t, o)
+		mistakes.Ended(t, name, told, code, err)
+	}
 }
 
 // A signal that comes before the child has begun ends the run, and the lock is
@@ -212,7 +222,7 @@ func TestInterruptedBefore(t *testing.T) {
 func TestPins(t *testing.T) {
 	t.Parallel()
 	mistakes := wrap.OpenMistakes(t, "pins")
-	for name, c := range map[string]struct {
+	for name, c := range testkit.Some(map[string]struct {
 		pins   wrap.Pins
 		stored string // the state if it is empty
 		absent bool
@@ -225,7 +235,7 @@ func TestPins(t *testing.T) {
 		"no serial":          {pins: wrap.Pins{Serial: new(int64)}, stored: `{"version":4,"lineage":"l"}`},
 		"absent":             {pins: wrap.Pins{Serial: new(int64)}, absent: true},
 		"absent, lineage":    {pins: wrap.Pins{Lineage: "l"}, absent: true},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStore(t)
