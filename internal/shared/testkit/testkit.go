@@ -94,3 +94,12 @@ func Program(tb testing.TB, variable string) string {
 	}
 	return path
 }
+
+// OneGoroutine skips a long test with -short, as the race detector runs the tests: what
+// it tests runs in one goroutine, in which there is nothing to find.
+func OneGoroutine(tb testing.TB) {
+	tb.Helper()
+	if testing.Short() {
+		tb.Skip("all of it runs in one goroutine, and it takes long")
+	}
+}
