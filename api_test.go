@@ -183,6 +183,6 @@ func text(t *testing.T, set *token.FileSet, node any) string {
 		lines[i] = l[:len(l)-len(inner)] + strings.Join(strings.Fields(inner), " ") // without alignment
 	}
 	return strings.Join(slices.DeleteFunc(lines, func(l string) bool {
-		return strings.TrimSpace(l) == "" || strings.Contains(l, "contains filtered or unexported fields")
+		return strings.TrimSpace(l) == "" || strings.Contains(l, "contains filtered or unexported")
 	}), "\n")
 }

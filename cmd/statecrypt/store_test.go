@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/file"
 )
@@ -15,7 +15,7 @@ import (
 // hold locks a state in a file, as another program would.
 func hold(t *testing.T, path string) {
 	t.Helper()
-	values, err := attr.NewEntry("backend.file", file.Kind().Table, nil).Decode(file.Kind().Table, nil)
+	values, err := unstable.NewEntry("backend.file", file.Kind().Table, nil).Decode(file.Kind().Table, nil)
 	var s store.Store
 	if err == nil {
 		s, err = file.Kind().Open(store.Settings{Values: values, Limit: 1 << 20})

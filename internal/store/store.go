@@ -44,6 +44,11 @@ type Settings struct {
 // Store keeps states. Opening it, and naming a state, contacts nothing.
 type Store interface {
 	State(name string) (State, error)
+
+	// List returns the names that begin with a prefix of what may be states; other files may
+	// be among them. It is a right of its own.
+	List(ctx context.Context, prefix string) ([]string, error)
+
 	Close() error // gives up the locks that end with the process
 }
 
@@ -243,6 +248,18 @@ func Lend(s State) *os.File {
 func Reverts(ctx context.Context, s State) bool {
 	r, ok := as[interface{ Reverts(context.Context) bool }](s)
 	return ok && r.Reverts(ctx)
+}
+
+// Former compares a state with the backend that the module had without wrap, by its kind and
+// arguments: whether it is the same state. The error is that wrap may not have the lock of
+// those who go on without it.
+func Former(s State, kind string, arguments map[string]any) (same bool, err error) {
+	if f, ok := as[interface {
+		Former(kind string, arguments map[string]any) (bool, error)
+	}](s); ok {
+		return f.Former(kind, arguments)
+	}
+	return false, nil
 }
 
 func as[T any](s State) (T, bool) {

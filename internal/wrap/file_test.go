@@ -11,7 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	stores "github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/file"
@@ -19,12 +19,12 @@ import (
 )
 
 // fileBlock is a backend block that keeps the state in a file, "" in that of the module.
-func fileBlock(path string) *attr.Entry {
+func fileBlock(path string) *unstable.Entry {
 	settings := map[string]cty.Value{}
 	if path != "" {
 		settings["path"] = cty.StringVal(path)
 	}
-	return attr.NewEntry("backend.file", file.Kind().Table, settings)
+	return unstable.NewEntry("backend.file", file.Kind().Table, settings)
 }
 
 // inFile is a scripted run whose state is in a file of the module.

@@ -13,7 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/git"
@@ -24,8 +24,8 @@ import (
 const statePath = "net/prod.tfstate"
 
 // gitBlock is a backend block that keeps the state in a repository.
-func gitBlock(repository string) *attr.Entry {
-	return attr.NewEntry("backend.git", git.Kind().Table, map[string]cty.Value{
+func gitBlock(repository string) *unstable.Entry {
+	return unstable.NewEntry("backend.git", git.Kind().Table, map[string]cty.Value{
 		"repository": cty.StringVal(repository), "ref": cty.StringVal("main"), "path": cty.StringVal(statePath),
 	})
 }

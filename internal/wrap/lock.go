@@ -215,32 +215,20 @@ func expectSame(ctx context.Context, target encryption.Target, there, sealed []b
 	return nil
 }
 
-// here is the state in the backend of the module that we are in.
-func here(o Options) (*backend, error) {
-	noteVariables(o)
-	module, err := resolve("", ".")
-	if err != nil {
-		return nil, err
+// Look reads a state, "" for that of the block, and who has its lock, as far as that is told.
+func (s *States) Look(ctx context.Context, name string) (state []byte, holder *store.Lock, err error) {
+	b, err := s.state(name)
+	if err == nil {
+		state, _, err = b.Read(ctx)
 	}
-	return newBackend(o, module)
-}
-
-// Look reads the state in the backend, nil if there is none, and who has its lock, as
-// far as that is told.
-func Look(ctx context.Context, o Options) (state []byte, holder *store.Lock, err error) {
-	b, err := here(o)
+	if err == nil && state == nil {
+		err = b.none()
+	}
 	if err != nil {
 		return nil, nil, err
-	}
-	defer func() { err = errors.Join(err, b.Close()) }()
-	if state, _, err = b.Read(ctx); err != nil {
-		return nil, nil, err
-	}
-	if state == nil {
-		return nil, nil, b.none()
 	}
 	if holder, err = b.Holder(ctx); err != nil && !errors.Is(err, store.ErrUntold) {
-		say(o.Stderr, "warning: who has the lock cannot be told: "+err.Error())
+		say(s.options.Stderr, "warning: who has the lock cannot be told: "+err.Error())
 	}
 	return state, holder, nil
 }
@@ -249,16 +237,15 @@ func (b *backend) none() error {
 	return fmt.Errorf("there is none at %s; check the address", outside.Line(b.String(), 300))
 }
 
-// Rotate replaces the state in the backend by what change makes of it, under the lock.
-// If that is nil, the state stays. The target of the options opens what change makes.
-func Rotate(ctx context.Context, o Options, change func(state []byte) ([]byte, error)) (err error) {
-	b, err := here(o)
+// Rotate replaces a state, "" for that of the block, by what change makes of it, under the
+// lock. If that is nil, the state stays. The target of the options opens what change makes.
+func (s *States) Rotate(ctx context.Context, name string, change func(state []byte) ([]byte, error)) error {
+	b, err := s.state(name)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.Close()) }()
 	if !b.hasLocks() {
-		say(o.Stderr, "warning: the backend has no lock_address; nobody may write the state meanwhile")
+		say(s.options.Stderr, "warning: the backend has no lock; nobody may write the state meanwhile")
 	}
 	return b.underLock(ctx, "statecrypt rotate", func() error {
 		state, version, err := b.Read(ctx)
@@ -270,7 +257,7 @@ func Rotate(ctx context.Context, o Options, change func(state []byte) ([]byte, e
 		}
 		changed, err := change(state)
 		if err == nil && changed != nil {
-			err = b.keep(ctx, o.State, changed, version)
+			err = b.keep(ctx, s.options.State, changed, version)
 		}
 		return err
 	})

@@ -13,6 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -72,10 +73,10 @@ func Connect(v attr.Values) (*Server, error) {
 	}
 	s := source.Settings{LookupEnv: v.Environment()}
 	if where.url != nil {
-		s.Credentials.Entries = []*attr.Entry{inline(v, where)}
+		s.Credentials.Entries = []*unstable.Entry{inline(v, where)}
 	}
 	r := newRun(s.For(Kind()))
-	r.block = v.Address
+	r.block = v.Address()
 	branch, _ := strings.CutPrefix(v.String("ref"), "refs/heads/")
 	if branch == "" {
 		branch = r.backend.ref(where)
@@ -98,7 +99,7 @@ func Connect(v attr.Values) (*Server, error) {
 
 // inline is the block of credentials that stands in the block of a backend, for its one
 // address.
-func inline(v attr.Values, where remote) *attr.Entry {
+func inline(v attr.Values, where remote) *unstable.Entry {
 	u := *where.url
 	u.User = nil
 	values := map[string]cty.Value{"url": cty.StringVal(u.String())}
@@ -111,7 +112,7 @@ func inline(v attr.Values, where remote) *attr.Entry {
 			values[a.Name] = cty.StringVal(v.String(a.Name))
 		}
 	}
-	return attr.NewEntry(v.Address, credentialsTable(), values)
+	return unstable.NewEntry(v.Address(), credentialsTable(), values)
 }
 
 func (s *Server) String() string { return s.remote.String() }
@@ -199,6 +200,30 @@ func (v *Visit) Fetch(ctx context.Context, branch, name string, limit int64, bes
 		found.ID, found.Data = e.id, b.data
 	}
 	return found, err
+}
+
+// Files returns the names of all files in a branch.
+func (v *Visit) Files(ctx context.Context, branch string) (names []string, err error) {
+	d, at := v.d, ref{name: strings.TrimPrefix(branch, "refs/heads/"), candidates: []string{branch}}
+	d.remove()
+	d.beside, d.reach = nil, min(d.reach, allFolders)
+	list, err := (&pin{run: d.run, remote: d.remote, ref: at}).fetchList(ctx, d)
+	if says(err, noSuchRef) {
+		return nil, &NoBranchError{Empty: d.others != nil && len(d.others) == 0, err: d.explain(err, at)}
+	}
+	if err != nil {
+		return nil, d.explain(err, at)
+	}
+	if len(list.listing) == 0 && d.reach == walk {
+		return nil, errors.New("the repository has too many folders to list them")
+	}
+	for line := range strings.SplitSeq(string(list.listing), "\x00") {
+		about, name, ok := strings.Cut(line, "\t")
+		if ok && strings.Contains(about, " blob ") && !strings.HasPrefix(about, "120000") {
+			names = append(names, name)
+		}
+	}
+	return names, nil
 }
 
 // room refuses a name with a file in the place of a folder.

@@ -14,6 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 )
@@ -65,10 +66,10 @@ func runOf(dir string, env vars, blocks ...vars) *run {
 	return r
 }
 
-func block(address string, values map[string]cty.Value) *attr.Entry {
-	e := &attr.Entry{Address: address, Kind: "git", Settings: map[string]attr.Setting{}}
+func block(address string, values map[string]cty.Value) *unstable.Entry {
+	e := &unstable.Entry{Address: address, Kind: "git", Settings: map[string]unstable.Setting{}}
 	for name, v := range values {
-		e.Settings[name] = attr.Setting{Value: v}
+		e.Settings[name] = unstable.Setting{Value: v}
 	}
 	return e
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -68,6 +69,15 @@ func (b *branch) State(name string) (store.State, error) {
 	return &state{branch: b, name: name, lockRef: "refs/heads/locks/" + name}, nil
 }
 
+// List returns the files at the tip of the branch.
+func (b *branch) List(ctx context.Context, prefix string) (names []string, err error) {
+	err = b.visit(ctx, func(ctx context.Context, v *gitsource.Visit) error {
+		names, err = v.Files(ctx, b.server.Branch)
+		return reached(err)
+	})
+	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, prefix) }), err
+}
+
 // state is one file.
 type state struct {
 	*branch
@@ -89,14 +99,14 @@ func (s *state) String() string {
 }
 
 // visit does something in a throw-away repository.
-func (s *state) visit(ctx context.Context, do func(ctx context.Context, v *gitsource.Visit) error) error {
-	if s.Patience > 0 {
-		limited, cancel := context.WithTimeoutCause(ctx, s.Patience,
+func (b *branch) visit(ctx context.Context, do func(ctx context.Context, v *gitsource.Visit) error) error {
+	if b.Patience > 0 {
+		limited, cancel := context.WithTimeoutCause(ctx, b.Patience,
 			&store.UnansweredError{Err: errors.New("the server of the repository takes too long")})
 		defer cancel()
 		ctx = limited
 	}
-	v, err := s.server.Visit(ctx)
+	v, err := b.server.Visit(ctx)
 	if v != nil {
 		defer func() {
 			if left := v.Close(); left != "" {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	gitsource "github.com/statecrypt/terraform-provider-statecrypt/internal/source/git"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
@@ -65,7 +65,7 @@ func opened(t *testing.T, env map[string]string, arguments ...texts) (store.Stat
 		return value, ok
 	}
 	table := gitsource.Backend()
-	v, err := attr.NewEntry("backend.git", table, values).Decode(table, lookup)
+	v, err := unstable.NewEntry("backend.git", table, values).Decode(table, lookup)
 	if err != nil {
 		return nil, err
 	}

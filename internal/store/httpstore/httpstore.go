@@ -81,6 +81,9 @@ func open(s store.Settings) (store.Store, error) {
 // State is the one at the address, which the addresses of locks belong to.
 func (b *backend) State(string) (store.State, error) { return b, nil }
 
+// List is no part of the protocol.
+func (b *backend) List(context.Context, string) ([]string, error) { return nil, store.ErrUnlisted }
+
 // Close leaves nothing behind.
 func (b *backend) Close() error {
 	b.client.CloseIdleConnections()
