@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
@@ -62,10 +63,16 @@ func (l *Lock) Holder() string {
 	return text
 }
 
-// Unlocking says how a lock is given back that somebody has left.
+// Unlocking says how a lock is given back that somebody has left. Whoever made it has chosen the ID,
+// and what is said may be pasted into a shell.
 func Unlocking(id string) string {
+	if !harmless.MatchString(id) {
+		return "force-unlock with its ID gives it back"
+	}
 	return "statecrypt wrap -config FILE -- terraform force-unlock " + outside.Quoted(id, 100) + " gives it back"
 }
+
+var harmless = lazyregexp.New(`^[0-9A-Za-z][0-9A-Za-z._:-]*$`)
 
 // UnansweredError is that a store did not answer: another try may succeed.
 type UnansweredError struct{ Err error }

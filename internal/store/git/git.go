@@ -39,6 +39,13 @@ type branch struct {
 
 func open(s store.Settings) (store.Store, error) {
 	server, err := gitsource.Connect(s.Values)
+	for _, part := range []string{"author_name", "author_email"} {
+		text := s.String(part)
+		if strings.ContainsAny(text, "<>\r\n\x00") || text != "" && strings.Trim(text, ` .,:;"\'`) == "" {
+			const why = "git takes no such name: it has < or > in it, a line break, or nothing but punctuation"
+			err = errors.Join(err, s.Errorf(part, "%w", errors.New(why)))
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -408,6 +415,9 @@ func (s *state) look(ctx context.Context, v *gitsource.Visit) (by *store.Lock, c
 	found, err := v.Fetch(ctx, s.lockRef, s.name+".lock", source.MaxLock)
 	if _, none := errors.AsType[*gitsource.NoBranchError](err); none {
 		return nil, "", nil
+	}
+	if source.IsTooLarge(err) {
+		err = fmt.Errorf("what is in the branch locks/%s is no lock: %w", outside.Line(s.name, 300), err)
 	}
 	if err != nil {
 		return nil, "", reached(err)

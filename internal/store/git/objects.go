@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -118,9 +117,6 @@ var notAllowed = lazyregexp.New(`auto-detection is disabled|useConfigOnly`)
 // know by itself, and then that is the user of this machine, as terraform-backend-git has it.
 func (s *state) who(ctx context.Context, v *gitsource.Visit) (who []string, err error) {
 	name, email := s.Values.String("author_name"), s.Values.String("author_email")
-	if strings.ContainsAny(name+email, "<>\r\n\x00") {
-		return nil, s.Errorf("author_name", "%w", errors.New("it holds what git does not take: < or >, or a line break"))
-	}
 	if name != "" {
 		return []string{"GIT_AUTHOR_NAME=" + name, "GIT_AUTHOR_EMAIL=" + email, "GIT_COMMITTER_NAME=" + name, "GIT_COMMITTER_EMAIL=" + email}, nil
 	}
