@@ -175,7 +175,7 @@ func (t Target) check() error {
 	return nil
 }
 
-// made reports whether e comes from [New].
+// made reports whether e comes from [Load].
 func (e *Encryption) made() bool { return e != nil && e.kinds != nil }
 
 func errNotMade() error {

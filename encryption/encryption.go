@@ -1,24 +1,25 @@
-// Package encryption opens and seals files in the format of OpenTofu's state
-// and plan encryption: bytes in, plaintext out. A program that reads plain states
-// today reads encrypted ones as well with the first two of these lines:
+// Package encryption opens and seals files in the format of OpenTofu's state and plan
+// encryption: bytes in, plaintext out. A program that reads plain states today reads
+// encrypted ones as well with the first of these lines:
 //
-//	enc, err := encryption.Load(builtin.Registry(), encryption.Environment(os.LookupEnv)) // as tofu does
-//	opened, err := enc.State().Decrypt(ctx, file)
+//	opened, err := encryption.Open(ctx, light.Registry(), file, encryption.Environment(os.LookupEnv))
 //	state, err := tfstate.Parse(opened.Data)
 //	vpc, err := state.Outputs["vpc_id"].Value()
 //
-// For one file, [Open] is these two in one call.
+// One that changes a state writes it back with [Opened.Reseal]. One with many files keeps
+// what [Load] returns, and asks it for a [Target].
 //
-// Settings come in layers: [Environment], [Code], [Module], [Passphrase]. Without
-// any, plaintext opens, and an encrypted file is [ErrNotConfigured]. With any,
-// plaintext opens only by the method unencrypted.
+// Settings come in layers: [Environment], [Code], [Module], [Passphrase]. Without any,
+// plaintext opens, and an encrypted file is [ErrNotConfigured]. With any, plaintext opens
+// only by the method unencrypted.
 //
-// A [Registry] says which key providers and methods exist. Package builtin has
-// one with everything, and package light one with what needs no SDK.
+// A [Registry] says which key providers and methods exist. Package builtin has one with
+// everything, and package light one with what needs no SDK. Package driver is for whoever
+// writes one.
 //
 // Library, provider and command have one version, v0.x: the Go API may change between
-// minor releases. What is read and written does not: a file that some version
-// opened, every later one opens.
+// minor releases. What is read and written does not: a file that some version opened,
+// every later one opens.
 package encryption
 
 import (

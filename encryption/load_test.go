@@ -114,7 +114,8 @@ func TestMistakesInCode(t *testing.T) {
 	} {
 		outer := entries.NewEntry("method.kubeform.outer", kubeform.Block().Table, map[string]cty.Value{"then": then,
 			"key": cty.StringVal("Y2FuYXJ5Y2FuYXJ5Y2FuYXJ5Y2FuYXJ5Y2FuYXJ5Y2E=")})
-		enc, err := encryption.Load(lighttest.Registry(), unstable.Layer(&config.Config{Methods: map[string]*entries.Entry{"method.kubeform.outer": outer}}))
+		layer := unstable.Layer(&config.Config{Methods: map[string]*entries.Entry{"method.kubeform.outer": outer}})
+		enc, err := encryption.Load(lighttest.Registry(), layer)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,7 +192,8 @@ func TestKindsInOrder(t *testing.T) {
 	seen := map[string]bool{}
 	for range 20 {
 		entry := &entries.Entry{Address: "method.none.m", Kind: "none"}
-		enc, err := encryption.Load(lighttest.Registry(), unstable.Layer(&config.Config{Methods: map[string]*entries.Entry{"method.none.m": entry}}))
+		layer := unstable.Layer(&config.Config{Methods: map[string]*entries.Entry{"method.none.m": entry}})
+		enc, err := encryption.Load(lighttest.Registry(), layer)
 		if err != nil {
 			t.Fatal(err)
 		}

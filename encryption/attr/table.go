@@ -36,7 +36,7 @@ type Attr struct {
 	Default   cty.Value // cty.NilVal when an absent attribute stays null
 
 	// Env names environment variables; the first that is set and not empty
-	// fills an absent attribute, by the rules of [Entry.Resolve].
+	// fills an absent attribute; see Harmless and Group.
 	Env []string
 
 	// Harmless says why the environment may set this attribute although a secret

@@ -18,7 +18,7 @@ type Values interface {
 	// say it or nobody does.
 	Variable(name string) string
 
-	// Command returns [ErrCommand] if only the environment says what the attribute is, and
+	// Command returns an error if only the environment says what the attribute is, and
 	// must not choose what runs. It is for attributes of which some values name a command;
 	// those with [Attr.Command] have been refused before.
 	Command(name string) error

@@ -118,7 +118,8 @@ func TestResourcesOf(t *testing.T) {
 // TestResourcesEnd: who has seen enough breaks off, and may begin again.
 func TestResourcesEnd(t *testing.T) {
 	t.Parallel()
-	s := parsed(t, []byte(`{"version":4,"resources":[{"mode":"managed","type":"x","name":"y","instances":[{"index_key":0},{"index_key":1}]}]}`))
+	s := parsed(t, []byte(`{"version":4,
+		"resources":[{"mode":"managed","type":"x","name":"y","instances":[{"index_key":0},{"index_key":1}]}]}`))
 	resources, err := s.Resources()
 	if err != nil {
 		t.Fatal(err)

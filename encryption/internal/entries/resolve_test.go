@@ -103,7 +103,8 @@ func (s situation) table() attr.Table {
 	if s.must {
 		x.Default = cty.StringVal("default")
 	}
-	secret := attr.Attr{Name: "secret", Type: cty.String, Sensitive: true, Local: s.beside == "local", Env: []string{"SECRET"}, Harmless: "reason"}
+	secret := attr.Attr{Name: "secret", Type: cty.String, Sensitive: true, Local: s.beside == "local", Env: []string{"SECRET"},
+		Harmless: "reason"}
 	part := attr.Attr{Name: "part", Type: cty.String}
 	switch s.group {
 	case "same":
@@ -286,9 +287,10 @@ func TestRefusals(t *testing.T) {
 		settings map[string]Setting
 		refused  bool
 	}{
-		"a variable":             {[]attr.Attr{sent, place}, map[string]Setting{"token": code}, true},
-		"a layer":                {[]attr.Attr{sent, place}, map[string]Setting{"token": code, "address": ofLayer("x", false)}, true},
-		"a variable of the code": {[]attr.Attr{sent, place}, map[string]Setting{"token": ofLayer("x", true), "address": ofLayer("x", false)}, true},
+		"a variable": {[]attr.Attr{sent, place}, map[string]Setting{"token": code}, true},
+		"a layer":    {[]attr.Attr{sent, place}, map[string]Setting{"token": code, "address": ofLayer("x", false)}, true},
+		"a variable of the code": {[]attr.Attr{sent, place},
+			map[string]Setting{"token": ofLayer("x", true), "address": ofLayer("x", false)}, true},
 		"in a block": {[]attr.Attr{nested},
 			map[string]Setting{"auth": {Value: cty.ObjectVal(map[string]cty.Value{"token": text("OWN")})}}, true},
 		"the machine's proxy": {[]attr.Attr{sent, proxy}, map[string]Setting{"token": code}, false},

@@ -329,7 +329,8 @@ func TestGenerations(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	// Numbers in a configuration become strings.
-	v, err := unstable.NewEntry("x", table(), attrs{"bucket": text("b"), "generation": cty.NumberIntVal(1712345678901234567)}).Decode(table(), nil)
+	values := attrs{"bucket": text("b"), "generation": cty.NumberIntVal(1712345678901234567)}
+	v, err := unstable.NewEntry("x", table(), values).Decode(table(), nil)
 	if err != nil || v.String("generation") != "1712345678901234567" {
 		t.Errorf("got %q, %v", v.String("generation"), err)
 	}
