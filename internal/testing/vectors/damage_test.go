@@ -162,6 +162,7 @@ var accepted = map[string][7]int{
 	"config_literal_keys":          {1, 43, 91, 0, 0, 0, 32},
 	"enforced_ok":                  {1, 47, 91, 162, 17, 0, 0},
 	"envelope_extra_keys":          {0, 47, 91, 319, 35, 0, 57},
+	"fallback_after_wrong_key":     {1, 47, 91, 162, 16, 0, 0},
 	"fallback_broken_unused":       {1, 47, 91, 162, 18, 0, 0},
 	"fallback_old_key":             {1, 47, 91, 178, 17, 0, 0},
 	"fallback_primary_unencrypted": {1, 47, 91, 178, 17, 0, 0},
