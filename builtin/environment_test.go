@@ -40,8 +40,8 @@ method "aes_gcm" "m" { keys = key_provider.openbao.k }`, server.URL), "code"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := target.Check(); err != nil || asked.Load() {
-		t.Errorf("got %v; the server was asked: %t", err, asked.Load())
+	if found := enc.Check(); found != nil || asked.Load() {
+		t.Errorf("got %v; the server was asked: %t", found, asked.Load())
 	}
 	if _, err := target.Encrypt(t.Context(), []byte(state)); err == nil || !asked.Load() {
 		t.Errorf("got %v; without a check, the server was asked: %t", err, asked.Load())

@@ -15,71 +15,162 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// Check looks at all that the settings say of the target before there is a file: every
-// method exists, each can be built with its key providers, and none breaks enforced. It
-// contacts nothing and runs nothing. An error is an [*Error] of [StepConfiguration].
-//
-// If the only mistake is that some methods cannot be built, these are its attempts. They
-// are no reason to give up: a fallback that cannot be built does no harm unless a file
-// needs it.
-func (t Target) Check() error {
-	if err := t.check(); err != nil {
-		return &Error{Step: StepConfiguration, Err: err}
-	}
-	var attempts []Attempt
-	var errs errlist.Errors
-	for _, address := range t.methods {
-		if err := t.encryption.usable(address); err != nil {
-			attempts, errs = append(attempts, Attempt{address, err}), append(errs, err)
-		}
-	}
-	if len(errs) == 0 {
-		return nil
-	}
-	text := errors.New("a method cannot be used:") //nolint:staticcheck // the attempts follow
-	return &Error{Step: StepConfiguration, Attempts: attempts, Err: &reasonError{text, errs}}
+// Finding is what [Encryption.Check] has found in the settings.
+type Finding struct {
+	// Err is a mistake, or what is probably one, and where it is: the address of the entry or
+	// the target, the argument, and the place in the text.
+	Err *attr.Error
+
+	// Target is state, plan or the like. If it is set, a mistake keeps that target from opening
+	// and sealing anything. If not, an entry cannot be used, which does no harm unless a file
+	// needs it, as a fallback may never do.
+	Target string
+
+	// Doubt says that nothing fails: it is probably not what was meant in the key that the
+	// target seals with, such as a passphrase with something around it, or another value of
+	// TF_ENCRYPTION. What is sealed opens only with the same. It is for whoever seals
+	// something for the first time.
+	Doubt bool
 }
 
-// usable is why a method, or one that its then leads to, cannot be built, or a key
-// provider of it.
-func (e *Encryption) usable(address string) error {
-	m, err := e.methods[address]()
-	if err != nil {
-		return err
+// Check looks at all that the settings say before there is a file: each target, and each
+// key provider and method, whether or not a target uses it. It contacts nothing and runs
+// nothing.
+func (e *Encryption) Check() []Finding {
+	if !e.made() {
+		return []Finding{{Err: &attr.Error{Err: errNotMade()}}}
 	}
-	for _, keys := range m.references {
-		if _, err := (fileKeys{encryption: e}).identity(keys, nil); err != nil {
-			return keyError(keys, err)
+	var found findings
+	for _, t := range e.targets() {
+		for _, err := range t.mistakes() {
+			found.add(t.name, t.name, err)
 		}
+		found.doubt(t)
 	}
-	if m.then == "" {
-		return nil
+	for _, address := range addresses(e.config.KeyProviders) {
+		entry := e.config.KeyProviders[address]
+		found.dangling(e, entry, e.keyKinds[entry.Kind].Table)
+		provider, err := e.keyProvider(address)
+		if slices.Contains(e.withUpstream(provider.references), address) {
+			_, err = fileKeys{encryption: e}.identity(address, nil)
+		}
+		found.add("", address, err)
 	}
-	if err := e.usable(m.then); err != nil { // check has looked for circles
-		return &thenError{address: m.then, step: StepConfiguration, err: err}
+	for _, address := range addresses(e.config.Methods) {
+		entry := e.config.Methods[address]
+		found.dangling(e, entry, e.kinds[entry.Kind].Table)
+		_, err := e.methods[address]()
+		found.add("", address, cmp.Or(err, e.checkThen(address, nil)))
 	}
-	return nil
+	return found
 }
 
-// check looks at what must be right whatever a file needs.
-func (t Target) check() error {
+// targets are those of the settings.
+func (e *Encryption) targets() (targets []Target) {
+	if e.config.State != nil {
+		targets = append(targets, e.State())
+	}
+	if e.config.Plan != nil {
+		targets = append(targets, e.Plan())
+	}
+	names := slices.Sorted(maps.Keys(e.config.Remote))
+	if e.config.RemoteDefault != nil {
+		names = append([]string{""}, names...)
+	}
+	for _, name := range names {
+		t, _ := e.RemoteState(name) // which is there
+		targets = append(targets, t)
+	}
+	return targets
+}
+
+type findings []Finding
+
+// add adds the mistakes in an error of what is at an address. What is wrong with a target
+// is not said again of the entry.
+func (f *findings) add(target, address string, err error) {
+	var all errlist.Errors
+	if err != nil && !errors.As(err, &all) {
+		all = errlist.Errors{err}
+	}
+	for _, err := range all {
+		mistake, ok := errors.AsType[*attr.Error](err)
+		switch {
+		case !ok:
+			mistake = &attr.Error{Address: address, Err: err}
+		case mistake.Address == "":
+			mistake = &attr.Error{Address: address, Attr: mistake.Attr, Unknown: mistake.Unknown, Pos: mistake.Pos, Err: mistake.Err}
+		}
+		isSame := func(other Finding) bool {
+			at := other.Err
+			return target == "" && (at == mistake || at.Address == mistake.Address && at.Attr == mistake.Attr && at.Attr != "" && !other.Doubt)
+		}
+		if !slices.ContainsFunc(*f, isSame) {
+			*f = append(*f, Finding{Err: mistake, Target: target})
+		}
+	}
+}
+
+// dangling adds the arguments of an entry that name a key provider that there is not.
+func (f *findings) dangling(e *Encryption, entry *attr.Entry, table attr.Table) {
+	for _, a := range table.Attrs {
+		setting := entry.Settings[a.Name]
+		name := textOf(setting.Value)
+		if _, _, literal := e.config.Literal(name); !a.Reference || setting.Err != nil || name == "" || literal {
+			continue
+		}
+		_, err := e.keyProvider(name)
+		if missing, ok := fact.Find[fact.NotConfigured](err); ok && missing.Address == name {
+			others := slices.DeleteFunc(addresses(e.config.KeyProviders), func(other string) bool { return other == entry.Address })
+			err := notConfigured(name, others, syntax.Configured(name, others))
+			f.add("", entry.Address, &attr.Error{Address: entry.Address, Attr: a.Name, Pos: setting.Pos, Err: err})
+		}
+	}
+}
+
+// doubt adds what is doubtful in the key that a target seals with. What is no passphrase at
+// all is not doubted: [Target.Encrypt] refuses it.
+func (f *findings) doubt(t Target) {
+	if len(t.methods) == 0 || t.encryption.methods[t.methods[0]] == nil {
+		return
+	}
+	for _, odd := range t.encryption.oddities(t.encryption.candidate(t.methods[0], nil, nil), sureOddity) {
+		*f = append(*f, Finding{Err: odd, Target: t.name, Doubt: true})
+	}
+}
+
+// mistakes are what keeps the target from opening and sealing anything, whatever a file
+// needs.
+func (t Target) mistakes() (all errlist.Errors) {
 	if !t.encryption.made() {
-		return errNotMade()
+		return errlist.Errors{errNotMade()}
 	}
 	for i, address := range t.methods {
-		if address == "" {
-			return t.fail("no method is set, such as method = method.aes_gcm.main")
+		if err := t.mistake(i, address); err != nil {
+			all = append(all, err)
 		}
-		if _, ok := t.encryption.methods[address]; !ok {
-			return t.fail("%w", t.encryption.notConfigured(address, t.methods[:i]...))
-		}
-		if t.enforced && t.encryption.isPlaintext(address) {
-			return t.fail("the %s %s reads plaintext, which enforced = true forbids; remove one of the two",
-				[...]string{"method", "fallback"}[min(i, 1)], address)
-		}
-		if err := t.encryption.checkThen(address, nil); err != nil {
-			return err
-		}
+	}
+	return all
+}
+
+func (t Target) mistake(i int, address string) error {
+	if address == "" {
+		return t.fail("no method is set, such as method = method.aes_gcm.main")
+	}
+	if _, ok := t.encryption.methods[address]; !ok {
+		return t.fail("%w", t.encryption.notConfigured(address, t.methods[:i]...))
+	}
+	if t.enforced && t.encryption.isPlaintext(address) {
+		return t.fail("the %s %s reads plaintext, which enforced = true forbids; remove one of the two",
+			[...]string{"method", "fallback"}[min(i, 1)], address)
+	}
+	return t.encryption.checkThen(address, nil)
+}
+
+// check is the first of the mistakes.
+func (t Target) check() error {
+	if all := t.mistakes(); len(all) > 0 {
+		return &Error{Step: StepConfiguration, Err: all[0]}
 	}
 	return nil
 }
@@ -142,16 +233,20 @@ func (e *Encryption) notConfigured(method string, others ...string) error {
 		_, err := e.methods[entry.Address]() // it is the entry that is misspelt, and not its name here
 		return err
 	}
-	text := outside.Line(method, maxName) + " is not configured"
 	there := slices.DeleteFunc(addresses(e.config.Methods), isOther)
-	switch {
-	case strings.HasPrefix(method, "method."+syntax.Unencrypted+"."): // which need not be configured everywhere
-	case len(there) == 0:
-		text += "; add its block, or correct the name"
-	default:
-		text += cmp.Or(syntax.Suggest(method, all), syntax.Configured(method, there))
+	then := cmp.Or(syntax.Suggest(method, all), syntax.Configured(method, there))
+	if strings.HasPrefix(method, "method."+syntax.Unencrypted+".") { // which need not be configured everywhere
+		then = ""
 	}
-	return fact.With(errors.New(text), fact.NotConfigured{Address: method})
+	return notConfigured(outside.Line(method, maxName), there, then)
+}
+
+// notConfigured is the error for an address of which there is none among others.
+func notConfigured(address string, others []string, then string) error {
+	if len(others) == 0 {
+		then = ""
+	}
+	return fact.With(errors.New(address+" is not configured"+then), fact.NotConfigured{Address: address, Alone: len(others) == 0})
 }
 
 // isPlaintext reports whether the method at address reads unencrypted data.

@@ -14,8 +14,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 )
 
-// TestCheck finds every mistake in the settings of a target before there is a file, and
-// neither runs nor contacts anything.
+// TestCheck finds every mistake in the settings before there is a file, and neither runs
+// nor contacts anything.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	const (
@@ -23,65 +23,79 @@ func TestCheck(t *testing.T) {
 			method "aes_gcm" "short" { keys = key_provider.pbkdf2.short }` + "\n"
 		chain = `key_provider "pbkdf2" "chain" { chain = key_provider.pbkdf2.short }
 			method "aes_gcm" "chain" { keys = key_provider.pbkdf2.chain }` + "\n"
+		doubtful = `key_provider "pbkdf2" "k" { passphrase = "'correct horse battery'" }
+			method "aes_gcm" "m" { keys = key_provider.pbkdf2.k }` + "\n"
 	)
+	state := func(methods ...string) string { // the second is a fallback
+		return "state {\nmethod = " + strings.Join(methods, "\nfallback {\nmethod = ") + strings.Repeat("\n}", len(methods)) + "\n"
+	}
 	says := golden(t, "check")
 	marker := filepath.ToSlash(filepath.Join(t.TempDir(), "ran"))
 	for name, c := range map[string]struct {
-		text    string
-		methods string // named in the target; those that cannot be used begin with "!"
+		text  string
+		found string // where, with the target behind "@"; doubts begin with "?"
 	}{
-		"good": {text: keys, methods: "method.aes_gcm.a method.aes_gcm.b unencrypted"},
-		"a literal key": {methods: "method.aes_gcm.m", text: `method "aes_gcm" "m" {
+		"nothing": {},
+		"good":    {text: keys + state("method.aes_gcm.a", "method.aes_gcm.b")},
+		"a literal key": {text: `method "aes_gcm" "m" {
 			keys = {
 				encryption_key = [1]
 				decryption_key = [1]
 			}
 		}`},
-		"a program": {methods: "method.aes_gcm.m", text: `key_provider "external" "k" { command = ["touch", "` + marker + `"] }
+		"a program": {text: `key_provider "external" "k" { command = ["touch", "` + marker + `"] }
 			method "aes_gcm" "m" { keys = key_provider.external.k }`},
-		"a short passphrase": {text: short, methods: "!method.aes_gcm.short"},
-		"of a chain":         {text: short + chain, methods: "!method.aes_gcm.chain"},
-		"of a fallback":      {text: keys + short, methods: "method.aes_gcm.a !method.aes_gcm.short"},
-		"of two":             {text: keys + short + chain, methods: "!method.aes_gcm.chain method.aes_gcm.a !method.aes_gcm.short"},
-		"of then": {text: short + `method "kubeform" "m" {
+		"a short passphrase": {text: short, found: "key_provider.pbkdf2.short.passphrase"},
+		"of a chain":         {text: short + chain, found: "key_provider.pbkdf2.short.passphrase"},
+		"of then": {found: "key_provider.pbkdf2.short.passphrase", text: short + `method "kubeform" "m" {
 			key  = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 			then = method.aes_gcm.short
-		}`, methods: "!method.kubeform.m"},
-		"an unknown kind": {text: `method "xyz" "m" {}`, methods: "!method.xyz.m"},
+		}`},
+		"then is a circle": {found: "method.kubeform.m.then@state method.kubeform.m.then@plan", text: `method "kubeform" "m" {
+			key  = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+			then = method.kubeform.m
+		}` + "\n" + state("method.kubeform.m") + strings.Replace(state("method.kubeform.m"), "state", "plan", 1)},
+		"then is a circle of no target": {found: "method.kubeform.m.then", text: `method "kubeform" "m" {
+			key  = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+			then = method.kubeform.m
+		}`},
+		"an unknown kind":                    {text: `method "xyz" "m" {}`, found: "method.xyz.m"},
+		"an unknown kind, named by a target": {found: "state@state method.aes_gmc.m", text: `method "aes_gmc" "m" {}` + "\n" + state("method.aes_gcm.m")},
 		"an unknown kind of key provider": {text: `key_provider "xyz" "k" {}` + "\n" + `method "aes_gcm" "m" { keys = key_provider.xyz.k }`,
-			methods: "!method.aes_gcm.m"},
-		"no key provider": {text: `method "aes_gcm" "m" { keys = key_provider.static.gone }`, methods: "!method.aes_gcm.m"},
+			found: "key_provider.xyz.k"},
+		"no key provider":      {text: `method "aes_gcm" "m" { keys = key_provider.static.gone }`, found: "method.aes_gcm.m.keys"},
+		"another key provider": {text: keys + `method "aes_gcm" "m" { keys = key_provider.pbkdf2.gone }`, found: "method.aes_gcm.m.keys"},
 		"a circle": {text: `key_provider "pbkdf2" "k" { chain = key_provider.pbkdf2.k }
-			method "aes_gcm" "m" { keys = key_provider.pbkdf2.k }`, methods: "!method.aes_gcm.m"},
-		"no argument": {text: `method "aes_gcm" "m" {}`, methods: "!method.aes_gcm.m"},
+			key_provider "pbkdf2" "l" { chain = key_provider.pbkdf2.k }
+			method "aes_gcm" "m" { keys = key_provider.pbkdf2.k }`, found: "key_provider.pbkdf2.k"},
+		"no argument":            {text: `method "aes_gcm" "m" {}`, found: "method.aes_gcm.m.keys"},
+		"no method":              {text: state("method.aes_gcm.a"), found: "state@state"},
+		"two that are not there": {text: keys + state("method.aes_gcm.x", "method.aes_gcm.y"), found: "state@state state@state"},
+		"enforced":               {text: strings.Replace(state(`"unencrypted"`), "}", "enforced = true\n}", 1), found: "state@state"},
+		"of other states": {text: "remote_state_data_sources {\ndefault { method = method.a.b }\n}",
+			found: "remote_state_data_sources.default@remote_state_data_sources.default"},
+		"of one other state": {text: "remote_state_data_sources {\nremote_state_data_source \"x\" { method = method.a.b }\n}",
+			found: "remote_state_data_source x@remote_state_data_source x"},
+		"a doubt":                             {text: doubtful + state("method.aes_gcm.m"), found: "?key_provider.pbkdf2.k.passphrase@state"},
+		"a doubt that nothing is sealed with": {text: doubtful + keys + state("method.aes_gcm.a", "method.aes_gcm.m")},
 	} {
-		var methods, broken []string
-		for _, m := range strings.Fields(c.methods) {
-			address, isBroken := strings.CutPrefix(m, "!")
-			methods = append(methods, address)
-			if isBroken {
-				broken = append(broken, address)
+		var found []string
+		var errs []error
+		for _, f := range newEncryption(t, lighttest.Registry(), c.text).Check() {
+			where := strings.Trim(f.Err.Address+"."+f.Err.Attr, ".")
+			if f.Target != "" {
+				where += "@" + f.Target
 			}
-		}
-		err := use(t, newEncryption(t, lighttest.Registry(), c.text), methods...).Check()
-		if len(broken) == 0 {
-			if err != nil {
-				t.Errorf("%s: got %v", name, err)
+			if f.Doubt {
+				where = "?" + where
 			}
-			continue
+			found, errs = append(found, where), append(errs, f.Err)
 		}
-		failed, ok := errors.AsType[*encryption.Error](err)
-		if !ok || failed.Step != encryption.StepConfiguration || reason(t, err) != "other" {
-			t.Errorf("%s: got %v", name, err)
-			continue
+		if errs != nil {
+			says.Error(t, name, errors.Join(errs...))
 		}
-		says.Error(t, name, err)
-		var named []string
-		for _, a := range failed.Attempts {
-			named = append(named, a.Method)
-		}
-		if strings.Join(named, " ") != strings.Join(broken, " ") {
-			t.Errorf("%s: got %q: %v", name, named, err)
+		if got := strings.Join(found, " "); got != c.found {
+			t.Errorf("%s: got %q", name, got)
 		}
 	}
 	if found, _ := filepath.Glob(marker); found != nil {
@@ -91,8 +105,8 @@ func TestCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if mistake, ok := errors.AsType[*attr.Error](lone.State().Check()); !ok || mistake.Attr != "passphrase" {
-		t.Errorf("got %v", lone.State().Check())
+	if found := lone.Check(); len(found) != 1 || found[0].Err.Attr != "passphrase" || found[0].Target != "" {
+		t.Errorf("got %v", found)
 	}
 	unknown, err := encryption.New(lighttest.Registry(), &config.Config{Methods: map[string]*attr.Entry{
 		"method.xyz.m": attr.NewEntry("method.xyz.m", attr.Table{Name: "xyz"}, map[string]cty.Value{}),
@@ -100,8 +114,8 @@ func TestCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := use(t, unknown, "method.xyz.m").Check(); reason(t, err) != "other" { // which lists the kinds in any order
-		t.Errorf("got %v", err)
+	if found := unknown.Check(); len(found) != 1 { // which lists the kinds in any order
+		t.Errorf("got %v", found)
 	}
 }
 
@@ -109,10 +123,11 @@ func TestCheck(t *testing.T) {
 // in OpenTofu.
 func TestCheckIsNoCondition(t *testing.T) {
 	t.Parallel()
-	target := use(t, newEncryption(t, lighttest.Registry(), keys+`
+	enc := newEncryption(t, lighttest.Registry(), keys+`
 		key_provider "pbkdf2" "short" { passphrase = "too short" }
-		method "aes_gcm" "short" { keys = key_provider.pbkdf2.short }`), "method.aes_gcm.a", "method.aes_gcm.short")
-	if err := target.Check(); err == nil {
+		method "aes_gcm" "short" { keys = key_provider.pbkdf2.short }`)
+	target := use(t, enc, "method.aes_gcm.a", "method.aes_gcm.short")
+	if enc.Check() == nil {
 		t.Error("nothing is wrong")
 	}
 	if _, err := target.Decrypt(t.Context(), seal(t, all, state)); err != nil {

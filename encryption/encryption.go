@@ -327,7 +327,7 @@ func (e *Encryption) RemoteState(name string) (Target, error) {
 func (e *Encryption) Use(methods ...string) (Target, error) {
 	t := Target{encryption: e, methods: slices.Clone(methods)}
 	if err := t.check(); err != nil {
-		return Target{}, &Error{Step: StepConfiguration, Err: err}
+		return Target{}, err
 	}
 	return t, nil
 }

@@ -170,33 +170,19 @@ func (e *Encryption) entries(c candidate) []*attr.Entry {
 	return slices.DeleteFunc(entries, noEntry)
 }
 
-// Doubts says what is probably not meant in the key that is sealed with: a passphrase with
-// something around it, or another value of TF_ENCRYPTION. What is sealed opens only with
-// the same. It is for whoever seals something for the first time. What is no passphrase at
-// all is not doubted: [Target.Encrypt] refuses it.
-func (t Target) Doubts() []string {
-	if len(t.methods) == 0 {
-		return nil
-	}
-	var doubts []string
-	for _, odd := range t.encryption.oddities(t.encryption.candidate(t.methods[0], nil, nil), sureOddity) {
-		doubts = append(doubts, odd.Attr+" of "+odd.Address+" "+odd.What)
-	}
-	return doubts
-}
-
 // oddities are the settings of a method, and of the key providers that it builds on, that
 // are probably not what was meant.
-func (e *Encryption) oddities(c candidate, oddities func(name string, v cty.Value) []string) (found []fact.Suspect) {
+func (e *Encryption) oddities(c candidate, oddities func(name string, v cty.Value) []string) (found []*attr.Error) {
 	for _, entry := range e.entries(c) {
 		for _, name := range slices.Sorted(maps.Keys(entry.Settings)) {
-			what := oddities(name, entry.Settings[name].Value)
-			if s := entry.Settings[name]; s.Replaces && s.FromEnvironment {
+			s := entry.Settings[name]
+			what := oddities(name, s.Value)
+			if s.Replaces && s.FromEnvironment {
 				what = append(what, "is that of TF_ENCRYPTION, which is merged over the other settings; unset it "+
 					"if it is meant for another file")
 			}
 			for _, odd := range what {
-				found = append(found, fact.Suspect{Address: entry.Address, Attr: name, What: odd})
+				found = append(found, &attr.Error{Address: entry.Address, Attr: name, Pos: s.Pos, Err: fact.Odd(odd)})
 			}
 		}
 	}
@@ -206,7 +192,7 @@ func (e *Encryption) oddities(c candidate, oddities func(name string, v cty.Valu
 // suspects are what is said of them beside an error.
 func (e *Encryption) suspects(c candidate) (facts []fact.Fact) {
 	for _, odd := range e.oddities(c, oddities) {
-		facts = append(facts, odd)
+		facts = append(facts, fact.Suspect{Address: odd.Address, Attr: odd.Attr, What: odd.Err.Error()})
 	}
 	return facts
 }

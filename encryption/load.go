@@ -46,7 +46,7 @@ func Module(dir string, variables map[string]cty.Value) Layer {
 
 // Passphrase is what OpenTofu's shortest settings say: states and plans are
 // sealed by aes_gcm, with a key that pbkdf2 derives from the passphrase. One of less
-// than 16 bytes is an error of [Target.Check], and when a file is opened or sealed.
+// than 16 bytes is found by [Encryption.Check], and an error when a file is opened or sealed.
 // The registry must have both kinds.
 func Passphrase(passphrase string) Layer {
 	return func(o config.Options) (*config.Config, error) {
@@ -122,7 +122,7 @@ func (l Layer) read(o config.Options) (*config.Config, error) {
 //
 // It contacts nothing. An error is about text that cannot be read or parsed, each
 // mistake in it an [*attr.Error]; mistakes in an entry are reported when something uses
-// it, and by [Target.Check].
+// it, and by [Encryption.Check].
 func Load(registry Registry, layers ...Layer) (*Encryption, error) {
 	var parsed []*config.Config
 	var errs errlist.Errors

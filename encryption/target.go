@@ -113,12 +113,9 @@ func (t Target) decrypt(ctx context.Context, file []byte, inPlace bool) (*Opened
 func (t Target) begin(ctx context.Context) error {
 	err := t.check()
 	if err == nil && ctx == nil {
-		err = errNilContext
+		err = &Error{Step: StepConfiguration, Err: errNilContext}
 	}
-	if err != nil {
-		return &Error{Step: StepConfiguration, Err: err}
-	}
-	return nil
+	return err
 }
 
 func (t Target) accept(kind FileKind) error {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
@@ -85,9 +86,10 @@ type call struct {
 	configInVariable             bool // and not in a flag
 	inBackend, again             bool
 
-	used    []string    // variables of the environment that -config uses
-	noted   []setIn     // those of which it was said where they are set
-	backend *attr.Entry // the block of -config; nil if there is none
+	used    []string             // variables of the environment that -config uses
+	noted   []setIn              // those of which it was said where they are set
+	backend *attr.Entry          // the block of -config; nil if there is none
+	doubts  []encryption.Finding // what is probably not meant in the key that is sealed with
 
 	printing   sync.Mutex // on stderr, where plugins of keys may speak at any time
 	unfinished bool       // a line of progress is on the terminal

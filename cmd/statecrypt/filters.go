@@ -43,7 +43,7 @@ func (c *call) encrypt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.noteDoubts(target)
+	c.noteDoubts()
 	return c.each(ctx, func(ctx context.Context, name string, file []byte) error {
 		sealed, err := target.Encrypt(ctx, file)
 		if err == nil {
@@ -119,17 +119,17 @@ func (c *call) emptyInput() error {
 func (c *call) wrap(ctx context.Context) error {
 	enc, err := c.settings(c.config)
 	if err == nil {
-		err = c.check(enc.State(), enc.Plan(), "state", "plan")
+		err = c.check(enc, false)
 	}
-	if err == nil && len(enc.Plan().Methods()) > 0 {
-		err = checkMethods(enc.Plan())
+	if err == nil {
+		_, err = found(enc, "plan")
 	}
 	if err != nil {
 		return c.misplaced(withoutSettings(err, c.config))
 	}
 	c.noteUnused()
 	code, err := wrap.Run(ctx, wrap.Options{
-		State: enc.State(), Plan: enc.Plan(), Backend: c.backend, Settings: c.config,
+		State: enc.State(), Plan: enc.Plan(), Doubts: c.doubts, Backend: c.backend, Settings: c.config,
 		Command: c.args, Environ: c.environ, Withhold: c.used, Force: c.force,
 		Accept: c.accept, EncryptExisting: c.encryptExisting, Leave: c.leave, Pins: c.pins,
 		Stdin: c.stdin, Stdout: c.stdout, Stderr: c.stderr,

@@ -35,13 +35,13 @@ func (c *call) rotate(ctx context.Context) error {
 		return err
 	}
 	if !r.again {
-		c.noteDoubts(r.to)
+		c.noteDoubts()
 	}
 	change := c.changeFile
 	if c.inBackend {
 		c.args = []string{stateInBackend}
 		change = func(ctx context.Context, _ string, change func([]byte) ([]byte, error)) error {
-			o := wrap.Options{State: r.to, Backend: c.backend, Settings: c.to, Environ: c.environ, Stderr: c.stderr}
+			o := wrap.Options{State: r.to, Doubts: c.doubts, Backend: c.backend, Settings: c.to, Environ: c.environ, Stderr: c.stderr}
 			return wrap.Rotate(ctx, o, change)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
@@ -64,11 +65,9 @@ func (c *call) target(from string) (encryption.Target, error) {
 	}
 	target := enc.State()
 	if c.plan {
-		target, err = enc.Plan(), c.check(enc.Plan(), enc.State(), "plan", "state")
-	} else {
-		err = c.check(target, enc.Plan(), "state", "plan")
+		target = enc.Plan()
 	}
-	return target, c.misplaced(withoutSettings(err, from))
+	return target, c.misplaced(withoutSettings(c.check(enc, c.plan), from))
 }
 
 // withoutSettings names the file or the folder that has none.
@@ -94,13 +93,18 @@ func (c *call) misplaced(err error) error {
 
 func isSettings(arg string) bool { return strings.HasSuffix(arg, ".hcl") }
 
-// check is about the target of a kind of file, beside the target of the other kind.
-// Without any settings, the library lets plaintext pass, as OpenTofu does. Whoever
-// calls this program does not want that.
-func (c *call) check(target, beside encryption.Target, kind, other string) error {
+// check is about the target for states or plans. What is doubtful in it is kept until
+// something is sealed. Without any settings, the library lets plaintext pass, as OpenTofu
+// does. Whoever calls this program does not want that.
+func (c *call) check(enc *encryption.Encryption, plan bool) (err error) {
+	target, beside, kind, other := enc.State(), enc.Plan(), "state", "plan"
+	if plan {
+		target, beside, kind, other = beside, target, other, kind
+	}
 	switch methods := beside.Methods(); {
 	case len(target.Methods()) > 0:
-		return checkMethods(target)
+		c.doubts, err = found(enc, kind)
+		return err
 	case len(methods) > 0:
 		instead := ""
 		switch {
@@ -115,21 +119,27 @@ func (c *call) check(target, beside encryption.Target, kind, other string) error
 	if text, set := world.Lookup(c.environ)("TF_ENCRYPTION"); set && c.config == "" && strings.TrimSpace(text) == "" {
 		return fmt.Errorf("TF_ENCRYPTION is empty, as if a secret of the pipeline were missing, and %w", errNoSettings)
 	}
-	_, err := target.Encrypt(context.Background(), nil) // which nothing is encrypted with, and says what there is
+	_, err = target.Encrypt(context.Background(), nil) // which nothing is encrypted with, and says what there is
 	if e, ok := fact.Find[fact.NoMethod](err); ok && len(e.Methods)+len(e.KeyProviders) > 0 {
 		return err
 	}
 	return errNoSettings
 }
 
-// checkMethods leaves out methods that cannot be built: each is an error when its turn
-// comes, and that of a fallback may never come.
-func checkMethods(target encryption.Target) error {
-	err := target.Check()
-	if failed, ok := errors.AsType[*encryption.Error](err); ok && failed.Attempts != nil {
-		return nil
+// found is what is doubtful in the target for a kind of file, or a mistake in it. A method
+// that cannot be used is an error when its turn comes, and that of a fallback may never
+// come.
+func found(enc *encryption.Encryption, kind string) (doubts []encryption.Finding, err error) {
+	for _, f := range enc.Check() {
+		switch {
+		case f.Target != kind:
+		case f.Doubt:
+			doubts = append(doubts, f)
+		default:
+			return nil, f.Err
+		}
 	}
-	return err
+	return doubts, nil
 }
 
 // code is the layer of -config, or its like. It is the caller's own, so commands in it
@@ -194,12 +204,12 @@ type setIn struct{ name, file string }
 
 // noteDoubts says what is probably not meant in the key that something is sealed with:
 // nothing fails until somebody with the right one opens it.
-func (c *call) noteDoubts(target encryption.Target) {
+func (c *call) noteDoubts() {
 	if c.config != "" && c.hasEnvironment() {
 		c.say(yellow, "note:", "TF_ENCRYPTION is set, and merged over the settings of -config")
 	}
-	for _, doubt := range target.Doubts() {
-		c.say(yellow, "note:", "the "+doubt)
+	for _, doubt := range c.doubts {
+		c.say(yellow, "note:", explain.Doubt(doubt))
 	}
 }
 

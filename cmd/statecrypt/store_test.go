@@ -157,6 +157,7 @@ func TestOneModule(t *testing.T) {
 	mistakes := openMistakes(t, "module of wrap")
 	for name, c := range map[string]struct {
 		keys  string // where the file of settings is
+		link  string // by which it is named, "" if it is not
 		block string
 		state string // where the state is looked for, "" if nothing runs
 	}{
@@ -167,6 +168,10 @@ func TestOneModule(t *testing.T) {
 		"above it, with a name":  {keys: "keys.hcl", block: `path = "${module}.tfstate"`, state: "a/b.tfstate"},
 		"beside it, with a name": {keys: "c/keys.hcl", block: `path = "${module}.tfstate"`},
 		"beside it, no path":     {keys: "c/keys.hcl", state: "a/b/terraform.tfstate"},
+		"in it, with a name":     {keys: "a/b/keys.hcl", block: `path = "st/${module}.tfstate"`},
+		"a link in the module":   {keys: "c/keys.hcl", link: "a/b/keys.hcl", block: `path = "x.tfstate"`},
+		"a link, with a name":    {keys: "keys.hcl", link: "a/b/keys.hcl", block: `path = "${module}.tfstate"`, state: "a/b.tfstate"},
+		"a link, no path":        {keys: "keys.hcl", link: "c/keys.hcl", state: "a/b/terraform.tfstate"},
 		"a part of a module":     {keys: "keys.hcl", block: `path = "${module.x}.tfstate"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -186,7 +191,15 @@ func TestOneModule(t *testing.T) {
 				}
 			}
 			keys := write(t, filepath.Join(dir, c.keys), "backend \"file\" {\n"+c.block+"\n}\n"+onlyOld)
-			mistakes.check(t, name, statecrypt(t, "", "", "wrap", "-config", keys, "--", program, "-chdir="+filepath.Join(dir, "a", "b"), "plan"))
+			if c.link != "" {
+				link := filepath.Join(dir, c.link)
+				if err := os.Symlink(keys, link); err != nil {
+					t.Skip(err)
+				}
+				keys = link
+			}
+			mistakes.check(t, name, statecrypt(t, "", "", "wrap", "-config", keys, "-encrypt-existing", "--", program,
+				"-chdir="+filepath.Join(dir, "a", "b"), "init"))
 		})
 	}
 }

@@ -107,7 +107,7 @@ type Block[T any] struct {
 	attr.Table
 
 	// Build is pure: no I/O, no environment. What it checks is reported when
-	// the entry is used, or checked. [attr.Values.Errorf] makes its errors.
+	// the entry is used, and by Encryption.Check. [attr.Values.Errorf] makes its errors.
 	Build func(attr.Values) (T, error)
 
 	// Recognizes is for methods with a file format of their own: Decrypt gets whole

@@ -32,10 +32,10 @@ func (Command) beside(f fact.Fact) string {
 	return ""
 }
 
-// inText is about a method for plaintext that is not configured: in text, it has a block like
-// any other.
+// inText is about what is not configured, and nothing else that could be meant. In text, a
+// method for plaintext has a block like any other.
 func inText(f fact.NotConfigured) string {
-	if isUnencrypted(f) {
+	if f.Alone || isUnencrypted(f) {
 		return "; add its block, or correct the name"
 	}
 	return ""
@@ -102,7 +102,12 @@ type Wrap struct {
 	Seals bool // the state was not to be opened
 }
 
-func (Wrap) beside(fact.Fact) string { return "" }
+func (Wrap) beside(f fact.Fact) string {
+	if missing, ok := f.(fact.NotConfigured); ok {
+		return inText(missing)
+	}
+	return ""
+}
 
 func (w Wrap) whole(err error, text string) string {
 	text += variableOfText(err)

@@ -150,6 +150,11 @@ func beside(f fact.Fact) string {
 	return ""
 }
 
+// Doubt is what is probably not meant in the key that something is sealed with.
+func Doubt(f encryption.Finding) string {
+	return fmt.Sprintf("%s %v", subject(fact.Suspect{Address: f.Err.Address, Attr: f.Err.Attr}), f.Err.Err)
+}
+
 // subject names the setting or the variable that is odd.
 func subject(s fact.Suspect) string {
 	switch {

@@ -1,18 +1,16 @@
 package provider
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
-	"github.com/zclconf/go-cty/cty"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -46,76 +44,57 @@ func (f *findings) notKnown(what string) {
 	}
 }
 
-// check finds key providers and methods that do not exist, and settings that no
-// variable of the environment could correct, such as a passphrase that is too short.
+// check has what is wrong in the blocks, at their places. For a sensitive argument, that is
+// the block: at the path of an argument, Terraform prints the line with its value.
 func (s encryptionSettings) check(e *encryption.Encryption) {
-	for _, kind := range s.registry.KeyProviders {
-		for _, address := range sortedKeys(s.KeyProviders) {
-			if entry := s.KeyProviders[address]; entry.Kind == kind.Name {
-				s.checkReferences(address, kind.Table, entry)
-				s.checkValues(address, kind, entry)
-			}
-		}
-	}
-	for _, kind := range s.registry.Methods {
-		for _, address := range sortedKeys(s.Methods) {
-			if entry := s.Methods[address]; entry.Kind == kind.Name {
-				s.checkReferences(address, kind.Table, entry)
-				if err := checkMethod(e, false, address); err != nil { // then
-					s.failAt(s.places[address], err)
-				}
-			}
-		}
-	}
-}
-
-func (s encryptionSettings) checkReferences(address string, table attr.Table, entry *attr.Entry) {
-	for _, a := range table.Attrs {
-		setting := entry.Settings[a.Name]
-		if !a.Reference || setting.Value == cty.NilVal || !setting.Value.IsKnown() {
+	for _, f := range e.Check() {
+		place, isBlock := s.places[f.Err.Address] // targets have places of their own, see checkTarget
+		if !isBlock || f.Doubt || !s.isFinal(f.Err) {
 			continue
 		}
-		name := setting.Value.AsString()
-		switch _, exists := s.KeyProviders[name]; {
-		case setting.Err != nil:
-			s.failAt(s.places[address].AtName(a.Name), reason(setting.Err))
-		case !exists:
-			others := slices.DeleteFunc(sortedKeys(s.KeyProviders), func(other string) bool { return other == address })
-			then := syntax.Configured(name, others)
-			if len(others) == 0 {
-				then = "; add its block, or correct the name"
-			}
-			err := fact.With(fmt.Errorf("%s is not configured%s", name, then), fact.NotConfigured{Address: name})
-			s.failAt(s.places[address].AtName(a.Name), err)
+		a, _ := s.table(f.Err.Address).Attr(f.Err.Attr)
+		switch {
+		case f.Err.Attr == "":
+			s.failAt(place, f.Err.Err)
+		case a.Name == "": // then, which is in no table
+			s.failAt(place, f.Err)
+		case a.Sensitive:
+			s.fail(place, "%s: %w", a.Name, f.Err.Err)
+		default:
+			s.failAt(place.AtName(a.Name), f.Err.Err)
 		}
 	}
 }
 
-// checkValues reports a mistake in a sensitive argument at the block: at the
-// path of an argument, Terraform prints the line with its value.
-func (s encryptionSettings) checkValues(address string, kind driver.Block[driver.KeyProvider], entry *attr.Entry) {
-	for _, a := range kind.Attrs {
-		if len(a.Env) > 0 || a.Attrs != nil || entry.Settings[a.Name].Err != nil {
-			return
-		}
+// isFinal reports whether no variable of the environment could correct a mistake, unlike a
+// passphrase that is too short. That of a method is said when its turn comes, unless it
+// leads nowhere.
+func (s encryptionSettings) isFinal(mistake *attr.Error) bool {
+	entry, isMethod := s.Methods[mistake.Address]
+	if !isMethod {
+		entry = s.KeyProviders[mistake.Address]
 	}
-	values, err := entry.Decode(kind.Table, nil)
-	if err == nil {
-		_, err = kind.Build(values)
+	table := s.table(mistake.Address)
+	a, _ := table.Attr(mistake.Attr)
+	switch {
+	case mistake.Unknown:
+		return false
+	case a.Reference:
+		return true
+	case isMethod:
+		return mistake.Attr == "then" && entry.Settings["then"].Err == nil
 	}
-	mistake, ok := errors.AsType[*attr.Error](err)
-	if !ok || mistake.Unknown {
-		return
+	return !slices.ContainsFunc(table.Attrs, func(a attr.Attr) bool {
+		return len(a.Env) > 0 || a.Attrs != nil || entry.Settings[a.Name].Err != nil
+	})
+}
+
+// table is that of the kind of the key provider or the method at an address.
+func (s encryptionSettings) table(address string) attr.Table {
+	if m, ok := s.Methods[address]; ok {
+		return s.registry.Method(m.Kind).Table
 	}
-	a, _ := kind.Attr(mistake.Attr)
-	switch place := s.places[address]; {
-	case a.Name == "":
-		s.failAt(place, mistake.Err)
-	case a.Sensitive:
-		s.fail(place, "%s: %w", a.Name, mistake.Err)
-	default:
-		s.failAt(place.AtName(a.Name), mistake.Err)
-	}
+	return s.registry.KeyProvider(s.KeyProviders[address].Kind).Table
 }
 
 // reason is a mistake without the address, which its place shows.
@@ -137,7 +116,7 @@ func (f *findings) checkTarget(c *configured, t *config.Target, p path.Path) {
 		if i > 0 {
 			at = p.AtName("fallback").AtListIndex(i - 1).AtName("method")
 		}
-		switch err := checkMethod(c.encryption, isYes(c.enforced), append(slices.Clone(right), address)...); {
+		switch err := c.use(append(slices.Clone(right), address)...); {
 		case err == nil:
 			right = append(right, address)
 		case !f.hasFailed(at):
@@ -146,17 +125,14 @@ func (f *findings) checkTarget(c *configured, t *config.Target, p path.Path) {
 	}
 }
 
-// checkMethod leaves out what makes a method unusable: a variable of the environment may
-// correct it, and where the mistake is an argument, checkValues has the place.
-func checkMethod(e *encryption.Encryption, enforced bool, methods ...string) error {
-	t, err := e.Use(methods...)
-	if enforced {
-		t = t.Enforce()
+// use is what is wrong with the addresses of methods.
+func (c *configured) use(methods ...string) error {
+	t, err := c.encryption.Use(methods...)
+	if err != nil || !isYes(c.enforced) {
+		return err
 	}
-	if err == nil {
-		err = t.Check()
-	}
-	if failed, ok := errors.AsType[*encryption.Error](err); ok && failed.Attempts != nil {
+	_, err = t.Enforce().Decrypt(context.Background(), nil) // which opens nothing, and says what is refused before that
+	if stepOf(err) != stepConfiguration {
 		return nil
 	}
 	return err

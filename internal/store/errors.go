@@ -15,6 +15,9 @@ var (
 	ErrMissing = errors.New("nobody has this lock; it was given back already")
 	ErrDenied  = errors.New("access is denied")
 	ErrUntold  = errors.New("who has the lock is not told without locking")
+
+	// ErrUnfinished is no lost answer, whatever is there.
+	ErrUnfinished = errors.New("the state was written, and what belongs to it was not")
 )
 
 // HeldError is that somebody else has the lock.

@@ -132,8 +132,8 @@ func isAmbiguous(err error) bool {
 
 func (c *careful) Write(ctx context.Context, data []byte, read Version) (Version, error) {
 	next, err := c.State.Write(ctx, data, read)
-	if err == nil {
-		return next, nil
+	if err == nil || errors.Is(err, ErrUnfinished) {
+		return next, err
 	}
 	if there, now, failed := c.State.Read(ctx); failed == nil && len(data) > 0 && bytes.Equal(there, data) {
 		return now, nil

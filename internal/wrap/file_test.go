@@ -165,7 +165,7 @@ func checkBeside(t *testing.T, dir string, held, sealed bool) {
 }
 
 // TestMemory: what an earlier run has seen refuses an older state, another one, and none, until the
-// user has looked. In git, branches go back.
+// user has looked. In git, branches go back, and do not lose a state.
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	at := func(serial, lineage string) string {
@@ -194,6 +194,10 @@ func TestMemory(t *testing.T) {
 		"damaged":            {seen: at("5", "l"), there: at("4", "l"), damaged: true, refused: true},
 		"damaged, seen":      {seen: at("5", "l"), there: at("4", "l"), damaged: true, accept: true},
 		"in git":             {seen: at("5", "l"), there: at("4", "l"), git: true},
+		"in git, another":    {seen: at("5", "l"), there: at("5", "x"), git: true},
+		"in git, none":       {seen: at("5", "l"), git: true, refused: true},
+		"in git, empty":      {seen: at("5", "l"), there: "empty", git: true, refused: true},
+		"in git, none, seen": {seen: at("5", "l"), git: true, accept: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -201,7 +205,11 @@ func TestMemory(t *testing.T) {
 			path := filepath.Join(dir, "terraform.tfstate")
 			put := func(text string) {
 				_ = os.Remove(path)
-				if text != "" {
+				switch text {
+				case "":
+				case "empty":
+					write(t, path, "")
+				default:
 					write(t, path, string(seal(t, sealing, text)))
 				}
 			}

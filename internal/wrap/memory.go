@@ -21,7 +21,7 @@ import (
 type memory struct {
 	path    string
 	of      string // kind of the store, and the name of the state in it
-	reverts bool   // an older state is nobody's mistake
+	reverts bool   // an older state, or another one, is nobody's mistake
 	accepts bool   // the user has looked
 
 	mu sync.Mutex
@@ -65,7 +65,7 @@ func (m *memory) accept(state *label) error {
 	was, known := seen[m.of]
 	const look = "; restore the newest one, or, once you have looked, accept what there is with statecrypt wrap -accept"
 	switch {
-	case m.accepts || m.reverts:
+	case m.accepts || m.reverts && state != nil:
 		return nil
 	case err != nil:
 		return fmt.Errorf("%w; once you have looked, accept what there is with statecrypt wrap -accept", err)

@@ -62,11 +62,46 @@ func isSource(name string) bool {
 	})
 }
 
+// localFile is the file of a backend "local" of the module, "" if it has none.
+func localFile(dir string) (file string) {
+	entries, _ := os.ReadDir(dir) // Terraform says what is wrong with it
+	for _, e := range entries {
+		if !isSource(e.Name()) {
+			continue
+		}
+		found, _ := placesOf(filepath.Join(dir, e.Name())) // likewise
+		for _, b := range found {
+			if len(b.Labels) == 0 || b.Labels[0] != "local" {
+				continue
+			}
+			file = "terraform.tfstate"
+			attrs, _ := b.Body.JustAttributes()
+			if path, ok := attrs["path"]; ok {
+				if v, _ := path.Expr.Value(nil); names(v, "") {
+					file = v.AsString()
+				}
+			}
+		}
+	}
+	return file
+}
+
 // checkSource reports whether a file has our backend.
 func checkSource(path string) (ours bool, err error) {
+	found, err := placesOf(path)
+	for _, b := range found {
+		if err := checkBlock(b); err != nil {
+			return false, err
+		}
+	}
+	return len(found) > 0, err
+}
+
+// placesOf are the blocks of a file that say where the state is.
+func placesOf(path string) (found hcl.Blocks, err error) {
 	text, err := readFile(path)
 	if err != nil {
-		return false, keyfile.Reason(err)
+		return nil, keyfile.Reason(err)
 	}
 	parse := hclparse.NewParser().ParseHCL
 	if strings.HasSuffix(path, ".json") {
@@ -78,19 +113,14 @@ func checkSource(path string) (ours bool, err error) {
 		if at := diags[0].Subject; at != nil {
 			line = at.Start.Line
 		}
-		return false, fmt.Errorf("it cannot be parsed, see line %d; terraform validate says more", line)
+		return nil, fmt.Errorf("it cannot be parsed, see line %d; terraform validate says more", line)
 	}
 	for _, terraform := range blocks(file.Body, hcl.BlockHeaderSchema{Type: "terraform"}) {
-		for _, b := range blocks(terraform.Body, hcl.BlockHeaderSchema{Type: "backend", LabelNames: []string{"type"}},
+		found = append(found, blocks(terraform.Body, hcl.BlockHeaderSchema{Type: "backend", LabelNames: []string{"type"}},
 			hcl.BlockHeaderSchema{Type: "cloud"}, hcl.BlockHeaderSchema{Type: "state_store", LabelNames: []string{"type"}},
-			hcl.BlockHeaderSchema{Type: "encryption"}) {
-			if err := checkBlock(b); err != nil {
-				return false, err
-			}
-			ours = true
-		}
+			hcl.BlockHeaderSchema{Type: "encryption"})...)
 	}
-	return ours, nil
+	return found, nil
 }
 
 func blocks(body hcl.Body, types ...hcl.BlockHeaderSchema) hcl.Blocks {

@@ -182,6 +182,15 @@ func TestLeave(t *testing.T) {
 		code, err, told := run(t, o)
 		mistakes.Ended(t, script, told, code, err)
 	}
+	for name, block := range map[string]string{
+		"to the same file": `path = "./terraform.tfstate"`, "to the file of the module": ``, "to another file": `path = "x"`,
+	} {
+		o, dir, _ := inFile(t, "ready", "init", "-migrate-state")
+		o.Leave = true
+		write(t, filepath.Join(dir, "main.tf"), inside("backend \"local\" {\n"+block+"\n}"))
+		code, err, told := run(t, o)
+		mistakes.Ended(t, name, told, code, err)
+	}
 }
 
 // A signal that comes before the child has begun ends the run, and the lock is

@@ -3,6 +3,7 @@ package wrap
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -40,8 +41,12 @@ func forModule(block *attr.Entry, settings, module string) (*attr.Entry, error) 
 		return block, err
 	}
 	name, err := filepath.Rel(folder, module)
-	if err == nil && !filepath.IsLocal(name) {
+	switch {
+	case err != nil:
+	case !filepath.IsLocal(name):
 		err = errors.New("it is not in that folder")
+	case name == ".":
+		err = errors.New("it is that folder")
 	}
 	filled := *block
 	filled.Settings = maps.Clone(block.Settings)
@@ -64,10 +69,15 @@ func names(v cty.Value, name string) bool {
 	return v != cty.NilVal && v.Type() == cty.String && v.IsKnown() && !v.IsNull() && strings.Contains(v.AsString(), name)
 }
 
-// folderOf is that of a file of settings, "" if there is none, or if it is a pipe.
+// folderOf is that of a file of settings, whatever links lead there: each module may have one. It is
+// "" if there is none, or if it is a pipe.
 func folderOf(settings string) (string, error) {
 	if info, err := os.Stat(settings); settings == "" || err != nil || !info.Mode().IsRegular() {
 		return "", nil //nolint:nilerr // settings that cannot be read are said where they are read
 	}
-	return resolve("", filepath.Dir(settings))
+	file, err := resolve("", settings)
+	if errors.Is(err, fs.ErrNotExist) { // it has no name any more
+		return "", nil
+	}
+	return filepath.Dir(file), err
 }

@@ -28,6 +28,7 @@ import (
 // purpose, after the 502 that stands for no answer.
 type proxy struct {
 	state    encryption.Target
+	doubts   []encryption.Finding // see Options
 	backend  *backend
 	force    bool
 	leaves   bool // see Options
@@ -57,7 +58,7 @@ const (
 
 func newProxy(o Options, upstream *backend) *proxy {
 	p := &proxy{
-		state: o.State, backend: upstream, force: o.Force, leaves: o.Leave, pins: o.Pins, stderr: o.Stderr,
+		state: o.State, doubts: o.Doubts, backend: upstream, force: o.Force, leaves: o.Leave, pins: o.Pins, stderr: o.Stderr,
 		password: rand.Text(), mux: http.NewServeMux(), memory: &memory{},
 	}
 	p.mux.HandleFunc("GET /state", p.get)
@@ -179,8 +180,8 @@ func (p *proxy) warn(opened *encryption.Opened) {
 // noteDoubts says what is probably not meant in a key that no state has been sealed with
 // yet.
 func (p *proxy) noteDoubts() {
-	for _, doubt := range p.state.Doubts() {
-		say(p.stderr, "the "+doubt)
+	for _, doubt := range p.doubts {
+		say(p.stderr, explain.Doubt(doubt))
 	}
 }
 

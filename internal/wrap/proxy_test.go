@@ -231,7 +231,12 @@ state { method = method.aes_gcm.m }
 	for name, answer := range map[string]string{"before the first state": "", "of a key that opens a state": string(file)} {
 		handler := status(http.StatusOK, answer)
 		url, _ := upstream(t, &handler)
-		p, told := between(t, url, odd)
+		told := &said{}
+		o := Options{State: target(t, odd), Doubts: settings(t, odd).Check(), Stderr: told, Environ: environOf(url)}
+		if len(o.Doubts) == 0 {
+			t.Fatal("nothing is doubtful")
+		}
+		p := betweenWith(t, o)
 		if got := ask(p, http.MethodGet, "/state", ""); (got.Code == http.StatusOK) != (answer != "") {
 			t.Errorf("got %d: %s", got.Code, told.take())
 		}

@@ -42,14 +42,15 @@ import (
 
 // Options say what to run, and where its state is.
 type Options struct {
-	State    encryption.Target // opens and seals; it has methods, and was checked
-	Plan     encryption.Target // likewise, if it has methods; otherwise plans are left as they are
-	Backend  *attr.Entry       // one of Backends; nil if the variables say everything
-	Command  []string          // terraform or tofu, and its arguments
-	Settings string            // the file that the block is in
-	Environ  []string          // of the caller
-	Force    bool              // writes a state of another lineage than the one that was read
-	Withhold []string          // names of variables that the child does not get; "TF_VAR_" stands for all that begin so
+	State    encryption.Target    // opens and seals; it has methods, and was checked
+	Plan     encryption.Target    // likewise, if it has methods; otherwise plans are left as they are
+	Doubts   []encryption.Finding // about State, for whoever seals one for the first time
+	Backend  *attr.Entry          // one of Backends; nil if the variables say everything
+	Command  []string             // terraform or tofu, and its arguments
+	Settings string               // the file that the block is in
+	Environ  []string             // of the caller
+	Force    bool                 // writes a state of another lineage than the one that was read
+	Withhold []string             // names of variables that the child does not get; "TF_VAR_" stands for all that begin so
 
 	Accept          bool // takes the state that there is for the right one, whatever was seen before
 	EncryptExisting bool // before init, seals the state that there is in plaintext
@@ -165,6 +166,9 @@ func makeReady(ctx context.Context, p *proxy, files *handover) error {
 	case files.o.Leave && err == nil:
 		return errors.New("there is nowhere to go: the module still keeps its state here; write its new backend block first")
 	case files.o.Leave:
+		if file := localFile(call.dir); file != "" && call.keeps(join(call.dir, file)) {
+			return errors.New("the new backend of the module is the file that the state is in, encrypted; give its block another path")
+		}
 		return writeRecord(ctx, call.data)
 	}
 	if err == nil {

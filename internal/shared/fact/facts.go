@@ -52,7 +52,10 @@ type (
 	}
 
 	// NotConfigured is the address of a method or a key provider that is not configured.
-	NotConfigured struct{ Address string }
+	NotConfigured struct {
+		Address string
+		Alone   bool // nothing is that could be meant
+	}
 
 	// Plaintext means that a file is not encrypted.
 	Plaintext struct{ Plan bool }

@@ -44,7 +44,7 @@ func newClient(conn *connection, patience time.Duration) (*client, error) {
 	c.DisableCompression = true // states are packed already
 	c.UserAgent = "terraform-provider-statecrypt"
 	c.WarningHandler = rest.NoWarnings{}
-	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return web.ReadOnly{Next: next} })
+	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return web.ReadOnly{Next: web.Brief{Next: next}} })
 	over, err := rest.HTTPClientFor(c)
 	if err != nil {
 		return nil, errors.New("the certificates or keys for the cluster are not in PEM format, do not belong together, or are incomplete")

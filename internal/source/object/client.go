@@ -42,6 +42,9 @@ type Network struct {
 	Proxy func(*url.URL) (*url.URL, error)
 	Roots *x509.CertPool // nil for those of the system
 
+	// Writes is for a program that keeps states there. A source only reads.
+	Writes bool
+
 	Attempts int           // of one request
 	MaxWait  time.Duration // between attempts
 	Timeout  time.Duration // until an answer begins
@@ -107,11 +110,15 @@ func NewClient(p Place, n Network) *s3.Client {
 	})
 }
 
-// Restrict has a client only read, over a transport, and wait no longer than n
-// says.
+// Restrict has a client only read, unless n says that it writes, over a transport, and wait
+// no longer than n says.
 func Restrict(o *s3.Options, transport *http.Transport, n Network) {
 	transport.ResponseHeaderTimeout = cmp.Or(n.Timeout, answerTimeout)
-	o.HTTPClient = &http.Client{Transport: web.ReadOnly{Next: transport}, CheckRedirect: func(*http.Request, []*http.Request) error {
+	wire := http.RoundTripper(web.Brief{Next: transport})
+	if !n.Writes {
+		wire = web.ReadOnly{Next: wire}
+	}
+	o.HTTPClient = &http.Client{Transport: wire, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
 	}}
 	if r, ok := retry.AddWithMaxBackoffDelay(o.Retryer, cmp.Or(n.MaxWait, retry.DefaultMaxBackoff)).(aws.RetryerV2); ok { // it always is one

@@ -47,9 +47,18 @@ func (s Store) missing(why string) error {
 	return &source.MissingError{Detail: s.Words.Store + " answered that " + why, CredentialsSent: s.Client.Options().Credentials != nil}
 }
 
-// explain puts an error into words. What the store wrote is not in it, nor in
+// Answer is what a store answered in place of what it was asked for.
+type Answer struct {
+	Status int    // 0 if there was none
+	Code   string // in the store's words, not to be shown
+	text   string
+}
+
+func (a *Answer) Error() string { return a.text }
+
+// Explain puts an error into words. What the store wrote is not in it, nor in
 // what it wraps.
-func (s Store) explain(o Object, err error) error {
+func (s Store) Explain(o Object, err error) error {
 	var status int
 	var header http.Header
 	if answer, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && answer.Response != nil && answer.Response.Response != nil {
@@ -61,9 +70,9 @@ func (s Store) explain(o Object, err error) error {
 	case status == 0 && !sent:
 		return errors.New("the request could not be made; check the credentials, and whether the settings go together")
 	case status == 0:
-		return errors.New(s.noAnswer(err))
+		return &Answer{text: s.noAnswer(err)}
 	case !ok:
-		return errors.New(s.strange(status))
+		return &Answer{Status: status, text: s.strange(status)}
 	}
 	code := api.ErrorCode()
 	switch {
@@ -72,7 +81,7 @@ func (s Store) explain(o Object, err error) error {
 	case code == "MethodNotAllowed" && status == http.StatusMethodNotAllowed && o.Version != "" && header.Get("X-Amz-Delete-Marker") == "true":
 		return s.missing("the version is the mark of a deletion (405 MethodNotAllowed)")
 	}
-	return errors.New(s.reason(o, status, code, api.ErrorMessage(), header.Get("X-Amz-Bucket-Region")))
+	return &Answer{status, code, s.reason(o, status, code, api.ErrorMessage(), header.Get("X-Amz-Bucket-Region"))}
 }
 
 // reason says what a refusal means. The codes are those of

@@ -1,7 +1,7 @@
 // Package object reads a state from a store that speaks the protocol of Amazon
 // S3. What differs between such stores is said by their [Vendor].
 //
-// It sends GetObject and nothing else. No redirect is followed: a store that
+// It sends GetObject and nothing else, unless [Network.Writes] is set. No redirect is followed: a store that
 // moves a bucket elsewhere would take signatures and keys with it.
 package object
 
@@ -51,28 +51,46 @@ type Store struct {
 // [*source.MissingError]; a missing bucket or version, a refusal and a store
 // that cannot be reached are any other error.
 func (s Store) Read(ctx context.Context, o Object, limit int64) (*source.Snapshot, error) {
+	c, err := s.Get(ctx, o, limit)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(c.Data) == 0: // as the backends have it
+		return nil, &source.MissingError{Detail: "the object is empty", Listed: true}
+	}
+	return &source.Snapshot{Data: c.Data, Revision: revision(c.Version, c.ETag)}, nil
+}
+
+// Content is what is in an object.
+type Content struct {
+	Data          []byte
+	ETag, Version string
+}
+
+// Get is [Store.Read] for those who go on with what the store calls the content.
+func (s Store) Get(ctx context.Context, o Object, limit int64) (*Content, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, cmp.Or(s.Patience, Patience), errPatience)
 	defer cancel()
 	for try := 1; ; try++ {
-		snapshot, err := s.read(limited, o, limit)
+		content, err := s.get(limited, o, limit)
 		switch _, broke := errors.AsType[*brokenError](err); {
 		case limited.Err() != nil: // net/http may report what followed from it, or take it for an answer
 			return nil, context.Cause(limited)
 		case err == nil:
-			return snapshot, nil
+			return content, nil
 		case !broke || try == maxTries:
 			return nil, err
 		}
 	}
 }
 
-func (s Store) read(ctx context.Context, o Object, limit int64) (*source.Snapshot, error) {
+func (s Store) get(ctx context.Context, o Object, limit int64) (*Content, error) {
 	answer, err := s.Client.GetObject(ctx, o.input())
 	if err != nil {
-		return nil, s.explain(o, err)
+		return nil, s.Explain(o, err)
 	}
 	defer answer.Body.Close()
 	// All stores have an ETag, and give the whole when asked for the whole.
@@ -97,10 +115,8 @@ func (s Store) read(ctx context.Context, o Object, limit int64) (*source.Snapsho
 		return nil, web.Own(err)
 	case err != nil:
 		return nil, &brokenError{s.noAnswer(err)}
-	case len(data) == 0: // as the backends have it
-		return nil, &source.MissingError{Detail: "the object is empty", Listed: true}
 	}
-	return &source.Snapshot{Data: data, Revision: revision(version, aws.ToString(answer.ETag))}, nil
+	return &Content{data, *answer.ETag, version}, nil
 }
 
 // rawOf is what the SDK keeps to itself of an answer.
@@ -120,13 +136,18 @@ func (o Object) input() *s3.GetObjectInput {
 	if o.Version != "" {
 		in.VersionId = &o.Version
 	}
-	if o.CustomerKey != nil {
-		sum := md5.Sum(o.CustomerKey) //nolint:gosec // the protocol asks for it
-		in.SSECustomerAlgorithm = aws.String("AES256")
-		in.SSECustomerKey = aws.String(base64.StdEncoding.EncodeToString(o.CustomerKey))
-		in.SSECustomerKeyMD5 = aws.String(base64.StdEncoding.EncodeToString(sum[:]))
-	}
+	in.SSECustomerAlgorithm, in.SSECustomerKey, in.SSECustomerKeyMD5 = o.Sealing()
 	return in
+}
+
+// Sealing are what a request says of the customer's key.
+func (o Object) Sealing() (algorithm, key, digest *string) {
+	if o.CustomerKey == nil {
+		return nil, nil, nil
+	}
+	sum := md5.Sum(o.CustomerKey) //nolint:gosec // the protocol asks for it
+	return aws.String("AES256"), aws.String(base64.StdEncoding.EncodeToString(o.CustomerKey)),
+		aws.String(base64.StdEncoding.EncodeToString(sum[:]))
 }
 
 // maxRevision is in bytes. S3 has version IDs of up to 1024:

@@ -119,7 +119,7 @@ func (s *state) Fetch(ctx context.Context) (*source.Snapshot, error) {
 		err = s.blame(err)
 		return nil, fact.With(errors.New(err.Error()), fact.In(err)...) // what it wraps may repeat what servers and programs answered
 	}
-	warnings, err := s.checkEncryption(client)
+	warnings, err := s.CheckEncryption(client, s.Words)
 	if err != nil {
 		return nil, err
 	}
@@ -130,17 +130,17 @@ func (s *state) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	return snapshot, err
 }
 
-// checkEncryption refuses to send a key without TLS, as S3 does, and warns of
+// CheckEncryption refuses to send a key without TLS, as S3 does, and warns of
 // what anybody on the way can see.
-func (s *state) checkEncryption(client *s3.Client) ([]source.Warning, error) {
+func (l Location) CheckEncryption(client *s3.Client, words Words) ([]source.Warning, error) {
 	endpoint := client.Options().BaseEndpoint // nil for AWS's own
 	switch plain := endpoint != nil && strings.HasPrefix(strings.ToLower(*endpoint), "http:"); {
-	case plain && s.CustomerKey != nil:
-		return nil, fmt.Errorf("%s is sent over TLS only, and the endpoint begins with http; write https", s.Words.CustomerKey)
+	case plain && l.CustomerKey != nil:
+		return nil, fmt.Errorf("%s is sent over TLS only, and the endpoint begins with http; write https", words.CustomerKey)
 	case plain:
 		return []source.Warning{source.Warning(
 			netfail.Unencrypted("The state was", "the endpoint begins with http", "read and replace it"))}, nil
-	case s.Unverified:
+	case l.Unverified:
 		return []source.Warning{web.Unverified("the server", "insecure is set")}, nil
 	}
 	return nil, nil

@@ -84,6 +84,9 @@ func (a access) connect(ctx context.Context) (*awss3.Client, error) {
 		if a.Bool("skip_s3_checksum") {
 			o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 		}
+		if a.network.Writes { // what is needed is set with each request, as both CLIs do
+			o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
+		}
 		object.Restrict(o, transport, a.network)
 	}), nil
 }

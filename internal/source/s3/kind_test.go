@@ -210,9 +210,14 @@ func TestAttributesOfTheBackends(t *testing.T) {
 			t.Errorf("%s is not of the backends", name)
 		}
 	}
-	for name := range left {
+	writer := names("", Backend().Attrs)
+	for name, why := range left {
 		if !slices.Contains(backend, name) {
 			t.Errorf("%s is left out, and not of the backends", name)
+		}
+		wanted := (strings.HasPrefix(why, writes) || why == locks) && name != "dynamodb_endpoint"
+		if wanted != slices.Contains(writer, name) {
+			t.Errorf("%s: a program that writes takes it: %t", name, !wanted)
 		}
 	}
 	for _, a := range credentials().Attrs {

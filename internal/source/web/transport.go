@@ -114,18 +114,25 @@ func ParseProxy(text string) (*url.URL, error) {
 }
 
 // ReadOnly is the last step before the wire for clients that can do more: it lets
-// only reads pass, and cuts the answers that are errors, which they read as a
-// whole.
+// only reads pass.
 type ReadOnly struct{ Next http.RoundTripper }
-
-const maxRefusal = 64 << 10 // bytes of an answer that is an error
 
 // RoundTrip implements [http.RoundTripper].
 func (r ReadOnly) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Method != http.MethodGet || req.Body != nil && req.Body != http.NoBody {
 		return nil, errors.New("only GET requests without a body may be sent")
 	}
-	resp, err := r.Next.RoundTrip(req)
+	return r.Next.RoundTrip(req)
+}
+
+// Brief cuts the answers that are errors, for clients that read them as a whole.
+type Brief struct{ Next http.RoundTripper }
+
+const maxRefusal = 64 << 10 // bytes of an answer that is an error
+
+// RoundTrip implements [http.RoundTripper].
+func (b Brief) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := b.Next.RoundTrip(req)
 	if err == nil && resp.StatusCode != http.StatusOK {
 		resp.Body = outside.Limit(resp.Body, maxRefusal)
 	}

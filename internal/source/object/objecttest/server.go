@@ -9,6 +9,7 @@ import (
 	"context"
 	"crypto/md5" //nolint:gosec // the protocol asks for it
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/xml"
 	"fmt"
@@ -55,13 +56,29 @@ type Server struct {
 	// Writable lets clients write, and sign as only the vendor can check.
 	Writable atomic.Bool
 
+	// Conditions is what becomes of those of writes.
+	Conditions Conditions
+
 	// Prefix begins the vendor's own headers, such as "X-Cos-". It is "" for
 	// those of S3.
 	Prefix string
 
+	writes  sync.Mutex // held from a condition to what depends on it
 	mu      sync.Mutex
 	buckets map[string]*bucket
 }
+
+// Conditions are what stores make of If-Match and If-None-Match in a request that writes.
+type Conditions int
+
+// The zero value is what S3 does.
+const (
+	Kept          Conditions = iota
+	Ignored                  // all of them
+	IgnoredIfs               // If-Match, as by stores that know If-None-Match alone
+	UnknownMatch             // If-Match is 501
+	UnknownDelete            // the same, when something is deleted
+)
 
 type bucket struct {
 	keepsVersions bool
@@ -93,7 +110,11 @@ func New(buckets ...string) *Server {
 }
 
 // Create makes another bucket.
-func (s *Server) Create(name string) { s.buckets[name] = &bucket{objects: map[string][]version{}} }
+func (s *Server) Create(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.buckets[name] = &bucket{objects: map[string][]version{}}
+}
 
 // Serve starts s without TLS and returns its URL. It ends with the test.
 func (s *Server) Serve(t testing.TB) string {
@@ -207,6 +228,15 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, body []byte) {
 	if query.Has("versionId") {
 		action += "Version"
 	}
+	switch {
+	case r.Method == http.MethodPut:
+		action = "s3:PutObject"
+	case r.Method == http.MethodDelete:
+		action = "s3:DeleteObject"
+	case key == "":
+		action = "s3:ListBucket"
+	}
+	resource := strings.TrimSuffix("arn:aws:s3:::"+name+"/"+key, "/")
 	reads := r.Method == http.MethodGet && key != ""
 	for param := range query {
 		reads = reads && (param == "versionId" || param == "x-id")
@@ -215,15 +245,14 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, body []byte) {
 	b := s.buckets[name]
 	s.mu.Unlock()
 	switch {
-	case !s.Writable.Load() && (!reads || s.Allows != nil && !s.Allows(action, "arn:aws:s3:::"+name+"/"+key)):
+	case !s.Writable.Load() && !reads || s.Allows != nil && !s.Allows(action, resource):
 		s.refuse(w, http.StatusForbidden, "AccessDenied")
 	case b == nil:
 		s.refuse(w, http.StatusNotFound, "NoSuchBucket")
 	case r.Method == http.MethodPut && key != "":
 		s.put(w, r, name, key, body)
 	case r.Method == http.MethodDelete:
-		s.Delete(name, key)
-		w.WriteHeader(http.StatusNoContent)
+		s.remove(w, r, name, key)
 	case key == "":
 		s.list(w, name, query.Get("prefix"))
 	default:
@@ -271,7 +300,51 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, name, key string) {
 	}
 }
 
+// refuses reports whether a condition of a request that writes is not met, and then answers.
+func (s *Server) refuses(w http.ResponseWriter, r *http.Request, name, key string) bool {
+	match, none := r.Header.Get("If-Match"), r.Header.Get("If-None-Match")
+	s.mu.Lock()
+	v, there := s.buckets[name].newest(key)
+	s.mu.Unlock()
+	deletes := r.Method == http.MethodDelete
+	switch {
+	case s.Conditions == Ignored, match != "" && s.Conditions == IgnoredIfs, match == "" && none == "":
+		return false
+	case match != "" && (s.Conditions == UnknownMatch || deletes && s.Conditions == UnknownDelete):
+		s.refuse(w, http.StatusNotImplemented, "NotImplemented")
+	case match != "" && !there && deletes:
+		return false
+	case match != "" && !there:
+		s.refuse(w, http.StatusNotFound, "NoSuchKey")
+	case match != "" && match != etag(v.data), none == "*" && there:
+		s.refuse(w, http.StatusPreconditionFailed, "PreconditionFailed")
+	default:
+		return false
+	}
+	return true
+}
+
+func (s *Server) remove(w http.ResponseWriter, r *http.Request, name, key string) {
+	s.writes.Lock()
+	defer s.writes.Unlock()
+	if s.refuses(w, r, name, key) {
+		return
+	}
+	s.Delete(name, key)
+	w.WriteHeader(http.StatusNoContent)
+}
+
 func (s *Server) put(w http.ResponseWriter, r *http.Request, name, key string, body []byte) {
+	s.writes.Lock()
+	defer s.writes.Unlock()
+	sum := sha256.Sum256(body)
+	if given := r.Header.Get("X-Amz-Checksum-Sha256"); given != "" && given != base64.StdEncoding.EncodeToString(sum[:]) {
+		s.refuse(w, http.StatusBadRequest, "BadDigest")
+		return
+	}
+	if s.refuses(w, r, name, key) {
+		return
+	}
 	v := version{data: body, sealed: r.Header.Get(customerKey), header: http.Header{}}
 	for name, values := range r.Header {
 		if strings.HasPrefix(name, s.named("Meta-")) {

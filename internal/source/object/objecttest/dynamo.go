@@ -1,0 +1,113 @@
+package objecttest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
+)
+
+// Table is one of DynamoDB, as far as backends use it: items with a LockID.
+type Table struct {
+	nettest.Log[string] // the operations
+
+	Name   string
+	Allows func(operation string) bool                          // nil allows all
+	Before func(http.ResponseWriter, *http.Request) (done bool) // it may be nil
+
+	mu    sync.Mutex
+	items map[string]map[string]any // :: LockID → attributes
+}
+
+// Serve starts it without TLS and returns its URL. It ends with the test.
+func (d *Table) Serve(t testing.TB) string {
+	t.Helper()
+	return nettest.Serve(t, d)
+}
+
+// Text is what an attribute of an item says, "" if there is none.
+func (d *Table) Text(id, attribute string) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	value, _ := d.items[id][attribute].(map[string]any)
+	text, _ := value["S"].(string)
+	return text
+}
+
+// Delete removes an item.
+func (d *Table) Delete(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.items, id)
+}
+
+// Put makes one with one attribute.
+func (d *Table) Put(id, attribute, text string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.put(id, map[string]any{"LockID": map[string]any{"S": id}, attribute: map[string]any{"S": text}})
+}
+
+func (d *Table) put(id string, item map[string]any) {
+	if d.items == nil {
+		d.items = map[string]map[string]any{}
+	}
+	d.items[id] = item
+}
+
+func (d *Table) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	var in struct {
+		TableName, ConditionExpression string
+		Item, Key                      map[string]any
+		ExpressionAttributeValues      map[string]any
+	}
+	if json.NewDecoder(r.Body).Decode(&in) != nil || !strings.Contains(r.Header.Get("Authorization"), "/dynamodb/aws4_request") {
+		d.refuse(w, "SerializationException")
+		return
+	}
+	d.Note(operation)
+	if d.Before != nil && d.Before(w, r) {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	key := in.Key
+	if key == nil {
+		key = in.Item
+	}
+	value, _ := key["LockID"].(map[string]any)
+	id, _ := value["S"].(string)
+	there, found := d.items[id]
+	switch {
+	case in.TableName != d.Name:
+		d.refuse(w, "ResourceNotFoundException")
+	case d.Allows != nil && !d.Allows(operation):
+		d.refuse(w, "AccessDeniedException")
+	case in.ConditionExpression == "attribute_not_exists(LockID)" && found,
+		in.ConditionExpression == "Info = :info" && fmt.Sprint(there["Info"]) != fmt.Sprint(in.ExpressionAttributeValues[":info"]):
+		d.refuse(w, "ConditionalCheckFailedException")
+	case operation == "PutItem":
+		d.put(id, in.Item)
+		_, _ = w.Write([]byte("{}"))
+	case operation == "DeleteItem":
+		delete(d.items, id)
+		_, _ = w.Write([]byte("{}"))
+	case operation == "GetItem" && found:
+		_ = json.NewEncoder(w).Encode(map[string]any{"Item": there})
+	case operation == "GetItem":
+		_, _ = w.Write([]byte("{}"))
+	default:
+		d.refuse(w, "UnknownOperationException")
+	}
+}
+
+func (d *Table) refuse(w http.ResponseWriter, kind string) {
+	w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+	w.WriteHeader(http.StatusBadRequest)
+	_ = json.NewEncoder(w).Encode(map[string]string{"__type": "com.amazonaws.dynamodb.v20120810#" + kind, "message": Canary})
+}

@@ -1,0 +1,111 @@
+package s3
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
+)
+
+// Backend is the table of a block that says in which bucket a program keeps a state, with
+// the arguments of the s3 backends of both CLIs.
+func Backend() attr.Table {
+	const both = " Both CLIs send it with the lock as well."
+	t := attr.Table{
+		Name: "s3",
+		Doc:  "An object in a bucket of Amazon S3 or a compatible store, as the `s3` backend keeps it.",
+		Attrs: []attr.Attr{
+			{Name: "encrypt", Type: cty.Bool, Doc: "Have the store encrypt the objects, too: with its own key, `kms_key_id` or " +
+				"`sse_customer_key`." + both},
+			{Name: "kms_key_id", Type: cty.String, Excludes: []string{customerKeyAttr}, Doc: "The key of AWS KMS that the store encrypts with."},
+			{Name: "acl", Type: cty.String, Doc: "The canned ACL of the objects." + both},
+			{Name: "state_tags", Type: cty.Map(cty.String), Doc: "Tags of the state."},
+			{Name: "lock_tags", Type: cty.Map(cty.String), Doc: "Tags of the lock."},
+			{Name: "use_lockfile", Type: cty.Bool, Doc: "Lock with the object `<key>.tflock`. Defaults to `true` without `dynamodb_table`, and " +
+				"otherwise to `false`."},
+			{Name: "dynamodb_table", Type: cty.String, Doc: "The table that has the lock, and the digest of the state."},
+			{Name: "locks", Type: cty.String, Doc: "`unproven` allows a store on which two runs may get the lock at once."},
+		},
+	}
+	for _, a := range slices.Concat(table().Attrs, credentials().Attrs) {
+		switch a.Name {
+		case "version_id", "credentials_name", "name":
+			continue
+		case "region": // as [locate] has it for a block of its own
+			a.Harmless, a.HarmlessIf = awsauth.HarmlessRegion, awsauth.IsCommercial
+		case "endpoints":
+			a.Attrs = append(slices.Clone(a.Attrs), attr.Attr{Name: "dynamodb", Type: cty.String,
+				Env: []string{"AWS_ENDPOINT_URL_DYNAMODB", "AWS_DYNAMODB_ENDPOINT", "AWS_ENDPOINT_URL"}, Doc: "The URL of DynamoDB."})
+		}
+		t.Attrs = append(t.Attrs, a)
+	}
+	return t
+}
+
+// Server is where such a block keeps states, for a program that writes there.
+type Server struct {
+	object.Location
+	Words object.Words
+
+	access access
+}
+
+// Connect contacts nothing yet.
+func Connect(v attr.Values, n object.Network) (*Server, error) {
+	n.Env, n.Writes = v.Environment(), true
+	g := source.Grant{Values: v, Found: true, Env: n.Env}
+	l, err := locate(source.Request{Values: v, Workspace: "default"}, g, n)
+	if err != nil {
+		return nil, err
+	}
+	a, err := newAccess(g, n, l.Region)
+	if err != nil {
+		return nil, err
+	}
+	words := Vendor().Words
+	words.Block = "the block " + v.Address
+	words.Trust = "set custom_ca_bundle in " + words.Block
+	return &Server{Location: l, Words: words, access: a}, nil
+}
+
+// Endpoint is what the block says of where the store is, "" for AWS's own.
+func (s *Server) Endpoint() string { return s.access.endpoint }
+
+// IsAWS reports whether a client asks AWS itself.
+func IsAWS(client *awss3.Client) bool {
+	endpoint := client.Options().BaseEndpoint
+	if endpoint == nil {
+		return true
+	}
+	u, err := url.Parse(*endpoint)
+	return err == nil && u.Scheme == "https" && slices.ContainsFunc([]string{".amazonaws.com", ".amazonaws.com.cn", ".api.aws"},
+		func(end string) bool { return strings.HasSuffix(u.Hostname(), end) })
+}
+
+// DynamoDB is the URL of that service, and a transport that leads there.
+func (s *Server) DynamoDB() (string, *http.Transport, error) {
+	endpoints, _ := s.access.Block("endpoints")
+	own := "https://dynamodb." + s.Region + ".amazonaws.com"
+	if s.access.Bool("use_fips_endpoint") {
+		own = "https://dynamodb-fips." + s.Region + ".amazonaws.com"
+	}
+	if strings.HasPrefix(s.Region, "cn-") {
+		own += ".cn"
+	}
+	endpoint := cmp.Or(awsauth.WithScheme(endpoints.String("dynamodb")), own)
+	if !isEndpoint(endpoint) {
+		return "", nil, s.access.Errorf("endpoints", "dynamodb must be a URL such as https://dynamodb.example.com, without user name, password "+
+			"or query")
+	}
+	transport, err := s.access.settings.Transport()
+	return strings.TrimSuffix(endpoint, "/"), transport, err
+}

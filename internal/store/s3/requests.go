@@ -1,0 +1,199 @@
+package s3
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+)
+
+// get reads an object, nil if there is none.
+func (b *bucket) get(ctx context.Context, key string, limit int64) (*object.Content, error) {
+	client, err := b.client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, err := object.Store{Client: client, Words: b.server.Words, Patience: b.Patience}.Get(ctx, b.object(key), limit)
+	if _, missing := source.IsMissing(err); missing {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	return c, b.failed(ctx, key, err)
+}
+
+func (b *bucket) object(key string) object.Object {
+	o := b.server.Object
+	o.Key = key
+	return o
+}
+
+// condition is what must be so for an object to be put there.
+type condition struct {
+	match string // it is this one
+	none  bool   // there is none
+	lock  bool   // it is beside a state, and has the tags of a lock
+}
+
+// put writes an object, in one request, and returns what the store calls it.
+func (b *bucket) put(ctx context.Context, key string, data []byte, how condition) (etag string, err error) {
+	client, err := b.client(ctx)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := b.within(ctx)
+	defer cancel()
+	in := &awss3.PutObjectInput{Bucket: &b.server.Bucket, Key: &key, Body: bytes.NewReader(data), ContentType: aws.String("application/json"),
+		ACL: types.ObjectCannedACL(b.String("acl")), Tagging: b.tags(how.lock)}
+	if how.match != "" {
+		in.IfMatch = &how.match
+	} else if how.none {
+		in.IfNoneMatch = aws.String("*")
+	}
+	if !b.Bool("skip_s3_checksum") {
+		sum := sha256.Sum256(data)
+		in.ChecksumSHA256 = aws.String(base64.StdEncoding.EncodeToString(sum[:]))
+	}
+	in.SSECustomerAlgorithm, in.SSECustomerKey, in.SSECustomerKeyMD5 = b.server.Sealing()
+	switch keyID := b.String("kms_key_id"); {
+	case !b.Bool("encrypt") || in.SSECustomerKey != nil:
+	case keyID != "":
+		in.ServerSideEncryption, in.SSEKMSKeyId = types.ServerSideEncryptionAwsKms, &keyID
+	default:
+		in.ServerSideEncryption = types.ServerSideEncryptionAes256
+	}
+	out, err := client.PutObject(ctx, in)
+	if answer, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && answer.HTTPStatusCode() == http.StatusNotImplemented && b.unproven {
+		in.IfMatch, in.IfNoneMatch = nil, nil // the caller has looked
+		out, err = client.PutObject(ctx, in)
+	}
+	if err != nil {
+		words := b.server.Words
+		words.Read, words.List, words.Decrypt = "s3:PutObject", "", "kms:GenerateDataKey"
+		return "", b.failed(ctx, key, object.Store{Client: client, Words: words}.Explain(b.object(key), err))
+	}
+	if etag = aws.ToString(out.ETag); etag == "" {
+		return "", fmt.Errorf("%s: the store does not say which version it has now (ETag); it is no store for states", outside.Quoted(key, 300))
+	}
+	return etag, nil
+}
+
+func (b *bucket) tags(ofLock bool) *string {
+	name := "state_tags"
+	if ofLock {
+		name = "lock_tags"
+	}
+	tags := url.Values{}
+	for k, v := range b.StringMap(name) {
+		tags.Set(k, v)
+	}
+	if len(tags) == 0 {
+		return nil
+	}
+	return aws.String(tags.Encode())
+}
+
+// remove deletes an object if it is this one, as far as the store looks.
+func (b *bucket) remove(ctx context.Context, key, etag string) error {
+	client, err := b.client(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := b.within(ctx)
+	defer cancel()
+	in := &awss3.DeleteObjectInput{Bucket: &b.server.Bucket, Key: &key, IfMatch: &etag}
+	words := b.server.Words
+	words.Read, words.List, words.Decrypt = "s3:DeleteObject", "", ""
+	for {
+		_, err = client.DeleteObject(ctx, in)
+		if err == nil {
+			return nil
+		}
+		err = object.Store{Client: client, Words: words}.Explain(b.object(key), err)
+		answer, _ := errors.AsType[*object.Answer](err)
+		_, missing := source.IsMissing(err)
+		switch {
+		case missing:
+			return nil
+		case answer != nil && answer.Status == http.StatusPreconditionFailed:
+			return store.ErrChanged
+		case in.IfMatch == nil || answer == nil || answer.Status != http.StatusNotImplemented && answer.Code != "InvalidArgument":
+			return b.failed(ctx, key, err)
+		}
+		in.IfMatch = nil // the caller has looked
+	}
+}
+
+// list returns the keys that begin with a prefix.
+func (b *bucket) list(ctx context.Context, prefix string) (keys []string, err error) {
+	client, err := b.client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := b.within(ctx)
+	defer cancel()
+	pages := awss3.NewListObjectsV2Paginator(client, &awss3.ListObjectsV2Input{Bucket: &b.server.Bucket, Prefix: &prefix})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			words := b.server.Words
+			words.Read, words.List, words.Decrypt = "", "", ""
+			err = b.failed(ctx, prefix, object.Store{Client: client, Words: words}.Explain(b.object(prefix), err))
+			if errors.Is(err, store.ErrDenied) {
+				err = fmt.Errorf("%w; to list states requires s3:ListBucket on the bucket", err)
+			}
+			return nil, err
+		}
+		for _, o := range page.Contents {
+			keys = append(keys, aws.ToString(o.Key))
+		}
+	}
+	return keys, nil
+}
+
+// within limits one request.
+func (b *bucket) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	if b.Patience <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, b.Patience, &store.UnansweredError{Err: errors.New("the store takes too long")})
+}
+
+// refused makes an error one of [store.ErrDenied] without its words.
+type refused struct{ *object.Answer }
+
+func (r refused) Unwrap() []error { return []error{r.Answer, store.ErrDenied} }
+
+// failed is about one object.
+func (b *bucket) failed(ctx context.Context, key string, err error) error {
+	answer, ok := errors.AsType[*object.Answer](err)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case !ok:
+	case answer.Status == http.StatusForbidden || answer.Status == http.StatusUnauthorized:
+		err = refused{answer}
+	case answer.Status == 0 || answer.Status == http.StatusTooManyRequests ||
+		answer.Status >= 500 && answer.Status != http.StatusNotImplemented:
+		err = &store.UnansweredError{Err: answer}
+	}
+	if strings.HasSuffix(key, lockSuffix) || strings.HasSuffix(key, proofSuffix) {
+		err = fmt.Errorf("%s: %w", outside.Quoted(key, 300), err)
+	}
+	return err
+}

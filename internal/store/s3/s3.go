@@ -1,0 +1,399 @@
+// Package s3 keeps a state in a bucket of Amazon S3, or of a store that speaks its protocol,
+// as the s3 backends of Terraform and OpenTofu do: the same objects, the same locks, and, with
+// a table of DynamoDB, the same digests. Unlike them, it writes only over what was read, and
+// relies on no condition that a store may ignore.
+package s3
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
+	s3source "github.com/statecrypt/terraform-provider-statecrypt/internal/source/s3"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+)
+
+// Kind is the s3 store.
+func Kind() store.Kind { return KindOver(object.Network{}) }
+
+// KindOver is [Kind] over a network other than the usual one.
+func KindOver(n object.Network) store.Kind {
+	return store.Kind{Table: s3source.Backend(), Place: "key", Open: func(s store.Settings) (store.Store, error) { return open(s, n) }}
+}
+
+// What is beside a state.
+const (
+	lockSuffix  = ".tflock"
+	proofSuffix = lockSuffix + "-proof"
+)
+
+const maxTries = 5 // of what somebody else may do at the same moment
+
+// bucket is where states are.
+type bucket struct {
+	store.Settings
+	server   *s3source.Server
+	lockfile bool
+	unproven bool // locks may not keep others out, and the user knows
+	table    *table
+
+	mu     sync.Mutex
+	known  *awss3.Client
+	proven bool // the store refuses what does not meet its condition, or nobody wants to know
+	blind  bool // it does not know If-Match, so that what is there is looked at before
+}
+
+func open(s store.Settings, n object.Network) (store.Store, error) {
+	server, err := s3source.Connect(s.Values, n)
+	if err != nil {
+		return nil, err
+	}
+	b := &bucket{Settings: s, server: server, lockfile: s.Bool("use_lockfile") || !s.Has("use_lockfile") && s.String("dynamodb_table") == ""}
+	switch how := s.String("locks"); {
+	case how != "" && how != "unproven":
+		return nil, s.Errorf("locks", `"unproven" is required, or nothing`)
+	case !s.Bool("encrypt") && s.Has("kms_key_id"):
+		return nil, s.Errorf("kms_key_id", "it requires encrypt = true: without that, the s3 backends of both CLIs do not send it")
+	case !s.Bool("encrypt") && s.Has("sse_customer_key"):
+		return nil, s.Errorf("sse_customer_key", "it requires encrypt = true: without that, the s3 backends of both CLIs do not send it")
+	default:
+		b.unproven = how != ""
+	}
+	if name := s.String("dynamodb_table"); name != "" {
+		b.table, err = newTable(b, name)
+	}
+	return b, err
+}
+
+// Close has nothing to do: a lock outlives its process.
+func (*bucket) Close() error { return nil }
+
+// State is the object of that key.
+func (b *bucket) State(key string) (store.State, error) {
+	if err := cmp.Or(object.CheckKey(key), object.CheckKey(key+proofSuffix)); err != nil {
+		return nil, b.Errorf("key", "%w", err)
+	}
+	s := &state{bucket: b, key: key}
+	if b.table != nil {
+		return &tabled{state: s, inner: store.Careful(s)}, nil
+	}
+	return s, nil
+}
+
+// client finds credentials once.
+func (b *bucket) client(ctx context.Context) (*awss3.Client, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.known != nil {
+		return b.known, nil
+	}
+	client, err := b.server.Connect(ctx)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
+		return nil, source.Grant{Values: b.Values, Found: true}.Blame(errors.New(err.Error())) // what it wraps may repeat what servers answered
+	}
+	warnings, err := b.server.CheckEncryption(client, b.server.Words)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range warnings {
+		notice.Show(ctx, "warning: "+w.Text)
+	}
+	b.known = client
+	b.proven = b.unproven || s3source.IsAWS(client)
+	return client, nil
+}
+
+// state is one object.
+type state struct {
+	*bucket
+	key string
+
+	mu         sync.Mutex
+	held       *held       // nil without the lock
+	tabledLock *store.Lock // that in the table, nil without
+}
+
+// held is our lock, and what the store calls the object.
+type held struct {
+	store.Lock
+	etag string
+}
+
+func (s *state) String() string {
+	text := fmt.Sprintf("object %q in the %s bucket %q", s.key, s.server.Words.Short, s.server.Bucket)
+	if endpoint := s.server.Endpoint(); endpoint != "" {
+		text += " at " + endpoint
+	}
+	return text
+}
+
+// HasLocks reports whether the block has a lock.
+func (b *bucket) HasLocks() bool { return b.lockfile || b.table != nil }
+
+// Read reads the object.
+func (s *state) Read(ctx context.Context) ([]byte, store.Version, error) {
+	c, err := s.get(ctx, s.key, s.Limit)
+	switch {
+	case err != nil || c == nil:
+		return nil, "", err
+	case len(c.Data) == 0: // which is no state to both CLIs
+		return nil, store.Version(c.ETag), nil
+	}
+	return c.Data, store.Version(c.ETag), nil
+}
+
+// Write replaces the object.
+func (s *state) Write(ctx context.Context, data []byte, read store.Version) (store.Version, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.mayChange(ctx); err != nil {
+		return "", err
+	}
+	for try := 0; ; try++ {
+		how := condition{match: string(read), none: read == ""}
+		if s.looksFirst() {
+			if err := s.unchanged(ctx, read); err != nil {
+				return "", err
+			}
+			how.match = ""
+		}
+		etag, err := s.put(ctx, s.key, data, how)
+		answer, _ := errors.AsType[*object.Answer](err)
+		switch {
+		case err == nil:
+			return store.Version(etag), nil
+		case isOtherwise(answer, how):
+			return "", store.ErrChanged
+		case answer != nil && answer.Status == http.StatusNotImplemented && how.match != "":
+			s.notice501(ctx)
+		case answer == nil || answer.Status != http.StatusConflict || try == maxTries:
+			return "", err
+		default:
+			if err := pause(ctx); err != nil {
+				return "", err
+			}
+		}
+	}
+}
+
+// notice501 is about a store that knows no If-Match.
+func (s *state) notice501(ctx context.Context) {
+	s.bucket.mu.Lock()
+	defer s.bucket.mu.Unlock()
+	if !s.blind {
+		notice.Show(ctx, "the store has no conditional writes (If-Match), so what is there is compared before it is replaced; who writes "+
+			"without the lock at the same moment is not kept out")
+	}
+	s.blind = true
+}
+
+func (s *state) looksFirst() bool {
+	s.bucket.mu.Lock()
+	defer s.bucket.mu.Unlock()
+	return s.blind || s.unproven
+}
+
+// unchanged looks whether there is what was read.
+func (s *state) unchanged(ctx context.Context, read store.Version) error {
+	_, now, err := s.Read(ctx)
+	if err == nil && now != read {
+		err = store.ErrChanged
+	}
+	return err
+}
+
+// Remove deletes the object. Not every store knows conditions for that, so it is looked at
+// first.
+func (s *state) Remove(ctx context.Context, read store.Version) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.mayChange(ctx)
+	if err == nil {
+		err = s.unchanged(ctx, read)
+	}
+	if err != nil || read == "" {
+		return err
+	}
+	return s.remove(ctx, s.key, string(read))
+}
+
+// mayChange refuses to write if somebody else has the lock, or ours is gone.
+func (s *state) mayChange(ctx context.Context) error {
+	if err := s.prove(ctx); err != nil || !s.lockfile {
+		return err
+	}
+	by, etag, err := s.look(ctx)
+	switch {
+	case err != nil:
+		return err
+	case s.held != nil && (by == nil || etag != s.held.etag):
+		return store.ErrLost
+	case s.held == nil && by != nil:
+		return &store.HeldError{By: by}
+	}
+	return nil
+}
+
+// Lock makes the object of the lock.
+func (s *state) Lock(ctx context.Context, lock store.Lock) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case !s.lockfile:
+		return nil
+	case s.held == nil:
+		return s.take(ctx, lock.At(s.server.Bucket+"/"+s.key))
+	case s.held.ID != lock.ID:
+		return &store.HeldError{By: &s.held.Lock}
+	}
+	return nil
+}
+
+// take asks a store that may ignore conditions who has the lock before it puts one there.
+func (s *state) take(ctx context.Context, lock store.Lock) error {
+	client, err := s.client(ctx)
+	if err != nil {
+		return err
+	}
+	if !s3source.IsAWS(client) {
+		if by, etag, err := s.look(ctx); err != nil || by != nil {
+			return s.taken(lock, by, etag, err)
+		}
+	}
+	if err := s.prove(ctx); err != nil {
+		return err
+	}
+	for try := 0; ; try++ {
+		etag, err := s.put(ctx, s.key+lockSuffix, lock.JSON(), condition{none: true, lock: true})
+		if err == nil && !s.unproven {
+			s.held = &held{lock, etag}
+			return nil
+		}
+		if ctx.Err() != nil { // it may be there, and nobody will use it
+			s.takeBack(ctx, lock.ID)
+			return context.Cause(ctx)
+		}
+		by, etag, failed := s.look(ctx)
+		switch answer, _ := errors.AsType[*object.Answer](err); {
+		case failed != nil:
+			return cmp.Or(err, failed)
+		case by != nil:
+			return s.taken(lock, by, etag, nil)
+		case err == nil:
+			return store.ErrLost
+		case try == maxTries || answer == nil || answer.Status != http.StatusPreconditionFailed && answer.Status != http.StatusConflict:
+			return err
+		}
+		if err := pause(ctx); err != nil { // it was given back meanwhile
+			return err
+		}
+	}
+}
+
+// taken is what a lock means to whoever has asked for one.
+func (s *state) taken(lock store.Lock, by *store.Lock, etag string, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case by.ID != lock.ID || lock.ID == "":
+		return &store.HeldError{By: by}
+	}
+	s.held = &held{lock, etag}
+	return nil
+}
+
+// pause is for what somebody else is about to finish.
+func pause(ctx context.Context) error {
+	select {
+	case <-time.After(100 * time.Millisecond):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// takeBack removes a lock that was asked for by somebody who has gone.
+func (s *state) takeBack(ctx context.Context, id string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
+	defer cancel()
+	if by, etag, err := s.look(ctx); err == nil && by != nil && by.ID == id {
+		_ = s.remove(ctx, s.key+lockSuffix, etag)
+	}
+}
+
+// Holder looks at the object of the lock.
+func (s *state) Holder(ctx context.Context) (*store.Lock, error) {
+	if !s.lockfile {
+		return nil, store.ErrUntold
+	}
+	by, _, err := s.look(ctx)
+	return by, err
+}
+
+// look returns who has the lock, nil if nobody has.
+func (s *state) look(ctx context.Context) (by *store.Lock, etag string, err error) {
+	c, err := s.get(ctx, s.key+lockSuffix, source.MaxLock)
+	if err != nil || c == nil {
+		return nil, "", err
+	}
+	lock, ok := store.ParseLock(c.Data)
+	if !ok || lock.ID == "" {
+		return nil, "", fmt.Errorf("the state is locked, and the object %s does not say by whom; if nobody has the lock, delete that object",
+			outside.Quoted(s.key+lockSuffix, 300))
+	}
+	return &lock, c.ETag, nil
+}
+
+// Unlock removes the object of the lock with this ID.
+func (s *state) Unlock(ctx context.Context, id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.lockfile {
+		return nil
+	}
+	ours := s.held != nil && s.held.ID == id
+	by, etag, err := s.look(ctx)
+	switch {
+	case err != nil:
+		return err
+	case by == nil && ours:
+		s.held = nil
+		return store.ErrMissing
+	case by == nil:
+		return store.ErrMissing
+	case by.ID != id && ours:
+		s.held = nil
+		return store.ErrLost
+	case by.ID != id:
+		return &store.HeldError{By: by}
+	}
+	if err := s.remove(ctx, s.key+lockSuffix, etag); err != nil {
+		if by, _, failed := s.look(ctx); failed != nil || by != nil && by.ID == id {
+			return err
+		}
+	}
+	if ours {
+		s.held = nil
+	}
+	return nil
+}
+
+// isOtherwise reports whether an answer is that a condition is not met.
+func isOtherwise(a *object.Answer, how condition) bool {
+	return a != nil && (a.Status == http.StatusPreconditionFailed ||
+		a.Status == http.StatusNotFound && how.match != "" && strings.EqualFold(a.Code, "NoSuchKey"))
+}

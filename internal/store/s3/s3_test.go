@@ -1,0 +1,484 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/storetest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/cloudtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
+)
+
+const (
+	secret    = "canary-secret"
+	bucketOf  = "states"
+	tableName = "locks"
+)
+
+// TestMain keeps the settings of the machine out of the tests.
+func TestMain(m *testing.M) {
+	for _, pair := range os.Environ() {
+		name, _, _ := strings.Cut(pair, "=")
+		if strings.HasPrefix(name, "AWS_") || strings.HasSuffix(strings.ToLower(name), "_proxy") {
+			os.Unsetenv(name)
+		}
+	}
+	os.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	os.Setenv("AWS_CONFIG_FILE", os.DevNull)
+	os.Setenv("AWS_SHARED_CREDENTIALS_FILE", os.DevNull)
+	os.Exit(m.Run())
+}
+
+type attrs = objecttest.Attrs
+
+// service is S3, or what stands for it, with a table.
+type service struct {
+	*objecttest.Server
+	table *objecttest.Table
+	block attrs // that leads there
+	mayBe func(http.ResponseWriter, *http.Request) bool
+}
+
+func newStore(conditions objecttest.Conditions) *objecttest.Server {
+	s := objecttest.New(bucketOf)
+	s.Region, s.Conditions = "eu-west-1", conditions
+	s.Keys = []aws.Credentials{{AccessKeyID: "AKIATEST", SecretAccessKey: secret}}
+	s.Writable.Store(true)
+	return s
+}
+
+// serve starts a store that is not AWS.
+func serve(t *testing.T, conditions objecttest.Conditions) *service {
+	t.Helper()
+	s := &service{Server: newStore(conditions), table: &objecttest.Table{Name: tableName}}
+	address := nettest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.mayBe == nil || !s.mayBe(w, r) {
+			s.ServeHTTP(w, r)
+		}
+	}))
+	s.block = block().With("use_path_style", true).With("endpoints", objecttest.Strings("s3", address, "dynamodb", s.table.Serve(t)))
+	return s
+}
+
+// atAWS is a store at AWS's own addresses.
+func atAWS(t *testing.T) *service {
+	t.Helper()
+	s := &service{Server: newStore(objecttest.Kept), table: &objecttest.Table{Name: tableName}}
+	s.Hosts = []string{"s3.eu-west-1.amazonaws.com"}
+	internet := cloudtest.New(t, map[string]http.Handler{
+		"*.s3.eu-west-1.amazonaws.com": s.Server, "s3.eu-west-1.amazonaws.com": s.Server, "dynamodb.eu-west-1.amazonaws.com": s.table,
+	})
+	s.block = block().With("https_proxy", internet.Proxy).With("custom_ca_bundle", internet.CAFile)
+	return s
+}
+
+func block() attrs {
+	return objecttest.Strings("bucket", bucketOf, "key", "net/prod", "region", "eu-west-1", "access_key", "AKIATEST", "secret_key", secret).
+		With("max_retries", 3)
+}
+
+func openAt(t *testing.T, b attrs) (store.State, error) {
+	t.Helper()
+	kind := KindOver(objecttest.Hurried())
+	v, err := attr.NewEntry("backend.s3", kind.Table, b).Decode(kind.Table, nil)
+	if err != nil {
+		return nil, err
+	}
+	s, err := kind.Open(store.Settings{Values: v, Limit: 1 << 30})
+	if err != nil {
+		return nil, err
+	}
+	return s.State(v.String("key"))
+}
+
+func at(t *testing.T, b attrs) store.State {
+	t.Helper()
+	s, err := openAt(t, b)
+	must(t, err)
+	return s
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestStore: what every store must pass, on AWS and on stores that have less, with each lock.
+func TestStore(t *testing.T) {
+	lockfile := func(b attrs) attrs { return b }
+	inTable := func(b attrs) attrs { return b.With("dynamodb_table", tableName) }
+	both := func(b attrs) attrs { return inTable(b).With("use_lockfile", true) }
+	other := func(c objecttest.Conditions) func(*testing.T) *service {
+		return func(t *testing.T) *service { t.Helper(); return serve(t, c) }
+	}
+	for name, c := range map[string]struct {
+		serve func(*testing.T) *service
+		with  func(attrs) attrs
+	}{
+		"AWS":                         {atAWS, lockfile},
+		"AWS, table":                  {atAWS, inTable},
+		"AWS, both":                   {atAWS, both},
+		"another":                     {other(objecttest.Kept), lockfile},
+		"another, both":               {other(objecttest.Kept), both},
+		"If-Match is ignored":         {other(objecttest.IgnoredIfs), lockfile},
+		"If-Match is 501":             {other(objecttest.UnknownMatch), lockfile},
+		"If-Match is 501, for DELETE": {other(objecttest.UnknownDelete), lockfile},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := c.serve(t)
+			n := 0
+			place := func(t *testing.T, name string) storetest.Place {
+				t.Helper()
+				n++
+				own, key := fmt.Sprint("b", n), "net/"+name
+				s.Create(own)
+				b := c.with(s.block.With("bucket", own).With("key", key))
+				return storetest.Place{
+					Open:    func(t *testing.T) store.State { t.Helper(); return at(t, b) },
+					Put:     func(_ *testing.T, data []byte) { s.Put(own, key, data) },
+					Lose:    func(*testing.T) { s.Delete(own, key+lockSuffix); s.table.Delete(own + "/" + key) },
+					Secrets: []string{secret},
+				}
+			}
+			storetest.Run(t, storetest.Harness{
+				Place: place, Huge: name == "AWS" && testkit.Rounds(10) > 1, Slow: name != "AWS" && name != "another",
+			})
+		})
+	}
+}
+
+// said collects what a user is told.
+func said(t *testing.T) (context.Context, *[]string) {
+	t.Helper()
+	var texts []string
+	return notice.With(t.Context(), func(text string) { texts = append(texts, text) }), &texts
+}
+
+func tell(ctx context.Context, s store.State) error {
+	return errors.Join(s.Lock(ctx, storetest.Lock("1")), s.Unlock(ctx, "1"))
+}
+
+// TestIgnored: a store that ignores conditions is found out before anything depends on it, and a
+// foreign lock stays there.
+func TestIgnored(t *testing.T) {
+	t.Parallel()
+	s := serve(t, objecttest.Ignored)
+	free, held := at(t, s.block), at(t, s.block.With("key", "net/dev"))
+	foreign := storetest.Lock("4711").JSON()
+	s.Put(bucketOf, "net/dev.tflock", foreign)
+	err := held.Lock(t.Context(), storetest.Lock("1"))
+	if !isHeldBy(err, "4711") || string(s.Get(bucketOf, "net/dev.tflock")) != string(foreign) {
+		t.Errorf("held: %v", err)
+	}
+	for name, err := range map[string]error{
+		"a lock":  free.Lock(t.Context(), storetest.Lock("1")),
+		"a write": func() error { _, err := free.Write(t.Context(), storetest.State(1), ""); return err }(),
+	} {
+		if err == nil || !strings.Contains(err.Error(), `locks = "unproven"`) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if s.Get(bucketOf, "net/prod.tflock") != nil || s.Get(bucketOf, "net/prod") != nil {
+		t.Error("something was written")
+	}
+
+	unproven := at(t, s.block.With("locks", "unproven"))
+	must(t, unproven.Lock(t.Context(), storetest.Lock("1")))
+	next, err := unproven.Write(t.Context(), storetest.State(1), "")
+	must(t, err)
+	s.Put(bucketOf, "net/prod", storetest.State(2))
+	if _, err := unproven.Write(t.Context(), storetest.State(3), next); !errors.Is(err, store.ErrChanged) {
+		t.Errorf("unproven: %v", err)
+	}
+	must(t, unproven.Unlock(t.Context(), "1"))
+	if err := at(t, s.block.With("locks", "unproven").With("key", "net/dev")).Lock(t.Context(), storetest.Lock("1")); !isHeldBy(err, "4711") {
+		t.Errorf("unproven, held: %v", err)
+	}
+}
+
+func isHeldBy(err error, id string) bool {
+	held, ok := errors.AsType[*store.HeldError](err)
+	return ok && held.By != nil && held.By.ID == id
+}
+
+// TestProof: the proof is asked for once, costs one request more if it is there, is none of AWS, and
+// names the right that it needs.
+func TestProof(t *testing.T) {
+	t.Parallel()
+	s := serve(t, objecttest.Kept)
+	for run, want := range []int{5 + 3, 4 + 3} { // look, proof, lock; look, unlock
+		state := at(t, s.block)
+		must(t, tell(t.Context(), state))
+		if n := len(s.Requests()); n != want-1 {
+			t.Errorf("run %d: %d requests", run, n)
+		}
+		must(t, tell(t.Context(), state))
+		if n := len(s.Requests()); n != 4 {
+			t.Errorf("run %d, again: %d requests", run, n)
+		}
+	}
+	s.Allows = func(action, resource string) bool {
+		return action != "s3:PutObject" || !strings.HasSuffix(resource, proofSuffix)
+	}
+	err := tell(t.Context(), at(t, s.block))
+	if !errors.Is(err, store.ErrDenied) || !strings.Contains(err.Error(), "s3:PutObject") || !strings.Contains(err.Error(), proofSuffix) {
+		t.Errorf("denied: %v", err)
+	}
+
+	aws := atAWS(t)
+	must(t, tell(t.Context(), at(t, aws.block)))
+	if n := len(aws.Requests()); n != 3 {
+		t.Errorf("AWS: %d requests", n)
+	}
+}
+
+// TestUnknownMatch: what a store does not do is said, once.
+func TestUnknownMatch(t *testing.T) {
+	t.Parallel()
+	for name, conditions := range map[string]objecttest.Conditions{"501": objecttest.UnknownMatch, "ignored": objecttest.IgnoredIfs} {
+		s := serve(t, conditions)
+		ctx, texts := said(t)
+		state := at(t, s.block)
+		must(t, state.Lock(ctx, storetest.Lock("1")))
+		read, err := state.Write(ctx, storetest.State(1), "")
+		must(t, err)
+		_, err = state.Write(ctx, storetest.State(2), read)
+		must(t, err)
+		must(t, state.Unlock(ctx, "1"))
+		told := strings.Join(*texts, "\n")
+		if strings.Count(told, "If-Match") != 1 {
+			t.Errorf("%s: %q", name, told)
+		}
+	}
+}
+
+// loses has the answer to some request be lost after the store has done what was asked.
+func (s *service) loses(is func(r *http.Request) bool, every bool) *atomic.Int32 {
+	lost := new(atomic.Int32)
+	s.mayBe = func(w http.ResponseWriter, r *http.Request) bool {
+		if !is(r) || !every && lost.Load() > 0 {
+			return false
+		}
+		lost.Add(1)
+		s.ServeHTTP(httptest.NewRecorder(), r)
+		panic(http.ErrAbortHandler)
+	}
+	return lost
+}
+
+// TestAmbiguous: a request that was done, and whose answer was lost, is a success, whether the client
+// repeats it or gives up.
+func TestAmbiguous(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		method, ends string
+		every        bool
+	}{
+		"lock": {"PUT", "net/prod.tflock", false}, "lock, all": {"PUT", "net/prod.tflock", true},
+		"write": {"PUT", "net/prod", false}, "write, all": {"PUT", "net/prod", true},
+		"unlock": {"DELETE", "net/prod.tflock", false}, "unlock, all": {"DELETE", "net/prod.tflock", true},
+	} {
+		for _, with := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, table %t", name, with), func(t *testing.T) {
+				t.Parallel()
+				s := serve(t, objecttest.Kept)
+				b := s.block
+				if with {
+					b = b.With("dynamodb_table", tableName).With("use_lockfile", true)
+				}
+				lost := s.loses(func(r *http.Request) bool {
+					return r.Method == c.method && strings.HasSuffix(r.URL.Path, c.ends)
+				}, c.every)
+				state := store.Careful(at(t, b))
+				must(t, state.Lock(t.Context(), storetest.Lock("1")))
+				_, err := state.Write(t.Context(), storetest.State(1), "")
+				must(t, err)
+				must(t, state.Unlock(t.Context(), "1"))
+				there := string(s.Get(bucketOf, "net/prod"))
+				if lost.Load() == 0 || s.Get(bucketOf, "net/prod.tflock") != nil || there != string(storetest.State(1)) {
+					t.Errorf("lost %d answers; the lock is %q", lost.Load(), s.Get(bucketOf, "net/prod.tflock"))
+				}
+				if want := digest(storetest.State(1)); with && s.table.Text(bucketOf+"/net/prod-md5", "Digest") != want {
+					t.Error("the digest is not there")
+				}
+			})
+		}
+	}
+}
+
+// TestAmbiguousTable is the same for the table; a digest that cannot be written is no success.
+func TestAmbiguousTable(t *testing.T) {
+	t.Parallel()
+	for _, operation := range []string{"PutItem", "DeleteItem"} {
+		s := serve(t, objecttest.Kept)
+		b := s.block.With("dynamodb_table", tableName)
+		var lost atomic.Bool
+		s.table.Before = func(_ http.ResponseWriter, r *http.Request) bool {
+			if strings.HasSuffix(r.Header.Get("X-Amz-Target"), operation) && lost.CompareAndSwap(false, true) {
+				panic(http.ErrAbortHandler)
+			}
+			return false
+		}
+		state := store.Careful(at(t, b))
+		must(t, state.Lock(t.Context(), storetest.Lock("1")))
+		_, err := state.Write(t.Context(), storetest.State(1), "")
+		must(t, err)
+		must(t, state.Unlock(t.Context(), "1"))
+		if !lost.Load() || s.table.Text(bucketOf+"/net/prod", "Info") != "" {
+			t.Errorf("%s: the lock is there", operation)
+		}
+		s.table.Before = func(w http.ResponseWriter, r *http.Request) bool {
+			w.WriteHeader(http.StatusBadRequest)
+			return strings.HasSuffix(r.Header.Get("X-Amz-Target"), "PutItem") && lost.Load()
+		}
+	}
+	s := serve(t, objecttest.Kept)
+	state := store.Careful(at(t, s.block.With("dynamodb_table", tableName)))
+	must(t, state.Lock(t.Context(), storetest.Lock("1")))
+	s.table.Allows = func(operation string) bool { return operation != "PutItem" }
+	_, err := state.Write(t.Context(), storetest.State(1), "")
+	if !errors.Is(err, store.ErrUnfinished) || !errors.Is(err, store.ErrDenied) || !strings.Contains(err.Error(), "dynamodb:PutItem") {
+		t.Errorf("the digest: %v", err)
+	}
+	s.table.Allows = nil
+	_, version, err := state.Read(t.Context())
+	must(t, err)
+	_, err = state.Write(t.Context(), storetest.State(2), version)
+	must(t, err)
+	must(t, state.Unlock(t.Context(), "1"))
+}
+
+// TestForm: what is written is what both CLIs write.
+func TestForm(t *testing.T) {
+	t.Parallel()
+	front := atAWS(t)
+	b := front.block.With("dynamodb_table", tableName).With("use_lockfile", true).With("encrypt", true).With("kms_key_id", "k").
+		With("acl", "private").With("state_tags", attrs{"team": cty.StringVal("a b")}).With("lock_tags", attrs{"lock": cty.StringVal("1")})
+	state := at(t, b)
+	must(t, state.Lock(t.Context(), storetest.Lock("<1>")))
+	const want = `{"ID":"\u003c1\u003e","Operation":"OperationTypeApply","Info":"","Who":"\u003c1\u003e@host","Version":"1.12.6",` +
+		`"Created":"2026-11-27T00:00:00Z","Path":"states/net/prod"}`
+	if got := string(front.Get(bucketOf, "net/prod.tflock")); got != want {
+		t.Errorf("the lock is %s", got)
+	}
+	if got := front.table.Text("states/net/prod", "Info"); got != want {
+		t.Errorf("the lock in the table is %s", got)
+	}
+	_, err := state.Write(t.Context(), storetest.State(1), "")
+	must(t, err)
+	must(t, state.Unlock(t.Context(), "<1>"))
+	tags := map[string]string{"/net/prod": "team=a+b", "/net/prod.tflock": "lock=1"}
+	for _, r := range front.Requests() {
+		if r.Method != http.MethodPut {
+			continue
+		}
+		for name, want := range map[string]string{
+			"X-Amz-Server-Side-Encryption": "aws:kms", "X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id": "k", "X-Amz-Acl": "private",
+			"Content-Type": "application/json", "X-Amz-Tagging": tags[r.Path],
+		} {
+			if got := r.Header.Get(name); got != want {
+				t.Errorf("%s: %s is %q, want %q", r.Path, name, got, want)
+			}
+		}
+		if r.Header.Get("X-Amz-Checksum-Sha256") == "" || r.Header.Get("Content-Encoding") != "" {
+			t.Errorf("%s: %v", r.Path, r.Header)
+		}
+	}
+}
+
+// TestBlocks: what cannot be meant is refused before anything is asked.
+func TestBlocks(t *testing.T) {
+	t.Parallel()
+	for name, b := range map[string]attrs{
+		"locks":         block().With("locks", "none"),
+		"a KMS key":     block().With("kms_key_id", "k"),
+		"a key":         block().With("sse_customer_key", strings.Repeat("A", 43)+"="),
+		"both keys":     block().With("encrypt", true).With("kms_key_id", "k").With("sse_customer_key", strings.Repeat("A", 43)+"="),
+		"no bucket":     block().With("bucket", nil),
+		"a key of URLs": block().With("key", "s3://states/a"),
+		"a long key":    block().With("key", strings.Repeat("k", 1020)),
+		"DynamoDB":      block().With("dynamodb_table", "t").With("endpoints", objecttest.Strings("dynamodb", "https://u:p@x")),
+		"a zone":        block().With("region", "eu-west-1a"),
+	} {
+		if s, err := openAt(t, b); err == nil {
+			t.Errorf("%s: %s was opened", name, s)
+		} else if strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), "u:p") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	s := at(t, block().With("endpoints", objecttest.Strings("s3", "https://s3.example.com")))
+	if got := s.String(); got != `object "net/prod" in the S3 bucket "states" at https://s3.example.com` {
+		t.Errorf("it is called %s", got)
+	}
+}
+
+// TestDenied: of each right that is missing, the error names it.
+func TestDenied(t *testing.T) {
+	t.Parallel()
+	s := atAWS(t)
+	denied := ""
+	s.Allows = func(action, _ string) bool { return action != denied }
+	state := at(t, s.block)
+	must(t, state.Lock(t.Context(), storetest.Lock("1")))
+	_, err := state.Write(t.Context(), storetest.State(1), "")
+	must(t, err)
+	_, version, err := state.Read(t.Context())
+	must(t, err)
+	for action, do := range map[string]func() error{
+		"s3:GetObject":    func() error { _, _, err := state.Read(t.Context()); return err },
+		"s3:PutObject":    func() error { _, err := state.Write(t.Context(), storetest.State(2), version); return err },
+		"s3:DeleteObject": func() error { return state.Unlock(t.Context(), "1") },
+	} {
+		denied = action
+		err := do()
+		if !errors.Is(err, store.ErrDenied) || !strings.Contains(err.Error(), action) || strings.Contains(err.Error(), objecttest.Canary) {
+			t.Errorf("%s: %v", action, err)
+		}
+	}
+}
+
+// TestStuck: a store that does not answer is no refusal.
+func TestStuck(t *testing.T) {
+	t.Parallel()
+	s := serve(t, objecttest.Kept)
+	state := at(t, s.block)
+	s.mayBe = func(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) }
+	for name, err := range map[string]error{
+		"read": func() error { _, _, err := state.Read(t.Context()); return err }(), "lock": state.Lock(t.Context(), storetest.Lock("1")),
+	} {
+		if _, ok := errors.AsType[*store.UnansweredError](err); !ok {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	s.mayBe = func(w http.ResponseWriter, r *http.Request) bool { // the lock is there, and its asker has gone
+		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, lockSuffix) {
+			s.ServeHTTP(httptest.NewRecorder(), r)
+			cancel()
+			panic(http.ErrAbortHandler)
+		}
+		return false
+	}
+	if err := state.Lock(ctx, storetest.Lock("1")); !errors.Is(err, context.Canceled) || s.Get(bucketOf, "net/prod.tflock") != nil {
+		t.Errorf("gone: %v; the lock is %q", err, s.Get(bucketOf, "net/prod.tflock"))
+	}
+}
+

@@ -1,0 +1,328 @@
+package s3
+
+import (
+	"bytes"
+	"context"
+	"crypto/md5" //nolint:gosec // what both CLIs compare
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+)
+
+// table is one of DynamoDB. Three calls need no SDK.
+type table struct {
+	*bucket
+	name, endpoint string
+	client         http.Client
+}
+
+func newTable(b *bucket, name string) (*table, error) {
+	endpoint, transport, err := b.server.DynamoDB()
+	return &table{bucket: b, name: name, endpoint: endpoint, client: http.Client{Transport: transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}, err
+}
+
+// text is a value of DynamoDB.
+type text struct{ S string }
+
+type item struct {
+	LockID       text
+	Info, Digest *text `json:",omitempty"`
+}
+
+const tableTries = 5
+
+// call makes a call, and another one if it may succeed. What it did is looked up by the caller.
+func (t *table) call(ctx context.Context, operation string, arguments map[string]any) (found item, err error) {
+	arguments["TableName"] = t.name
+	body, err := json.Marshal(arguments)
+	if err != nil {
+		return found, err
+	}
+	for try := 1; ; try++ {
+		var again bool
+		found, again, err = t.once(ctx, operation, body)
+		if !again || try == tableTries {
+			return found, err
+		}
+		if stopped := pause(ctx); stopped != nil {
+			return found, stopped
+		}
+	}
+}
+
+// errCondition is that what a call asks for is not so.
+var errCondition = errors.New("the condition is not met")
+
+func (t *table) once(ctx context.Context, operation string, body []byte) (found item, again bool, err error) {
+	client, err := t.bucket.client(ctx)
+	if err != nil {
+		return found, false, err
+	}
+	keys, err := client.Options().Credentials.Retrieve(ctx)
+	if err != nil {
+		return found, false, err
+	}
+	limited, cancel := t.within(ctx)
+	defer cancel()
+	req, err := http.NewRequestWithContext(limited, http.MethodPost, t.endpoint+"/", bytes.NewReader(body))
+	if err != nil {
+		return found, false, errors.New("the request to DynamoDB cannot be made; check the endpoint")
+	}
+	req.Header.Set("Content-Type", "application/x-amz-json-1.0")
+	req.Header.Set("X-Amz-Target", "DynamoDB_20120810."+operation)
+	sum := sha256.Sum256(body)
+	if err = v4.NewSigner().SignHTTP(limited, keys, req, hex.EncodeToString(sum[:]), "dynamodb", t.server.Region, time.Now()); err != nil {
+		return found, false, errors.New("the request to DynamoDB cannot be signed; check the credentials")
+	}
+	resp, err := t.client.Do(req) //nolint:gosec // the user's own table
+	var answer []byte
+	if err == nil {
+		defer resp.Body.Close()
+		answer, err = web.ReadBody(resp, 1<<20, io.Discard)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return found, false, context.Cause(ctx)
+	case err != nil:
+		return found, true, &store.UnansweredError{Err: fmt.Errorf("DynamoDB %s: %s", operation, web.Reason(err, t.server.Words.Trust))}
+	case resp.StatusCode != http.StatusOK:
+		again, err = t.refused(operation, resp.StatusCode, answer)
+		return found, again, err
+	}
+	var got struct{ Item item }
+	if json.Unmarshal(answer, &got) != nil {
+		return found, false, fmt.Errorf("DynamoDB %s: the answer is not one of DynamoDB; check the endpoint", operation)
+	}
+	return got.Item, false, nil
+}
+
+// refused says what an answer means, and whether another try may succeed.
+func (t *table) refused(operation string, status int, answer []byte) (again bool, err error) {
+	var said struct {
+		Type string `json:"__type"`
+	}
+	_ = json.Unmarshal(answer, &said) // what is none has no type
+	_, code, _ := strings.Cut(said.Type, "#")
+	switch code {
+	case "ConditionalCheckFailedException":
+		return false, errCondition
+	case "ResourceNotFoundException":
+		return false, fmt.Errorf("DynamoDB %s: there is no table %q in the region %s", operation, t.name, t.server.Region)
+	case "ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded":
+		return true, &store.UnansweredError{Err: fmt.Errorf("DynamoDB %s: too many requests, even after retries", operation)}
+	case "AccessDeniedException":
+		return false, fmt.Errorf("DynamoDB: %w; the credentials need dynamodb:%s on the table %q", store.ErrDenied, operation, t.name)
+	}
+	text, known := awsauth.CommonReason(code)
+	switch {
+	case known:
+		return false, fmt.Errorf("DynamoDB %s: %s (%s)", operation, text, awsauth.Code(code))
+	case status >= http.StatusInternalServerError:
+		return true, &store.UnansweredError{Err: fmt.Errorf("DynamoDB %s: the answer has the status %d", operation, status)}
+	}
+	return false, fmt.Errorf("DynamoDB %s: the request failed, with the HTTP status %d", operation, status)
+}
+
+// tabled is a state whose lock and digest are in a table, as both CLIs have them. It may have
+// the other lock as well, which then is taken first.
+type tabled struct {
+	*state
+	inner store.State // the same, with the rule about lost answers
+}
+
+func (s *tabled) id() string { return s.server.Bucket + "/" + s.key }
+
+// Read notes a digest that others will stumble over.
+func (s *tabled) Read(ctx context.Context) ([]byte, store.Version, error) {
+	data, version, err := s.inner.Read(ctx)
+	if err != nil || data == nil {
+		return data, version, err
+	}
+	found, err := s.table.get(ctx, s.id()+"-md5")
+	if err == nil && (found.Digest == nil || found.Digest.S != digest(data)) {
+		notice.Show(ctx, fmt.Sprintf("the table %q has another digest of the state, or none, so that Terraform and OpenTofu without wrap may "+
+			"refuse it; the next one that is written has the right one", s.table.name))
+	}
+	return data, version, err
+}
+
+func digest(data []byte) string {
+	sum := md5.Sum(data) //nolint:gosec // what both CLIs compare
+	return hex.EncodeToString(sum[:])
+}
+
+func key(id string) map[string]text { return map[string]text{"LockID": {id}} }
+
+func (t *table) get(ctx context.Context, id string) (item, error) {
+	return t.call(ctx, "GetItem", map[string]any{"Key": key(id), "ConsistentRead": true})
+}
+
+// Write writes the digest after the state.
+func (s *tabled) Write(ctx context.Context, data []byte, read store.Version) (store.Version, error) {
+	if err := s.mayChange(ctx); err != nil {
+		return "", err
+	}
+	next, err := s.inner.Write(ctx, data, read)
+	if err == nil {
+		_, err = s.table.call(ctx, "PutItem", map[string]any{"Item": item{LockID: text{s.id() + "-md5"}, Digest: &text{digest(data)}}})
+		if err != nil {
+			err = fmt.Errorf("%w: %w", store.ErrUnfinished, err)
+		}
+	}
+	return next, err
+}
+
+// Remove removes the digest after the state.
+func (s *tabled) Remove(ctx context.Context, read store.Version) error {
+	err := s.mayChange(ctx)
+	if err == nil {
+		err = s.inner.Remove(ctx, read)
+	}
+	if err == nil {
+		_, err = s.table.call(ctx, "DeleteItem", map[string]any{"Key": key(s.id() + "-md5")})
+	}
+	return err
+}
+
+// mayChange looks at the lock in the table.
+func (s *tabled) mayChange(ctx context.Context) error {
+	by, err := s.holder(ctx)
+	s.mu.Lock()
+	ours := s.tabledLock
+	s.mu.Unlock()
+	switch {
+	case err != nil:
+		return err
+	case ours != nil && (by == nil || by.ID != ours.ID):
+		return store.ErrLost
+	case ours == nil && by != nil:
+		return &store.HeldError{By: by}
+	}
+	return nil
+}
+
+// holder is who has the lock in the table, nil if nobody has.
+func (s *tabled) holder(ctx context.Context) (*store.Lock, error) {
+	found, err := s.table.get(ctx, s.id())
+	if err != nil || found.Info == nil {
+		return nil, err
+	}
+	lock, ok := store.ParseLock([]byte(found.Info.S))
+	if !ok || lock.ID == "" {
+		return nil, fmt.Errorf("the state is locked, and the item %q of the table %q does not say by whom; if nobody has the lock, delete that "+
+			"item", s.id(), s.table.name)
+	}
+	return &lock, nil
+}
+
+// Holder is that of either lock.
+func (s *tabled) Holder(ctx context.Context) (*store.Lock, error) {
+	by, err := s.holder(ctx)
+	if err != nil || by != nil || !s.lockfile {
+		return by, err
+	}
+	return s.inner.Holder(ctx)
+}
+
+// Lock takes the locks that the block has.
+func (s *tabled) Lock(ctx context.Context, lock store.Lock) error {
+	if err := s.inner.Lock(ctx, lock); err != nil {
+		return err
+	}
+	err := s.take(ctx, lock.At(s.id()))
+	if err != nil && s.lockfile {
+		err = errors.Join(err, s.inner.Unlock(context.WithoutCancel(ctx), lock.ID))
+	}
+	return err
+}
+
+func (s *tabled) take(ctx context.Context, lock store.Lock) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tabledLock != nil && s.tabledLock.ID == lock.ID {
+		return nil
+	}
+	if s.tabledLock != nil {
+		return &store.HeldError{By: s.tabledLock}
+	}
+	_, err := s.table.call(ctx, "PutItem", map[string]any{
+		"Item": item{LockID: text{s.id()}, Info: &text{string(lock.JSON())}}, "ConditionExpression": "attribute_not_exists(LockID)",
+	})
+	if err != nil {
+		by, failed := s.holder(context.WithoutCancel(ctx))
+		switch {
+		case failed != nil || by == nil:
+			return s.inWords(err)
+		case by.ID != lock.ID || lock.ID == "":
+			return &store.HeldError{By: by}
+		case ctx.Err() != nil: // nobody will use it
+			return errors.Join(err, s.drop(context.WithoutCancel(ctx), by))
+		}
+	}
+	s.tabledLock = &lock
+	return nil
+}
+
+func (s *tabled) inWords(err error) error {
+	if errors.Is(err, errCondition) { // it was given back meanwhile
+		return &store.HeldError{}
+	}
+	return err
+}
+
+// drop removes a lock that was looked at.
+func (s *tabled) drop(ctx context.Context, lock *store.Lock) error {
+	found, err := s.table.get(ctx, s.id())
+	if err != nil || found.Info == nil {
+		return err
+	}
+	_, err = s.table.call(ctx, "DeleteItem", map[string]any{
+		"Key": key(s.id()), "ConditionExpression": "Info = :info", "ExpressionAttributeValues": map[string]any{":info": found.Info},
+	})
+	if by, failed := s.holder(ctx); err != nil && failed == nil && (by == nil || by.ID != lock.ID) {
+		return nil
+	}
+	return err
+}
+
+// Unlock gives back the locks with this ID, the last one first.
+func (s *tabled) Unlock(ctx context.Context, id string) error {
+	by, err := s.holder(ctx)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	ours := s.tabledLock != nil && s.tabledLock.ID == id
+	if ours {
+		s.tabledLock = nil
+	}
+	s.mu.Unlock()
+	switch {
+	case by != nil && by.ID == id:
+		err = s.drop(ctx, by)
+	case by != nil && ours:
+		err = store.ErrLost
+	case by != nil:
+		err = &store.HeldError{By: by}
+	case ours || !s.lockfile:
+		err = store.ErrMissing
+	}
+	if s.lockfile && (err == nil || ours) {
+		err = errors.Join(err, s.inner.Unlock(ctx, id))
+	}
+	return err
+}
