@@ -10,6 +10,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
 // Whatever opens is exactly what was sealed: every truncation and every flipped
@@ -18,6 +19,7 @@ import (
 // metadata of a static key, the names of members, serial and lineage when the
 // damage hides them. It never happens in the ciphertext.
 func TestDamage(t *testing.T) {
+	testkit.OneGoroutine(t)
 	t.Parallel()
 	file := seal(t, keys+`state { method = method.aes_gcm.a }`, state)
 	target := use(t, newEncryption(t, lighttest.Registry(), keys), "method.aes_gcm.a", "unencrypted")

@@ -10,6 +10,7 @@ import (
 // service. Those of the kinds that call one are in the folders of the kinds, and
 // those of all kinds are in builtin.
 func TestTestsLinkLittle(t *testing.T) {
+	testkit.OneGoroutine(t)
 	t.Parallel()
 	linked := testkit.Dependencies(t, "-test",
 		"encryption", "encryption/attr", "encryption/config", "encryption/tfstate", "encryption/encryptiontest",
@@ -27,6 +28,7 @@ func TestTestsLinkLittle(t *testing.T) {
 // TestLinksLittle: the kinds without an SDK link age and ssh keys, the parser of settings,
 // and nothing that connects.
 func TestLinksLittle(t *testing.T) {
+	testkit.OneGoroutine(t)
 	t.Parallel()
 	const limit = 260 // packages, those of the standard library included
 	linked := testkit.Dependencies(t, "encryption/light")
@@ -41,6 +43,7 @@ func TestLinksLittle(t *testing.T) {
 
 // TestCoreKnowsNoKinds: what there is stands in a registry, and not here.
 func TestCoreKnowsNoKinds(t *testing.T) {
+	testkit.OneGoroutine(t)
 	t.Parallel()
 	core := testkit.Dependencies(t, "encryption")
 	if !testkit.Within(core, testkit.Module+"encryption/config") {

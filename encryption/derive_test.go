@@ -8,6 +8,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
 const derivable = `
@@ -74,12 +75,10 @@ var derivedKeys = []struct {
 }
 
 func TestDeriveKey(t *testing.T) {
+	testkit.OneGoroutine(t)
 	t.Parallel()
 	enc := newEncryption(t, lighttest.Registry(), derivable)
 	for _, c := range derivedKeys {
-		if testing.Short() && c.keyProvider == "key_provider.pbkdf2.documented" { // 600,000 iterations
-			continue
-		}
 		d := encryption.Derivation{Info: c.info, Length: c.length}
 		if c.salt != "" {
 			d.Salt = []byte(c.salt)

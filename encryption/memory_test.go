@@ -16,6 +16,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
 const mebi = 1 << 20
@@ -38,6 +39,7 @@ func allocated(work func()) uint64 {
 
 // TestMemory is not parallel: it counts every byte that the process allocates.
 func TestMemory(t *testing.T) {
+	testkit.OneGoroutine(t)
 	const size = 16 * mebi
 	target := newEncryption(t, lighttest.Registry(), keys+"state { method = method.aes_gcm.a }").State()
 	plaintext := newEncryption(t, lighttest.Registry(), `state { method = "unencrypted" }`).State()

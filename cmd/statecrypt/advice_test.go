@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
 // The command advises the text that its users write.
@@ -32,6 +34,7 @@ func TestAdvice(t *testing.T) {
 // A fallback that opens a file comes with why the method before it did not, and with no
 // advice, which would be wrong: the key was replaced on purpose.
 func TestFallbackHasNoAdvice(t *testing.T) {
+	testkit.OneGoroutine(t)
 	t.Parallel()
 	key := func(name, passphrase, alias string) string {
 		return fmt.Sprintf("key_provider \"pbkdf2\" %q {\n  passphrase = %q\n  iterations = 200000\n%s}\nmethod \"aes_gcm\" %[1]q "+

@@ -15,6 +15,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
 const (
@@ -152,6 +153,7 @@ func TestNoteOfEnvironment(t *testing.T) {
 // What is probably not meant in a key is said when something is sealed with it, and not when
 // -again has opened the file with it.
 func TestNoteOfDoubts(t *testing.T) {
+	testkit.OneGoroutine(t)
 	t.Parallel()
 	right := write(t, "right.hcl", settings("x"))
 	odd := write(t, "odd.hcl", strings.Replace(settings("x"), ` passphrase"`, ` passphrase\n"`, 1))

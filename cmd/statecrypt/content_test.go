@@ -13,6 +13,7 @@ import (
 // TestContentInPlaceOfNames: whatever command gets the content of a file in the place of
 // its name, as "$(cat FILE)" gives it, does not print it.
 func TestContentInPlaceOfNames(t *testing.T) {
+	testkit.OneGoroutine(t)
 	t.Chdir(t.TempDir())
 	keys, state := write(t, "keys.hcl", onlyOld), write(t, "s.tfstate", must(t, onlyOld, plain, "encrypt"))
 	contents := testkit.InPlaceOfPaths()

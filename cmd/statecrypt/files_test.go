@@ -11,6 +11,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -203,6 +204,7 @@ func TestAdviceOnPlaintextPlans(t *testing.T) {
 // TestWorkspaceOfTheEnvironment: TF_WORKSPACE chooses the key of a module that makes one for
 // each workspace.
 func TestWorkspaceOfTheEnvironment(t *testing.T) {
+	testkit.OneGoroutine(t)
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "main.tf"), `terraform {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -279,6 +280,7 @@ func makeBucket(t *testing.T, dir string) {
 // A loop over a bucket that holds all sorts of files stores nothing but what it has
 // rotated, in a script and by hand, and goes on from there when it runs again.
 func TestLoopsOfGuides(t *testing.T) {
+	testkit.OneGoroutine(t)
 	t.Parallel()
 	pages, err := filepath.Glob("../../templates/guides/*.tmpl")
 	if err != nil || len(pages) == 0 {

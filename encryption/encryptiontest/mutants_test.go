@@ -28,6 +28,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
 const inMutants = "STATECRYPT_TEST_MUTANTS" // set in the process whose tests must fail
@@ -35,6 +36,7 @@ const inMutants = "STATECRYPT_TEST_MUTANTS" // set in the process whose tests mu
 // TestMutants runs the tests on key providers and methods that have one mistake
 // each, in a process of their own, and looks at which of them fail.
 func TestMutants(t *testing.T) {
+	testkit.OneGoroutine(t)
 	if os.Getenv(inMutants) != "" {
 		runMutants(t)
 		return

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
 // Charges do not wrap around, not even where an int has 32 bits: one that did
@@ -43,6 +45,7 @@ func TestSameHash(t *testing.T) {
 
 // TestLargeSets: what is not plain may cost something in a file of any size.
 func TestLargeSets(t *testing.T) {
+	testkit.OneGoroutine(t)
 	for typ, c := range map[string]struct {
 		fits, refused int // elements; 0 for none that are tried
 		element       string

@@ -10,6 +10,8 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
 // canaries puts the text at every place of the states in testdata where a
@@ -46,6 +48,7 @@ func after(data []byte) []byte {
 }
 
 func TestErrorsNeverShowValues(t *testing.T) {
+	testkit.OneGoroutine(t)
 	const canary = "c4n4ry"
 	failed := 0
 	for _, file := range canaries(t, canary) {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
 // listed are the addresses of a state, up to an error.
@@ -130,6 +132,7 @@ func TestResourcesEnd(t *testing.T) {
 
 // TestLongAddresses: the addresses of a small file do not fill the memory.
 func TestLongAddresses(t *testing.T) {
+	testkit.OneGoroutine(t)
 	t.Parallel()
 	var instances []string
 	for i := range 50_000 {

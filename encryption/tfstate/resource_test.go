@@ -14,6 +14,8 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
 // shown is a module as "show -json" prints it.
@@ -348,6 +350,7 @@ func TestCopyKeepsNoFile(t *testing.T) {
 }
 
 func TestTooManyInstances(t *testing.T) {
+	testkit.OneGoroutine(t)
 	many := func(n int) *State {
 		var all strings.Builder
 		for i := range n {
@@ -386,6 +389,7 @@ func TestSchemaVersionsDiffer(t *testing.T) {
 }
 
 func TestResourceErrorsNeverShowValues(t *testing.T) {
+	testkit.OneGoroutine(t)
 	const canary = "c4n4ry"
 	file := []byte(`{"version":4,"resources":[{"mode":"managed","type":"x","name":"y","provider":"provider[\"a\"]","instances":[
 		{"index_key":0,"schema_version":0,"attributes":{"id":"i","n":42,"l":[true,null],"m":{"k":{"j":"v"}}},

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
 // parted splits attributes along paths, both as they stand in a state.
@@ -104,6 +106,7 @@ func TestNoSensitiveAttributes(t *testing.T) {
 
 // A small file with a long path or many of them is split in no time.
 func TestHostilePaths(t *testing.T) {
+	testkit.OneGoroutine(t)
 	long := make([]any, 100_000)
 	for i := range long {
 		long[i] = ".a"

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
 func value(sensitive bool, typ, value string) (cty.Value, error) {
@@ -118,6 +120,7 @@ func TestNumbers(t *testing.T) {
 // Small files that ask for much work or memory are refused before it is done:
 // the type is of many attributes, the value of as many elements.
 func TestSmallFilesWithMuchWork(t *testing.T) {
+	testkit.OneGoroutine(t)
 	const many = 20_000
 	var wide strings.Builder
 	wide.WriteString(`["object",{"a":"bool"`)

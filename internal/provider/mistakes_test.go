@@ -57,6 +57,7 @@ type mistake struct {
 // What users see of each mistake is in testdata/mistakes.txt: when it is found
 // (validate, or plan), at which block, the title, and the text in full.
 func TestMistakes(t *testing.T) {
+	testkit.OneGoroutine(t)
 	isolateGit(t)
 	place := newMistakenPlace(t)
 	golden := openMistakes(t, "")

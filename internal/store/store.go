@@ -3,11 +3,16 @@
 package store
 
 import (
-	"bytes"
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"os"
+	"os/user"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
@@ -17,8 +22,9 @@ import (
 type Kind struct {
 	attr.Table
 
-	Place string // the attribute that names a state
-	Open  func(Settings) (Store, error)
+	Place    string   // the attribute that names a state
+	Withhold []string // variables of credentials that are for this store alone: no program of the user's gets them
+	Open     func(Settings) (Store, error)
 }
 
 // Settings are what a store is opened with.
@@ -102,6 +108,23 @@ func (l Lock) JSON() []byte {
 	return text
 }
 
+// NewLock is one of this program.
+func NewLock(operation string) Lock {
+	return Lock{ID: rand.Text(), Operation: operation, Who: Me(), Created: time.Now().UTC().Format(time.RFC3339)}
+}
+
+// Me is the user of this machine, as the CLIs write it.
+func Me() string {
+	login, host := "statecrypt", "localhost"
+	if u, err := user.Current(); err == nil {
+		login = u.Username
+	}
+	if h, err := os.Hostname(); err == nil {
+		host = h
+	}
+	return login + "@" + host
+}
+
 // At is the lock in a store that records where the state is.
 func (l Lock) At(path string) Lock {
 	l.Path, l.text = path, nil
@@ -111,9 +134,17 @@ func (l Lock) At(path string) Lock {
 // Careful looks once more after a failure of a lock or a write: the answer may have been
 // lost, or be that to a repetition. If the lock is ours by then, or the bytes are those
 // that were sent, it was a success.
-func Careful(s State) State { return &careful{s} }
+//
+// What was sent when nobody could look may be there by the time of the next write, and is what
+// this run has written, not somebody else.
+func Careful(s State) State { return &careful{State: s} }
 
-type careful struct{ State }
+type careful struct {
+	State
+
+	mu   sync.Mutex
+	sent []Version // digests of what was sent since the last success, and may be there
+}
 
 func (c *careful) Lock(ctx context.Context, lock Lock) error {
 	err := c.State.Lock(ctx, lock)
@@ -131,14 +162,43 @@ func isAmbiguous(err error) bool {
 }
 
 func (c *careful) Write(ctx context.Context, data []byte, read Version) (Version, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now, ours := c.isThere(ctx, c.sent...); ours {
+		read = now
+	}
 	next, err := c.State.Write(ctx, data, read)
-	if err == nil || errors.Is(err, ErrUnfinished) {
-		return next, err
+	if err != nil && !errors.Is(err, ErrUnfinished) {
+		var ours bool
+		if next, ours = c.isThere(ctx, Digest(data)); ours {
+			err = nil
+		}
 	}
-	if there, now, failed := c.State.Read(ctx); failed == nil && len(data) > 0 && bytes.Equal(there, data) {
-		return now, nil
+	switch {
+	case err == nil:
+		c.sent = nil
+	case isAmbiguous(err), errors.Is(err, ErrUnfinished):
+		c.sent = append(c.sent, Digest(data))
 	}
-	return "", err
+	return next, err
+}
+
+// isThere reports whether the state is one of those with these digests.
+func (c *careful) isThere(ctx context.Context, digests ...Version) (Version, bool) {
+	if len(digests) == 0 {
+		return "", false
+	}
+	there, now, err := c.State.Read(ctx)
+	if err != nil || len(there) == 0 || !slices.Contains(digests, Digest(there)) {
+		return "", false
+	}
+	return now, true
+}
+
+// Digest is a version for stores that have none.
+func Digest(data []byte) Version {
+	sum := sha256.Sum256(data)
+	return Version(hex.EncodeToString(sum[:]))
 }
 
 // What not every state has. Those that lack a method are the usual case.

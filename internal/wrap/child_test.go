@@ -318,6 +318,21 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
+// TestEnvironmentInGit: a password that is for the repository alone is not for the child.
+func TestEnvironmentInGit(t *testing.T) {
+	t.Parallel()
+	o, _, out := scripted(t, newStore(t), "environ", "plan")
+	o.Backend = gitBlock(newRepository(t, "").FileURL())
+	o.Environ = append(o.Environ, "GIT_PASSWORD="+canary, "GIT_PASSWORD_FILE="+canary, "GITHUB_TOKEN=kept")
+	o.Stderr = io.Discard
+	if code, err := wrap.Run(t.Context(), o); code != 0 || err != nil {
+		t.Fatalf("%d, %v\n%s", code, err, out)
+	}
+	if text := out.String(); strings.Contains(text, canary) || !strings.Contains(text, "GITHUB_TOKEN=kept") {
+		t.Errorf("the child has this:\n%s", text)
+	}
+}
+
 // A variable that the child does not get, and that its module declares, is named before
 // the child fails for want of it.
 func TestWithheldVariables(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/git"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
@@ -90,7 +91,7 @@ func TestInGit(t *testing.T) {
 	ofSops := beside("sops", `age_identity_files = ["`+filepath.ToSlash(identity)+`"]`)
 	ofAES, ofSops = strings.TrimSuffix(ofAES, " }")+"\n}", strings.TrimSuffix(ofSops, " }")+"\n}"
 	mistakes := wrap.OpenMistakes(t, "in git")
-	for name, c := range map[string]struct {
+	for name, c := range testkit.Some(map[string]struct {
 		script   string
 		args     []string
 		there    string // in the repository
@@ -133,7 +134,7 @@ func TestInGit(t *testing.T) {
 		"AES, without method": {script: "GET", args: []string{"init"}, there: string(aes.State()), moveIn: true, code: 1},
 		"left by the daemon": {script: "ready", args: []string{"init"}, files: map[string]string{
 			"git_http_backend.auto.tf": inside(`backend "http" { address = "http://localhost:6061/" }`)}, code: 1},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			repo := newRepository(t, c.there)
 			args := c.args

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
@@ -24,6 +23,7 @@ type childLock struct {
 	id    string // of the last one
 	held  []byte // as it was asked for, nil if nobody has it
 	known string // the last holder that the user was told of
+	stuck bool   // it was to be given back, and that failed
 
 	forced string // the ID that force-unlock names
 }
@@ -118,7 +118,8 @@ func (p *proxy) takeBack(w http.ResponseWriter, r *http.Request) {
 		pass(w, http.StatusConflict, l.held)
 		return
 	}
-	if err := p.backend.Unlock(context.WithoutCancel(r.Context()), id); err != nil {
+	err := p.backend.Unlock(context.WithoutCancel(r.Context()), id)
+	if l.stuck = err != nil; l.stuck {
 		p.refuse(r.Context(), w, err)
 		return
 	}
@@ -139,6 +140,11 @@ func (p *proxy) settle(ctx context.Context, call *invocation, code int) error {
 		return nil
 	case !there:
 		return errors.New("the program has ended before it was done: what it has changed may be in no state. Look at it before the next run")
+	case l.stuck:
+		if err := p.backend.giveBack(ctx, l.id); !errors.Is(err, store.ErrMissing) { // or it was given back, and the answer was lost
+			return err
+		}
+		return nil
 	case call.effect() == reads:
 		return p.backend.giveBack(ctx, l.id)
 	case store.EndsWithProcess(p.backend.State):
@@ -158,7 +164,7 @@ func (b *backend) underLock(ctx context.Context, operation string, work func() e
 	if !b.hasLocks() {
 		return work()
 	}
-	lock := store.Lock{ID: rand.Text(), Operation: operation, Created: time.Now().UTC().Format(time.RFC3339)}
+	lock := store.NewLock(operation)
 	if err := b.Lock(context.WithoutCancel(ctx), lock); err != nil {
 		return fmt.Errorf("the state cannot be locked: %w", err)
 	}
@@ -233,11 +239,10 @@ func Look(ctx context.Context, o Options) (state []byte, holder *store.Lock, err
 	if state == nil {
 		return nil, nil, b.none()
 	}
-	holder, err = b.Holder(ctx)
-	if errors.Is(err, store.ErrUntold) {
-		err = nil
+	if holder, err = b.Holder(ctx); err != nil && !errors.Is(err, store.ErrUntold) {
+		say(o.Stderr, "warning: who has the lock cannot be told: "+err.Error())
 	}
-	return state, holder, err
+	return state, holder, nil
 }
 
 func (b *backend) none() error {

@@ -385,13 +385,14 @@ func (i *invocation) environ(o Options, more ...string) []string {
 	if o.Leave {
 		data = i.data
 	}
+	withheld := append(slices.Clone(o.Withhold), kindOf(o.Backend).Withhold...)
 	kept := slices.DeleteFunc(slices.Clone(o.Environ), func(pair string) bool {
 		name, _, _ := strings.Cut(pair, "=")
 		upper := strings.ToUpper(name) // Windows does not tell the cases apart
 		begins := func(prefix string) bool { return strings.HasPrefix(upper, prefix) }
 		return upper == "TF_ENCRYPTION" || upper == "TF_DATA_DIR" || begins("TF_CLI_ARGS") ||
 			begins("TF_HTTP_") || begins("STATECRYPT_HTTP_") || begins("TF_BACKEND_HTTP_") ||
-			slices.Contains(o.Withhold, name) || begins("TF_VAR_") && slices.Contains(o.Withhold, "TF_VAR_")
+			slices.Contains(withheld, name) || begins("TF_VAR_") && slices.Contains(withheld, "TF_VAR_")
 	})
 	return append(append(kept, "TF_DATA_DIR="+data), more...)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/method/sops"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 )
 
@@ -102,11 +103,8 @@ func TestComments(t *testing.T) {
 // TestMutants takes pieces of files out, repeats them and overwrites them. What
 // still opens is what was sealed, or lacks nothing but empty values.
 func TestMutants(t *testing.T) {
+	testkit.OneGoroutine(t)
 	t.Parallel()
-	mutants := 10_000
-	if testing.Short() {
-		mutants = 500
-	}
 	identity, err := os.ReadFile("testdata/age_identity.txt")
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +117,7 @@ func TestMutants(t *testing.T) {
 		random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same mutants each time
 		strict := build(t, attrs{"age_identities": texts(string(identity))}, nil)
 		partial := build(t, attrs{"age_identities": texts(string(identity)), "allow_unencrypted_values": cty.True}, nil)
-		for range mutants {
+		for range 10_000 {
 			file := original
 			for range 1 + random.IntN(4) {
 				at, from := random.IntN(len(file)), random.IntN(len(file))

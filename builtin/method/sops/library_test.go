@@ -24,6 +24,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
 var (
@@ -164,6 +165,7 @@ var everyRule = map[string]func(*getsops.Metadata){
 // TestLikeTheLibrary opens what the library seals, with every type and every
 // rule, and leaves out what it left out.
 func TestLikeTheLibrary(t *testing.T) {
+	testkit.OneGoroutine(t)
 	t.Parallel()
 	p := newPair(t)
 	for _, store := range []getsops.Store{jsonStore, yamlStore} {
@@ -200,6 +202,7 @@ func TestLikeTheLibrary(t *testing.T) {
 
 // TestGroupsLikeTheLibrary: two of three parts are enough, wherever they are.
 func TestGroupsLikeTheLibrary(t *testing.T) {
+	testkit.OneGoroutine(t)
 	t.Parallel()
 	p := newPair(t)
 	_, stranger := newAge(t)
@@ -225,20 +228,16 @@ func TestGroupsLikeTheLibrary(t *testing.T) {
 	}
 }
 
-// TestDamageLikeTheLibrary changes each byte of a file, or some with -short, in two ways. What opens
-// here opens there, to the same; what opens there alone is refused for a reason
-// of our own.
+// TestDamageLikeTheLibrary changes each byte of a file, in two ways. What opens here opens
+// there, to the same; what opens there alone is refused for a reason of our own.
 func TestDamageLikeTheLibrary(t *testing.T) {
+	testkit.OneGoroutine(t)
 	t.Parallel()
 	p := newPair(t)
-	step := 1
-	if testing.Short() {
-		step = 13
-	}
 	own := []string{"twice", "which version of sops", "versions up to 3", "follows its JSON"}
 	for _, store := range []getsops.Store{jsonStore, yamlStore} {
 		file := p.seal(t, store, `{"s":"x","i":12,"f":1.5,"b":true,"n":null,"e":"","l":["y",[2]],"o":{"p_unencrypted":"z"}}`, nil)
-		for at := 0; at < len(file); at += step {
+		for at := range file {
 			for _, flip := range []byte{1 << (at % 5), 1 << 5} {
 				damaged := bytes.Clone(file)
 				damaged[at] ^= flip

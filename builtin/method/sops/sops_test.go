@@ -370,6 +370,7 @@ func severalfold(t *testing.T, identity string, n int) string {
 
 // Numbers and names of a file are checked before any key is used.
 func TestHostileMetadata(t *testing.T) {
+	testkit.OneGoroutine(t)
 	t.Parallel()
 	identity, recipient := newAge(t)
 	dataKey := newDataKey()
@@ -408,6 +409,7 @@ func TestHostileMetadata(t *testing.T) {
 
 // A file that is no document of sops, or one that would be expensive.
 func TestHostileText(t *testing.T) {
+	testkit.OneGoroutine(t)
 	t.Parallel()
 	identity, recipient := newAge(t)
 	m := build(t, attrs{"age_identities": texts(identity)}, nil)

@@ -5,11 +5,13 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth/googleauthtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
 // A token of the code reaches nobody but Google, whatever variables say.
 func TestHostileVariables(t *testing.T) {
+	testkit.OneGoroutine(t)
 	t.Parallel()
 	googleauthtest.CheckHostile(t, "TestBesideHostileVariables", "iamcredentials.googleapis.com", "iamcredentials.mtls.googleapis.com")
 }

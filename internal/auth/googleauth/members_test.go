@@ -28,6 +28,7 @@ import (
 // where it does not belong lets their program run, or has Google's client read variables,
 // if they must not.
 func TestMembers(t *testing.T) {
+	testkit.OneGoroutine(t)
 	if runtime.GOOS == "windows" {
 		t.Skip("the program is a shell script")
 	}

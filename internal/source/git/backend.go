@@ -64,6 +64,9 @@ type Server struct {
 // Connect contacts nothing yet.
 func Connect(v attr.Values) (*Server, error) {
 	where, err := parseRepository(v.String("repository"))
+	if errors.Is(err, errSecretInURL) {
+		err = errors.New("a password or token does not belong in the address; set password in this block, or GIT_PASSWORD")
+	}
 	if err != nil {
 		return nil, v.Errorf("repository", "%w", err)
 	}
@@ -84,8 +87,8 @@ func Connect(v attr.Values) (*Server, error) {
 	if err == nil && (at.isID || branch == "HEAD" || strings.HasPrefix(branch, "refs/")) {
 		err = errors.New("the name of a branch is required, such as main: nothing else can be written to")
 	}
-	if err == nil && strings.HasPrefix(branch, "locks/") {
-		err = errors.New("the branches below locks/ are for locks; a state is kept in another")
+	if err == nil && strings.HasPrefix(branch+"/", "locks/") {
+		err = errors.New("locks, and the branches below it, are for locks; states are kept in another branch")
 	}
 	if err != nil {
 		return nil, v.Errorf("ref", "%w", err)
@@ -242,7 +245,9 @@ func (v *Visit) Push(ctx context.Context, size int64, args ...string) (out []byt
 	// In one piece: some servers refuse an upload whose size is not known.
 	upload := 1<<20 + size + size>>10
 	most := limits{object: min(spare+upload, v.d.run.largest), file: maxSnapshot}
-	command := append([]string{"git", "-c", fmt.Sprintf("http.postBuffer=%d", upload), "push"}, args...)
+	// A server may have much to do before it answers, and options are for those that know of them.
+	command := append([]string{"git", "-c", fmt.Sprintf("http.postBuffer=%d", upload), "-c", "http.lowSpeedLimit=0", "-c", "push.pushOption=",
+		"push"}, args...)
 	_, err = v.d.ask(ctx, nil, keep(&out, maxNames), most, command)
 	return out, err
 }

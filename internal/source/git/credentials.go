@@ -89,7 +89,7 @@ func (r *run) accessTo(where remote) (*access, error) {
 			return nil, err
 		}
 		socket, _ := r.environment(false).Lookup("SSH_AUTH_SOCK")
-		return sshAccess(grant, where, socket != "")
+		return r.sshAccess(grant, where, socket != "")
 	}
 	grant, err := r.http.Redirected(where.url) // without a complaint about a password if there is a token
 	if err != nil {
@@ -103,8 +103,16 @@ func (r *run) accessTo(where remote) (*access, error) {
 	return &access{}, err
 }
 
+// check says where to look if a server refuses what was sent.
+func (r *run) check(grant source.Grant) string {
+	if r.block != "" {
+		return "; check the credentials in " + r.block + ", and in the variables that stand for them"
+	}
+	return grant.Check()
+}
+
 func (r *run) httpAccess(where remote, grant source.Grant) (*access, error) {
-	a := &access{username: grant.String("username"), password: grant.String("password"), block: grant.Check(), stays: r.block != ""}
+	a := &access{username: grant.String("username"), password: grant.String("password"), block: r.check(grant), stays: r.block != ""}
 	named := where // whose user counts
 	var err error
 	switch {
@@ -225,8 +233,8 @@ func secretFile(variable, path string) (string, error) {
 
 // sshAccess follows terraform-backend-git for its variables: the agent comes
 // before SSH_PRIVATE_KEY, and an address without a user is git's.
-func sshAccess(grant source.Grant, where remote, agent bool) (*access, error) {
-	a := &access{overSSH: true, onlyKey: grant.Has(keyFileAttr), hostKeys: grant.String(hostKeysAttr), block: grant.Check()}
+func (r *run) sshAccess(grant source.Grant, where remote, agent bool) (*access, error) {
+	a := &access{overSSH: true, onlyKey: grant.Has(keyFileAttr), hostKeys: grant.String(hostKeysAttr), block: r.check(grant)}
 	a.passwordUnused = grant.Has("password")
 	keyFile := keyFileAttr
 	if !a.onlyKey {

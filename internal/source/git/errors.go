@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
@@ -89,6 +90,7 @@ var advice = []struct {
 		`network is unreachable`, `no route to host`),
 		say("the server cannot be reached; check the address, the network and the proxy settings")},
 	{words(`Operation too slow`, `Operation timed out`, `Timeout, server`), say("the server stopped sending; try again")},
+	{words(`returned error: 413`), say("the server takes no upload of this size: whoever runs it, or a proxy in front of it, can change that")},
 	{words(`returned error: (429|5\d\d)`), say("the server is busy or out of order; try again")},
 	{words(`No space left on device`, `Disk quota exceeded`), say("the disk for temporary files is full; TMPDIR says where it is")},
 	{words(`early EOF`, `unexpected disconnect`, `hung up unexpectedly`, `index-pack failed`, `invalid index-pack`, `bad pack`,
@@ -120,7 +122,10 @@ func refAdvice(d *repository, at ref) error {
 			d.remote.ofPage())
 	}
 	short := d.remote.ofPage()
-	if len(d.others) > 0 {
+	switch {
+	case d.run.block != "" && slices.Contains(d.others, at.name):
+		return fmt.Errorf("there is no branch %s in the repository, but a tag of that name; a branch is required", at)
+	case len(d.others) > 0:
 		short, page = syntax.Configured(shortName(at.name), d.others), ""
 	}
 	if pullRequest.MatchString(at.name) {
@@ -229,6 +234,9 @@ func (d *repository) explain(err error, at ref) error {
 		return err
 	}
 	what := errors.New("git failed")
+	if failed.wasKilled() {
+		what = fmt.Errorf("git was ended (%w)", failed.err)
+	}
 	for _, a := range advice {
 		if a.when.MatchString(failed.said) {
 			what = a.then(d, at)
@@ -240,8 +248,11 @@ func (d *repository) explain(err error, at ref) error {
 			"repository to the address that it leads to", what)
 	}
 	said := oneLine(d.access.redact(failed.said))
-	if said == "" {
+	if said == "" && !failed.wasKilled() {
 		return &explainedError{fmt.Errorf("%w (%w)", what, failed.err), failed}
+	}
+	if said == "" {
+		return &explainedError{what, failed}
 	}
 	end := ". "
 	if _, lacks := fact.Find[fact.NoBlock](what); lacks {
@@ -261,8 +272,9 @@ type explainedError struct {
 func (e *explainedError) Unwrap() []error { return []error{e.error, e.failed} }
 
 var (
-	denied     = words(`Permission denied \(`, `Authentication failed`, `could not read (Username|Password)`, `returned error: 40[13]`, `Access denied`)
-	unanswered = words(`(?i)could not resolve host`, `failed to connect`, `couldn't connect`, `connection refused`, `connection timed out`,
+	denied      = words(`Permission denied \(`, `Authentication failed`, `could not read (Username|Password)`, `returned error: 40[13]`, `Access denied`)
+	clientError = words(`returned error: 4(0[0-79]|1\d|2[0-8])`)
+	unanswered  = words(`(?i)could not resolve host`, `failed to connect`, `couldn't connect`, `connection refused`, `connection timed out`,
 		`network is unreachable`, `no route to host`, `Operation too slow`, `Operation timed out`, `Timeout, server`,
 		`returned error: (429|5\d\d)`, `early EOF`, `unexpected disconnect`, `hung up`, `reset by peer`, `transfer closed`, `Empty reply`,
 		`the remote end`, `broken pipe`)
@@ -273,7 +285,10 @@ func IsDenied(err error) bool { return says(err, denied) }
 
 // IsUnanswered reports whether the connection failed: what was asked for may have been
 // done, and another try may succeed.
-func IsUnanswered(err error) bool { return says(err, unanswered) && !IsDenied(err) }
+func IsUnanswered(err error) bool {
+	e, ok := errors.AsType[*commandError](err)
+	return ok && (e.wasKilled() || says(err, unanswered) && !says(err, clientError) && !IsDenied(err))
+}
 
 // oneLine joins the lines that git said, whichever way they end.
 func oneLine(said string) string {

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -80,21 +79,6 @@ func checkNothingLeft(t testing.TB, r *run) {
 	if err != nil || len(left) > 0 {
 		t.Errorf("left on disk: %v %v", left, err)
 	}
-}
-
-// some are all rows of a table, or with -short two of them: a read starts
-// thirty processes.
-func some[V any](rows map[string]V) map[string]V {
-	if !testing.Short() {
-		return rows
-	}
-	few := map[string]V{}
-	for _, name := range slices.Sorted(maps.Keys(rows)) {
-		if len(few) < 2 {
-			few[name] = rows[name]
-		}
-	}
-	return few
 }
 
 // long skips with -short what takes many processes, or long ones.

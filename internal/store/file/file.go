@@ -6,9 +6,6 @@ package file
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -59,7 +56,8 @@ func (s *files) State(name string) (store.State, error) {
 	dir, base := filepath.Split(path)
 	const longest = 255 - len(".01234567.unwritten") // of a file beside it
 	if len(base) > longest {
-		return nil, s.Errorf("path", "the name of the file has %d bytes, and files beside it have longer names; %d are possible", len(base), longest)
+		return nil, s.Errorf("path", "the name of the file has %d bytes, and files beside it have longer names; %d are possible",
+			len(base), longest)
 	}
 	info := filepath.Join(dir, "."+strings.TrimPrefix(base, ".")+".lock.info") // as the CLIs have it
 	one := &state{
@@ -201,12 +199,7 @@ func version(data []byte) store.Version {
 	if len(data) == 0 {
 		return ""
 	}
-	return store.Version(digest(data))
-}
-
-func digest(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
+	return store.Digest(data)
 }
 
 // Write replaces what the file holds. Without the lock, it takes it meanwhile: nobody
@@ -249,7 +242,7 @@ func (s *state) Remove(ctx context.Context, read store.Version) error {
 // locked does work under the lock: ours, or one for this work alone.
 func (s *state) locked(ctx context.Context, work func() error) (err error) {
 	if s.f == nil {
-		if err := s.take(ctx, store.Lock{ID: rand.Text(), Operation: "statecrypt"}); err != nil {
+		if err := s.take(ctx, store.NewLock("statecrypt")); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, s.release(ctx)) }()

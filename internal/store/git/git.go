@@ -22,7 +22,7 @@ import (
 
 // Kind is the git store.
 func Kind() store.Kind {
-	return store.Kind{Table: gitsource.Backend(), Place: "path", Open: open}
+	return store.Kind{Table: gitsource.Backend(), Place: "path", Withhold: []string{"GIT_PASSWORD", "GIT_PASSWORD_FILE"}, Open: open}
 }
 
 const (
@@ -66,8 +66,9 @@ type state struct {
 	*branch
 	name, lockRef string
 
-	mu   sync.Mutex
-	held *held // nil without the lock
+	mu    sync.Mutex
+	held  *held  // nil without the lock
+	maker *maker // nil until a commit was made
 }
 
 // held is our lock, and the commit that it is.
@@ -162,6 +163,7 @@ func (s *state) change(ctx context.Context, data []byte, read store.Version) (ne
 		if stopped := pause(ctx, try); stopped != nil {
 			return "", stopped
 		}
+		err = &store.UnansweredError{Err: fmt.Errorf("others have changed the branch meanwhile, %d times", try+1)}
 	}
 	return next, err
 }
@@ -270,10 +272,11 @@ func (c *change) commit(ctx context.Context, v *gitsource.Visit, tip, blob strin
 	if c.data == nil {
 		message = "Delete " + c.name
 	}
+	by := store.NewLock("change")
 	if c.held != nil {
-		message += fmt.Sprintf("\n\n%s by %s", outside.Line(cmp.Or(c.held.Operation, "change"), 100),
-			outside.Line(cmp.Or(c.held.Who, "somebody"), 100))
+		by = c.held.Lock
 	}
+	message += fmt.Sprintf("\n\n%s by %s", outside.Line(cmp.Or(by.Operation, "change"), 100), outside.Line(cmp.Or(by.Who, "somebody"), 100))
 	return c.commitTree(ctx, v, message, append(parents, tree)...)
 }
 
@@ -328,7 +331,7 @@ func (s *state) lock(ctx context.Context, v *gitsource.Visit, lock store.Lock) (
 		return true, err
 	}
 	if ctx.Err() != nil { // it may be there, and nobody will use it
-		s.takeBack(ctx, commit)
+		s.takeBack(ctx, lock.ID, commit)
 		return false, err
 	}
 	by, there, failed := s.look(ctx, v)
@@ -350,14 +353,18 @@ func (s *state) lock(ctx context.Context, v *gitsource.Visit, lock store.Lock) (
 }
 
 // takeBack removes a lock that was asked for by somebody who has gone.
-func (s *state) takeBack(ctx context.Context, commit string) {
+func (s *state) takeBack(ctx context.Context, id, commit string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 	defer cancel()
 	_ = s.visit(ctx, func(ctx context.Context, v *gitsource.Visit) error {
-		if _, there, err := s.look(ctx, v); err != nil || there != commit {
+		_, there, err := s.look(ctx, v)
+		if there == "" {
+			notice.Show(ctx, fmt.Sprintf("the server may go on to lock %s after this; then %s", outside.Quoted(s.name, 300), store.Unlocking(id)))
+		}
+		if there != commit {
 			return err
 		}
-		_, err := s.push(ctx, v, 0, s.lockRef, commit, "")
+		_, err = s.push(ctx, v, 0, s.lockRef, commit, "")
 		return err
 	})
 }
@@ -409,7 +416,7 @@ func (s *state) Unlock(ctx context.Context, id string) error {
 	defer s.mu.Unlock()
 	err := s.visit(ctx, func(ctx context.Context, v *gitsource.Visit) error {
 		if s.held != nil && s.held.ID == id {
-			return s.release(ctx, v)
+			return s.release(ctx, v, s.held.commit)
 		}
 		by, commit, err := s.look(ctx, v)
 		switch {
@@ -420,8 +427,7 @@ func (s *state) Unlock(ctx context.Context, id string) error {
 		case by.ID != id:
 			return &store.HeldError{By: by}
 		}
-		_, err = s.push(ctx, v, 0, s.lockRef, commit, "")
-		return err
+		return s.release(ctx, v, commit)
 	})
 	if err == nil && s.held != nil && s.held.ID == id {
 		s.held = nil
@@ -429,21 +435,27 @@ func (s *state) Unlock(ctx context.Context, id string) error {
 	return err
 }
 
-// release removes our own lock, at which nobody has to look.
-func (s *state) release(ctx context.Context, v *gitsource.Visit) error {
-	p, err := s.push(ctx, v, 0, s.lockRef, s.held.commit, "")
+// release removes a lock if it is this commit. Whatever is said of that, what is there then counts.
+func (s *state) release(ctx context.Context, v *gitsource.Visit, commit string) error {
+	p, err := s.push(ctx, v, 0, s.lockRef, commit, "")
 	if err == nil {
 		return nil
 	}
-	switch _, there, failed := s.look(ctx, v); {
-	case failed != nil || there == s.held.commit:
+	by, there, failed := s.look(ctx, v)
+	if failed != nil || there == commit {
 		return err
+	}
+	ours := s.held != nil && s.held.commit == commit
+	if ours {
+		s.held = nil
+	}
+	switch {
 	case there == "" && !p.isStale(): // the answer was lost, or is that to a repetition
 		return nil
 	case there == "":
-		s.held = nil
 		return store.ErrMissing
+	case ours:
+		return store.ErrLost
 	}
-	s.held = nil
-	return store.ErrLost
+	return &store.HeldError{By: by}
 }

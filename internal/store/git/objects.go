@@ -2,16 +2,16 @@ package git
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/user"
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	gitsource "github.com/statecrypt/terraform-provider-statecrypt/internal/source/git"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
 // word is the only one that a command prints.
@@ -85,17 +85,27 @@ func replace(ctx context.Context, v *gitsource.Visit, folder, name, blob string)
 	return word(ctx, v, bytes.Join(entries, nil), nil, "mktree", "-z", "--missing")
 }
 
+// maker is who makes commits.
+type maker struct {
+	who   []string // variables
+	signs bool
+}
+
 // commitTree makes a commit, signed if the user signs.
 func (s *state) commitTree(ctx context.Context, v *gitsource.Visit, message string, args ...string) (string, error) {
-	who, err := s.who(ctx, v)
-	if err != nil {
-		return "", err
+	if s.maker == nil {
+		who, err := s.who(ctx, v)
+		if err != nil {
+			return "", err
+		}
+		signs, err := word(ctx, v, nil, nil, "config", "--type=bool", "--get", "commit.gpgSign")
+		s.maker = &maker{who, err == nil && signs == "true"}
 	}
 	args = append([]string{"-c", "i18n.commitEncoding=UTF-8", "commit-tree"}, args...)
-	if signs, err := word(ctx, v, nil, nil, "config", "--type=bool", "--get", "commit.gpgSign"); err == nil && signs == "true" {
+	if s.maker.signs {
 		args = append(args, "-S")
 	}
-	commit, err := word(ctx, v, []byte(message), who, args...)
+	commit, err := word(ctx, v, []byte(message), s.maker.who, args...)
 	if err != nil {
 		err = fmt.Errorf("the commit cannot be made: %w", err)
 	}
@@ -104,35 +114,33 @@ func (s *state) commitTree(ctx context.Context, v *gitsource.Visit, message stri
 
 var notAllowed = lazyregexp.New(`auto-detection is disabled|useConfigOnly`)
 
-// who are the variables of who makes commits: what the block says, or none if git knows it
-// by itself, or the user of this machine, as terraform-backend-git has it.
-func (s *state) who(ctx context.Context, v *gitsource.Visit) ([]string, error) {
+// who are the variables of who makes commits: what the block says, or else what git does not
+// know by itself, and then that is the user of this machine, as terraform-backend-git has it.
+func (s *state) who(ctx context.Context, v *gitsource.Visit) (who []string, err error) {
 	name, email := s.Values.String("author_name"), s.Values.String("author_email")
-	if name == "" {
-		_, err := word(ctx, v, nil, nil, "var", "GIT_COMMITTER_IDENT")
-		if err == nil {
-			_, err = word(ctx, v, nil, nil, "var", "GIT_AUTHOR_IDENT")
-		}
-		if err == nil {
-			return nil, nil
-		}
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		if notAllowed.MatchString(err.Error()) {
-			return nil, s.Errorf("author_name", "git does not know who makes the commit: %w", err)
-		}
-		login, host := "statecrypt", "localhost"
-		if u, err := user.Current(); err == nil {
-			login = u.Username
-		}
-		if h, err := os.Hostname(); err == nil {
-			host = h
-		}
-		name, email = login, login+"@"+host
-	}
 	if strings.ContainsAny(name+email, "<>\r\n\x00") {
 		return nil, s.Errorf("author_name", "%w", errors.New("it holds what git does not take: < or >, or a line break"))
 	}
-	return []string{"GIT_AUTHOR_NAME=" + name, "GIT_AUTHOR_EMAIL=" + email, "GIT_COMMITTER_NAME=" + name, "GIT_COMMITTER_EMAIL=" + email}, nil
+	if name != "" {
+		return []string{"GIT_AUTHOR_NAME=" + name, "GIT_AUTHOR_EMAIL=" + email, "GIT_COMMITTER_NAME=" + name, "GIT_COMMITTER_EMAIL=" + email}, nil
+	}
+	me := store.Me()
+	login, _, _ := strings.Cut(me, "@")
+	for _, role := range []string{"GIT_COMMITTER", "GIT_AUTHOR"} {
+		for _, more := range []string{"", "EMAIL=" + me, role + "_NAME=" + login} { // git takes EMAIL if it knows no other
+			if more != "" {
+				who = append(who, more)
+			}
+			if _, err = word(ctx, v, nil, who, "var", role+"_IDENT"); err == nil || ctx.Err() != nil {
+				break
+			}
+			if notAllowed.MatchString(err.Error()) {
+				return nil, s.Errorf("author_name", "git does not know who makes the commit: %w", err)
+			}
+		}
+		if err != nil {
+			return nil, cmp.Or(context.Cause(ctx), err)
+		}
+	}
+	return who, nil
 }

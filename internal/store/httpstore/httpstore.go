@@ -8,9 +8,7 @@ import (
 	"context"
 	"crypto/fips140"
 	"crypto/md5" //nolint:gosec // Content-MD5 finds accidents, not attacks
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -294,8 +292,7 @@ func (b *backend) refused(a *answer) error {
 func label(file []byte) store.Version {
 	serial, lineage, err := store.Label(file)
 	if err != nil || serial == nil {
-		sum := sha256.Sum256(file)
-		return store.Version(hex.EncodeToString(sum[:]))
+		return store.Digest(file)
 	}
 	return store.Version(fmt.Sprintf("%d %s", *serial, lineage))
 }
