@@ -37,14 +37,16 @@ function decryptionKey(blocks, path, meta, asked) {
 function pbkdf2Metadata(stored) {
   const number = (name) => {
     const value = stored.get(name) ?? new JsonNumber('0');
-    if (!(value instanceof JsonNumber && value.isInteger && Number(value.text) >= 0)) throw new Refusal(`metadata: a bad ${name}`);
+    if (!(value instanceof JsonNumber && value.isInteger)) throw new Refusal(`metadata: a bad ${name}`); // K2
     return Number(value.text);
   };
   const hash = stored.get('hash_function') ?? '';
-  if (!['', 'sha512', 'sha256'].includes(hash)) throw new Refusal('metadata: an unknown hash function');
   const salt = decodeBase64(stored.get('salt') ?? '');
   const result = { salt, iterations: number('iterations'), key_length: number('key_length'), hash_function: hash };
-  return salt.length && result.iterations && result.key_length && hash ? result : null;
+  if (!salt.length || !result.iterations || !result.key_length || hash === '') return null; // K15
+  if (!['sha512', 'sha256'].includes(hash)) throw new Refusal('metadata: an unknown hash function'); // K16
+  if (result.iterations < 0 || result.key_length < 0) throw new Refusal('metadata: a negative number');
+  return result;
 }
 
 // K41 to K45. stored is the metadata of the file, and undefined if there is none.

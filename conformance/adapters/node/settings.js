@@ -26,7 +26,7 @@ const isKeys = (value) => isKey(value) || (value instanceof Map && isBytes(value
 const TYPES = {
   key_provider: {
     pbkdf2: {
-      passphrase: (value) => typeof value === 'string' && Buffer.byteLength(value) >= 16, // K10: bytes, not characters
+      passphrase: (value) => value === '' || (typeof value === 'string' && Buffer.byteLength(value) >= 16), // K10: bytes; K11
       chain: isKey,
       iterations: isInteger(200000),
       key_length: isInteger(1),
@@ -144,7 +144,7 @@ function checkUsed(blocks, { path, kind, type, args }) {
     if (rule && value !== null && !rule(value)) throw new Refusal(`settings: ${path}: ${name} breaks a rule`);
     if (value instanceof Reference) checkUsed(blocks, blocks.get(value.path));
   }
-  const set = (name) => (args.get(name) ?? null) !== null;
+  const set = (name) => (args.get(name) ?? '') !== '';
   if (path.startsWith('key_provider.pbkdf2.') && set('passphrase') === set('chain')) { // K11
     throw new Refusal(`settings: ${path}: exactly one of passphrase and chain must be set`);
   }

@@ -173,6 +173,7 @@ var accepted = map[string][7]int{
 	"merge_alias_of_code":          {1, 47, 91, 130, 17, 3, 0},
 	"merge_code_and_env":           {1, 47, 91, 162, 18, 0, 0},
 	"merge_keeps_fallback":         {1, 47, 91, 162, 16, 0, 0},
+	"meta_missing":                 {1, 43, 91, 0, 0, 0, 0},
 	"metadata_alias":               {1, 47, 91, 128, 17, 0, 0},
 	"metadata_alias_unicode":       {1, 47, 91, 125, 17, 1, 0},
 	"no_outputs":                   {1, 47, 91, 162, 17, 3, 0},
@@ -188,4 +189,6 @@ var accepted = map[string][7]int{
 	"pbkdf2_unicode_passphrase":    {1, 47, 91, 162, 17, 0, 0},
 	"remote_state_selection":       {1, 47, 91, 162, 18, 0, 0},
 	"serial_gt_1":                  {1, 47, 91, 162, 18, 1, 0},
+	"serial_large":                 {1, 47, 91, 162, 17, 0, 0},
+	"settings_decomposed":          {1, 47, 91, 80, 18, 0, 0},
 }
