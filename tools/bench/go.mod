@@ -13,11 +13,11 @@ require (
 	github.com/hashicorp/terraform-plugin-framework v1.19.0
 	github.com/hashicorp/terraform-plugin-go v0.31.0
 	github.com/statecrypt/terraform-provider-statecrypt v0.0.0-00010101000000-000000000000
-	github.com/zclconf/go-cty v1.19.0
 )
 
 require (
 	filippo.io/nistec v0.0.4 // indirect
+	github.com/zclconf/go-cty v1.19.0 // indirect
 	github.com/zclconf/go-cty-yaml v1.2.0 // indirect
 	golang.org/x/term v0.48.0 // indirect
 )
