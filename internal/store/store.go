@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"os/user"
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
@@ -106,6 +107,18 @@ func (l Lock) JSON() []byte {
 func (l Lock) At(path string) Lock {
 	l.Path, l.text = path, nil
 	return l
+}
+
+// User is who runs this program, and where.
+func User() (login, host string) {
+	login, host = "statecrypt", "localhost"
+	if u, err := user.Current(); err == nil {
+		login = u.Username
+	}
+	if h, err := os.Hostname(); err == nil {
+		host = h
+	}
+	return login, host
 }
 
 // Careful looks once more after a failure of a lock or a write: the answer may have been

@@ -167,7 +167,11 @@ func (r *run) checkVersion(ctx context.Context) error {
 		return errors.New(`"git version" does not answer; on macOS, install the developer tools with "xcode-select --install"`)
 	}
 	if err != nil {
-		return errors.New(`"git version" failed: ` + err.Error()) // not wrapped: this is not about the server
+		text := `"git version" failed: ` + err.Error()
+		if failed, ok := errors.AsType[*commandError](err); ok && failed.said != "" {
+			text += ". git said: " + outside.End(oneLine(failed.said), maxSaid)
+		}
+		return errors.New(text) // not wrapped: this is not about the server
 	}
 	err = checkVersionText(out)
 	if r.largest = math.MaxUint32; bytes.Contains(out, []byte("sizeof-long: 8\n")) {

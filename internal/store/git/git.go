@@ -38,6 +38,9 @@ type branch struct {
 
 func open(s store.Settings) (store.Store, error) {
 	server, err := gitsource.Connect(s.Values)
+	if err == nil {
+		err = checkAuthor(s)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -3,15 +3,13 @@ package git
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"os/user"
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	gitsource "github.com/statecrypt/terraform-provider-statecrypt/internal/source/git"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
 // word is the only one that a command prints.
@@ -87,11 +85,11 @@ func replace(ctx context.Context, v *gitsource.Visit, folder, name, blob string)
 
 // commitTree makes a commit, signed if the user signs.
 func (s *state) commitTree(ctx context.Context, v *gitsource.Visit, message string, args ...string) (string, error) {
-	who, err := s.who(ctx, v)
+	flags, who, err := s.who(ctx, v)
 	if err != nil {
 		return "", err
 	}
-	args = append([]string{"-c", "i18n.commitEncoding=UTF-8", "commit-tree"}, args...)
+	args = append(append(flags, "-c", "i18n.commitEncoding=UTF-8", "commit-tree"), args...)
 	if signs, err := word(ctx, v, nil, nil, "config", "--type=bool", "--get", "commit.gpgSign"); err == nil && signs == "true" {
 		args = append(args, "-S")
 	}
@@ -104,35 +102,45 @@ func (s *state) commitTree(ctx context.Context, v *gitsource.Visit, message stri
 
 var notAllowed = lazyregexp.New(`auto-detection is disabled|useConfigOnly`)
 
-// who are the variables of who makes commits: what the block says, or none if git knows it
-// by itself, or the user of this machine, as terraform-backend-git has it.
-func (s *state) who(ctx context.Context, v *gitsource.Visit) ([]string, error) {
-	name, email := s.Values.String("author_name"), s.Values.String("author_email")
-	if name == "" {
-		_, err := word(ctx, v, nil, nil, "var", "GIT_COMMITTER_IDENT")
+// who are flags and variables for git about who makes commits: what the block says, or none
+// if git knows it by itself. What it does not know is that of the user of this machine, as
+// terraform-backend-git has it: neither takes precedence over what the user has set.
+func (s *state) who(ctx context.Context, v *gitsource.Visit) (flags, variables []string, err error) {
+	if name, email := s.Values.String("author_name"), s.Values.String("author_email"); name != "" {
+		return nil, []string{"GIT_AUTHOR_NAME=" + name, "GIT_AUTHOR_EMAIL=" + email,
+			"GIT_COMMITTER_NAME=" + name, "GIT_COMMITTER_EMAIL=" + email}, nil
+	}
+	login, host := store.User()
+	for _, fill := range []func(){
+		func() {},
+		func() { variables = []string{"EMAIL=" + login + "@" + host} },
+		func() { flags = []string{"-c", "user.name=" + login} },
+	} {
+		fill()
+		_, err = word(ctx, v, nil, variables, append(flags, "var", "GIT_AUTHOR_IDENT")...)
 		if err == nil {
-			_, err = word(ctx, v, nil, nil, "var", "GIT_AUTHOR_IDENT")
+			_, err = word(ctx, v, nil, variables, append(flags, "var", "GIT_COMMITTER_IDENT")...)
 		}
 		if err == nil {
-			return nil, nil
+			return flags, variables, nil
 		}
 		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+			return nil, nil, context.Cause(ctx)
 		}
 		if notAllowed.MatchString(err.Error()) {
-			return nil, s.Errorf("author_name", "git does not know who makes the commit: %w", err)
+			break
 		}
-		login, host := "statecrypt", "localhost"
-		if u, err := user.Current(); err == nil {
-			login = u.Username
-		}
-		if h, err := os.Hostname(); err == nil {
-			host = h
-		}
-		name, email = login, login+"@"+host
 	}
-	if strings.ContainsAny(name+email, "<>\r\n\x00") {
-		return nil, s.Errorf("author_name", "%w", errors.New("it holds what git does not take: < or >, or a line break"))
+	return nil, nil, s.Errorf("author_name", "git does not know who makes the commit: %w", err)
+}
+
+// checkAuthor refuses a name that git would change, or leave nothing of.
+func checkAuthor(v store.Settings) error {
+	for _, attribute := range []string{"author_name", "author_email"} {
+		text := v.String(attribute)
+		if strings.ContainsAny(text, "<>\r\n\x00") || text != "" && strings.Trim(text, " .,:;\"'\\\t") == "" {
+			return v.Errorf(attribute, "git requires a text with a letter or a digit, and without < or > or line breaks")
+		}
 	}
-	return []string{"GIT_AUTHOR_NAME=" + name, "GIT_AUTHOR_EMAIL=" + email, "GIT_COMMITTER_NAME=" + name, "GIT_COMMITTER_EMAIL=" + email}, nil
+	return nil
 }

@@ -38,11 +38,11 @@ func TestNames(t *testing.T) {
 		_, err := opened(t, nil, texts{"repository": "/none", "path": "a", "ref": ref})
 		says.Error(t, ref+".", err)
 	}
-	for _, c := range []texts{{"author_name": "a"}, {"author_name": "a<", "author_email": "a@b"}} {
-		s, err := opened(t, nil, texts{"repository": gittest.NewRepo(t, gittest.RepoOptions{}).FileURL(), "path": "a"}, c)
-		if err == nil {
-			err = s.Lock(t.Context(), storetest.Lock("1"))
-		}
+	for _, c := range []texts{
+		{"author_name": "a"}, {"author_name": "a<", "author_email": "a@b"}, {"author_name": ".", "author_email": "a@b"},
+		{"author_name": "b", "author_email": "a\nb"},
+	} {
+		_, err := opened(t, nil, texts{"repository": "/none", "path": "a"}, c)
 		says.Error(t, "author "+c["author_name"], err)
 	}
 }
