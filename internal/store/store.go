@@ -18,8 +18,9 @@ import (
 type Kind struct {
 	attr.Table
 
-	Place string // the attribute that names a state
-	Open  func(Settings) (Store, error)
+	Place   string   // the attribute that names a state
+	Secrets []string // variables that hold its credentials, or name them, and nothing that others need
+	Open    func(Settings) (Store, error)
 }
 
 // Settings are what a store is opened with.

@@ -176,6 +176,29 @@ func TestInGit(t *testing.T) {
 	}
 }
 
+// TestEnvironmentInGit: what gives access to the repository is not in the environment of the child,
+// and what its providers may need is.
+func TestEnvironmentInGit(t *testing.T) {
+	t.Parallel()
+	secrets := []string{"GIT_PASSWORD=" + canary, "git_password_file=" + canary, "SSH_PRIVATE_KEY=" + canary}
+	o, _, out := inRepo(t, newRepository(t, "").FileURL(), "environ GET", "plan")
+	o.Environ = append(append(o.Environ, secrets...), "GITHUB_TOKEN=kept", "SSH_AUTH_SOCK=kept", "GIT_USERNAME=kept")
+	code, err, told := run(t, o)
+	if code != 0 || err != nil || strings.Contains(out.String()+told, canary) {
+		t.Errorf("%d, %v; the child has this:\n%s%s", code, err, out, told)
+	}
+	for _, kept := range []string{"GITHUB_TOKEN=kept", "SSH_AUTH_SOCK=kept", "GIT_USERNAME=kept"} {
+		if !strings.Contains(out.String(), kept) {
+			t.Errorf("%q is missing:\n%s", kept, out)
+		}
+	}
+	o, _, out = scripted(t, newStore(t), "environ GET", "plan")
+	o.Environ = append(o.Environ, secrets...)
+	if code, err, _ := run(t, o); code != 0 || err != nil || strings.Count(out.String(), canary) < len(secrets) {
+		t.Errorf("they are those of another backend: %d, %v\n%s", code, err, out)
+	}
+}
+
 // isSameJSON compares but for white space: sops and terraform-backend-git have ways of their own.
 func isSameJSON(one, other []byte) bool {
 	var a, b any

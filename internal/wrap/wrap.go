@@ -391,6 +391,7 @@ func (i *invocation) environ(o Options, more ...string) []string {
 		begins := func(prefix string) bool { return strings.HasPrefix(upper, prefix) }
 		return upper == "TF_ENCRYPTION" || upper == "TF_DATA_DIR" || begins("TF_CLI_ARGS") ||
 			begins("TF_HTTP_") || begins("STATECRYPT_HTTP_") || begins("TF_BACKEND_HTTP_") ||
+			slices.Contains(kindOf(o.Backend).Secrets, upper) ||
 			slices.Contains(o.Withhold, name) || begins("TF_VAR_") && slices.Contains(o.Withhold, "TF_VAR_")
 	})
 	return append(append(kept, "TF_DATA_DIR="+data), more...)

@@ -45,6 +45,10 @@ func Backend() attr.Table {
 	return t
 }
 
+// Secrets are the variables that are for git alone. Those that give access to GitHub are for
+// its provider, too.
+func Secrets() []string { return []string{passwordVar, passwordFileVar, keyFileVar} }
+
 // Remote is what a visit calls the repository.
 const Remote = remoteName
 

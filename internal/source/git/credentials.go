@@ -24,6 +24,7 @@ const (
 	keyFileAttr  = "ssh_private_key_file"
 	hostKeysAttr = "strict_host_key_checking"
 
+	passwordVar     = "GIT_PASSWORD"
 	passwordFileVar = "GIT_PASSWORD_FILE"
 	keyFileVar      = "SSH_PRIVATE_KEY"
 )

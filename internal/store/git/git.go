@@ -22,7 +22,7 @@ import (
 
 // Kind is the git store.
 func Kind() store.Kind {
-	return store.Kind{Table: gitsource.Backend(), Place: "path", Open: open}
+	return store.Kind{Table: gitsource.Backend(), Place: "path", Secrets: gitsource.Secrets(), Open: open}
 }
 
 const (
