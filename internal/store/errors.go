@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
@@ -59,9 +60,16 @@ func (l *Lock) Holder() string {
 	return text
 }
 
-// Unlocking says how a lock is given back that somebody has left.
+// oneWord is an ID that is the same word in every shell, as those of the CLIs are.
+var oneWord = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9/:._-]{0,99}$`)
+
+// Unlocking says how a lock is given back that somebody has left. Whoever can make a lock
+// chooses its ID, and the command will be pasted into a shell.
 func Unlocking(id string) string {
-	return "statecrypt wrap -config FILE -- terraform force-unlock " + outside.Quoted(id, 100) + " gives it back"
+	if !oneWord.MatchString(id) {
+		return "remove it where the backend keeps it: its ID is no word for a command"
+	}
+	return "statecrypt wrap -config FILE -- terraform force-unlock " + id + " gives it back"
 }
 
 // UnansweredError is that a store did not answer: another try may succeed.
