@@ -247,9 +247,7 @@ func (c *call) verifyBackend(ctx context.Context, target encryption.Target) erro
 			return finding{Result: resultFailed}, err
 		}
 		f, err := c.verifyFile(ctx, target, state)
-		if holder != nil {
-			f.Holder = holder.Holder()
-		}
+		f.Holder = holder
 		return f, err
 	})
 }

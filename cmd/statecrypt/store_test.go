@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/file"
 )
@@ -101,6 +102,25 @@ func TestFileBackend(t *testing.T) {
 				t.Errorf("there is %.100s, and in the backup %.100s", there, backup)
 			}
 		})
+	}
+}
+
+// TestUnknownHolder: a lock that cannot be read says nothing against the state, and nobody takes it for none.
+func TestUnknownHolder(t *testing.T) {
+	t.Parallel()
+	mistakes := openMistakes(t, "unknown holder")
+	repo := gittest.NewRepo(t, gittest.RepoOptions{})
+	repo.Commit("refs/heads/main", gittest.File{Path: "a", Data: must(t, onlyOld, plain, "encrypt")})
+	for name, file := range map[string]gittest.File{
+		"garbage": {Path: "a.lock", Data: "x"}, "no file": {Path: "b", Data: "{}"}, "too long": {Path: "a.lock", Data: strings.Repeat("x", 70<<10)},
+	} {
+		repo.Commit("refs/heads/locks/a", file)
+		block := "backend \"git\" {\n repository = \"" + repo.FileURL() + "\"\n ref = \"main\"\n path = \"a\"\n}\n"
+		got := statecrypt(t, "", "", "verify", "-config", write(t, "keys.hcl", block+onlyOld), "-backend")
+		mistakes.checkAll(t, name, got)
+		if got.code != 0 {
+			t.Errorf("%s: the exit code is %d", name, got.code)
+		}
 	}
 }
 

@@ -110,16 +110,16 @@ func (l Lock) At(path string) Lock {
 	return l
 }
 
-// User is who runs this program, and where.
-func User() (login, host string) {
-	login, host = "statecrypt", "localhost"
+// User is who runs this program, and the address that the CLIs have for that in locks.
+func User() (login, address string) {
+	login, host := "statecrypt", "localhost"
 	if u, err := user.Current(); err == nil {
 		login = u.Username
 	}
 	if h, err := os.Hostname(); err == nil {
 		host = h
 	}
-	return login, host
+	return login, login + "@" + host
 }
 
 // Careful looks once more after a failure of a lock or a write: the answer may have been

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -165,6 +166,11 @@ func TestInGit(t *testing.T) {
 			if left := repo.Git("for-each-ref", "refs/heads/locks/"); (left != "") != c.left {
 				t.Errorf("the lock is there: %q", left)
 			}
+			if repo.Git("rev-list", "--count", "main") != "1" {
+				if body := repo.Git("log", "-1", "--format=%b", "main"); !oneAuthor.MatchString(body) {
+					t.Errorf("the commit does not say by whom, and for what, it is: %q", body)
+				}
+			}
 			if all := everything(t, repo); bytes.Contains(all, []byte(`"terraform_version"`)) && !strings.Contains(c.there, `"terraform_version"`) {
 				t.Errorf("a state in plaintext is in an object")
 			}
@@ -198,6 +204,9 @@ func TestEnvironmentInGit(t *testing.T) {
 		t.Errorf("they are those of another backend: %d, %v\n%s", code, err, out)
 	}
 }
+
+// oneAuthor is the line of a commit that says for what and by whom it is.
+var oneAuthor = regexp.MustCompile(`^[[:alpha:]][^\n]* by [^\s@]+@[^\s@]+$`)
 
 // isSameJSON compares but for white space: sops and terraform-backend-git have ways of their own.
 func isSameJSON(one, other []byte) bool {

@@ -158,7 +158,8 @@ func (b *backend) underLock(ctx context.Context, operation string, work func() e
 	if !b.hasLocks() {
 		return work()
 	}
-	lock := store.Lock{ID: rand.Text(), Operation: operation, Created: time.Now().UTC().Format(time.RFC3339)}
+	_, who := store.User()
+	lock := store.Lock{ID: rand.Text(), Operation: operation, Who: who, Created: time.Now().UTC().Format(time.RFC3339)}
 	if err := b.Lock(context.WithoutCancel(ctx), lock); err != nil {
 		return fmt.Errorf("the state cannot be locked: %w", err)
 	}
@@ -219,25 +220,27 @@ func here(o Options) (*backend, error) {
 	return newBackend(o, module)
 }
 
-// Look reads the state in the backend, nil if there is none, and who has its lock, as
-// far as that is told.
-func Look(ctx context.Context, o Options) (state []byte, holder *store.Lock, err error) {
+// Look reads the state in the backend, and says who has its lock, or why that is not known;
+// holder is "" if nobody has it, or where only locking tells.
+func Look(ctx context.Context, o Options) (state []byte, holder string, err error) {
 	b, err := here(o)
 	if err != nil {
-		return nil, nil, err
+		return nil, "", err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
 	if state, _, err = b.Read(ctx); err != nil {
-		return nil, nil, err
+		return nil, "", err
 	}
 	if state == nil {
-		return nil, nil, b.none()
+		return nil, "", b.none()
 	}
-	holder, err = b.Holder(ctx)
-	if errors.Is(err, store.ErrUntold) {
-		err = nil
+	switch by, failed := b.Holder(ctx); {
+	case by != nil:
+		holder = by.Holder()
+	case failed != nil && !errors.Is(failed, store.ErrUntold):
+		holder = "it is not known who has the lock: " + failed.Error()
 	}
-	return state, holder, err
+	return state, holder, nil
 }
 
 func (b *backend) none() error {

@@ -3,12 +3,12 @@ package git
 import (
 	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
 // TestAuthor: what git knows of who makes a commit counts, and only what it does not know is that of
@@ -18,11 +18,7 @@ func TestAuthor(t *testing.T) {
 	if alone.Dir = t.TempDir(); alone.Run() == nil {
 		t.Skip("git makes an address of the name of this machine")
 	}
-	u, err := user.Current()
-	must(t, err)
-	host, err := os.Hostname()
-	must(t, err)
-	me := u.Username + "@" + host
+	_, me := store.User()
 	says := golden(t, "author")
 	for name, c := range map[string]struct {
 		env       map[string]string

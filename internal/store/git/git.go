@@ -273,10 +273,12 @@ func (c *change) commit(ctx context.Context, v *gitsource.Visit, tip, blob strin
 	if c.data == nil {
 		message = "Delete " + c.name
 	}
+	lock := store.Lock{Operation: "change without a lock"}
 	if c.held != nil {
-		message += fmt.Sprintf("\n\n%s by %s", outside.Line(cmp.Or(c.held.Operation, "change"), 100),
-			outside.Line(cmp.Or(c.held.Who, "somebody"), 100))
+		lock = c.held.Lock
 	}
+	_, me := store.User()
+	message += fmt.Sprintf("\n\n%s by %s", outside.Line(cmp.Or(lock.Operation, "change"), 100), outside.Line(cmp.Or(lock.Who, me), 100))
 	return c.commitTree(ctx, v, message, append(parents, tree)...)
 }
 
@@ -396,7 +398,7 @@ func (s *state) look(ctx context.Context, v *gitsource.Visit) (by *store.Lock, c
 		return nil, "", nil
 	}
 	if err != nil {
-		return nil, "", reached(err)
+		return nil, "", reached(fmt.Errorf("the branch locks/%s, which locks the state, cannot be read: %w", outside.Line(s.name, 300), err))
 	}
 	lock, ok := store.ParseLock(found.Data)
 	if !ok || lock.ID == "" {

@@ -200,7 +200,7 @@ func TestProgramsOfUser(t *testing.T) {
 	must(t, err)
 	_, err = s.Write(t.Context(), []byte("{}"), version)
 	must(t, err)
-	if who := repo.Git("log", "-1", "--format=%an %ae %cn %ce %B", "main"); who != "B b@example.com B b@example.com Update net/prod" {
+	if who := repo.Git("log", "-1", "--format=%an %ae %cn %ce %s", "main"); who != "B b@example.com B b@example.com Update net/prod" {
 		t.Errorf("it is %s", who)
 	}
 }

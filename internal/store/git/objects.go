@@ -110,10 +110,10 @@ func (s *state) who(ctx context.Context, v *gitsource.Visit) (flags, variables [
 		return nil, []string{"GIT_AUTHOR_NAME=" + name, "GIT_AUTHOR_EMAIL=" + email,
 			"GIT_COMMITTER_NAME=" + name, "GIT_COMMITTER_EMAIL=" + email}, nil
 	}
-	login, host := store.User()
+	login, address := store.User()
 	for _, fill := range []func(){
 		func() {},
-		func() { variables = []string{"EMAIL=" + login + "@" + host} },
+		func() { variables = []string{"EMAIL=" + address} },
 		func() { flags = []string{"-c", "user.name=" + login} },
 	} {
 		fill()
