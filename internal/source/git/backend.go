@@ -246,7 +246,7 @@ func (v *Visit) Push(ctx context.Context, size int64, args ...string) (out []byt
 	// In one piece: some servers refuse an upload whose size is not known.
 	upload := 1<<20 + size + size>>10
 	most := limits{object: min(spare+upload, v.d.run.largest), file: maxSnapshot}
-	command := append([]string{"git", "-c", fmt.Sprintf("http.postBuffer=%d", upload), "push"}, args...)
+	command := append([]string{"git", "-c", fmt.Sprintf("http.postBuffer=%d", upload), "-c", "push.pushOption=", "push"}, args...)
 	_, err = v.d.ask(ctx, nil, keep(&out, maxNames), most, command)
 	return out, err
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
@@ -38,6 +39,20 @@ var (
 func says(err error, what *lazyregexp.Regexp) bool {
 	e, ok := errors.AsType[*commandError](err)
 	return ok && what.MatchString(e.said)
+}
+
+var (
+	hangUp = lazyregexp.New(`(?m)^(fatal: the remote end hung up|send-pack: unexpected disconnect).*$`)
+	reason = lazyregexp.New(`(?m)^(remote: )?fatal: |returned error: `)
+)
+
+// cause is what git said, without that the server hung up, if there is another reason: it
+// says that after any failure of a push.
+func cause(said string) string {
+	if rest := hangUp.ReplaceAllString(said, "-"); reason.MatchString(rest) {
+		return rest
+	}
+	return said
 }
 
 // isRefusal: the server does not have, or does not give out, the objects.
@@ -89,7 +104,9 @@ var advice = []struct {
 		`network is unreachable`, `no route to host`),
 		say("the server cannot be reached; check the address, the network and the proxy settings")},
 	{words(`Operation too slow`, `Operation timed out`, `Timeout, server`), say("the server stopped sending; try again")},
-	{words(`returned error: (429|5\d\d)`), say("the server is busy or out of order; try again")},
+	{words(`returned error: 413`), say("the server takes no upload of this size; whoever runs it, or a proxy before it, can allow larger ones")},
+	{words(`aborted by hook`), say("a hook of the server refuses it")},
+	{words(`returned error: (408|429|5\d\d)`), say("the server is busy or out of order; try again")},
 	{words(`No space left on device`, `Disk quota exceeded`), say("the disk for temporary files is full; TMPDIR says where it is")},
 	{words(`early EOF`, `unexpected disconnect`, `hung up unexpectedly`, `index-pack failed`, `invalid index-pack`, `bad pack`,
 		`pack (is corrupted|has bad object)`, `inflate`, `reset by peer`, `transfer closed`, `Empty reply from server`),
@@ -228,9 +245,12 @@ func (d *repository) explain(err error, at ref) error {
 	if !ok {
 		return err
 	}
-	what := errors.New("git failed")
+	what, how := errors.New("git failed"), fmt.Sprintf(" (%v)", failed.err)
+	if isKilled(failed) {
+		what, how = fmt.Errorf("something has ended git%s: often it is the system, if memory runs short; try again", how), ""
+	}
 	for _, a := range advice {
-		if a.when.MatchString(failed.said) {
+		if a.when.MatchString(cause(failed.said)) {
 			what = a.then(d, at)
 			break
 		}
@@ -241,7 +261,7 @@ func (d *repository) explain(err error, at ref) error {
 	}
 	said := oneLine(d.access.redact(failed.said))
 	if said == "" {
-		return &explainedError{fmt.Errorf("%w (%w)", what, failed.err), failed}
+		return &explainedError{fmt.Errorf("%w%s", what, how), failed}
 	}
 	end := ". "
 	if _, lacks := fact.Find[fact.NoBlock](what); lacks {
@@ -261,19 +281,28 @@ type explainedError struct {
 func (e *explainedError) Unwrap() []error { return []error{e.error, e.failed} }
 
 var (
-	denied     = words(`Permission denied \(`, `Authentication failed`, `could not read (Username|Password)`, `returned error: 40[13]`, `Access denied`)
+	denied = words(`Permission denied \(`, `Authentication failed`, `could not read (Username|Password)`, `returned error: 40[13]`,
+		`Access denied`, `aborted by hook`)
 	unanswered = words(`(?i)could not resolve host`, `failed to connect`, `couldn't connect`, `connection refused`, `connection timed out`,
 		`network is unreachable`, `no route to host`, `Operation too slow`, `Operation timed out`, `Timeout, server`,
-		`returned error: (429|5\d\d)`, `early EOF`, `unexpected disconnect`, `hung up`, `reset by peer`, `transfer closed`, `Empty reply`,
+		`returned error: (408|429|5\d\d)`, `early EOF`, `unexpected disconnect`, `hung up`, `reset by peer`, `transfer closed`, `Empty reply`,
 		`the remote end`, `broken pipe`)
 )
 
 // IsDenied reports whether the server wants other credentials, or other rights.
 func IsDenied(err error) bool { return says(err, denied) }
 
-// IsUnanswered reports whether the connection failed: what was asked for may have been
-// done, and another try may succeed.
-func IsUnanswered(err error) bool { return says(err, unanswered) && !IsDenied(err) }
+// IsUnanswered reports whether the connection failed, or git was killed: what was asked for
+// may have been done, and another try may succeed.
+func IsUnanswered(err error) bool {
+	e, ok := errors.AsType[*commandError](err)
+	return ok && (isKilled(e) || unanswered.MatchString(cause(e.said)) && !IsDenied(err))
+}
+
+func isKilled(e *commandError) bool {
+	exit, ok := errors.AsType[*exec.ExitError](e.err)
+	return ok && exit.ExitCode() < 0
+}
 
 // oneLine joins the lines that git said, whichever way they end.
 func oneLine(said string) string {

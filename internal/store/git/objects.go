@@ -15,7 +15,7 @@ import (
 // word is the only one that a command prints.
 func word(ctx context.Context, v *gitsource.Visit, stdin []byte, more []string, args ...string) (string, error) {
 	out, err := v.Git(ctx, bytes.NewReader(stdin), more, args...)
-	return strings.TrimSpace(string(out)), err
+	return strings.TrimSpace(string(out)), reached(err)
 }
 
 // hashObject stores a file as it is: no attributes, and no filters.
