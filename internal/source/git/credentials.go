@@ -90,7 +90,7 @@ func (r *run) accessTo(where remote) (*access, error) {
 			return nil, err
 		}
 		socket, _ := r.environment(false).Lookup("SSH_AUTH_SOCK")
-		return sshAccess(grant, where, socket != "")
+		return r.sshAccess(grant, where, socket != "")
 	}
 	grant, err := r.http.Redirected(where.url) // without a complaint about a password if there is a token
 	if err != nil {
@@ -104,8 +104,19 @@ func (r *run) accessTo(where remote) (*access, error) {
 	return &access{}, err
 }
 
+// check says which block to look at if a server rejects what was sent.
+func (r *run) check(grant source.Grant) string {
+	if r.block != "" {
+		return "; check what is in " + r.block
+	}
+	return grant.Check()
+}
+
 func (r *run) httpAccess(where remote, grant source.Grant) (*access, error) {
-	a := &access{username: grant.String("username"), password: grant.String("password"), block: grant.Check(), stays: r.block != ""}
+	a := &access{
+		username: grant.String("username"), password: grant.String("password"), variable: grant.Variable("password"),
+		block: r.check(grant), stays: r.block != "",
+	}
 	named := where // whose user counts
 	var err error
 	switch {
@@ -118,6 +129,7 @@ func (r *run) httpAccess(where remote, grant source.Grant) (*access, error) {
 		a.scope = scope(where, "/")
 	}
 	if err == nil && a.password == "" {
+		a.variable = passwordFileVar
 		a.password, err = secretFile(passwordFileVar, grant.String(passwordFileVar))
 	}
 	if err == nil && a.password == "" {
@@ -171,10 +183,12 @@ func (r *run) useToken(a *access, where, named remote, block bool) (err error) {
 	if !isGitHub && !block && a.username == "" {
 		return nil
 	}
-	if token, set := r.lookup.Get("GITHUB_TOKEN"); set {
+	a.variable = "GITHUB_TOKEN"
+	if token, set := r.lookup.Get(a.variable); set {
 		a.password = token
 	} else if path, _ := r.lookup.Get("GITHUB_TOKEN_FILE"); path != "" {
-		a.password, err = secretFile("GITHUB_TOKEN_FILE", path)
+		a.variable = "GITHUB_TOKEN_FILE"
+		a.password, err = secretFile(a.variable, path)
 	}
 	if a.password == "" {
 		return err
@@ -226,8 +240,8 @@ func secretFile(variable, path string) (string, error) {
 
 // sshAccess follows terraform-backend-git for its variables: the agent comes
 // before SSH_PRIVATE_KEY, and an address without a user is git's.
-func sshAccess(grant source.Grant, where remote, agent bool) (*access, error) {
-	a := &access{overSSH: true, onlyKey: grant.Has(keyFileAttr), hostKeys: grant.String(hostKeysAttr), block: grant.Check()}
+func (r *run) sshAccess(grant source.Grant, where remote, agent bool) (*access, error) {
+	a := &access{overSSH: true, onlyKey: grant.Has(keyFileAttr), hostKeys: grant.String(hostKeysAttr), block: r.check(grant)}
 	a.passwordUnused = grant.Has("password")
 	keyFile := keyFileAttr
 	if !a.onlyKey {

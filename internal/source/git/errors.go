@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
@@ -149,6 +150,9 @@ func refAdvice(d *repository, at ref) error {
 	if branch, ok := strings.CutPrefix(at.name, "origin/"); ok {
 		short = fmt.Sprintf("; origin/ is what a clone calls the server, and the branch itself is called %s", shown(branch))
 	}
+	if len(at.candidates) == 1 && strings.HasPrefix(at.candidates[0], "refs/heads/") && slices.Contains(d.others, shown(at.name)) {
+		return fmt.Errorf("there is no branch %s in the repository: it has a tag of that name", at)
+	}
 	err := fmt.Errorf("there is no branch, tag or ref %s in the repository%s%s", at, short, page)
 	if near := syntax.Suggest(shortName(at.name), d.others); near != "" && short == near {
 		return question{err}
@@ -188,8 +192,11 @@ func keyAdvice(d *repository, _ ref) error {
 }
 
 func deniedAdvice(d *repository, _ ref) error {
-	if d.access.password != "" {
-		return errors.New("the server rejected the credentials" + d.access.block)
+	if a := d.access; a.password != "" {
+		if a.variable != "" {
+			return errors.New("the server rejected the credentials; check " + a.variable)
+		}
+		return errors.New("the server rejected the credentials" + a.block)
 	}
 	if d.access.username != "" {
 		return errors.New("the server wants a password: the user name is set, and password is not; in " +
@@ -283,6 +290,7 @@ func (e *explainedError) Unwrap() []error { return []error{e.error, e.failed} }
 var (
 	denied = words(`Permission denied \(`, `Authentication failed`, `could not read (Username|Password)`, `returned error: 40[13]`,
 		`Access denied`, `aborted by hook`)
+	rejected   = words(`Permission denied \(`, `Authentication failed`, `could not read (Username|Password)`, `returned error: 401`)
 	unanswered = words(`(?i)could not resolve host`, `failed to connect`, `couldn't connect`, `connection refused`, `connection timed out`,
 		`network is unreachable`, `no route to host`, `Operation too slow`, `Operation timed out`, `Timeout, server`,
 		`returned error: (408|429|5\d\d)`, `early EOF`, `unexpected disconnect`, `hung up`, `reset by peer`, `transfer closed`, `Empty reply`,
@@ -291,6 +299,9 @@ var (
 
 // IsDenied reports whether the server wants other credentials, or other rights.
 func IsDenied(err error) bool { return says(err, denied) }
+
+// IsRejected reports whether the server wants other credentials, whatever their rights are.
+func IsRejected(err error) bool { return says(err, rejected) }
 
 // IsUnanswered reports whether the connection failed, or git was killed: what was asked for
 // may have been done, and another try may succeed.

@@ -81,6 +81,13 @@ func TestRefused(t *testing.T) {
 				_, _, err := s.Read(t.Context())
 				return err
 			}},
+		"a tag": {func(_ *testing.T, repo *gittest.Repo) {
+			repo.Git("tag", "main", "refs/heads/main")
+			repo.Git("branch", "-m", "main", "trunk")
+		}, func(t *testing.T, s store.State) error {
+			_, _, err := s.Read(t.Context())
+			return err
+		}},
 		"a folder": {func(_ *testing.T, repo *gittest.Repo) {
 			repo.Commit("refs/heads/main", gittest.File{Path: "net/prod/x"})
 		},
@@ -201,8 +208,32 @@ func TestRights(t *testing.T) {
 	}
 	s := store.Careful(at(t, texts{"path": "a", "repository": gittest.HTTP(t, repo, gittest.HTTPOptions{Username: "u", Password: "p"}).URL}))
 	says.Error(t, "no credentials", takeLock(t, s))
-	_, err := opened(t, map[string]string{"GIT_PASSWORD": canary}, texts{"path": "a", "repository": "http://user:" + canary + "@127.0.0.1/x"})
-	says.Error(t, "a password in the address", err)
+	for name, c := range map[string]struct {
+		env   map[string]string
+		block texts
+		names string
+	}{
+		"a wrong password":               {block: texts{"username": "u", "password": canary}, names: "backend.git"},
+		"a wrong variable":               {env: map[string]string{"GIT_USERNAME": "u", "GIT_PASSWORD": canary}, names: "GIT_PASSWORD"},
+		"a wrong token":                  {env: map[string]string{"GIT_USERNAME": "u", "GITHUB_TOKEN": canary}, names: "GITHUB_TOKEN"},
+		"a wrong variable, and the user": {env: map[string]string{"GIT_PASSWORD": canary}, block: texts{"username": "u"}, names: "GIT_PASSWORD"},
+	} {
+		server := gittest.HTTP(t, repo, gittest.HTTPOptions{Username: "u", Password: "p"})
+		s, err := opened(t, c.env, texts{"path": "a", "repository": server.URL}, c.block)
+		must(t, err)
+		err = takeLock(t, s)
+		says.Error(t, name, err)
+		if err == nil || !errors.Is(err, store.ErrDenied) || !strings.Contains(err.Error(), c.names) || strings.Contains(err.Error(), "locks/") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, repository := range map[string]string{"http": "http://user:" + canary + "@127.0.0.1/x", "ssh": "ssh://git:" + canary + "@127.0.0.1/x"} {
+		_, err := opened(t, nil, texts{"path": "a", "repository": repository})
+		says.Error(t, "a password in the address, "+name, err)
+		if err == nil || strings.Contains(err.Error(), "provider") {
+			t.Errorf("%s: there is no provider block: %v", name, err)
+		}
+	}
 }
 
 // TestLongWords: of what a server says, the end is shown.
