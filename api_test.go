@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -35,6 +36,11 @@ func checkAPI(t *testing.T, top string, least int) {
 	for _, dir := range publicPackages(t, top, least) {
 		fmt.Fprintf(&all, "package %s\n", filepath.ToSlash(dir))
 		declared := declarations(t, dir)
+		for _, d := range declared {
+			if shared := sharedType(t, d); shared != "" {
+				t.Errorf("%s: %q has a type of %s", dir, d, shared)
+			}
+		}
 		slices.Sort(declared)
 		all.WriteString("\n" + strings.Join(declared, "\n") + "\n\n")
 	}
@@ -59,6 +65,25 @@ func checkAPI(t *testing.T, top string, least int) {
 	if t.Failed() || want != all.String() {
 		t.Error("the API has changed; if this is meant, run go test . -run TestAPI -update, and add a line to the changelog")
 	}
+}
+
+// sharedType returns the package of internal/shared that a declaration has a type of, "" if
+// there is none. Values may come from there.
+func sharedType(t *testing.T, declared string) string {
+	t.Helper()
+	if strings.HasPrefix(declared, "var ") || strings.HasPrefix(declared, "const ") {
+		return ""
+	}
+	packages, err := os.ReadDir("internal/shared")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range packages {
+		if p.IsDir() && regexp.MustCompile(`\b`+p.Name()+`\.[A-Z]`).MatchString(declared) {
+			return p.Name()
+		}
+	}
+	return ""
 }
 
 // publicPackages returns the folders below top with packages that other programs
@@ -183,6 +208,6 @@ func text(t *testing.T, set *token.FileSet, node any) string {
 		lines[i] = l[:len(l)-len(inner)] + strings.Join(strings.Fields(inner), " ") // without alignment
 	}
 	return strings.Join(slices.DeleteFunc(lines, func(l string) bool {
-		return strings.TrimSpace(l) == "" || strings.Contains(l, "contains filtered or unexported fields")
+		return strings.TrimSpace(l) == "" || strings.Contains(l, "contains filtered or unexported")
 	}), "\n")
 }

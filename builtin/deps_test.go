@@ -11,7 +11,8 @@ func TestDependencies(t *testing.T) {
 	t.Parallel()
 	program := testkit.Dependencies(t, "examples/library")
 	for _, wanted := range []string{
-		"encryption", "encryption/config", "encryption/light", "encryption/internal/method/aesgcm", "encryption/internal/keyprovider/age",
+		"encryption", "encryption/internal/config", "encryption/light", "encryption/internal/method/aesgcm",
+		"encryption/internal/keyprovider/age",
 	} {
 		if !testkit.Within(program, testkit.Module+wanted) {
 			t.Errorf("the program does not import %s", wanted)

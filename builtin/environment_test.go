@@ -84,9 +84,10 @@ key_provider "openbao" "main" {
 		"a token of its own":         {code: toServer + "token = \"canary\"", environment: "token = \"own\"", token: "own"},
 		"all of its own":             {code: "token = \"canary\"", environment: toServer + "token = \"own\"", token: "own"},
 	} {
-		code := encryption.Code(method+c.code+"\n}", "code").WithVariables(canary())
-		environment := encryption.Environment(variables("TF_ENCRYPTION", "key_provider \"openbao\" \"main\" {\n"+c.environment+"\n}"))
-		enc, err := encryption.Load(builtin.Registry(), code, environment.WithVariables(canary()))
+		code := encryption.Code(method+c.code+"\n}", "code", canary())
+		environment := encryption.Environment(variables("TF_ENCRYPTION", "key_provider \"openbao\" \"main\" {\n"+c.environment+"\n}"),
+			canary())
+		enc, err := encryption.Load(builtin.Registry(), code, environment)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,11 +136,11 @@ key_name = "k" `
 		},
 		"var.* in TF_ENCRYPTION": {
 			layers: []encryption.Layer{encryption.Environment(variables("BAO_ADDR", server.URL, "TF_ENCRYPTION",
-				settings+"\ntoken = var.canary\n}")).WithVariables(canary())},
+				settings+"\ntoken = var.canary\n}"), canary())},
 		},
 		"var.* in a name": { // which the file would show
-			layers: []encryption.Layer{encryption.Code(settings+"\n}", "code").WithVariables(canary()), encryption.Environment(variables(
-				"TF_ENCRYPTION", "key_provider \"openbao\" \"main\" {\nencrypted_metadata_alias = var.canary\n}")).WithVariables(canary())},
+			layers: []encryption.Layer{encryption.Code(settings+"\n}", "code", canary()), encryption.Environment(variables(
+				"TF_ENCRYPTION", "key_provider \"openbao\" \"main\" {\nencrypted_metadata_alias = var.canary\n}"), canary())},
 		},
 	} {
 		enc, err := encryption.Load(builtin.Registry(), c.layers...)
@@ -155,6 +156,6 @@ key_name = "k" `
 	}
 }
 
-func canary() cty.Value {
-	return cty.ObjectVal(map[string]cty.Value{"canary": cty.StringVal("canary")})
+func canary() encryption.With {
+	return encryption.Variables(map[string]cty.Value{"canary": cty.StringVal("canary")})
 }

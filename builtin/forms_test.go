@@ -9,6 +9,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 )
 
 // TestForms: what becomes a part of a path is declared so, and refused if it could lead
@@ -31,12 +32,12 @@ func TestForms(t *testing.T) {
 				for _, text := range []string{"..", "a/../b", "../../tenant-b/x", ".", "a//b", `a\..\b`, "a\nb", "/"} {
 					settings := map[string]cty.Value{}
 					l.inCode(settings, cty.StringVal(text))
-					_, err := attr.NewEntry("x", table, settings).Decode(table, nil)
+					_, err := unstable.NewEntry("x", table, settings).Decode(table, nil)
 					if err == nil || strings.Contains(err.Error(), text) && len(text) > 2 {
 						t.Errorf("%s %s = %q: got %v", block.Name, a.Name, text, err)
 					}
 					for _, variable := range a.Env {
-						if _, err := attr.NewEntry("x", table, nil).Decode(table, variables(variable, text)); err == nil ||
+						if _, err := unstable.NewEntry("x", table, nil).Decode(table, variables(variable, text)); err == nil ||
 							!strings.Contains(err.Error(), variable) {
 							t.Errorf("%s %s = %q: got %v", block.Name, variable, text, err)
 						}

@@ -14,6 +14,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
@@ -24,7 +25,8 @@ func TestOdditiesAreNamed(t *testing.T) {
 	t.Setenv("HTTPS_PROXY", "http://proxy.invalid") // no service is reached
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 	named := 0
-	for _, table := range builtin.Registry().Options(cty.NilVal).KeyProviders {
+	keyProviders, _ := unstable.Tables(builtin.Registry())
+	for _, table := range keyProviders {
 		t.Run(table.Name, func(t *testing.T) {
 			for _, a := range table.Attrs {
 				if a.Type != cty.String || a.Reference {

@@ -39,7 +39,7 @@ func TestOpenLeavesNothing(t *testing.T) {
 }
 method "aes_gcm" "main" { keys = key_provider.openbao.main }
 state { method = method.aes_gcm.main }`, server.URL)
-	_, err = encryption.Open(t.Context(), builtin.Registry(), file, variables("TF_ENCRYPTION", settings))
+	_, err = encryption.Open(t.Context(), builtin.Registry(), file, encryption.Environment(variables("TF_ENCRYPTION", settings)))
 	if !errors.Is(err, encryption.ErrNoKey) {
 		t.Fatalf("got %v", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
@@ -28,8 +29,9 @@ var needed = map[string]string{
 // place of a path, of the code or of TF_ENCRYPTION. It may be what was to be in the file.
 func TestSecretsInPlaceOfPaths(t *testing.T) {
 	t.Setenv("AWS_CA_BUNDLE", "")
-	options, found := builtin.Registry().Options(cty.NilVal), 0
-	for _, table := range options.KeyProviders {
+	keyProviders, methods := unstable.Tables(builtin.Registry())
+	found := 0
+	for _, table := range keyProviders {
 		for _, line := range linesWithPaths(table.Attrs) {
 			found++
 			t.Run(table.Name+"/"+strings.Fields(line)[0], func(t *testing.T) {
@@ -40,7 +42,7 @@ func TestSecretsInPlaceOfPaths(t *testing.T) {
 			})
 		}
 	}
-	for _, table := range options.Methods {
+	for _, table := range methods {
 		for _, line := range linesWithPaths(table.Attrs) {
 			found++
 			t.Run(table.Name+"/"+strings.Fields(line)[0], func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
@@ -41,7 +42,7 @@ func (l leaf) value(text string) cty.Value {
 func (r routed) decoded(settings map[string]cty.Value, env attr.LookupEnv) (attr.Values, error) {
 	table := r.table
 	table.Attrs = optional(table.Attrs)
-	return attr.NewEntry("x", table, settings).Decode(table, env)
+	return unstable.NewEntry("x", table, settings).Decode(table, env)
 }
 
 func optional(attrs []attr.Attr) []attr.Attr {
@@ -57,11 +58,13 @@ func optional(attrs []attr.Attr) []attr.Attr {
 
 func (l leaf) in(v attr.Values) string {
 	for _, block := range l.path[:len(l.path)-1] {
-		v, _ = v.Block(block)
+		inner, there := v.Block(block)
+		if !there {
+			return ""
+		}
+		v = inner
 	}
 	switch name := l.path[len(l.path)-1]; {
-	case v.Address == "":
-		return ""
 	case l.Type == cty.Bool:
 		return strconv.FormatBool(v.Bool(name))
 	case l.Type == cty.Number:
@@ -153,7 +156,7 @@ func (r routed) obeys(t *testing.T, secret, route leaf, variable string) {
 // account to act as, are filled one by one, as in OpenTofu.
 func TestIdentities(t *testing.T) {
 	t.Parallel()
-	options := builtin.Registry().Options(cty.NilVal)
+	keyProviders, _ := unstable.Tables(builtin.Registry())
 	for kind, identities := range map[string][]struct {
 		code   string            // attributes of the code
 		closed map[string]string // :: attribute → the variable that must not fill it
@@ -198,8 +201,8 @@ func TestIdentities(t *testing.T) {
 			{code: "auth_jwt.role", open: map[string]string{"auth_jwt.jwt": "TERRAFORM_VAULT_AUTH_JWT"}},
 		},
 	} {
-		i := slices.IndexFunc(options.KeyProviders, func(t attr.Table) bool { return t.Name == kind })
-		r := routed{table: options.KeyProviders[i]}
+		i := slices.IndexFunc(keyProviders, func(t attr.Table) bool { return t.Name == kind })
+		r := routed{table: keyProviders[i]}
 		at := map[string]leaf{}
 		for _, l := range leaves(r.table.Attrs) {
 			at[strings.Join(l.path, ".")] = l

@@ -66,11 +66,11 @@ func TestEnvironmentLeadsToNoProgram(t *testing.T) {
 			}
 			const use = "method \"aes_gcm\" \"m\" { keys = key_provider.KIND.k }\nstate { method = method.aes_gcm.m }\n"
 			all := provider(c.rest+c.names) + strings.Replace(use, "KIND", c.kind, 1)
-			environment := func(text string) encryption.Layer {
+			environment := func(text string, with ...encryption.With) encryption.Layer {
 				return encryption.Environment(func(name string) (string, bool) {
 					value := map[string]string{"TF_ENCRYPTION": text, c.variable: c.value}[name]
 					return value, value != ""
-				})
+				}, with...)
 			}
 			code := encryption.Code(all, "test")
 			for how, row := range map[string]struct {
@@ -79,7 +79,7 @@ func TestEnvironmentLeadsToNoProgram(t *testing.T) {
 			}{
 				"environment":           {layers: []encryption.Layer{environment(all)}},
 				"environment over code": {layers: []encryption.Layer{encryption.Code(provider(c.rest), "test"), environment(all)}},
-				"allowed":               {layers: []encryption.Layer{environment(all).AllowCommands()}, ran: true},
+				"allowed":               {layers: []encryption.Layer{environment(all, encryption.AllowCommands())}, ran: true},
 				"code":                  {layers: []encryption.Layer{code, environment("")}, ran: true},
 				"repeats the code":      {layers: []encryption.Layer{code, environment(all)}, ran: true},
 			} {

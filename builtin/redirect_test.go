@@ -10,8 +10,9 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 )
 
 // leaf is an attribute of a kind, with the names of the blocks around it.
@@ -46,9 +47,9 @@ type routed struct {
 }
 
 func routedKinds() []routed {
-	options := builtin.Registry().Options(cty.NilVal)
+	keyProviders, methods := unstable.Tables(builtin.Registry())
 	var all []routed
-	for what, tables := range map[string][]attr.Table{"key_provider": options.KeyProviders, "method": options.Methods} {
+	for what, tables := range map[string][]attr.Table{"key_provider": keyProviders, "method": methods} {
 		for _, table := range tables {
 			r := routed{what: what, table: table}
 			for _, l := range leaves(table.Attrs) {
@@ -97,21 +98,17 @@ func (r routed) text(settings ...string) string {
 // do not matter here: these are no complete settings.
 func (r routed) refusal(t *testing.T, code, environment string) string {
 	t.Helper()
-	options := builtin.Registry().Options(cty.ObjectVal(map[string]cty.Value{"canary": cty.StringVal("canary")}))
-	layer, err := config.Parse(code, "code", options)
+	canary := encryption.Variables(map[string]cty.Value{"canary": cty.StringVal("canary")})
+	lookup := func(name string) (string, bool) { return environment, name == "TF_ENCRYPTION" }
+	merged, err := unstable.Read(builtin.Registry(), encryption.Code(code, "code", canary), encryption.Environment(lookup, canary))
 	if err != nil {
 		t.Fatal(err)
 	}
-	over, err := config.ParseEnvironment(func(name string) (string, bool) { return environment, name == "TF_ENCRYPTION" }, options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	merged := config.Merge(layer, over)
 	entry := merged.KeyProviders[r.what+"."+r.table.Name+".x"]
 	if entry == nil {
 		entry = merged.Methods[r.what+"."+r.table.Name+".x"]
 	}
-	_, err = entry.Resolve(r.table, attr.Scope{Lookup: merged.LookupEnv, AllowCommands: merged.AllowCommands})
+	_, err = entry.Resolve(r.table, unstable.Scope{Lookup: merged.LookupEnv, AllowCommands: merged.AllowCommands})
 	if err == nil || !strings.Contains(err.Error(), "a setting of TF_ENCRYPTION must not be combined with a secret of the configuration") {
 		return ""
 	}
@@ -226,6 +223,6 @@ func TestReasonsOfTheHarmless(t *testing.T) {
 }
 
 func allKinds() []attr.Table {
-	options := builtin.Registry().Options(cty.NilVal)
-	return append(options.KeyProviders, options.Methods...)
+	keyProviders, methods := unstable.Tables(builtin.Registry())
+	return append(keyProviders, methods...)
 }

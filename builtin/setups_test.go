@@ -9,6 +9,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 )
 
 // setup is what an ordinary configuration and an ordinary environment come to.
@@ -122,7 +123,7 @@ func TestSetups(t *testing.T) {
 			}
 			table := r.table
 			table.Attrs = optional(table.Attrs)
-			entry := attr.NewEntry("x", table, settings)
+			entry := unstable.NewEntry("x", table, settings)
 			for _, pair := range strings.Fields(s.layer) {
 				name, _, _ := strings.Cut(pair, "=")
 				setting := entry.Settings[name]
@@ -151,8 +152,7 @@ func TestSetups(t *testing.T) {
 
 func tableOf(t *testing.T, kind string) attr.Table {
 	t.Helper()
-	options := builtin.Registry().Options(cty.NilVal)
-	all := slices.Concat(options.KeyProviders, options.Methods)
+	all := slices.Concat(unstable.Tables(builtin.Registry()))
 	i := slices.IndexFunc(all, func(t attr.Table) bool { return t.Name == kind })
 	if i < 0 {
 		t.Fatalf("there is no %s", kind)

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/errlist"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
@@ -89,9 +89,9 @@ type findings []Finding
 // add adds the mistakes in an error of what is at an address. What is wrong with a target
 // is not said again of the entry.
 func (f *findings) add(target, address string, err error) {
-	var all errlist.Errors
+	var all fact.List
 	if err != nil && !errors.As(err, &all) {
-		all = errlist.Errors{err}
+		all = fact.List{err}
 	}
 	for _, err := range all {
 		mistake, ok := errors.AsType[*attr.Error](err)
@@ -112,7 +112,7 @@ func (f *findings) add(target, address string, err error) {
 }
 
 // dangling adds the arguments of an entry that name a key provider that there is not.
-func (f *findings) dangling(e *Encryption, entry *attr.Entry, table attr.Table) {
+func (f *findings) dangling(e *Encryption, entry *entries.Entry, table attr.Table) {
 	for _, a := range table.Attrs {
 		setting := entry.Settings[a.Name]
 		name := textOf(setting.Value)
@@ -141,9 +141,9 @@ func (f *findings) doubt(t Target) {
 
 // mistakes are what keeps the target from opening and sealing anything, whatever a file
 // needs.
-func (t Target) mistakes() (all errlist.Errors) {
+func (t Target) mistakes() (all fact.List) {
 	if !t.encryption.made() {
-		return errlist.Errors{errNotMade()}
+		return fact.List{errNotMade()}
 	}
 	for i, address := range t.methods {
 		if err := t.mistake(i, address); err != nil {
@@ -175,7 +175,7 @@ func (t Target) check() error {
 	return nil
 }
 
-// made reports whether e comes from [New].
+// made reports whether e comes from [Load].
 func (e *Encryption) made() bool { return e != nil && e.kinds != nil }
 
 func errNotMade() error {

@@ -10,8 +10,10 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 )
 
 // TestCheck finds every mistake in the settings before there is a file, and neither runs
@@ -108,9 +110,9 @@ func TestCheck(t *testing.T) {
 	if found := lone.Check(); len(found) != 1 || found[0].Err.Attr != "passphrase" || found[0].Target != "" {
 		t.Errorf("got %v", found)
 	}
-	unknown, err := encryption.New(lighttest.Registry(), &config.Config{Methods: map[string]*attr.Entry{
-		"method.xyz.m": attr.NewEntry("method.xyz.m", attr.Table{Name: "xyz"}, map[string]cty.Value{}),
-	}})
+	unknown, err := encryption.Load(lighttest.Registry(), unstable.Layer(&config.Config{Methods: map[string]*entries.Entry{
+		"method.xyz.m": entries.NewEntry("method.xyz.m", attr.Table{Name: "xyz"}, map[string]cty.Value{}),
+	}}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,17 +48,17 @@ func TestClosers(t *testing.T) {
 	registry.KeyProviders = append(registry.KeyProviders, driver.Block[driver.KeyProvider]{
 		Table: attr.Table{Name: "session"},
 		Build: func(v attr.Values) (driver.KeyProvider, error) {
-			note(&built, v.Address)
-			return session{closed: func() { note(&closed, v.Address) }}, nil
+			note(&built, v.Address())
+			return session{closed: func() { note(&closed, v.Address()) }}, nil
 		},
 	})
 	aes := registry.Methods[0]
 	aes.Name = "notary"
 	build := aes.Build
 	aes.Build = func(v attr.Values) (driver.Method, error) {
-		note(&built, v.Address)
+		note(&built, v.Address())
 		m, err := build(v)
-		return notary{m, func() { note(&closed, v.Address) }}, err
+		return notary{m, func() { note(&closed, v.Address()) }}, err
 	}
 	registry.Methods = append(registry.Methods, aes)
 	enc := newEncryption(t, registry, `

@@ -5,10 +5,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/zclconf/go-cty/cty"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
@@ -48,13 +45,8 @@ func TestDamage(t *testing.T) {
 }
 
 func FuzzDecrypt(f *testing.F) {
-	registry := lighttest.Registry()
-	cfg, err := config.Parse(keys+"state {\nmethod = method.aes_gcm.a\nfallback {\nmethod = method.unencrypted.u\n}\n}", "fuzz",
-		registry.Options(cty.NilVal))
-	if err != nil {
-		f.Fatal(err)
-	}
-	enc, err := encryption.New(registry, cfg)
+	enc, err := encryption.Load(lighttest.Registry(), encryption.Code(
+		keys+"state {\nmethod = method.aes_gcm.a\nfallback {\nmethod = method.unencrypted.u\n}\n}", "fuzz"))
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -13,7 +13,7 @@ func TestTestsLinkLittle(t *testing.T) {
 	testkit.OneGoroutine(t)
 	t.Parallel()
 	linked := testkit.Dependencies(t, "-test",
-		"encryption", "encryption/attr", "encryption/config", "encryption/tfstate", "encryption/encryptiontest",
+		"encryption", "encryption/attr", "encryption/internal/config", "encryption/tfstate", "encryption/encryptiontest",
 		"encryption/internal/keyprovider/...", "encryption/internal/method/...")
 	if !testkit.Within(linked, "testing") {
 		t.Errorf("this is not what tests link: %q", linked)
@@ -36,7 +36,7 @@ func TestLinksLittle(t *testing.T) {
 		t.Errorf("package light links %d packages, at most %d are allowed: %q", len(linked), limit, linked)
 	}
 	connects := testkit.Within(linked, "net/http") || testkit.Within(linked, "crypto/tls")
-	if connects || !testkit.Within(linked, testkit.Module+"encryption/config") {
+	if connects || !testkit.Within(linked, testkit.Module+"encryption/internal/config") {
 		t.Errorf("it links %q", linked)
 	}
 }
@@ -46,7 +46,7 @@ func TestCoreKnowsNoKinds(t *testing.T) {
 	testkit.OneGoroutine(t)
 	t.Parallel()
 	core := testkit.Dependencies(t, "encryption")
-	if !testkit.Within(core, testkit.Module+"encryption/config") {
+	if !testkit.Within(core, testkit.Module+"encryption/internal/config") {
 		t.Errorf("this is not a list of dependencies: %v", core)
 	}
 	for _, kinds := range []string{"encryption/internal/keyprovider", "encryption/internal/method", "encryption/light", "builtin"} {

@@ -1,24 +1,25 @@
-// Package encryption opens and seals files in the format of OpenTofu's state
-// and plan encryption: bytes in, plaintext out. A program that reads plain states
-// today reads encrypted ones as well with the first two of these lines:
+// Package encryption opens and seals files in the format of OpenTofu's state and plan
+// encryption: bytes in, plaintext out. A program that reads plain states today reads
+// encrypted ones as well with the first of these lines:
 //
-//	enc, err := encryption.Load(builtin.Registry(), encryption.Environment(os.LookupEnv)) // as tofu does
-//	opened, err := enc.State().Decrypt(ctx, file)
+//	opened, err := encryption.Open(ctx, light.Registry(), file, encryption.Environment(os.LookupEnv))
 //	state, err := tfstate.Parse(opened.Data)
 //	vpc, err := state.Outputs["vpc_id"].Value()
 //
-// For one file, [Open] is these two in one call.
+// One that changes a state writes it back with [Opened.Reseal]. One with many files keeps
+// what [Load] returns, and asks it for a [Target].
 //
-// Settings come in layers: [Environment], [Code], [Module], [Passphrase]. Without
-// any, plaintext opens, and an encrypted file is [ErrNotConfigured]. With any,
-// plaintext opens only by the method unencrypted.
+// Settings come in layers: [Environment], [Code], [Module], [Passphrase]. Without any,
+// plaintext opens, and an encrypted file is [ErrNotConfigured]. With any, plaintext opens
+// only by the method unencrypted.
 //
-// A [Registry] says which key providers and methods exist. Package builtin has
-// one with everything, and package light one with what needs no SDK.
+// A [Registry] says which key providers and methods exist. Package builtin has one with
+// everything, and package light one with what needs no SDK. Package driver is for whoever
+// writes one.
 //
 // Library, provider and command have one version, v0.x: the Go API may change between
-// minor releases. What is read and written does not: a file that some version
-// opened, every later one opens.
+// minor releases. What is read and written does not: a file that some version opened,
+// every later one opens.
 package encryption
 
 import (
@@ -31,8 +32,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
@@ -45,38 +46,22 @@ type Registry struct {
 	Methods      []driver.Block[driver.Method]
 }
 
-// KeyProvider returns the kind of that name, such as "pbkdf2", for a list of one's own.
-// If there is none, it is a Block without Build, which [New] refuses.
-func (r Registry) KeyProvider(kind string) driver.Block[driver.KeyProvider] {
+// KeyProvider returns the kind of that name, such as "pbkdf2", for a list of one's own;
+// false if there is none.
+func (r Registry) KeyProvider(kind string) (driver.Block[driver.KeyProvider], bool) {
 	return named(r.KeyProviders, kind)
 }
 
 // Method is the same for methods, such as "aes_gcm".
-func (r Registry) Method(kind string) driver.Block[driver.Method] { return named(r.Methods, kind) }
-
-func named[T any](blocks []driver.Block[T], kind string) driver.Block[T] {
-	if i := slices.IndexFunc(blocks, func(b driver.Block[T]) bool { return b.Name == kind }); i >= 0 {
-		return blocks[i]
-	}
-	return driver.Block[T]{Table: attr.Table{Name: kind}}
+func (r Registry) Method(kind string) (driver.Block[driver.Method], bool) {
+	return named(r.Methods, kind)
 }
 
-// Options returns what [config.Parse] needs to know of the registry: tables with
-// all attributes that an entry may have. Variables are the values of var.*, an
-// object or a map; [cty.NilVal] is none.
-func (r Registry) Options(variables cty.Value) config.Options {
-	o := config.Options{Variables: variables}
-	for _, b := range r.KeyProviders {
-		b.Attrs = slices.Concat(b.Attrs, entries.KeyProviderAttrs())
-		o.KeyProviders = append(o.KeyProviders, b.Table)
+func named[T any](blocks []driver.Block[T], kind string) (driver.Block[T], bool) {
+	if i := slices.IndexFunc(blocks, func(b driver.Block[T]) bool { return b.Name == kind }); i >= 0 {
+		return blocks[i], true
 	}
-	for _, b := range r.Methods {
-		if b.Recognizes != nil {
-			b.Attrs = slices.Concat(b.Attrs, entries.FileMethodAttrs())
-		}
-		o.Methods = append(o.Methods, b.Table)
-	}
-	return o
+	return driver.Block[T]{}, false
 }
 
 func areSettings(c *config.Config) bool {
@@ -113,11 +98,10 @@ type method struct {
 
 const maxKeys = 1000 // that are remembered
 
-// New puts settings to work that were not read from text, or were merged by the
-// caller; for all others there is [Load]. Nil is no settings. An error is about a
-// registry that lists a kind twice, or without Build; mistakes in an entry are
-// reported when something uses it.
-func New(registry Registry, cfg *config.Config) (*Encryption, error) {
+// newEncryption puts settings to work, nil for none. An error is about a registry that
+// lists a kind twice, or without Build; mistakes in an entry are reported when something
+// uses it.
+func newEncryption(registry Registry, cfg *config.Config) (*Encryption, error) {
 	cfg = config.Merge(&config.Config{}, cfg)
 	kinds, err := byName(registry.KeyProviders)
 	if err != nil {
@@ -137,7 +121,7 @@ func New(registry Registry, cfg *config.Config) (*Encryption, error) {
 		derived:      memo.NewSecrets(maxKeys),
 		closers:      &closers{},
 	}
-	newMethod := func(entry *attr.Entry) func() (method, error) {
+	newMethod := func(entry *entries.Entry) func() (method, error) {
 		return sync.OnceValues(func() (method, error) {
 			m, err := buildMethod(entry, methodKinds, cfg)
 			e.closers.add(m.Method)
@@ -156,7 +140,7 @@ func New(registry Registry, cfg *config.Config) (*Encryption, error) {
 	}
 	for kind, block := range methodKinds {
 		if kind == syntax.Unencrypted || !needsSettings(block.Table) && len(configured(cfg.Methods, kind)) == 0 {
-			e.methods[kind] = alone(kind, newMethod(&attr.Entry{Address: kind, Kind: kind}))
+			e.methods[kind] = alone(kind, newMethod(&entries.Entry{Address: kind, Kind: kind}))
 		}
 	}
 	return e, nil
@@ -181,7 +165,7 @@ func needsSettings(t attr.Table) bool {
 }
 
 // configured returns the addresses of the entries of a kind, sorted.
-func configured(entries map[string]*attr.Entry, kind string) []string {
+func configured(entries map[string]*entries.Entry, kind string) []string {
 	return slices.DeleteFunc(addresses(entries), func(address string) bool { return entries[address].Kind != kind })
 }
 
@@ -199,7 +183,7 @@ func byName[T any](blocks []driver.Block[T]) (map[string]driver.Block[T], error)
 	return m, nil
 }
 
-func buildKeyProvider(entry *attr.Entry, kinds map[string]driver.Block[driver.KeyProvider], cfg *config.Config) (keyProvider, error) {
+func buildKeyProvider(entry *entries.Entry, kinds map[string]driver.Block[driver.KeyProvider], cfg *config.Config) (keyProvider, error) {
 	built, values, err := build(entry, "key_provider", kinds, entries.KeyProviderAttrs(), cfg)
 	if err != nil {
 		return keyProvider{}, err
@@ -212,7 +196,7 @@ func buildKeyProvider(entry *attr.Entry, kinds map[string]driver.Block[driver.Ke
 	}, nil
 }
 
-func buildMethod(entry *attr.Entry, kinds map[string]driver.Block[driver.Method], cfg *config.Config) (method, error) {
+func buildMethod(entry *entries.Entry, kinds map[string]driver.Block[driver.Method], cfg *config.Config) (method, error) {
 	var common []attr.Attr
 	whole := kinds[entry.Kind].Recognizes != nil
 	if whole {
@@ -230,7 +214,7 @@ func buildMethod(entry *attr.Entry, kinds map[string]driver.Block[driver.Method]
 }
 
 func build[T any](
-	entry *attr.Entry, what string, kinds map[string]driver.Block[T], common []attr.Attr, cfg *config.Config,
+	entry *entries.Entry, what string, kinds map[string]driver.Block[T], common []attr.Attr, cfg *config.Config,
 ) (built T, values attr.Values, err error) {
 	if entry.Err != nil {
 		return built, values, entry.Err
@@ -247,7 +231,7 @@ func build[T any](
 	if err = unexpected(entry, kind.Table); err != nil {
 		return built, values, err
 	}
-	if values, err = entry.Resolve(kind.Table, attr.Scope{Lookup: cfg.LookupEnv, AllowCommands: cfg.AllowCommands}); err != nil {
+	if values, err = entry.Resolve(kind.Table, entries.Scope{Lookup: cfg.LookupEnv, AllowCommands: cfg.AllowCommands}); err != nil {
 		return built, values, err
 	}
 	built, err = kind.Build(values)
@@ -260,7 +244,7 @@ func build[T any](
 
 // unexpected is the error for a setting that the table does not declare, such as
 // one that a program misspells. In text, parsing finds it.
-func unexpected(entry *attr.Entry, table attr.Table) error {
+func unexpected(entry *entries.Entry, table attr.Table) error {
 	var names []string
 	for _, a := range table.Attrs {
 		names = append(names, a.Name)
@@ -276,7 +260,7 @@ func unexpected(entry *attr.Entry, table attr.Table) error {
 
 // metadataKey is what a key provider's metadata is stored under in a file: its
 // encrypted_metadata_alias, else its address, with the kind that its kind is stored as.
-func metadataKey(entry *attr.Entry, kinds map[string]driver.Block[driver.KeyProvider]) string {
+func metadataKey(entry *entries.Entry, kinds map[string]driver.Block[driver.KeyProvider]) string {
 	alias := entry.Settings["encrypted_metadata_alias"].Value
 	if alias.IsKnown() && !alias.IsNull() && alias.Type() == cty.String && alias.AsString() != "" {
 		return alias.AsString()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 )
 
@@ -40,14 +41,14 @@ state { method = method.aes_gcm.main }`, mark))
 		"the environment":              {layers: []encryption.Layer{encryption.Environment(lookup)}},
 		"the environment over nothing": {layers: []encryption.Layer{encryption.Code("", "none"), encryption.Environment(lookup)}},
 		"nothing over the environment": {layers: []encryption.Layer{encryption.Environment(lookup), encryption.Code("", "none")}},
-		"allowed":                      {layers: []encryption.Layer{encryption.Environment(lookup).AllowCommands()}, ran: true},
+		"allowed":                      {layers: []encryption.Layer{encryption.Environment(lookup, encryption.AllowCommands())}, ran: true},
 	} {
 		enc, err := encryption.Load(lighttest.Registry(), c.layers...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = enc.State().Encrypt(t.Context(), []byte(state))
-		if err == nil || !c.ran && !errors.Is(err, attr.ErrCommand) {
+		if err == nil || !c.ran && !errors.Is(err, entries.ErrCommand) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err := os.Remove(mark); (err == nil) != c.ran {

@@ -59,13 +59,11 @@ func (p hkdfKeys) NewKey(ctx context.Context, keys driver.Keys) ([]byte, json.Ra
 	return key, stored, err
 }
 
-// A registry of your own, with a key provider of your own and the method aes_gcm.
+// A key provider of your own, beside those that need no SDK.
 // Package encryptiontest has the tests for it.
 func Example_ownKeyProvider() {
-	registry := encryption.Registry{
-		KeyProviders: []driver.Block[driver.KeyProvider]{hkdfBlock()},
-		Methods:      []driver.Block[driver.Method]{light.Registry().Method("aes_gcm")},
-	}
+	registry := light.Registry()
+	registry.KeyProviders = append(registry.KeyProviders, hkdfBlock())
 	enc, err := encryption.Load(registry, encryption.Code(`
 		key_provider "hkdf" "mine" { secret = "correct-horse-battery-staple" }
 		method "aes_gcm" "mine" { keys = key_provider.hkdf.mine }

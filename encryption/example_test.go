@@ -13,7 +13,6 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
@@ -60,7 +59,7 @@ func ExampleEnvironment() {
 // program gives.
 func ExampleModule() {
 	variables := map[string]cty.Value{"passphrase": cty.StringVal("correct-horse-battery-staple")}
-	enc, err := encryption.Load(registry(), encryption.Module("testdata/module", variables))
+	enc, err := encryption.Load(registry(), encryption.Module("testdata/module", encryption.Variables(variables)))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -127,23 +126,18 @@ func ExampleLoad() {
 	// opened by method.aes_gcm.main
 }
 
-// Settings in code, with a registry that links in these two kinds and no others.
-func ExampleNew() {
-	registry := encryption.Registry{
-		KeyProviders: []driver.Block[driver.KeyProvider]{light.Registry().KeyProvider("pbkdf2")},
-		Methods:      []driver.Block[driver.Method]{light.Registry().Method("aes_gcm")},
+// A registry of one's own: settings may name these two kinds, and no others.
+func ExampleRegistry() {
+	keys, ok := light.Registry().KeyProvider("pbkdf2")
+	method, ok2 := light.Registry().Method("aes_gcm")
+	if !ok || !ok2 {
+		log.Fatal("a kind is missing")
 	}
-	const keys, method = "key_provider.pbkdf2.main", "method.aes_gcm.main"
-	enc, err := encryption.New(registry, &config.Config{
-		KeyProviders: map[string]*attr.Entry{keys: attr.NewEntry(keys, light.Registry().KeyProvider("pbkdf2").Table, map[string]cty.Value{
-			"passphrase": cty.StringVal("correct-horse-battery-staple"),
-			"iterations": cty.NumberIntVal(1_000_000),
-		})},
-		Methods: map[string]*attr.Entry{method: attr.NewEntry(method, light.Registry().Method("aes_gcm").Table, map[string]cty.Value{
-			"keys": cty.StringVal(keys),
-		})},
-		State: &config.Target{Method: method, Enforced: true},
-	})
+	own := encryption.Registry{
+		KeyProviders: []driver.Block[driver.KeyProvider]{keys},
+		Methods:      []driver.Block[driver.Method]{method},
+	}
+	enc, err := encryption.Load(own, encryption.Passphrase("correct-horse-battery-staple"))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -161,14 +155,14 @@ func ExampleNew() {
 }
 
 // The passphrase comes from somewhere else than the text.
-func ExampleLayer_WithVariables() {
-	code := encryption.Code(`
+func ExampleVariables() {
+	const text = `
 		key_provider "pbkdf2" "main" { passphrase = var.passphrase }
 		method "aes_gcm" "main" { keys = key_provider.pbkdf2.main }
 		state { method = method.aes_gcm.main }
-	`, "encryption.hcl")
-	variables := cty.ObjectVal(map[string]cty.Value{"passphrase": cty.StringVal("correct-horse-battery-staple")})
-	enc, err := encryption.Load(registry(), code.WithVariables(variables))
+	`
+	variables := encryption.Variables(map[string]cty.Value{"passphrase": cty.StringVal("correct-horse-battery-staple")})
+	enc, err := encryption.Load(registry(), encryption.Code(text, "encryption.hcl", variables))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -288,7 +282,7 @@ func ExampleTarget_Encrypt() {
 }
 
 // Change a state and write it back, for users who encrypt and for those who do not.
-func ExampleTarget_Reseal() {
+func ExampleOpened_Reseal() {
 	sealed, err := os.ReadFile("testdata/network/terraform.tfstate")
 	if err != nil {
 		log.Fatal(err)
@@ -310,7 +304,7 @@ func ExampleTarget_Reseal() {
 			log.Fatal(err)
 		}
 		changed := bytes.Replace(opened.Data, []byte(`"serial":1,`), []byte(`"serial":2,`), 1)
-		file, err := enc.State().Reseal(ctx, opened, changed)
+		file, err := opened.Reseal(ctx, changed)
 		if err != nil {
 			log.Fatal(err)
 		}

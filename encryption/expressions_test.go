@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 )
 
 // expressions are what modules make keys of, and what that is in OpenTofu, as JSON.
@@ -92,10 +92,7 @@ func folder(t *testing.T, files map[string]string) (dir string) {
 
 // inWorkspace is the layer of a module, in a workspace that TF_WORKSPACE names.
 func inWorkspace(dir, name string) encryption.Layer {
-	return func(o config.Options) (*config.Config, error) {
-		o.Workspace = name
-		return encryption.Module(dir, nil)(o)
-	}
+	return encryption.Module(dir, unstable.With(func(o *unstable.Options) { o.Workspace = name }))
 }
 
 // TestExpressions: each expression has the value that it has in OpenTofu, which seals a state
@@ -108,14 +105,14 @@ func TestExpressions(t *testing.T) {
 		all = append(all, "jsonencode("+e.text+")")
 		dir := folder(t, map[string]string{"main.tf": inTerraform("jsonencode("+e.text+") == local.want ? "+right+" : jsonencode("+e.text+")") +
 			fmt.Sprintf("locals {\n  want = %q\n}\n", e.want)})
-		if err := open(t, encryption.Module(dir, nil), sealed); err != nil {
+		if err := open(t, encryption.Module(dir), sealed); err != nil {
 			t.Errorf("%s: %v", e.text, err)
 		}
 	}
 	if tofu := os.Getenv("STATECRYPT_TOFU"); tofu != "" {
 		dir := folder(t, map[string]string{"main.tf": inTerraform("jsonencode(local.all)") + "locals {\n  all = [\n    " +
 			strings.Join(all, ",\n    ") + "\n  ]\n}\n"})
-		if err := open(t, encryption.Module(dir, nil), sealIn(t, dir, tofu, nil, true, nil)); err != nil {
+		if err := open(t, encryption.Module(dir), sealIn(t, dir, tofu, nil, true, nil)); err != nil {
 			t.Errorf("what OpenTofu has sealed: %v", err)
 		}
 	}
@@ -147,7 +144,7 @@ func TestWorkspace(t *testing.T) {
 	}
 	g := golden(t, "names of terraform")
 	for _, text := range []string{"terraform.env", "terraform.applying", "terraform"} {
-		err := open(t, encryption.Module(folder(t, map[string]string{"main.tf": inTerraform(text)}), nil), sealed["default"])
+		err := open(t, encryption.Module(folder(t, map[string]string{"main.tf": inTerraform(text)})), sealed["default"])
 		g.Error(t, text, err)
 	}
 }
@@ -166,7 +163,7 @@ func TestMissingFunctions(t *testing.T) {
 		`yamldecode("a: &a [x]\nb: &b [*a,*a,*a]\nc: &c [*b,*b,*b]\nd: [*c,*c,*c]")`,
 	} {
 		dir := folder(t, map[string]string{"main.tf": inTerraform(text), "self.tftpl": `${templatefile("self.tftpl", {})}`, "broken.tftpl": "\n${c4n4ry"})
-		says.Error(t, text, open(t, encryption.Module(dir, nil), sealed))
+		says.Error(t, text, open(t, encryption.Module(dir), sealed))
 	}
 	dir := folder(t, nil)
 	for _, name := range []string{"fileexists", "templatefile", "filebase64", "filemd5", "filesha1", "filesha256", "filesha512",
@@ -200,11 +197,11 @@ terraform {
 	sealed := seal(t, `key_provider "static" "k" { key = "30313233343536373839616263646566" }
 method "aes_gcm" "m" { keys = key_provider.static.k }
 state { method = method.aes_gcm.m }`, state)
-	if err := open(t, encryption.Module(dir, nil), sealed); err != nil {
+	if err := open(t, encryption.Module(dir), sealed); err != nil {
 		t.Error(err)
 	}
 	dir = folder(t, map[string]string{"main.tf": inTerraform(`"${path.module}/correct horse battery"`)})
-	if err := open(t, encryption.Module(dir, nil), seal(t, block(`"./correct horse battery"`), state)); err != nil {
+	if err := open(t, encryption.Module(dir), seal(t, block(`"./correct horse battery"`), state)); err != nil {
 		t.Error(err)
 	}
 }

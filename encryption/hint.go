@@ -15,6 +15,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/mark"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
@@ -160,20 +161,20 @@ func (e *Encryption) withUpstream(addresses []string) []string {
 	return addresses
 }
 
-// entries are those of a method and of the key providers that it builds on.
-func (e *Encryption) entries(c candidate) []*attr.Entry {
-	entries := []*attr.Entry{e.config.Methods[c.address]}
+// entriesOf are those of a method and of the key providers that it builds on.
+func (e *Encryption) entriesOf(c candidate) []*entries.Entry {
+	all := []*entries.Entry{e.config.Methods[c.address]}
 	for _, address := range e.withUpstream(c.references) {
-		entries = append(entries, e.config.KeyProviders[address])
+		all = append(all, e.config.KeyProviders[address])
 	}
-	noEntry := func(e *attr.Entry) bool { return e == nil } // a kind without settings, or a literal key
-	return slices.DeleteFunc(entries, noEntry)
+	noEntry := func(e *entries.Entry) bool { return e == nil } // a kind without settings, or a literal key
+	return slices.DeleteFunc(all, noEntry)
 }
 
 // oddities are the settings of a method, and of the key providers that it builds on, that
 // are probably not what was meant.
 func (e *Encryption) oddities(c candidate, oddities func(name string, v cty.Value) []string) (found []*attr.Error) {
-	for _, entry := range e.entries(c) {
+	for _, entry := range e.entriesOf(c) {
 		for _, name := range slices.Sorted(maps.Keys(entry.Settings)) {
 			s := entry.Settings[name]
 			what := oddities(name, s.Value)
@@ -199,7 +200,7 @@ func (e *Encryption) suspects(c candidate) (facts []fact.Fact) {
 
 // ofEntry is the error of an entry that cannot be built, beside what is odd in its
 // settings.
-func ofEntry(err error, entry *attr.Entry) error {
+func ofEntry(err error, entry *entries.Entry) error {
 	return fact.Later(err, func() (facts []fact.Fact) {
 		for _, name := range slices.Sorted(maps.Keys(entry.Settings)) {
 			for _, odd := range oddities(name, entry.Settings[name].Value) {
@@ -331,7 +332,7 @@ func sureOddity(name string, v cty.Value) []string {
 
 // protects returns an error if a method would seal with a passphrase that is no secret.
 func (e *Encryption) protects(c candidate) error {
-	for _, entry := range e.entries(c) {
+	for _, entry := range e.entriesOf(c) {
 		if odd := isNoSecret(textOf(entry.Settings["passphrase"].Value)); odd != "" {
 			return fmt.Errorf("passphrase of %s %s. It is no secret, so nothing is encrypted with it: set the passphrase itself. If something was "+
 				"encrypted with this one before, keep it in a key provider of its own, whose method is the fallback", entry.Address, odd)

@@ -12,9 +12,9 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 )
 
 // TestHints: what is most often wrong with a key is said, and only if a key is wrong.
@@ -251,12 +251,12 @@ func TestHintsPassOverNothing(t *testing.T) {
 method "aes_gcm" "m" { keys = key_provider.static.k }
 state { method = method.aes_gcm.m }`
 	file := seal(t, fmt.Sprintf(text, strings.Repeat("01", 32)), state)
-	cfg, err := config.Parse(fmt.Sprintf(text, strings.Repeat("02", 32)), "text", lighttest.Registry().Options(cty.NilVal))
+	cfg, err := unstable.Read(lighttest.Registry(), encryption.Code(fmt.Sprintf(text, strings.Repeat("02", 32)), "text"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.KeyProviders["key_provider.static.k"].Settings["key_base64"] = attr.Setting{Value: cty.NullVal(cty.String)}
-	enc, err := encryption.New(lighttest.Registry(), cfg)
+	cfg.KeyProviders["key_provider.static.k"].Settings["key_base64"] = entries.Setting{Value: cty.NullVal(cty.String)}
+	enc, err := encryption.Load(lighttest.Registry(), unstable.Layer(cfg))
 	if err == nil {
 		_, err = enc.State().Decrypt(t.Context(), file)
 	}

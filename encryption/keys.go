@@ -14,6 +14,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
@@ -207,7 +208,7 @@ func (e *Encryption) circle(path []string) error {
 		"another in a circle: %s; let one of them have a key of its own", strings.Join(path[start:], " → "))}}
 }
 
-func addresses(entries map[string]*attr.Entry) []string { return slices.Sorted(maps.Keys(entries)) }
+func addresses(entries map[string]*entries.Entry) []string { return slices.Sorted(maps.Keys(entries)) }
 
 // newKeys makes the keys of one file that is being sealed. It is not safe for
 // concurrent use.

@@ -3,19 +3,32 @@ package encryption
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/errlist"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
 )
 
 // Layer is a part of the settings, for [Load]. [Code], [Environment], [Module] and
 // [Passphrase] make them. Nil is an empty layer.
-type Layer func(config.Options) (*config.Config, error)
+type Layer interface {
+	layer
+}
+
+// With is what the text of a layer may use beyond itself: [Variables], [VarFiles],
+// [VarEnvironment] and [AllowCommands].
+type With interface {
+	with
+}
+
+type (
+	layer = config.Layer
+	with  = config.With
+)
 
 // Code is what stands inside OpenTofu's encryption block, in native syntax or,
 // when it begins with "{", in JSON. Blank text is an empty layer. Filename
@@ -23,59 +36,22 @@ type Layer func(config.Options) (*config.Config, error)
 //
 // The commands that it names will run, so pass no text from a variable: that is for
 // [Environment].
-func Code(text, filename string) Layer {
-	return func(o config.Options) (*config.Config, error) { return config.Parse(text, filename, o) }
+func Code(text, filename string, with ...With) Layer {
+	return config.NewLayer(func(o config.Options) (*config.Config, error) { return config.Parse(text, filename, o) }, with...)
 }
 
 // Module is the encryption block of the OpenTofu module in a folder, found and
 // merged as OpenTofu does: in .tf and .tofu files in both syntaxes, override
-// files included. The variables are the values of var.*; for others those of
+// files included. Variables have the values that they are given here; for others those of
 // terraform.tfvars, *.auto.tfvars and their like in the folder count, in OpenTofu's
 // order, and then the defaults: without these files, a file could be sealed with
-// another key than OpenTofu has. TF_VAR_… is not read. The layer is empty if the
-// module has no such block; a folder without a module is an error.
+// another key than OpenTofu has. The layer is empty if the module has no such block; a
+// folder without a module is an error.
 //
 // The commands that it names will run. Relative paths in it, except those of
 // file(), begin in the working directory of the process.
-func Module(dir string, variables map[string]cty.Value) Layer {
-	return func(o config.Options) (*config.Config, error) {
-		o.Variables = cty.ObjectVal(variables)
-		return config.ParseModule(dir, o)
-	}
-}
-
-// Passphrase is what OpenTofu's shortest settings say: states and plans are
-// sealed by aes_gcm, with a key that pbkdf2 derives from the passphrase. One of less
-// than 16 bytes is found by [Encryption.Check], and an error when a file is opened or sealed.
-// The registry must have both kinds.
-func Passphrase(passphrase string) Layer {
-	return func(o config.Options) (*config.Config, error) {
-		const keys, method = "key_provider.pbkdf2.main", "method.aes_gcm.main"
-		keyTable, hasKeys := find(o.KeyProviders, "pbkdf2")
-		methodTable, hasMethod := find(o.Methods, "aes_gcm")
-		if !hasKeys || !hasMethod {
-			return nil, errors.New("a passphrase requires the key provider pbkdf2 and the method aes_gcm, and the registry lacks one of them")
-		}
-		target := &config.Target{Method: method}
-		return &config.Config{
-			KeyProviders: map[string]*attr.Entry{
-				keys: attr.NewEntry(keys, keyTable, map[string]cty.Value{"passphrase": cty.StringVal(passphrase)}),
-			},
-			Methods: map[string]*attr.Entry{
-				method: attr.NewEntry(method, methodTable, map[string]cty.Value{"keys": cty.StringVal(keys)}),
-			},
-			State: target,
-			Plan:  target,
-		}, nil
-	}
-}
-
-func find(tables []attr.Table, name string) (attr.Table, bool) {
-	i := slices.IndexFunc(tables, func(t attr.Table) bool { return t.Name == name })
-	if i < 0 {
-		return attr.Table{}, false
-	}
-	return tables[i], true
+func Module(dir string, with ...With) Layer {
+	return config.NewLayer(func(o config.Options) (*config.Config, error) { return config.ParseModule(dir, o) }, with...)
 }
 
 // Environment is the text in TF_ENCRYPTION and, for arguments that no layer
@@ -84,35 +60,78 @@ func find(tables []attr.Table, name string) (attr.Table, bool) {
 // services are kept from doing so.
 //
 // Whoever sets the variables does not choose what runs, or where the secrets of
-// the other layers go: both are errors when the entry is used. See
-// [attr.Entry.Resolve].
-func Environment(lookup attr.LookupEnv) Layer {
-	return func(o config.Options) (*config.Config, error) { return config.ParseEnvironment(lookup, o) }
+// the other layers go: both are errors when the entry is used. See [attr.Attr].
+func Environment(lookup attr.LookupEnv, with ...With) Layer {
+	return config.NewLayer(func(o config.Options) (*config.Config, error) { return config.ParseEnvironment(lookup, o) }, with...)
 }
 
-// AllowCommands lets commands run that only the environment names. It is for
-// programs whose environment is as trusted as their code.
-func (l Layer) AllowCommands() Layer {
-	return func(o config.Options) (*config.Config, error) {
-		c, err := l.read(o)
-		return config.Merge(c, &config.Config{AllowCommands: true}), err
-	}
+// Variables gives var.* these values, which win over those of [VarFiles] and
+// [VarEnvironment]. A reference to a variable without a value is an error.
+func Variables(values map[string]cty.Value) With {
+	return config.NewWith(func(o *config.Options) { o.Variables = cty.ObjectVal(values) })
 }
 
-// WithVariables gives var.* in the layer's text its values, an object or a map. A
-// reference to a variable without a value is an error.
-func (l Layer) WithVariables(values cty.Value) Layer {
-	return func(o config.Options) (*config.Config, error) {
-		o.Variables = values
-		return l.read(o)
-	}
+// VarFiles gives var.* the values in .tfvars files, as the flag -var-file does; a later
+// file wins.
+func VarFiles(paths ...string) With {
+	return config.NewWith(func(o *config.Options) {
+		for _, path := range paths {
+			o.Arguments = append(slices.Clip(o.Arguments), "-var-file="+path)
+		}
+	})
 }
 
-func (l Layer) read(o config.Options) (*config.Config, error) {
-	if l == nil {
-		return nil, nil //nolint:nilnil // an empty layer
+// VarEnvironment gives var.* the values of variables such as TF_VAR_region among these,
+// which are [os.Environ] or a list like it.
+func VarEnvironment(environ []string) With {
+	return config.NewWith(func(o *config.Options) {
+		o.Environment = map[string]string{}
+		for _, pair := range environ {
+			if name, value, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "TF_VAR_") {
+				o.Environment[strings.TrimPrefix(name, "TF_VAR_")] = value
+			}
+		}
+	})
+}
+
+// AllowCommands lets commands run that only the environment names, in all layers. It is
+// for programs whose environment is as trusted as their code.
+func AllowCommands() With {
+	return config.NewWith(func(o *config.Options) { o.AllowCommands = true })
+}
+
+// Passphrase is what OpenTofu's shortest settings say: states and plans are
+// sealed by aes_gcm, with a key that pbkdf2 derives from the passphrase. One of less
+// than 16 bytes is found by [Encryption.Check], and an error when a file is opened or sealed.
+// The registry must have both kinds.
+func Passphrase(passphrase string) Layer {
+	return config.NewLayer[With](func(o config.Options) (*config.Config, error) {
+		const keys, method = "key_provider.pbkdf2.main", "method.aes_gcm.main"
+		keyTable, hasKeys := find(o.KeyProviders, "pbkdf2")
+		methodTable, hasMethod := find(o.Methods, "aes_gcm")
+		if !hasKeys || !hasMethod {
+			return nil, errors.New("a passphrase requires the key provider pbkdf2 and the method aes_gcm, and the registry lacks one of them")
+		}
+		target := &config.Target{Method: method}
+		return &config.Config{
+			KeyProviders: map[string]*entries.Entry{
+				keys: entries.NewEntry(keys, keyTable, map[string]cty.Value{"passphrase": cty.StringVal(passphrase)}),
+			},
+			Methods: map[string]*entries.Entry{
+				method: entries.NewEntry(method, methodTable, map[string]cty.Value{"keys": cty.StringVal(keys)}),
+			},
+			State: target,
+			Plan:  target,
+		}, nil
+	})
+}
+
+func find(tables []attr.Table, name string) (attr.Table, bool) {
+	i := slices.IndexFunc(tables, func(t attr.Table) bool { return t.Name == name })
+	if i < 0 {
+		return attr.Table{}, false
 	}
-	return l(o)
+	return tables[i], true
 }
 
 // Load puts settings to work, a later layer over the earlier ones, as OpenTofu
@@ -124,36 +143,26 @@ func (l Layer) read(o config.Options) (*config.Config, error) {
 // mistake in it an [*attr.Error]; mistakes in an entry are reported when something uses
 // it, and by [Encryption.Check].
 func Load(registry Registry, layers ...Layer) (*Encryption, error) {
-	var parsed []*config.Config
-	var errs errlist.Errors
-	for _, layer := range layers {
-		c, err := layer.read(registry.Options(cty.NilVal))
-		if err != nil {
-			errs = append(errs, err)
-		}
-		parsed = append(parsed, c)
-	}
-	if err := errs.Err(); err != nil {
+	cfg, err := config.Read(config.For(registry.KeyProviders, registry.Methods), layers)
+	if err != nil {
 		return nil, err
 	}
-	return New(registry, config.Merge(parsed...))
+	return newEncryption(registry, cfg)
 }
 
-// Open opens a state as tofu does, with the settings in TF_ENCRYPTION. Without any,
-// plaintext passes unchanged, so a tool that reads plain states calls it for every
-// file. Lookup is [os.LookupEnv], or a function like it.
+// Open opens a state, with the settings of the layers. With [Environment] alone, it does
+// what tofu does: a tool that reads plain states calls it for every file, and plaintext
+// passes unchanged if TF_ENCRYPTION is not set.
 //
-// Errors are those of [Load] and [Target.Decrypt]. A program with settings of its own,
-// or with many files, calls these two itself.
-func Open(ctx context.Context, registry Registry, file []byte, lookup attr.LookupEnv) (*Opened, error) {
-	enc, err := Load(registry, Environment(lookup))
+//	opened, err := encryption.Open(ctx, light.Registry(), file, encryption.Environment(os.LookupEnv))
+//
+// Errors are those of [Load] and [Target.Decrypt]. A program with many files calls these
+// two itself.
+func Open(ctx context.Context, registry Registry, file []byte, layers ...Layer) (*Opened, error) {
+	enc, err := Load(registry, layers...)
 	if err != nil {
 		return nil, err
 	}
 	defer enc.Close()
-	opened, err := enc.State().Decrypt(ctx, file)
-	if errors.Is(err, ErrNotConfigured) {
-		return nil, fmt.Errorf("%w; set TF_ENCRYPTION to the settings that it was encrypted with", err)
-	}
-	return opened, err
+	return enc.State().Decrypt(ctx, file)
 }

@@ -7,11 +7,11 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/method/kubeform"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 )
 
 func TestPassphrase(t *testing.T) {
@@ -49,7 +49,7 @@ func TestPassphrase(t *testing.T) {
 	_, err := load(encryption.Passphrase("short-canary")).State().Encrypt(t.Context(), []byte(state))
 	says.Error(t, "a short one", err)
 	own := ownRegistry()
-	own.Methods = append(own.Methods[:0:0], light.Registry().Method("aes_gcm"))
+	own.Methods = append(own.Methods[:0:0], lighttest.Method("aes_gcm"))
 	for name, registry := range map[string]encryption.Registry{"without the kinds": {}, "without pbkdf2": own} {
 		_, err := encryption.Load(registry, encryption.Passphrase(passphrase))
 		says.Error(t, name, err)
@@ -92,11 +92,11 @@ func TestMistakesInCode(t *testing.T) {
 			method: map[string]cty.Value{"keys": cty.NumberIntVal(1)}, refused: true,
 		},
 	} {
-		enc, err := encryption.New(lighttest.Registry(), &config.Config{
-			KeyProviders: map[string]*attr.Entry{keys: attr.NewEntry(keys, light.Registry().KeyProvider("pbkdf2").Table, c.keys)},
-			Methods:      map[string]*attr.Entry{method: attr.NewEntry(method, light.Registry().Method("aes_gcm").Table, c.method)},
+		enc, err := encryption.Load(lighttest.Registry(), unstable.Layer(&config.Config{
+			KeyProviders: map[string]*entries.Entry{keys: entries.NewEntry(keys, lighttest.KeyProvider("pbkdf2").Table, c.keys)},
+			Methods:      map[string]*entries.Entry{method: entries.NewEntry(method, lighttest.Method("aes_gcm").Table, c.method)},
 			State:        &config.Target{Method: method},
-		})
+		}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,9 +112,10 @@ func TestMistakesInCode(t *testing.T) {
 		"then a number": cty.NumberIntVal(1), "then no method": cty.StringVal("not a method"),
 		"then nowhere": cty.StringVal("method.aes_gcm.nowhere"),
 	} {
-		outer := attr.NewEntry("method.kubeform.outer", kubeform.Block().Table, map[string]cty.Value{"then": then,
+		outer := entries.NewEntry("method.kubeform.outer", kubeform.Block().Table, map[string]cty.Value{"then": then,
 			"key": cty.StringVal("Y2FuYXJ5Y2FuYXJ5Y2FuYXJ5Y2FuYXJ5Y2FuYXJ5Y2E=")})
-		enc, err := encryption.New(lighttest.Registry(), &config.Config{Methods: map[string]*attr.Entry{"method.kubeform.outer": outer}})
+		layer := unstable.Layer(&config.Config{Methods: map[string]*entries.Entry{"method.kubeform.outer": outer}})
+		enc, err := encryption.Load(lighttest.Registry(), layer)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,15 +133,12 @@ func TestAliasOfAnother(t *testing.T) {
 	const one = "key_provider \"static\" \"%s\" { key = \"000102030405060708090a0b0c0d0e0f\" }\n" +
 		"method \"aes_gcm\" \"m\" { keys = key_provider.static.%[1]s }\nstate { method = method.aes_gcm.m }"
 	file := seal(t, fmt.Sprintf(one, "old"), state)
-	renamed, err := config.Parse(fmt.Sprintf(one, "new"), "text", lighttest.Registry().Options(cty.NilVal))
-	if err != nil {
-		t.Fatal(err)
-	}
+	renamed := encryption.Code(fmt.Sprintf(one, "new"), "text")
 	for _, alias := range []cty.Value{cty.UnknownVal(cty.String), cty.NullVal(cty.String), cty.NilVal} {
-		another := &config.Config{KeyProviders: map[string]*attr.Entry{"key_provider.static.z": {
-			Address: "key_provider.static.z", Kind: "static", Settings: map[string]attr.Setting{"encrypted_metadata_alias": {Value: alias}},
+		another := &config.Config{KeyProviders: map[string]*entries.Entry{"key_provider.static.z": {
+			Address: "key_provider.static.z", Kind: "static", Settings: map[string]entries.Setting{"encrypted_metadata_alias": {Value: alias}},
 		}}}
-		enc, err := encryption.New(lighttest.Registry(), config.Merge(renamed, another))
+		enc, err := encryption.Load(lighttest.Registry(), renamed, unstable.Layer(another))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +164,9 @@ func TestVariables(t *testing.T) {
 		"nothing":   {},
 		"null":      {variables: cty.NullVal(cty.String)},
 	} {
-		enc, err := encryption.Load(lighttest.Registry(), encryption.Code(text, "text").WithVariables(c.variables))
+		enc, err := encryption.Load(lighttest.Registry(), encryption.Code(text, "text", unstable.With(func(o *unstable.Options) {
+			o.Variables = c.variables
+		})))
 		if err == nil {
 			_, err = enc.State().Encrypt(t.Context(), []byte(state))
 		}
@@ -177,7 +177,7 @@ func TestVariables(t *testing.T) {
 		}
 	}
 	var none encryption.Layer
-	enc, err := encryption.Load(lighttest.Registry(), none, none.AllowCommands(), none.WithVariables(cty.EmptyObjectVal))
+	enc, err := encryption.Load(lighttest.Registry(), none, unstable.Layer(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,8 +191,9 @@ func TestKindsInOrder(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for range 20 {
-		entry := &attr.Entry{Address: "method.none.m", Kind: "none"}
-		enc, err := encryption.New(lighttest.Registry(), &config.Config{Methods: map[string]*attr.Entry{"method.none.m": entry}})
+		entry := &entries.Entry{Address: "method.none.m", Kind: "none"}
+		layer := unstable.Layer(&config.Config{Methods: map[string]*entries.Entry{"method.none.m": entry}})
+		enc, err := encryption.Load(lighttest.Registry(), layer)
 		if err != nil {
 			t.Fatal(err)
 		}

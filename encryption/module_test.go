@@ -152,7 +152,7 @@ func TestModule(t *testing.T) {
 
 func openModule(t *testing.T, dir string, variables map[string]cty.Value, file []byte) (*encryption.Opened, error) {
 	t.Helper()
-	enc, err := encryption.Load(lighttest.Registry(), encryption.Module(dir, variables))
+	enc, err := encryption.Load(lighttest.Registry(), encryption.Module(dir, encryption.Variables(variables)))
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +204,7 @@ func TestPathOfModule(t *testing.T) {
 
 func TestModuleIsThere(t *testing.T) {
 	t.Parallel()
-	if _, err := encryption.Load(lighttest.Registry(), encryption.Module(filepath.Join(t.TempDir(), "gone"), nil)); !os.IsNotExist(err) {
+	if _, err := encryption.Load(lighttest.Registry(), encryption.Module(filepath.Join(t.TempDir(), "gone"))); !os.IsNotExist(err) {
 		t.Errorf("got %v", err)
 	}
 }

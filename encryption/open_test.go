@@ -47,7 +47,7 @@ state {
 		"not settings":                  {settings: "nonsense {}", file: state, refused: true},
 	} {
 		file := []byte(c.file)
-		opened, err := encryption.Open(t.Context(), lighttest.Registry(), file, variables("TF_ENCRYPTION", c.settings))
+		opened, err := encryption.Open(t.Context(), lighttest.Registry(), file, encryption.Environment(variables("TF_ENCRYPTION", c.settings)))
 		switch {
 		case c.reason == nil && !c.refused:
 			if err != nil || string(opened.Data) != state || !bytes.Equal(file, []byte(c.file)) {
@@ -59,7 +59,7 @@ state {
 			says.Error(t, name, err)
 		}
 	}
-	if opened, err := encryption.Open(t.Context(), lighttest.Registry(), []byte(state), nil); err != nil || opened.Encrypted {
+	if opened, err := encryption.Open(t.Context(), lighttest.Registry(), []byte(state)); err != nil || opened.Encrypted {
 		t.Errorf("without an environment: %+v, %v", opened, err)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"filippo.io/age/plugin"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 )
 
@@ -195,6 +195,7 @@ func TestEnvironmentRunsNoPlugin(t *testing.T) {
 				file = nil
 			}
 			environment := encryption.Environment(variables("TF_ENCRYPTION", text))
+			allowed := encryption.Environment(variables("TF_ENCRYPTION", text), encryption.AllowCommands())
 			for when, c := range map[string]struct {
 				layers  []encryption.Layer
 				refused bool
@@ -203,14 +204,14 @@ func TestEnvironmentRunsNoPlugin(t *testing.T) {
 				"environment":      {layers: []encryption.Layer{environment}, refused: true},
 				"over other code":  {layers: []encryption.Layer{encryption.Code(throughAge(to)[how], "test"), environment}, refused: true},
 				"repeats the code": {layers: []encryption.Layer{encryption.Code(text, "test"), environment}},
-				"allowed":          {layers: []encryption.Layer{environment.AllowCommands()}},
+				"allowed":          {layers: []encryption.Layer{allowed}},
 			} {
 				ran()
 				_, err := through(t, file, c.layers...)
 				if got := ran(); (got == "") != c.refused && name != "among others" || c.refused && got != "" {
 					t.Errorf("%s, %s, %s: %q ran; %v", how, name, when, got, err)
 				}
-				if errors.Is(err, attr.ErrCommand) != c.refused || c.refused && errors.Is(err, encryption.ErrNoKey) {
+				if errors.Is(err, entries.ErrCommand) != c.refused || c.refused && errors.Is(err, encryption.ErrNoKey) {
 					t.Errorf("%s, %s, %s: %v", how, name, when, err)
 				}
 			}

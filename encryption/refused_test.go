@@ -11,9 +11,11 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 )
 
 // TestMistakesOfPrograms: what only a mistake of the program makes is an error, not a panic.
@@ -21,13 +23,13 @@ func TestMistakesOfPrograms(t *testing.T) {
 	t.Parallel()
 	method := attr.Table{Name: "own"}
 	settings := &config.Config{
-		Methods: map[string]*attr.Entry{"method.own.m": attr.NewEntry("method.own.m", method, nil)},
+		Methods: map[string]*entries.Entry{"method.own.m": entries.NewEntry("method.own.m", method, nil)},
 		State:   &config.Target{Method: "method.own.m"},
 	}
 	provider := &config.Config{
-		KeyProviders: map[string]*attr.Entry{"key_provider.own.k": attr.NewEntry("key_provider.own.k", method, nil)},
-		Methods: map[string]*attr.Entry{"method.aes_gcm.m": {Address: "method.aes_gcm.m", Kind: "aes_gcm",
-			Settings: map[string]attr.Setting{"keys": {Value: cty.StringVal("key_provider.own.k")}}}},
+		KeyProviders: map[string]*entries.Entry{"key_provider.own.k": entries.NewEntry("key_provider.own.k", method, nil)},
+		Methods: map[string]*entries.Entry{"method.aes_gcm.m": {Address: "method.aes_gcm.m", Kind: "aes_gcm",
+			Settings: map[string]entries.Setting{"keys": {Value: cty.StringVal("key_provider.own.k")}}}},
 		State: &config.Target{Method: "method.aes_gcm.m"},
 	}
 	own := func(block driver.Block[driver.Method]) encryption.Registry {
@@ -50,27 +52,20 @@ func TestMistakesOfPrograms(t *testing.T) {
 		"a key provider without Build":  {noBuild, provider},
 		"Build returns no method":       {own(driver.Block[driver.Method]{Build: nothing}), settings},
 		"Build returns no key provider": {ownKeys, provider},
-		"no method": {lighttest.Registry(), &config.Config{Methods: map[string]*attr.Entry{"method.own.m": nil},
+		"no method": {lighttest.Registry(), &config.Config{Methods: map[string]*entries.Entry{"method.own.m": nil},
 			State: settings.State}},
-		"no key provider": {lighttest.Registry(), &config.Config{KeyProviders: map[string]*attr.Entry{"key_provider.own.k": nil},
+		"no key provider": {lighttest.Registry(), &config.Config{KeyProviders: map[string]*entries.Entry{"key_provider.own.k": nil},
 			Methods: provider.Methods, State: provider.State}},
-		"a setting without a value": {lighttest.Registry(), &config.Config{Methods: map[string]*attr.Entry{"method.aes_gcm.m": {
-			Address: "method.aes_gcm.m", Kind: "aes_gcm", Settings: map[string]attr.Setting{"keys": {}}}},
+		"a setting without a value": {lighttest.Registry(), &config.Config{Methods: map[string]*entries.Entry{"method.aes_gcm.m": {
+			Address: "method.aes_gcm.m", Kind: "aes_gcm", Settings: map[string]entries.Setting{"keys": {}}}},
 			State: provider.State}},
 	} {
-		for how, load := range map[string]func() (*encryption.Encryption, error){
-			"New": func() (*encryption.Encryption, error) { return encryption.New(c.registry, c.settings) },
-			"Load": func() (*encryption.Encryption, error) {
-				return encryption.Load(c.registry, func(config.Options) (*config.Config, error) { return c.settings, nil })
-			},
-		} {
-			enc, err := load()
-			if err == nil {
-				_, err = enc.State().Decrypt(t.Context(), seal(t, all, state))
-				enc.Close()
-			}
-			says.Error(t, name+", "+how, err)
+		enc, err := encryption.Load(c.registry, unstable.Layer(c.settings))
+		if err == nil {
+			_, err = enc.State().Decrypt(t.Context(), seal(t, all, state))
+			enc.Close()
 		}
+		says.Error(t, name, err)
 	}
 }
 

@@ -34,7 +34,7 @@ func TestReseal(t *testing.T) {
 			continue
 		}
 		plain := []byte(changed)
-		written, err := target.Reseal(t.Context(), opened, plain)
+		written, err := opened.Reseal(t.Context(), plain)
 		if err != nil || c.plain != (string(written) == changed) {
 			t.Errorf("%s: got %s, %v", name, written, err)
 			continue
@@ -63,38 +63,30 @@ func TestResealFailsClosed(t *testing.T) {
 		return opened
 	}
 	asPlain := read(none.State(), state)
+	made := &encryption.Opened{Data: asPlain.Data, Kind: asPlain.Kind}
+	touched := *read(strict.State(), string(seal(t, all, state)))
+	touched.Encrypted, touched.Method = false, ""
 	for name, c := range map[string]struct {
-		target encryption.Target
 		opened *encryption.Opened
 		plain  string
 		want   string // reason
 	}{
-		"nothing was opened": {target: none.State(), plain: changed, want: "not configured"},
-		"nobody opened it":   {target: none.State(), opened: &encryption.Opened{}, plain: changed, want: "not configured"},
-		"it was encrypted": {target: none.State(), opened: read(strict.State(), string(seal(t, all, state))), plain: changed,
-			want: "not configured"},
-		"a method let it pass": {target: none.State(), opened: read(use(t, none, "unencrypted"), state), plain: changed,
-			want: "not configured"},
-		"enforced": {target: none.State().Enforce(), opened: asPlain, plain: changed, want: "not configured"},
-		"settings for another target": {target: newEncryption(t, lighttest.Registry(), keys).State(), opened: asPlain, plain: changed,
-			want: "not configured"},
-		"methods by address, none":       {target: use(t, none), opened: asPlain, plain: changed, want: "not configured"},
-		"a state as a plan":              {target: none.Plan(), opened: asPlain, plain: changed, want: "not configured"},
-		"a plan in place of a state":     {target: none.State(), opened: asPlain, plain: plan, want: "other"},
-		"an encrypted one in its place":  {target: none.State(), opened: asPlain, plain: string(seal(t, all, state)), want: "other"},
-		"another format in its place":    {target: none.State(), opened: asPlain, plain: `{"version":4,"sops":{"mac":"x","version":"3"}}`, want: "other"},
-		"a state that is cut off":        {target: none.State(), opened: asPlain, plain: changed[:20], want: "other"},
-		"no bytes":                       {target: none.State(), opened: asPlain, want: "other"},
-		"no settings at all":             {opened: asPlain, plain: changed, want: "not configured"},
-		"sealed, and not let pass again": {target: strict.State(), opened: asPlain, plain: "hello", want: "other"},
+		"nothing was opened":            {plain: changed, want: "not configured"},
+		"nobody opened it":              {opened: made, plain: changed, want: "not configured"},
+		"a method let it pass":          {opened: read(use(t, none, "unencrypted"), state), plain: "hello", want: "other"},
+		"a plan in place of a state":    {opened: asPlain, plain: plan, want: "other"},
+		"an encrypted one in its place": {opened: asPlain, plain: string(seal(t, all, state)), want: "other"},
+		"another format in its place":   {opened: asPlain, plain: `{"version":4,"sops":{"mac":"x","version":"3"}}`, want: "other"},
+		"a state that is cut off":       {opened: asPlain, plain: changed[:20], want: "other"},
+		"no bytes":                      {opened: asPlain, want: "other"},
 	} {
-		written, err := c.target.Reseal(t.Context(), c.opened, []byte(c.plain))
+		written, err := c.opened.Reseal(t.Context(), []byte(c.plain))
 		if got := reason(t, err); got != c.want || written != nil {
 			t.Errorf("%s: got %q, want %q: %s, %v", name, got, c.want, written, err)
 		}
 	}
-	file, err := strict.State().Reseal(t.Context(), asPlain, []byte(changed))
+	file, err := touched.Reseal(t.Context(), []byte(changed))
 	if info, _ := encryption.Inspect(file); err != nil || info.Kind != encryption.KindEncrypted {
-		t.Errorf("with a method, it was not sealed: %s, %v", file, err)
+		t.Errorf("what a program wrote over made it plaintext: %s, %v", file, err)
 	}
 }

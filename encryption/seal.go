@@ -32,15 +32,19 @@ func (t Target) AppendEncrypt(ctx context.Context, dst, plain []byte) ([]byte, e
 	return t.encryption.seal(ctx, t.kept, t.methods[0], dst, plain)
 }
 
-// Reseal is [Target.Encrypt] for a tool that writes back what it has opened with this
-// target and changed. It differs where Encrypt is [ErrNotConfigured] and Decrypt is not:
-// without any settings, what was plaintext stays plaintext, as in OpenTofu, and the
-// result is a copy of plain.
+// Reseal is [Target.Encrypt], with the target that has opened the file, for a tool that
+// has changed it and writes it back. It differs where Encrypt is [ErrNotConfigured] and
+// Decrypt is not: without any settings, what was plaintext stays plaintext, as in
+// OpenTofu, and the result is a copy of plain.
 //
 // With settings, the primary method seals, whichever has opened the file. So nothing
 // that was encrypted becomes plaintext, unless the primary method is unencrypted.
-func (t Target) Reseal(ctx context.Context, opened *Opened, plain []byte) ([]byte, error) {
-	if !t.passed(opened) {
+func (o *Opened) Reseal(ctx context.Context, plain []byte) ([]byte, error) {
+	if o == nil {
+		o = &Opened{}
+	}
+	t := o.target
+	if !t.lenient || t.enforced || o.Encrypted || o.Method != "" {
 		return t.Encrypt(ctx, plain)
 	}
 	if err := t.begin(ctx); err != nil {
@@ -50,12 +54,6 @@ func (t Target) Reseal(ctx context.Context, opened *Opened, plain []byte) ([]byt
 		return nil, err
 	}
 	return bytes.Clone(plain), nil
-}
-
-// passed reports whether opened is plaintext that such a target lets pass without any
-// settings.
-func (t Target) passed(opened *Opened) bool {
-	return t.lenient && !t.enforced && opened != nil && opened.Kind == t.kind && !opened.Encrypted && opened.Method == ""
 }
 
 // seal encrypts plain to the end of dst with the method at address, and before

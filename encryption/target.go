@@ -57,6 +57,8 @@ type Opened struct {
 	UsedFallback bool             // Method is not the primary
 	Attempts     []Attempt        // methods that were tried before and had no key
 	Warnings     []driver.Warning // of the methods that opened it, see [driver.Warner]
+
+	target Target // that it was opened with
 }
 
 // Decrypt opens a file with the first method that has a key for it. It leaves
@@ -103,6 +105,7 @@ func (t Target) decrypt(ctx context.Context, file []byte, inPlace bool) (*Opened
 	if !opened.Encrypted {
 		opened.Kind = kind
 	}
+	opened.target = t
 	if err := t.accept(opened.Kind); err != nil {
 		return nil, &Error{Step: StepEnvelope, Err: err}
 	}
@@ -134,7 +137,7 @@ func (t Target) passes(kind FileKind, file []byte) bool {
 // primary method, and leaves plain as it is. The result is an envelope as OpenTofu
 // writes it; with the method unencrypted, it is a copy of plain.
 //
-// An error is an [*Error]: [ErrNotConfigured] without a method, see [Target.Reseal];
+// An error is an [*Error]: [ErrNotConfigured] without a method, see [Opened.Reseal];
 // others for no bytes, for what is encrypted already, and for what is no such state or
 // plan.
 func (t Target) Encrypt(ctx context.Context, plain []byte) ([]byte, error) {

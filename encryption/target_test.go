@@ -9,11 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zclconf/go-cty/cty"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 )
 
@@ -403,7 +401,7 @@ func TestZero(t *testing.T) {
 			t.Errorf("got %q", text)
 		}
 	}
-	for _, layer := range []encryption.Layer{encryption.Layer(nil).AllowCommands(), encryption.Layer(nil).WithVariables(cty.EmptyObjectVal)} {
+	for _, layer := range []encryption.Layer{nil, encryption.Code("", "", encryption.AllowCommands(), encryption.Variables(nil))} {
 		if loaded, err := encryption.Load(encryption.Registry{}, layer); err != nil {
 			t.Errorf("a layer of nothing: %v, %v", loaded, err)
 		}

@@ -12,9 +12,10 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 )
 
 // box is a method for whole files: a word, a key, and what is inside.
@@ -312,15 +313,7 @@ then = method.aes_gcm.a
 		`{"method":{"box":{"x":{"key":"1","then":"key_provider.x.y"}}}}`:    false,
 		`{"method":{"box":{"x":{"key":"1","then":"${var.gone}"}}}}`:         false,
 	} {
-		layer, err := config.Parse(text, "x", registry.Options(cty.NilVal))
-		if err != nil {
-			t.Fatal(err)
-		}
-		base, err := config.Parse(keys, "keys", registry.Options(cty.NilVal))
-		if err != nil {
-			t.Fatal(err)
-		}
-		enc, err := encryption.New(registry, config.Merge(base, layer))
+		enc, err := encryption.Load(registry, encryption.Code(keys, "keys"), encryption.Code(text, "x"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -329,15 +322,15 @@ then = method.aes_gcm.a
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	tables := registry.Options(cty.NilVal).Methods
+	_, tables := unstable.Tables(registry)
 	table := tables[len(tables)-1]
 	for then, ok := range map[string]bool{"method.aes_gcm.a": true, "unencrypted": true, "aes_gcm.a": false} {
-		entry := attr.NewEntry("method.box.x", table, map[string]cty.Value{"key": cty.StringVal("1"), "then": cty.StringVal(then)})
+		entry := entries.NewEntry("method.box.x", table, map[string]cty.Value{"key": cty.StringVal("1"), "then": cty.StringVal(then)})
 		if _, err := entry.Decode(table, nil); (err == nil) != ok {
 			t.Errorf("%s: %v", then, err)
 		}
 	}
-	if _, err := config.Parse(`method "aes_gcm" "x" { then = method.aes_gcm.a }`, "x", registry.Options(cty.NilVal)); err == nil {
+	if _, err := encryption.Load(registry, encryption.Code(`method "aes_gcm" "x" { then = method.aes_gcm.a }`, "x")); err == nil {
 		t.Error("a method for the data of an envelope must not have then")
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 )
@@ -140,7 +141,7 @@ func TestWhatProgramsGive(t *testing.T) {
 		"a variable":  {text: method("var.x"), use: "method.aes_gcm.m", is: variable("x")},
 		"no variable": {text: method("x"), use: "method.aes_gcm.m", is: variable("")},
 		"a command": {text: "method \"external\" \"m\" {\ndecrypt_command = [\"x\"]\nencrypt_command = [\"x\"]\n}",
-			use: "method.external.m", is: func(err error) bool { return errors.Is(err, attr.ErrCommand) }},
+			use: "method.external.m", is: func(err error) bool { return errors.Is(err, entries.ErrCommand) }},
 		"a kind": {use: "aes_gcm", is: func(error) bool { return true }},
 	} {
 		environment := attr.LookupEnv(func(variable string) (string, bool) { return c.text, variable == "TF_ENCRYPTION" })

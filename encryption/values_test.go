@@ -9,8 +9,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 )
 
 const (
@@ -126,10 +126,9 @@ func TestValues(t *testing.T) {
 			if tofu := os.Getenv("STATECRYPT_TOFU"); tofu != "" {
 				file = sealIn(t, dir, tofu, environment, !c.refused, file, c.arguments...)
 			}
-			layer := func(o config.Options) (*config.Config, error) {
+			layer := encryption.Module(dir, unstable.With(func(o *unstable.Options) {
 				o.Environment, o.Arguments = environment, arguments(dir, c.arguments)
-				return encryption.Module(dir, nil)(o)
-			}
+			}))
 			err := open(t, layer, file)
 			if c.refused {
 				says.Error(t, name, err)
@@ -174,10 +173,9 @@ func TestValuesOfModule(t *testing.T) {
 		}
 	}
 	var told []string
-	layer := func(o config.Options) (*config.Config, error) {
+	layer := encryption.Module(dir, unstable.With(func(o *unstable.Options) {
 		o.Uses = func(name, file string) { told = append(told, name+" "+filepath.Base(file)) }
-		return encryption.Module(dir, nil)(o)
-	}
+	}))
 	sealed := seal(t, block(right), state)
 	if err := open(t, layer, sealed); err != nil || strings.Join(told, ",") != "p a.auto.tfvars" {
 		t.Errorf("got %v, %q", err, told)

@@ -14,7 +14,7 @@ root=$PWD
 gremlins=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 summary=$2
 shift 2
-[ $# -gt 0 ] || set -- encryption/attr encryption internal/wrap
+[ $# -gt 0 ] || set -- encryption/internal/entries encryption internal/wrap
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

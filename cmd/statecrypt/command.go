@@ -14,7 +14,7 @@ import (
 	"sync"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
@@ -47,14 +47,15 @@ const many = 1 << 30
 func commands() []command {
 	const oneFile = "one file, or none for standard input"
 	return []command{
-		{name: "inspect", wants: "files, or none for standard input", max: many, flags: "json", run: (*call).inspect},
+		{name: "inspect", wants: "files, or none for standard input", max: many, run: (*call).inspect,
+			flags: "config backend prefix var var-file json"},
 		{name: "decrypt", wants: oneFile, max: 1, run: (*call).decrypt,
 			flags: "config var var-file lineage minimum-serial plan o force"},
 		{name: "encrypt", wants: oneFile, max: 1, flags: "config var var-file plan o", run: (*call).encrypt},
 		{name: "verify", wants: "at least one file, or -backend and no file", max: many, run: (*call).verify,
 			flags: "config backend var var-file lineage minimum-serial plan json"},
 		{name: "rotate", wants: "at least one file, or -backend and no file", max: many, run: (*call).rotate,
-			flags: "from to again backend var var-file plan json"},
+			flags: "from to again backend prefix var var-file plan json"},
 		{name: "outputs", wants: oneFile, max: 1, flags: "only sensitive o force", run: (*call).outputs},
 		{name: "wrap", wants: "a program and its arguments", min: 1, max: many, program: true, run: (*call).wrap,
 			flags: "config var var-file force accept encrypt-existing leave lineage minimum-serial"},
@@ -85,10 +86,11 @@ type call struct {
 	encryptExisting, leave       bool
 	configInVariable             bool // and not in a flag
 	inBackend, again             bool
+	prefix                       *string // of states; nil for that of the block
 
 	used    []string             // variables of the environment that -config uses
 	noted   []setIn              // those of which it was said where they are set
-	backend *attr.Entry          // the block of -config; nil if there is none
+	backend *unstable.Entry      // the block of -config; nil if there is none
 	doubts  []encryption.Finding // what is probably not meant in the key that is sealed with
 
 	printing   sync.Mutex // on stderr, where plugins of keys may speak at any time
@@ -148,6 +150,8 @@ func (c *call) add(name, text string) {
 			}
 			c.only = append(c.only, name)
 		}
+	case "prefix":
+		c.prefix = &text
 	case "r":
 		c.recipients = append(c.recipients, text)
 	case "R":
@@ -262,6 +266,8 @@ func (c *call) understand(args []string) error {
 		return errors.New("-from and -to name the same settings; the new key is in others (-again -to FILE, without -from, makes a new data key)")
 	case c.mistake == nil && (n < c.min || n > c.max):
 		return c.miscounted()
+	case c.mistake == nil && c.prefix != nil && !c.inBackend:
+		return errors.New("-prefix is for the states in the backend: -backend -prefix PREFIX; files are named")
 	case c.mistake == nil && c.plan && c.pins != (wrap.Pins{}):
 		return errors.New("a plan has no serial and no lineage that could be pinned; leave out -plan, or what pins them")
 	}

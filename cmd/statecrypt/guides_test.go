@@ -2,7 +2,9 @@ package main
 
 import (
 	"errors"
+	"io"
 	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,9 +14,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/cloudtest"
 )
 
 // bucket is an "aws s3" whose buckets are folders. The file "broken" says for which
@@ -247,6 +253,39 @@ func TestGuides(t *testing.T) {
 		}
 	}
 
+	guides["encrypted-state-s3"] = func(t *testing.T, follow follow) {
+		a := newAWS(t)
+		dir := guideFolder(t, "one-state-for-both")
+		const key = "network/terraform.tfstate"
+		keys := func(passphrase string) string {
+			return "key_provider \"pbkdf2\" \"main\" { passphrase = \"" + passphrase + "\" }\n" +
+				"method \"aes_gcm\" \"main\" { keys = key_provider.pbkdf2.main }\nstate { method = method.aes_gcm.main }\n"
+		}
+		const first, second = "a passphrase of the guide", "another passphrase of it"
+		write(t, filepath.Join(dir, "old.hcl"), keys(first))
+		write(t, filepath.Join(dir, "new.hcl"), read(t, filepath.Join(dir, "wrap.hcl"))+keys(second))
+		environ := append(a.environ(environ), "HOME="+dir, "PATH="+a.bin+":"+bin+":"+os.Getenv("PATH"), "STATE_PASSPHRASE="+first)
+		if out := follow(dir, environ); strings.Count(out, "No changes.") != 2 || !strings.Contains(out, key+": encrypted") {
+			t.Errorf("it prints %s", out)
+		}
+		state := string(a.Get("acme-tf-state", key))
+		if got := must(t, keys(second), state, "decrypt"); !strings.Contains(got, "bonjour") {
+			t.Errorf("the state is %s", got)
+		}
+		a.Put("acme-tf-state", key+".tflock", []byte(heldBy))
+		for _, command := range []string{"statecrypt wrap -config new.hcl -- terraform plan", "tofu plan"} {
+			out, err := script(t, command, dir, append(environ, "TF_ENCRYPTION="+keys(second)))
+			if err == nil || !strings.Contains(out, "ci@host") {
+				t.Errorf("%s, while it is locked: %v\n%s", command, err, out)
+			}
+		}
+		for _, data := range a.Everything("acme-tf-state") {
+			if strings.Contains(string(data), "bonjour") || strings.Contains(string(data), "hello") {
+				t.Errorf("this was stored: %.200s", data)
+			}
+		}
+	}
+
 	for name, run := range guides {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -262,6 +301,48 @@ func TestGuides(t *testing.T) {
 		})
 	}
 	everyBlockRuns(t, slices.Collect(maps.Keys(guides)))
+}
+
+// amazon is AWS, as far as backends ask it, and both CLIs.
+type amazon struct {
+	*objecttest.Server
+	internet *cloudtest.Internet
+	bin      string
+}
+
+func newAWS(t *testing.T) *amazon {
+	t.Helper()
+	tofu := testkit.Program(t, "STATECRYPT_TOFU")
+	terraform, err := exec.LookPath("terraform")
+	if err != nil {
+		t.Skip("terraform is not on PATH")
+	}
+	a := &amazon{Server: objecttest.New("acme-tf-state"), bin: t.TempDir()}
+	for name, path := range map[string]string{"tofu": tofu, "terraform": terraform} {
+		if err := os.Symlink(path, filepath.Join(a.bin, name)); err != nil {
+			t.Skip(err)
+		}
+	}
+	a.Region, a.Keys = "eu-west-1", []aws.Credentials{{AccessKeyID: "AKIATEST", SecretAccessKey: canary}}
+	a.Hosts = []string{"s3.eu-west-1.amazonaws.com"}
+	a.Keep("acme-tf-state")
+	a.Writable.Store(true)
+	identity := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/xml")
+		_, _ = io.WriteString(w, `<GetCallerIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><GetCallerIdentityResult>`+
+			`<Arn>arn:aws:iam::111122223333:user/u</Arn><UserId>U</UserId><Account>111122223333</Account></GetCallerIdentityResult>`+
+			`</GetCallerIdentityResponse>`)
+	})
+	a.internet = cloudtest.New(t, map[string]http.Handler{
+		"*.s3.eu-west-1.amazonaws.com": a.Server, "s3.eu-west-1.amazonaws.com": a.Server, "sts.eu-west-1.amazonaws.com": identity,
+	})
+	return a
+}
+
+// environ leads programs there.
+func (a *amazon) environ(base []string) []string {
+	return append(a.internet.Environ(base), "AWS_ACCESS_KEY_ID=AKIATEST", "AWS_SECRET_ACCESS_KEY="+canary, "CHECKPOINT_DISABLE=1",
+		"TF_CLI_ARGS=-no-color", "TF_IN_AUTOMATION=1")
 }
 
 // makeBucket makes a bucket in a folder.

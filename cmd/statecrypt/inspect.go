@@ -24,24 +24,73 @@ type inspection struct {
 	Serial       *int64   `json:"serial,omitempty"`
 	Lineage      string   `json:"lineage,omitempty"`
 	KeyProviders []string `json:"key_providers,omitempty"`
+	Holder       string   `json:"holder,omitempty"`
 
 	info encryption.Info
 }
 
 func (c *call) inspect(ctx context.Context) error {
+	if c.inBackend {
+		return c.inspectBackend(ctx)
+	}
 	return c.each(ctx, func(_ context.Context, name string, file []byte) error {
 		found, err := inspectFile(name, file)
 		if err != nil {
 			return err
 		}
-		if c.json {
-			encoded, _ := json.Marshal(found) // of texts and numbers
-			_, err = io.WriteString(c.stdout, outside.JSON(string(encoded))+"\n")
+		return c.printInspection(found, file)
+	})
+}
+
+func (c *call) printInspection(found inspection, file []byte) error {
+	text := found.text(file)
+	if c.json {
+		encoded, _ := json.Marshal(found) // of texts and numbers
+		text = outside.JSON(string(encoded)) + "\n"
+	}
+	_, err := io.WriteString(c.stdout, text)
+	return err
+}
+
+// inspectBackend needs no key: of the settings, only the backend block counts.
+func (c *call) inspectBackend(ctx context.Context) error {
+	if len(c.args) > 0 {
+		return usageError("inspect requires files or -backend, and not both")
+	}
+	if _, err := c.settings(c.config); err != nil && c.backend == nil {
+		return err
+	}
+	states, err := c.states(ctx, c.config, encryption.Target{})
+	if err != nil {
+		return err
+	}
+	defer states.Close()
+	var worst error
+	others := 0
+	for _, name := range c.args {
+		state, holder, err := states.Look(ctx, c.inStore(name))
+		var found inspection
+		if err == nil {
+			found, err = inspectFile(name, state)
+		}
+		if err != nil {
+			c.report(fmt.Errorf("%s: %w", shown(name), err))
+			worst = exitStatus(exitFailure)
+			continue
+		}
+		if holder != nil {
+			found.Holder = holder.Holder()
+		}
+		if c.prefix != nil && found.Kind != "encrypted" && found.Kind != "state" {
+			others++
+			continue
+		}
+		if err := c.printInspection(found, state); err != nil {
 			return err
 		}
-		_, err = io.WriteString(c.stdout, found.text(file))
-		return err
-	})
+	}
+	c.noteOthers(others, len(c.args))
+	return worst
 }
 
 func inspectFile(name string, file []byte) (inspection, error) {
@@ -92,6 +141,9 @@ func (i inspection) text(file []byte) string {
 	}
 	for _, name := range i.KeyProviders {
 		text += "\n  key provider: " + outside.Line(name, maxName)
+	}
+	if i.Holder != "" {
+		text += "\n  lock: " + i.Holder
 	}
 	return text + "\n"
 }

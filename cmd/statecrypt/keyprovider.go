@@ -15,6 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
@@ -159,8 +160,8 @@ func (c *call) ageKeyProvider(identities []string) (driver.KeyProvider, error) {
 }
 
 func buildAge(values map[string]cty.Value, env attr.LookupEnv) (driver.KeyProvider, error) {
-	block := light.Registry().KeyProvider("age")
-	settings, err := attr.NewEntry("", block.Table, values).Decode(block.Table, env)
+	block, _ := light.Registry().KeyProvider("age")
+	settings, err := unstable.NewEntry("", block.Table, values).Decode(block.Table, env)
 	if err != nil {
 		return nil, err
 	}

@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"syscall"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
@@ -26,6 +28,8 @@ const (
 	resultRefused  = "refused" // it opens, and is not what the pins say
 	resultRotated  = "rotated"
 	resultSkipped  = "skipped"
+	resultHeld     = "held"  // somebody has the lock
+	resultOther    = "other" // it is no state, among those with a prefix
 	resultFailed   = "failed"
 )
 
@@ -64,6 +68,7 @@ func (c *call) all(ctx context.Context, examine func(ctx context.Context, name s
 	context.AfterFunc(ctx, stop) // the second signal ends the process
 	c.noteUnused()
 	var worst error
+	others := 0
 	for f := range c.inOrder(func(name string) finding {
 		f, err := examine(ctx, name)
 		if f.File = name; keyfile.IsContent(name) {
@@ -74,6 +79,10 @@ func (c *call) all(ctx context.Context, examine func(ctx context.Context, name s
 		}
 		return f
 	}) {
+		if f.Result == resultOther {
+			others++
+			continue
+		}
 		switch err := c.tell(f); {
 		case err != nil:
 			return err
@@ -83,7 +92,18 @@ func (c *call) all(ctx context.Context, examine func(ctx context.Context, name s
 			worst = exitStatus(exitFallback)
 		}
 	}
+	c.noteOthers(others, len(c.args))
 	return worst
+}
+
+// noteOthers is about what a prefix has that is no state.
+func (c *call) noteOthers(others, all int) {
+	switch {
+	case c.prefix != nil && all == 0:
+		c.say(yellow, "note:", "there is nothing with that prefix")
+	case others > 0:
+		c.say(yellow, "note:", fmt.Sprintf("%d of %d with that prefix are no states", others, all))
+	}
 }
 
 // maxAtOnce is how many bytes of files are worked on at once. A larger file is
@@ -200,6 +220,8 @@ func (c *call) line(f finding) string {
 		colour = yellow
 	case resultSkipped:
 		text, colour = "has the new key already", green
+	case resultHeld:
+		text = "not rotated, because somebody has the lock"
 	case resultFailed:
 		text = map[string]string{"verify": "does not open", "rotate": "not rotated"}[c.name]
 	}
@@ -238,18 +260,58 @@ func (c *call) verify(ctx context.Context) error {
 }
 
 func (c *call) verifyBackend(ctx context.Context, target encryption.Target) error {
-	c.args = []string{stateInBackend}
-	return c.all(ctx, func(ctx context.Context, _ string) (finding, error) {
-		state, holder, err := wrap.Look(ctx, wrap.Options{
-			State: target, Backend: c.backend, Settings: c.config, Environ: c.environ, Stderr: c.stderr,
-		})
+	return c.inStates(ctx, c.config, target, func(ctx context.Context, states *wrap.States, name string) (finding, error) {
+		state, holder, err := states.Look(ctx, name)
 		if err != nil {
 			return finding{Result: resultFailed}, err
 		}
 		f, err := c.verifyFile(ctx, target, state)
-		f.Holder = holder
+		if holder != nil {
+			f.Holder = holder.Holder()
+		}
 		return f, err
 	})
+}
+
+// inStates is [call.all] for the state in the backend, or for those with the prefix. The name
+// of the one is "".
+func (c *call) inStates(
+	ctx context.Context, settings string, target encryption.Target,
+	examine func(ctx context.Context, states *wrap.States, name string) (finding, error),
+) error {
+	states, err := c.states(ctx, settings, target)
+	if err != nil {
+		return err
+	}
+	err = c.all(ctx, func(ctx context.Context, name string) (finding, error) {
+		return examine(ctx, states, c.inStore(name))
+	})
+	return errors.Join(err, states.Close())
+}
+
+// inStore is what the store calls a state.
+func (c *call) inStore(name string) string {
+	if c.prefix == nil {
+		return ""
+	}
+	return name
+}
+
+// states opens the backend, and has its states in the place of arguments.
+func (c *call) states(ctx context.Context, settings string, target encryption.Target) (*wrap.States, error) {
+	states, err := wrap.OpenStates(wrap.Options{
+		State: target, Doubts: c.doubts, Backend: c.backend, Settings: settings, Environ: c.environ, Stderr: c.stderr,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if c.args = []string{stateInBackend}; c.prefix != nil {
+		if c.args, err = states.List(ctx, *c.prefix); err != nil {
+			return nil, errors.Join(err, states.Close())
+		}
+		slices.Sort(c.args)
+	}
+	return states, nil
 }
 
 func (c *call) verifyFile(ctx context.Context, target encryption.Target, file []byte) (finding, error) {

@@ -51,7 +51,7 @@ func pick(text []byte, names ...string) (object, error) {
 
 // notState says what a file is in place of a state.
 func notState(file []byte) error {
-	nothing, err := encryption.New(encryption.Registry{}, nil)
+	nothing, err := encryption.Load(encryption.Registry{})
 	if err == nil {
 		_, err = nothing.State().Decrypt(context.Background(), file)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
@@ -37,16 +38,24 @@ func (c *call) rotate(ctx context.Context) error {
 	if !r.again {
 		c.noteDoubts()
 	}
-	change := c.changeFile
+	change, examine := c.changeFile, c.all
 	if c.inBackend {
-		c.args = []string{stateInBackend}
-		change = func(ctx context.Context, _ string, change func([]byte) ([]byte, error)) error {
-			o := wrap.Options{State: r.to, Doubts: c.doubts, Backend: c.backend, Settings: c.to, Environ: c.environ, Stderr: c.stderr}
-			return wrap.Rotate(ctx, o, change)
+		states, err := c.states(ctx, c.to, r.to)
+		if err != nil {
+			return err
+		}
+		defer states.Close()
+		change = func(ctx context.Context, name string, change func([]byte) ([]byte, error)) error {
+			return states.Rotate(ctx, c.inStore(name), change)
+		}
+		if c.prefix != nil {
+			examine = func(ctx context.Context, rotate func(ctx context.Context, name string) (finding, error)) error {
+				return c.all(ctx, r.needed(states, rotate))
+			}
 		}
 	}
 	var rotated atomic.Bool
-	err = c.all(ctx, func(ctx context.Context, name string) (finding, error) {
+	err = examine(ctx, func(ctx context.Context, name string) (finding, error) {
 		f, others := finding{Result: resultSkipped}, replace.OtherNames(name)
 		err := change(ctx, name, func(file []byte) ([]byte, error) {
 			sealed, err := r.seal(ctx, &f, file)
@@ -56,7 +65,10 @@ func (c *call) rotate(ctx context.Context) error {
 			}
 			return sealed, err
 		})
+		_, held := errors.AsType[*store.HeldError](err)
 		switch {
+		case held && c.prefix != nil:
+			f.Result = resultHeld
 		case err != nil:
 			f.Result, f.Method = resultFailed, "" // it has still the one that it had
 		case others != "" && f.Result == resultRotated:
@@ -69,6 +81,28 @@ func (c *call) rotate(ctx context.Context) error {
 			"old one; -from is for the old settings")
 	}
 	return err
+}
+
+// needed looks at one of many states before its lock is taken: most may have the new key
+// already, and some are none.
+func (r rotation) needed(
+	states *wrap.States, rotate func(ctx context.Context, name string) (finding, error),
+) func(context.Context, string) (finding, error) {
+	return func(ctx context.Context, name string) (finding, error) {
+		state, _, err := states.Look(ctx, name)
+		if err != nil {
+			return finding{Result: resultFailed}, err
+		}
+		if kind, err := inspectFile(name, state); err != nil || kind.Kind != "encrypted" && kind.Kind != "state" {
+			return finding{Result: resultOther}, nil //nolint:nilerr // nobody has said that it is a state
+		}
+		f := finding{Result: resultSkipped}
+		if opened, err := r.to.Decrypt(ctx, state); err == nil && !opened.UsedFallback && !r.again {
+			f.add(opened)
+			return f, nil
+		}
+		return rotate(ctx, name)
+	}
 }
 
 // rotation reads the settings.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
@@ -149,44 +149,35 @@ func (c *call) code(from string) (encryption.Layer, error) {
 	if err != nil {
 		return nil, err
 	}
-	environment := map[string]string{}
-	for _, pair := range c.environ {
-		if name, value, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "TF_VAR_") {
-			environment[strings.TrimPrefix(name, "TF_VAR_")] = value
-		}
-	}
-	layer := encryption.Module(from, nil)
-	if info, err := os.Stat(from); err != nil || !info.IsDir() {
-		var text []byte
-		if from != "" {
-			text, err = keyfile.ReadArgument(from)
-			if err != nil && syntax.HoldsPrivateKey([]byte(from)) {
-				return nil, errors.New("-config requires the name of a file with settings, and this is a private key; the settings name the " +
-					"file that it is in")
-			}
-			if err != nil && from == c.config && keyfile.IsContent(from) {
-				return nil, fmt.Errorf("-config: %w, or set TF_ENCRYPTION to it", err)
-			}
-			if err != nil && errors.Is(err, fs.ErrNotExist) && strings.Contains(from, ",") {
-				err = fmt.Errorf("%w; one file is given, without commas: cat joins several", err)
-			}
-			if err != nil {
-				return nil, err
-			}
-		}
-		layer = encryption.Code(string(text), from)
-	}
-	return func(o config.Options) (*config.Config, error) {
-		o.Environment, o.Arguments, o.Uses = environment, arguments, c.uses
+	with := unstable.With(func(o *unstable.Options) {
+		o.Arguments, o.Uses = arguments, c.uses
 		o.Workspace, _ = world.Lookup(c.environ)("TF_WORKSPACE")
 		o.Backends = wrap.Backends() // the file may serve wrap as well
+		c.backend = nil              // of an earlier file
+		o.Backend = func(block *unstable.Entry) { c.backend = block }
 		o.FromEnvironment = c.configInVariable
-		read, err := layer(o)
-		if read != nil {
-			c.backend = read.Backend
+	})
+	if info, err := os.Stat(from); err == nil && info.IsDir() {
+		return encryption.Module(from, encryption.VarEnvironment(c.environ), with), nil
+	}
+	var text []byte
+	if from != "" {
+		text, err = keyfile.ReadArgument(from)
+		if err != nil && syntax.HoldsPrivateKey([]byte(from)) {
+			return nil, errors.New("-config requires the name of a file with settings, and this is a private key; the settings name the " +
+				"file that it is in")
 		}
-		return read, err
-	}, nil
+		if err != nil && from == c.config && keyfile.IsContent(from) {
+			return nil, fmt.Errorf("-config: %w, or set TF_ENCRYPTION to it", err)
+		}
+		if err != nil && errors.Is(err, fs.ErrNotExist) && strings.Contains(from, ",") {
+			err = fmt.Errorf("%w; one file is given, without commas: cat joins several", err)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return encryption.Code(string(text), from, encryption.VarEnvironment(c.environ), with), nil
 }
 
 // uses notes a variable of the settings. Which file decides a key is said, because

@@ -7,8 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/file"
 )
@@ -16,7 +15,7 @@ import (
 // hold locks a state in a file, as another program would.
 func hold(t *testing.T, path string) {
 	t.Helper()
-	values, err := attr.NewEntry("backend.file", file.Kind().Table, nil).Decode(file.Kind().Table, nil)
+	values, err := unstable.NewEntry("backend.file", file.Kind().Table, nil).Decode(file.Kind().Table, nil)
 	var s store.Store
 	if err == nil {
 		s, err = file.Kind().Open(store.Settings{Values: values, Limit: 1 << 20})
@@ -102,25 +101,6 @@ func TestFileBackend(t *testing.T) {
 				t.Errorf("there is %.100s, and in the backup %.100s", there, backup)
 			}
 		})
-	}
-}
-
-// TestUnknownHolder: a lock that cannot be read says nothing against the state, and nobody takes it for none.
-func TestUnknownHolder(t *testing.T) {
-	t.Parallel()
-	mistakes := openMistakes(t, "unknown holder")
-	repo := gittest.NewRepo(t, gittest.RepoOptions{})
-	repo.Commit("refs/heads/main", gittest.File{Path: "a", Data: must(t, onlyOld, plain, "encrypt")})
-	for name, file := range map[string]gittest.File{
-		"garbage": {Path: "a.lock", Data: "x"}, "no file": {Path: "b", Data: "{}"}, "too long": {Path: "a.lock", Data: strings.Repeat("x", 70<<10)},
-	} {
-		repo.Commit("refs/heads/locks/a", file)
-		block := "backend \"git\" {\n repository = \"" + repo.FileURL() + "\"\n ref = \"main\"\n path = \"a\"\n}\n"
-		got := statecrypt(t, "", "", "verify", "-config", write(t, "keys.hcl", block+onlyOld), "-backend")
-		mistakes.checkAll(t, name, got)
-		if got.code != 0 {
-			t.Errorf("%s: the exit code is %d", name, got.code)
-		}
 	}
 }
 

@@ -36,7 +36,7 @@ type Attr struct {
 	Default   cty.Value // cty.NilVal when an absent attribute stays null
 
 	// Env names environment variables; the first that is set and not empty
-	// fills an absent attribute, by the rules of [Entry.Resolve].
+	// fills an absent attribute; see Harmless and Group.
 	Env []string
 
 	// Harmless says why the environment may set this attribute although a secret
@@ -135,11 +135,14 @@ func find(attrs []Attr, name string) (Attr, bool) {
 	return Attr{}, false
 }
 
-// isSecret reports whether the value is a secret, or names one.
-func (a Attr) isSecret() bool { return a.Sensitive || a.Secret }
+// Form says what becomes of a text that is made a part of something else, and so what it
+// must be in order to stay one part.
+type Form int
 
-// isHarmless reports whether the environment may set a to value beside a secret
-// of the code.
-func (a Attr) isHarmless(value string) bool {
-	return a.Harmless != "" && (a.HarmlessIf == nil || a.HarmlessIf(value))
-}
+const (
+	// Name becomes one segment of the path of a URL, to which a secret may be sent.
+	Name Form = iota + 1
+
+	// Path becomes one or more of them. Slashes at its ends do not count.
+	Path
+)

@@ -19,7 +19,8 @@ func TestDecodeStored(t *testing.T) {
 		t.Errorf("nothing stored: %v", err)
 	}
 	err := driver.DecodeStored(json.RawMessage(`{"A":"canary"}`), "a kind", &m)
-	if testkit.OpenGolden(t, "../testdata/mistakes.txt", "metadata of a kind", "canary").Error(t, "damaged", err); errors.Is(err, driver.ErrNoKey) {
+	testkit.OpenGolden(t, "../testdata/mistakes.txt", "metadata of a kind", "canary").Error(t, "damaged", err)
+	if errors.Is(err, driver.ErrNoKey) {
 		t.Errorf("damaged: %v", err)
 	}
 }

@@ -20,8 +20,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/damage"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/spelling"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/probe"
 )
 
 // patience is what hostile input may cost. The race detector slows much down.
@@ -63,7 +62,7 @@ func (h KeyProvider) Run(t *testing.T) {
 			if err == nil {
 				t.Errorf("configuration %d is accepted", i)
 			}
-			noSecret(t, err, spelling.All(h.Secrets))
+			noSecret(t, err, probe.Spellings(h.Secrets))
 		}
 	})
 	t.Run("same key again", h.sameKey)
@@ -108,7 +107,7 @@ func (h KeyProvider) ask(t *testing.T, ctx context.Context, provider driver.KeyP
 	if err != nil && key != nil {
 		t.Errorf("a key comes with an error: %v", err)
 	}
-	noSecret(t, err, spelling.All(h.Secrets))
+	noSecret(t, err, probe.Spellings(h.Secrets))
 	if err != nil {
 		checkShown(t, err)
 	}
@@ -182,7 +181,7 @@ func (h KeyProvider) sameKey(t *testing.T) {
 	if stored != nil && !json.Valid(stored) {
 		t.Errorf("what is stored is not JSON: %q", stored)
 	}
-	for _, secret := range append(spelling.Of(key), spelling.All(h.Secrets)...) {
+	for _, secret := range append(probe.SpellingsOf(key), probe.Spellings(h.Secrets)...) {
 		if bytes.Contains(stored, []byte(secret)) {
 			t.Error("the key or a secret is stored")
 		}
@@ -302,7 +301,7 @@ func (h KeyProvider) hostile(t *testing.T) {
 		if err == nil && key != nil && !bytes.Equal(got, key) {
 			t.Errorf("%.200s gives another key", d)
 		}
-		noSecret(t, err, spelling.Of(key))
+		noSecret(t, err, probe.SpellingsOf(key))
 	}
 }
 
@@ -379,7 +378,7 @@ func (h Method) Run(t *testing.T) {
 			if err == nil {
 				t.Errorf("configuration %d is accepted", i)
 			}
-			noSecret(t, err, spelling.All(h.Secrets))
+			noSecret(t, err, probe.Spellings(h.Secrets))
 		}
 	})
 	method := Build(t, h.Block, h.Attrs)
@@ -404,7 +403,7 @@ func (h Method) Run(t *testing.T) {
 		}
 	})
 	t.Run("damage", func(t *testing.T) {
-		damage.Every(t, sealed, func(file []byte) (string, error) {
+		probe.Every(t, sealed, func(file []byte) (string, error) {
 			opened, err := h.open(t, method, h.Keys, file)
 			return string(opened), err
 		})
@@ -476,7 +475,7 @@ func (h Method) open(t *testing.T, method driver.Method, keys driver.Keys, seale
 	opened, err := within(t, patience, sealed, func() ([]byte, error) {
 		return method.Decrypt(t.Context(), func(ctx context.Context, address string) ([]byte, error) {
 			key, err := keys(ctx, address)
-			secrets = append(secrets, spelling.Of(key)...)
+			secrets = append(secrets, probe.SpellingsOf(key)...)
 			return key, err
 		}, bytes.Clone(sealed))
 	})
@@ -489,7 +488,7 @@ func (h Method) open(t *testing.T, method driver.Method, keys driver.Keys, seale
 
 // build does what a configuration does with an entry of the kind.
 func build[T any](block driver.Block[T], attrs map[string]cty.Value) (T, error) {
-	values, err := attr.NewEntry("test."+block.Name+".x", block.Table, attrs).Decode(block.Table, nil)
+	values, err := entries.NewEntry("test."+block.Name+".x", block.Table, attrs).Decode(block.Table, nil)
 	if err != nil {
 		var none T
 		return none, err

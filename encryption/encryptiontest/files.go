@@ -7,8 +7,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/damage"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/spelling"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/probe"
 )
 
 // runFiles are the tests of a method for whole files: the table, bad configurations, File,
@@ -16,7 +15,7 @@ import (
 // of File by one bit or one truncation.
 func (h Method) runFiles(t *testing.T) {
 	t.Helper()
-	method, other, secrets := Build(t, h.Block, h.Attrs), Build(t, h.Block, h.Other), spelling.All(h.Secrets)
+	method, other, secrets := Build(t, h.Block, h.Attrs), Build(t, h.Block, h.Other), probe.Spellings(h.Secrets)
 	t.Run("table", func(t *testing.T) {
 		checkTable(t, h.Block.Table)
 		checkMarks(t, h.Block.Table, h.Attrs, h.Secrets)
@@ -70,16 +69,16 @@ func (h Method) runFiles(t *testing.T) {
 		}
 	})
 	t.Run("damage", func(t *testing.T) {
-		damage.Every(t, h.File, func(file []byte) (string, error) {
+		probe.Every(t, h.File, func(file []byte) (string, error) {
 			opened, err := method.Decrypt(t.Context(), nil, file)
 			if err != nil && opened != nil {
 				t.Errorf("plaintext comes with an error: %v", err)
 			}
 			noSecret(t, err, secrets)
 			return string(opened), err
-		}, damage.Harmless{
+		}, probe.Harmless{
 			Why: "the harness says so", Count: -1,
-			Is: func(c damage.Case) bool { return h.Harmless != nil && h.Harmless(c.File, c.At) },
+			Is: func(c probe.Case) bool { return h.Harmless != nil && h.Harmless(c.File, c.At) },
 		})
 	})
 }

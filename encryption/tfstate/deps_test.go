@@ -15,7 +15,7 @@ func TestDependencies(t *testing.T) {
 		t.Fatalf("this is not a list of dependencies: %v", all)
 	}
 	for _, heavy := range []string{
-		"net", "crypto", "os/exec", "testing", "github.com/hashicorp/terraform-plugin-framework", testkit.Module + "encryption/config",
+		"net", "crypto", "os/exec", "testing", "github.com/hashicorp/terraform-plugin-framework", testkit.Module + "encryption/internal/config",
 		testkit.Module + "encryption/internal", testkit.Module + "encryption/light",
 	} {
 		if testkit.Within(all, heavy) {

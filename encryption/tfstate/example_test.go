@@ -125,10 +125,11 @@ func ExampleState_Resource() {
 
 // What a state has, with the size of each in the file.
 func ExampleState_Resources() {
-	for resource, err := range example().Resources() {
-		if err != nil {
-			log.Fatal(err)
-		}
+	resources, err := example().Resources()
+	if err != nil {
+		log.Fatal(err)
+	}
+	for resource := range resources {
 		fmt.Println(resource.Address(), resource.Provider, resource.Size())
 	}
 	// Output:

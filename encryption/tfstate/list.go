@@ -9,25 +9,29 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/address"
 )
 
-// Resources goes through the instances of all resources, those of data sources
-// included, in the order of the file; see [Resource.Address]. Instances that wait to
-// be destroyed are left out. It decodes no attributes and keeps no resource, so that
-// it takes little memory for a state of any size; who has seen enough breaks off.
+// Resources are the instances of all resources, those of data sources included, in the
+// order of the file; see [Resource.Address]. Instances that wait to be destroyed are left
+// out. It decodes no attributes and keeps no resource, so that it takes little memory for
+// a state of any size.
 //
-// An error, without a resource, is the last pair: as with [State.Resource], for states
-// in formats 1 to 3, and [ErrCost] for addresses that are far longer than the file. What
-// the state has twice comes twice, and is an error of [State.Resource] alone.
-func (s *State) Resources() iter.Seq2[*Resource, error] {
-	return func(yield func(*Resource, error) bool) {
-		err := s.hasResources()
-		if err == nil {
-			l := lister{budget: newBudget(len(s.list)), providers: map[string]string{}, yield: yield}
-			err = eachResource(s.list, l.resource)
-		}
-		if err != nil && !errors.Is(err, errEnough) {
-			yield(nil, err)
-		}
+// An error is about any of them, as with [State.Resource], and about states in formats 1
+// to 3; it is [ErrCost] for addresses that are far longer than the file. What the state
+// has twice comes twice, and is an error of [State.Resource] alone.
+func (s *State) Resources() (iter.Seq[*Resource], error) {
+	all := func(yield func(*Resource) bool) error {
+		l := lister{budget: newBudget(len(s.list)), providers: map[string]string{}, yield: yield}
+		return eachResource(s.list, l.resource)
 	}
+	err := s.hasResources()
+	if err == nil {
+		err = all(func(*Resource) bool { return true })
+	}
+	if err != nil {
+		return nil, err
+	}
+	return func(yield func(*Resource) bool) {
+		_ = all(yield) // nothing that has not been looked at is in it
+	}, nil
 }
 
 // errEnough ends a walk that nobody follows any more.
@@ -36,7 +40,7 @@ var errEnough = errors.New("enough")
 type lister struct {
 	budget    *budget
 	providers map[string]string // :: address of a configuration → address of its provider
-	yield     func(*Resource, error) bool
+	yield     func(*Resource) bool
 }
 
 func (l *lister) resource(r *storedResource) error {
@@ -48,7 +52,7 @@ func (l *lister) resource(r *storedResource) error {
 		if err := l.budget.Copies(len(at), "the addresses of its instances"); err != nil {
 			return err
 		}
-		if !l.yield(found, nil) {
+		if !l.yield(found) {
 			return errEnough
 		}
 		return nil

@@ -11,12 +11,13 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
-// listed are the addresses of a state, up to an error.
+// listed are the addresses of a state.
 func listed(s *State) (addresses []string, err error) {
-	for r, err := range s.Resources() {
-		if err != nil {
-			return addresses, err
-		}
+	resources, err := s.Resources()
+	if err != nil {
+		return nil, err
+	}
+	for r := range resources {
 		addresses = append(addresses, r.Address())
 	}
 	return addresses, nil
@@ -51,10 +52,11 @@ func TestResources(t *testing.T) {
 		if sorted := slices.Sorted(slices.Values(got)); err != nil || len(want) != 19 || !slices.Equal(sorted, want) {
 			t.Errorf("%s: got %q, %v, want %q", program, sorted, err, want)
 		}
-		for r, err := range s.Resources() {
-			if err != nil {
-				t.Fatal(err)
-			}
+		resources, err := s.Resources()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for r := range resources {
 			found, err := s.Resource(r.Address())
 			if err != nil {
 				t.Error(err)
@@ -94,9 +96,9 @@ func TestResourcesOf(t *testing.T) {
 		"a data source": {resources: `[{"mode":"data","type":"x","name":"y","instances":[{}]},{"mode":"other","type":"x","name":"y",` +
 			`"instances":[{}]}]`, want: []string{"data.x.y"}},
 		"twice":        {resources: "[" + resource("y", "[{}]") + "," + resource("y", "[{}]") + "]", want: []string{`module.a["k"].x.y`, `module.a["k"].x.y`}},
-		"no resource":  {resources: "[" + resource("y", "[{}]") + ",1]", want: []string{`module.a["k"].x.y`}, refused: true},
+		"no resource":  {resources: "[" + resource("y", "[{}]") + ",1]", refused: true},
 		"no list":      {resources: `{"canary":1}`, refused: true},
-		"no instances": {resources: "[" + resource("y", `[{},{"index_key":{"canary":1}}]`) + "]", want: []string{`module.a["k"].x.y`}, refused: true},
+		"no instances": {resources: "[" + resource("y", `[{},{"index_key":{"canary":1}}]`) + "]", refused: true},
 	} {
 		got, err := listed(parsed(t, []byte(`{"version":4,"serial":1,"resources":`+c.resources+`}`)))
 		if !slices.Equal(got, c.want) || (err != nil) != c.refused {
@@ -113,20 +115,22 @@ func TestResourcesOf(t *testing.T) {
 	says.Error(t, "a copy", err)
 }
 
-// TestResourcesEnd: who has seen enough pays for no more.
+// TestResourcesEnd: who has seen enough breaks off, and may begin again.
 func TestResourcesEnd(t *testing.T) {
 	t.Parallel()
-	s := parsed(t, []byte(`{"version":4,"resources":[{"mode":"managed","type":"x","name":"y","instances":[{"index_key":0},{"index_key":1}]},1]}`))
-	seen := 0
-	for r, err := range s.Resources() {
-		if err != nil || r.Address() != "x.y[0]" {
-			t.Errorf("got %v, %v", r, err)
-		}
-		seen++
-		break
+	s := parsed(t, []byte(`{"version":4,
+		"resources":[{"mode":"managed","type":"x","name":"y","instances":[{"index_key":0},{"index_key":1}]}]}`))
+	resources, err := s.Resources()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if seen != 1 {
-		t.Errorf("seen: %d", seen)
+	for range 2 {
+		for r := range resources {
+			if r.Address() != "x.y[0]" {
+				t.Errorf("got %s", r.Address())
+			}
+			break
+		}
 	}
 }
 
@@ -146,7 +150,7 @@ func TestLongAddresses(t *testing.T) {
 		t.Errorf("an honest one: %d, %v", len(got), err)
 	}
 	got, err := listed(parsed(t, file("module."+strings.Repeat("a", 10_000))))
-	if !errors.Is(err, ErrCost) || len(got) > 5000 {
+	if !errors.Is(err, ErrCost) || got != nil {
 		t.Errorf("got %d, %v", len(got), err)
 	}
 }
@@ -160,14 +164,15 @@ func TestResourcesKeepNothing(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	got := 0
-	for _, err := range s.Resources() {
-		if err != nil {
-			t.Fatal(err)
-		}
+	all, err := s.Resources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range all {
 		got++
 	}
 	runtime.ReadMemStats(&after)
-	if each := (after.TotalAlloc - before.TotalAlloc) / resources; got != resources || each > 2500 {
+	if each := (after.TotalAlloc - before.TotalAlloc) / resources; got != resources || each > 3500 {
 		t.Errorf("%d resources of 10 kB allocated %d bytes each", got, each)
 	}
 }
@@ -177,10 +182,11 @@ func BenchmarkList(b *testing.B) {
 	b.SetBytes(10 << 20)
 	b.ReportAllocs()
 	for b.Loop() {
-		for _, err := range s.Resources() {
-			if err != nil {
-				b.Fatal(err)
-			}
+		all, err := s.Resources()
+		if err != nil {
+			b.Fatal(err)
+		}
+		for range all {
 		}
 	}
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"sigs.k8s.io/yaml"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
 func decode(t *testing.T, attrs map[string]cty.Value) (*Object, error) {
 	t.Helper()
-	v, err := attr.NewEntry("data.statecrypt_remote_state.test.object", Table(), attrs).Decode(Table(), nil)
+	v, err := unstable.NewEntry("data.statecrypt_remote_state.test.object", Table(), attrs).Decode(Table(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

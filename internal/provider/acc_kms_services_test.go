@@ -26,7 +26,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
@@ -126,7 +126,7 @@ func (k *keyService) seal(t *testing.T, block driver.Block[driver.KeyProvider], 
 	}
 	registry := encryption.Registry{
 		KeyProviders: []driver.Block[driver.KeyProvider]{block},
-		Methods:      []driver.Block[driver.Method]{light.Registry().Method("aes_gcm")},
+		Methods:      []driver.Block[driver.Method]{lighttest.Method("aes_gcm")},
 	}
 	original := k.settings
 	k.settings += settings

@@ -31,7 +31,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 )
 
@@ -256,11 +255,7 @@ func sealedAs(tb testing.TB, text, state string) []byte {
 // library is what a program has that loads this text.
 func library(tb testing.TB, registry encryption.Registry, text string) *encryption.Encryption {
 	tb.Helper()
-	cfg, err := config.Parse(text, "test", registry.Options(cty.NilVal))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	enc, err := encryption.New(registry, cfg)
+	enc, err := encryption.Load(registry, encryption.Code(text, "test"))
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -33,7 +34,7 @@ func (c catalog) forgiving(env attr.LookupEnv) catalog {
 
 // providerFields are the arguments of the provider block.
 func (c catalog) providerFields() []field {
-	options := c.registry.Options(cty.NilVal)
+	keyProviders, methods := unstable.Tables(c.registry)
 	var credentials []field
 	for _, kind := range c.sources {
 		if kind.Credentials.Name != "" {
@@ -42,9 +43,9 @@ func (c catalog) providerFields() []field {
 	}
 	return []field{
 		block("key_provider", "Where keys come from. The address of an entry is its path, such as `key_provider.pbkdf2.main`.",
-			entryBlocks(options.KeyProviders)),
+			entryBlocks(keyProviders)),
 		block("method", "How states are encrypted. The address of an entry is its path, such as `method.aes_gcm.main`.",
-			entryBlocks(withOnlyKey(options.Methods))),
+			entryBlocks(withOnlyKey(methods))),
 		atMostOne(block("default", "The methods for sources that set no `method` of their own.", targetFields())),
 		block("credentials", "Secrets and connection settings for sources. Each block is used only for the addresses that its `url` "+
 			"covers, or for the cluster that it names.", credentials),

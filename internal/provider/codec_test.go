@@ -12,6 +12,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 )
 
 // Every value that a state can hold survives the way to Terraform and back.
@@ -94,7 +95,7 @@ func TestBlockValues(t *testing.T) {
 		{Name: "unset", Attrs: []attr.Attr{{Name: "x", Type: cty.String}}},
 	}}
 	delete(got, "unknown")
-	v, err := attr.NewEntry("e", table, got).Decode(table, nil)
+	v, err := unstable.NewEntry("e", table, got).Decode(table, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

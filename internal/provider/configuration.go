@@ -11,9 +11,8 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/errlist"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
@@ -59,7 +58,7 @@ func (c catalog) configure(block cty.Value, env attr.LookupEnv) (*configured, []
 	settings.LookupEnv = env
 	settings.AllowCommands = isTrue(block, "allow_external", false)
 	var err error
-	if out.encryption, err = encryption.New(c.registry, settings.Config); err != nil {
+	if out.encryption, err = encryption.Load(c.registry, unstable.Layer(settings.Config)); err != nil {
 		b.failAt(path.Empty(), err)
 	}
 	out.blocks, out.empty, out.names = settings.places != nil, isEmpty(block), sortedNames(settings.Remote)
@@ -100,14 +99,14 @@ func (b providerBlock) known(block cty.Value, name, what string) []cty.Value {
 // encryptionSettings are the encryption settings of a provider block.
 type encryptionSettings struct {
 	*findings
-	*config.Config
+	*unstable.Config
 	registry encryption.Registry
 	places   map[string]path.Path // :: address of a key provider or method → its block; nil for text
 }
 
 // settings come from the blocks or from text, never from both.
 func (b providerBlock) settings() encryptionSettings {
-	out := encryptionSettings{findings: b.findings, Config: &config.Config{}, registry: b.registry}
+	out := encryptionSettings{findings: b.findings, Config: &unstable.Config{}, registry: b.registry}
 	hasText := !b.value.GetAttr("encryption").IsNull()
 	for _, name := range []string{"key_provider", "method", "default"} {
 		list, known := blocks(b.value, name)
@@ -133,29 +132,28 @@ func (b providerBlock) settings() encryptionSettings {
 
 // readText merges TF_ENCRYPTION over the encryption argument, as OpenTofu merges
 // it over the code.
-func (b providerBlock) readText() *config.Config {
+func (b providerBlock) readText() *unstable.Config {
 	if !b.value.GetAttr("encryption").IsKnown() {
 		b.notKnown("encryption")
 		return nil
 	}
-	options := b.registry.Options(b.value.GetAttr("encryption_variables"))
 	if written := b.value.GetAttr("encryption"); !written.IsNull() && strings.TrimSpace(text(b.value, "encryption")) == "" {
 		b.fail(path.Root("encryption"), "the text is empty; is a variable or a file empty?")
 		return nil
 	}
-	code, err := config.Parse(text(b.value, "encryption"), "encryption", options)
+	variables := unstable.With(func(o *unstable.Options) { o.Variables = b.value.GetAttr("encryption_variables") })
+	merged, err := unstable.Read(b.registry, encryption.Code(text(b.value, "encryption"), "encryption", variables),
+		encryption.Environment(b.env, variables))
 	b.failInText(err)
-	layer, err := config.ParseEnvironment(b.env, options)
-	b.failInText(err)
-	return config.Merge(code, layer)
+	return merged
 }
 
 // failInText reports problems without a path: at the path of an argument,
 // Terraform prints the source of its value, and this text may hold secrets.
 func (f *findings) failInText(err error) {
-	var all errlist.Errors
+	var all fact.List
 	if err != nil && !errors.As(err, &all) {
-		all = errlist.Errors{err}
+		all = fact.List{err}
 	}
 	for _, e := range all {
 		f.failAt(path.Empty(), e)
@@ -163,10 +161,10 @@ func (f *findings) failInText(err error) {
 }
 
 func (b providerBlock) readBlocks(into *encryptionSettings) {
-	options := b.registry.Options(cty.NilVal)
+	keyProviders, methods := unstable.Tables(b.registry)
 	into.places = map[string]path.Path{}
-	into.KeyProviders = b.entries(into.places, "key_provider", options.KeyProviders, aBlock(aKeyProvider))
-	into.Methods = b.entries(into.places, "method", options.Methods, aBlock(aMethod))
+	into.KeyProviders = b.entries(into.places, "key_provider", keyProviders, aBlock(aKeyProvider))
+	into.Methods = b.entries(into.places, "method", methods, aBlock(aMethod))
 	list := b.known(b.value, "default", "default")
 	if b.unknown == nil && len(b.problems) == 0 {
 		into.writeOut()
@@ -180,8 +178,8 @@ func (b providerBlock) readBlocks(into *encryptionSettings) {
 // example of what may be in them.
 func (b providerBlock) entries(
 	places map[string]path.Path, what string, tables []attr.Table, one fact.NoBlock,
-) map[string]*attr.Entry {
-	out := map[string]*attr.Entry{}
+) map[string]*unstable.Entry {
+	out := map[string]*unstable.Entry{}
 	for i, group := range b.known(b.value, what, what) {
 		b.needKind(group, path.Root(what).AtListIndex(i), one)
 		for _, table := range tables {
@@ -202,7 +200,7 @@ func (b providerBlock) entries(
 }
 
 // entry returns nil if there is no address.
-func (b providerBlock) entry(what string, table attr.Table, block cty.Value, p path.Path) *attr.Entry {
+func (b providerBlock) entry(what string, table attr.Table, block cty.Value, p path.Path) *unstable.Entry {
 	if !block.GetAttr("name").IsKnown() {
 		b.notKnown(what + "." + table.Name)
 		return nil
@@ -217,7 +215,7 @@ func (b providerBlock) entry(what string, table attr.Table, block cty.Value, p p
 	}
 	values := blockValues(block)
 	delete(values, "name") // which is in the address
-	return attr.NewEntry(what+"."+table.Name+"."+name, table, values)
+	return unstable.NewEntry(what+"."+table.Name+"."+name, table, values)
 }
 
 // blockValues returns the arguments of a block. A nested block is a list of at
@@ -241,7 +239,7 @@ func blockValues(block cty.Value) map[string]cty.Value {
 
 // target reads a method with its fallbacks: the default block, or a data
 // source. It returns nil when no method is set, nor has the default one.
-func (f *findings) target(registry encryption.Registry, block cty.Value, p path.Path, only *config.Target) *config.Target {
+func (f *findings) target(registry encryption.Registry, block cty.Value, p path.Path, only *unstable.Target) *unstable.Target {
 	fallbacks, known := blocks(block, "fallback")
 	if !known || !block.GetAttr("method").IsKnown() {
 		f.notKnown("method or fallback of " + p.String())
@@ -266,7 +264,7 @@ func (f *findings) target(registry encryption.Registry, block cty.Value, p path.
 		return nil
 	}
 	f.checkAddress(registry, method, p.AtName("method"))
-	t := &config.Target{Method: method}
+	t := &unstable.Target{Method: method}
 	for i, fallback := range fallbacks {
 		at := p.AtName("fallback").AtListIndex(i).AtName("method")
 		if !fallback.GetAttr("method").IsKnown() {
@@ -285,7 +283,7 @@ func (b providerBlock) openSources() map[string]source.Open {
 	for i, group := range groups {
 		b.needKind(group, path.Root("credentials").AtListIndex(i), someCredentials)
 	}
-	blocks := map[string][]*attr.Entry{}
+	blocks := map[string][]*unstable.Entry{}
 	for _, kind := range b.sources {
 		if name := kind.Credentials.Name; name != "" {
 			blocks[name] = b.credentials(groups, kind.Credentials)
@@ -303,12 +301,12 @@ func (b providerBlock) openSources() map[string]source.Open {
 
 // credentials are the blocks of one kind. What is wrong in them is an error of the data
 // source that uses them, so they are called by their place.
-func (b providerBlock) credentials(groups []cty.Value, table attr.Table) []*attr.Entry {
-	var out []*attr.Entry
+func (b providerBlock) credentials(groups []cty.Value, table attr.Table) []*unstable.Entry {
+	var out []*unstable.Entry
 	for i, group := range groups {
 		for j, entry := range b.known(group, table.Name, "credentials."+table.Name) {
 			address := strings.ReplaceAll(fmt.Sprintf("in the provider block, credentials[%d].%s[%d]", i, table.Name, j), "[0]", "")
-			out = append(out, attr.NewEntry(address, table, blockValues(entry)))
+			out = append(out, unstable.NewEntry(address, table, blockValues(entry)))
 		}
 	}
 	return out

@@ -10,7 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
@@ -31,15 +31,16 @@ func (s encryptionSettings) writeOut() {
 	keys := sortedKeys(s.KeyProviders)
 	if len(keys) == 1 && len(s.Methods) == 0 {
 		address := "method." + onlyMethod + "." + onlyName
-		s.Methods[address] = &attr.Entry{Address: address, Kind: onlyMethod, Settings: map[string]attr.Setting{}}
+		s.Methods[address] = &unstable.Entry{Address: address, Kind: onlyMethod, Settings: map[string]unstable.Setting{}}
 		s.places[address] = s.places[keys[0]]
 	}
-	for _, table := range s.registry.Options(cty.NilVal).Methods {
+	_, tables := unstable.Tables(s.registry)
+	for _, table := range tables {
 		s.writeOutKeys(table, keys)
 	}
 	methods := sortedKeys(s.Methods)
 	if len(methods) == 1 && s.Methods[methods[0]].Kind != syntax.Unencrypted {
-		s.RemoteDefault = &config.Target{Method: methods[0]}
+		s.RemoteDefault = &unstable.Target{Method: methods[0]}
 	}
 }
 
@@ -57,7 +58,7 @@ func (s encryptionSettings) writeOutKeys(table attr.Table, keys []string) {
 			}
 			switch place := s.places[address].AtName(a.Name); len(keys) {
 			case 1:
-				method.Settings[a.Name] = attr.Setting{Value: cty.StringVal(keys[0])}
+				method.Settings[a.Name] = unstable.Setting{Value: cty.StringVal(keys[0])}
 			case 0:
 				s.failAt(place, fact.With(errors.New("there is no key provider; add one, such as"), aBlock(aKeyProvider)))
 			default:
@@ -71,4 +72,6 @@ func (s encryptionSettings) writeOutKeys(table attr.Table, keys []string) {
 	}
 }
 
-func sortedKeys(entries map[string]*attr.Entry) []string { return slices.Sorted(maps.Keys(entries)) }
+func sortedKeys(entries map[string]*unstable.Entry) []string {
+	return slices.Sorted(maps.Keys(entries))
+}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/kubestate"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -25,8 +25,8 @@ const defaultMaxSize = 512 << 20 // bytes
 type stateRequest struct {
 	kind   source.Kind // empty while it is not known which one is set
 	source source.Request
-	target *config.Target // nil if the request sets no method
-	name   string         // of a remote_state_data_source in the text
+	target *unstable.Target // nil if the request sets no method
+	name   string           // of a remote_state_data_source in the text
 
 	resources bool // whether the resources of the state are wanted
 
@@ -151,9 +151,9 @@ func (a *arguments) object(r *stateRequest) {
 // values reads a block of which there is at most one, if all of it is known.
 func (a *arguments) values(table attr.Table, block cty.Value) (attr.Values, bool) {
 	if !block.IsWhollyKnown() {
-		return attr.Values{}, false
+		return nil, false
 	}
-	values, err := attr.NewEntry(table.Name, table, blockValues(block)).Decode(table, a.env)
+	values, err := unstable.NewEntry(table.Name, table, blockValues(block)).Decode(table, a.env)
 	if mistake, ok := errors.AsType[*attr.Error](err); ok && mistake.Address == table.Name { // which the place shows
 		err = reason(err)
 		if mistake.Attr != "" {

@@ -42,11 +42,13 @@ func (c *configured) audience() explain.Provider {
 // example is what a block of that path has at least, nil for a kind that there is not.
 func example(path string) []string {
 	what, kind, _ := strings.Cut(path, ".")
-	if registry := builtin.Registry(); what == "method" {
-		return registry.Method(kind).Example
-	} else {
-		return registry.KeyProvider(kind).Example
+	registry := builtin.Registry()
+	if what == "method" {
+		b, _ := registry.Method(kind)
+		return b.Example
 	}
+	b, _ := registry.KeyProvider(kind)
+	return b.Example
 }
 
 // unread says why TF_ENCRYPTION has no say, if nothing is set that could have one.

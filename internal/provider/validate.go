@@ -7,10 +7,11 @@ import (
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -92,9 +93,11 @@ func (s encryptionSettings) isFinal(mistake *attr.Error) bool {
 // table is that of the kind of the key provider or the method at an address.
 func (s encryptionSettings) table(address string) attr.Table {
 	if m, ok := s.Methods[address]; ok {
-		return s.registry.Method(m.Kind).Table
+		kind, _ := s.registry.Method(m.Kind)
+		return kind.Table
 	}
-	return s.registry.KeyProvider(s.KeyProviders[address].Kind).Table
+	kind, _ := s.registry.KeyProvider(s.KeyProviders[address].Kind)
+	return kind.Table
 }
 
 // reason is a mistake without the address, which its place shows.
@@ -106,7 +109,7 @@ func reason(err error) error {
 }
 
 // checkTarget finds methods that do not exist, and those that enforced forbids.
-func (f *findings) checkTarget(c *configured, t *config.Target, p path.Path) {
+func (f *findings) checkTarget(c *configured, t *unstable.Target, p path.Path) {
 	if t == nil {
 		return
 	}

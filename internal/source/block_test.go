@@ -6,6 +6,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 )
 
 // server is a kind with two switches, and with an address beside its host.
@@ -28,7 +29,7 @@ func server() Credentials {
 // completed returns what a block says, completed by the variables of env.
 func (c Credentials) completed(t *testing.T, block map[string]cty.Value, env map[string]string) Grant {
 	t.Helper()
-	c.Entries = []*attr.Entry{attr.NewEntry("block", c.Table, block)}
+	c.Entries = []*unstable.Entry{unstable.NewEntry("block", c.Table, block)}
 	c.Env = func(name string) (string, bool) { v, ok := env[name]; return v, ok }
 	g, err := c.Named("credentials_name", "")
 	if err != nil {

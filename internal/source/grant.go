@@ -13,6 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
@@ -23,13 +24,13 @@ func (g Grant) Blame(err error) error {
 	if _, names := errors.AsType[*attr.Error](err); err == nil || names || !g.Found {
 		return err
 	}
-	return fmt.Errorf("%s: %w", g.Address, err)
+	return fmt.Errorf("%s: %w", g.Address(), err)
 }
 
 // Check says which block to look at if a server refuses what was sent.
 func (g Grant) Check() string {
 	if g.Found {
-		return "; check what is " + g.Address
+		return "; check what is " + g.Address()
 	}
 	return ""
 }
@@ -38,7 +39,7 @@ func (g Grant) Check() string {
 // inside credentials {}, and those of the environment. The place that is asked
 // is named by a data source, which any module can write.
 //
-// What of the environment may complete a block is decided by [attr.Entry.Resolve];
+// What of the environment may complete a block is decided by [unstable.Entry.Resolve];
 // here is which block is used, and for which server variables are meant:
 //
 //   - With the environment off, nothing is filled; nor is a block with a name.
@@ -46,9 +47,9 @@ func (g Grant) Check() string {
 //   - A secret variable with no home and no block is an error.
 type Credentials struct {
 	Table   attr.Table
-	Entries []*attr.Entry
-	Others  map[string][]*attr.Entry // blocks of other kinds, for errors
-	Env     attr.LookupEnv           // nil if the environment is not to be used
+	Entries []*unstable.Entry
+	Others  map[string][]*unstable.Entry // blocks of other kinds, for errors
+	Env     attr.LookupEnv               // nil if the environment is not to be used
 	Home    Home
 
 	// CheckURL refuses the url of a block that could never be used: its secret
@@ -134,7 +135,7 @@ func (c Credentials) For(target *url.URL) (Grant, error) {
 // or it names those that come nearest and do not cover it, with what differs: their kind,
 // or a part of the address. It is "" if there are none.
 func (c Credentials) Uncovered(target *url.URL) string {
-	covers := func(e *attr.Entry) bool {
+	covers := func(e *unstable.Entry) bool {
 		base, err := c.base(e)
 		return err == nil && Covers(base, target)
 	}
@@ -229,7 +230,7 @@ func (c Credentials) Named(choice, name string) (Grant, error) {
 // as a connection string, completed by the environment as a block would be. It is
 // an entry of the table of c. A document that a variable holds or names is not the
 // code's.
-func (c Credentials) Complete(g Grant, attribute string, document *attr.Entry) (Grant, error) {
+func (c Credentials) Complete(g Grant, attribute string, document *unstable.Entry) (Grant, error) {
 	return c.fill(document, g.Found && g.Variable(attribute) == "", c.Home.nearBlock(c.Env, document))
 }
 
@@ -257,7 +258,7 @@ func (h Home) near(env attr.LookupEnv, asked ...string) Match {
 
 // nearBlock is [Home.near] for what a block says. One that says no server leaves
 // it to the environment.
-func (h Home) nearBlock(env attr.LookupEnv, block *attr.Entry) Match {
+func (h Home) nearBlock(env attr.LookupEnv, block *unstable.Entry) Match {
 	var asked []string
 	for _, name := range h.Attrs {
 		if block != nil && block.Settings[name].IsSet() {
@@ -309,14 +310,17 @@ func (c Credentials) stray() string {
 }
 
 // fill completes a block, nil for none, with the variables that have a say.
-func (c Credentials) fill(block *attr.Entry, found bool, near Match) (Grant, error) {
+func (c Credentials) fill(block *unstable.Entry, found bool, near Match) (Grant, error) {
 	if block == nil && c.Env == nil { // nothing is left that could be named
-		block = attr.NewEntry("", c.Table, nil)
+		block = unstable.NewEntry("", c.Table, nil)
 	} else if block == nil {
-		block = attr.NewEntry("the environment variables"+family(c.Table), c.Table, nil)
+		block = unstable.NewEntry("the environment variables"+family(c.Table), c.Table, nil)
 	}
-	values, err := block.Resolve(c.Table, attr.Scope{Lookup: c.Env, OtherServer: near == OtherServer, OnlyEnvironment: !found})
-	return Grant{Values: values, Found: found, Env: values.Environment()}, err
+	values, err := block.Resolve(c.Table, unstable.Scope{Lookup: c.Env, OtherServer: near == OtherServer, OnlyEnvironment: !found})
+	if err != nil {
+		return Grant{Found: found}, err
+	}
+	return Grant{Values: values, Found: found, Env: values.Environment()}, nil
 }
 
 // family is what the variables of a table have in common, for errors.
@@ -342,8 +346,8 @@ func family(t attr.Table) string {
 func isSecret(a attr.Attr) bool { return a.Sensitive || a.Secret }
 
 // covering returns the block whose url covers target, nil if none does.
-func (c Credentials) covering(target *url.URL) (*attr.Entry, error) {
-	var best *attr.Entry
+func (c Credentials) covering(target *url.URL) (*unstable.Entry, error) {
+	var best *unstable.Entry
 	length := -1
 	for _, e := range c.Entries {
 		base, err := c.base(e)
@@ -365,9 +369,9 @@ func (c Credentials) covering(target *url.URL) (*attr.Entry, error) {
 }
 
 // called returns the block called name, nil if there are no blocks at all.
-func (c Credentials) called(choice, name string) (*attr.Entry, error) {
+func (c Credentials) called(choice, name string) (*unstable.Entry, error) {
 	var others []string
-	var chosen *attr.Entry
+	var chosen *unstable.Entry
 	for _, e := range c.Entries {
 		own, err := c.textOf(e, "name")
 		switch {
@@ -404,7 +408,7 @@ func (c Credentials) called(choice, name string) (*attr.Entry, error) {
 
 // textOf reads one attribute alone: what else is wrong with a block harms only
 // those who use it. Without it nobody can tell whether the block was meant.
-func (c Credentials) textOf(e *attr.Entry, name string) (string, error) {
+func (c Credentials) textOf(e *unstable.Entry, name string) (string, error) {
 	s, set := e.Settings[name]
 	switch v := s.Value; {
 	case !set, v != cty.NilVal && v.IsKnown() && v.IsNull():
@@ -420,7 +424,7 @@ func (c Credentials) textOf(e *attr.Entry, name string) (string, error) {
 	}
 }
 
-func (c Credentials) base(e *attr.Entry) (*url.URL, error) {
+func (c Credentials) base(e *unstable.Entry) (*url.URL, error) {
 	text, err := c.textOf(e, "url")
 	if err == nil && text == "" { // which Decode may have words for
 		_, err = e.Decode(c.Table, nil)
@@ -438,6 +442,6 @@ func (c Credentials) base(e *attr.Entry) (*url.URL, error) {
 	return base, nil
 }
 
-func fail(e *attr.Entry, name string, err error) error {
+func fail(e *unstable.Entry, name string, err error) error {
 	return &attr.Error{Address: e.Address, Attr: name, Pos: e.Settings[name].Pos, Err: err}
 }

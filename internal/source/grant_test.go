@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
 )
@@ -18,12 +19,12 @@ func TestCredentialsFor(t *testing.T) {
 		{Name: "url", Type: cty.String, Required: true},
 		{Name: "token", Type: cty.String, Env: []string{"X_TOKEN"}, Sensitive: true},
 	}}
-	block := func(address, url string) *attr.Entry {
-		return attr.NewEntry(address, table, map[string]cty.Value{"url": cty.StringVal(url)})
+	block := func(address, url string) *unstable.Entry {
+		return unstable.NewEntry(address, table, map[string]cty.Value{"url": cty.StringVal(url)})
 	}
 	creds := Credentials{
 		Table: table,
-		Entries: []*attr.Entry{
+		Entries: []*unstable.Entry{
 			block("whole host", "https://example.com"),
 			block("folder", "https://example.com/a/"),
 			block("deeper", "https://example.com/a/b"),
@@ -41,8 +42,8 @@ func TestCredentialsFor(t *testing.T) {
 	} {
 		u, _ := url.Parse(target)
 		g, err := creds.For(u)
-		if err != nil || g.Found != (want != "") || g.Found && g.Address != want {
-			t.Errorf("%s: got %q, %t, %v", target, g.Address, g.Found, err)
+		if err != nil || g.Found != (want != "") || g.Found && g.Address() != want {
+			t.Errorf("%s: got %+v, %v", target, g, err)
 		}
 		if g.Found && g.String("token") != "from X_TOKEN" {
 			t.Errorf("%s: the environment did not fill the token", target)
@@ -69,7 +70,7 @@ func TestCredentialsForUndecided(t *testing.T) {
 	} {
 		creds := Credentials{Table: table}
 		for i, u := range tt.blocks {
-			creds.Entries = append(creds.Entries, attr.NewEntry([]string{"first", "second"}[i], table, map[string]cty.Value{"url": u}))
+			creds.Entries = append(creds.Entries, unstable.NewEntry([]string{"first", "second"}[i], table, map[string]cty.Value{"url": u}))
 		}
 		if g, err := creds.For(target); g.Found || err == nil || !strings.Contains(err.Error(), tt.err) {
 			t.Errorf("%s: got %t, %v, want an error with %q", name, g.Found, err, tt.err)
@@ -82,29 +83,29 @@ func TestCredentialsNamed(t *testing.T) {
 		{Name: "name", Type: cty.String},
 		{Name: "token", Type: cty.String, Env: []string{"X_TOKEN"}, Sensitive: true},
 	}}
-	block := func(address string, name cty.Value) *attr.Entry {
-		return attr.NewEntry(address, table, map[string]cty.Value{"name": name})
+	block := func(address string, name cty.Value) *unstable.Entry {
+		return unstable.NewEntry(address, table, map[string]cty.Value{"name": name})
 	}
 	env := func(name string) (string, bool) { return "from " + name, true }
 	unnamed, a, b := block("unnamed", cty.NullVal(cty.String)), block("first", cty.StringVal("a")), block("second", cty.StringVal("b"))
 	for name, tt := range map[string]struct {
-		entries      []*attr.Entry
+		entries      []*unstable.Entry
 		asks         string
 		block, token string
 		err          string
 	}{
 		"no blocks":          {nil, "", "the environment variables", "from X_TOKEN", ""},
 		"no block of a name": {nil, "a", "", "", `no s3 block of credentials, in the provider block, has the name "a"`},
-		"the one without":    {[]*attr.Entry{a, unnamed}, "", "unnamed", "from X_TOKEN", ""},
-		"by name":            {[]*attr.Entry{unnamed, a, b}, "b", "second", "", ""},
-		"only names": {[]*attr.Entry{a, b}, "", "", "", `every s3 block of credentials has a name; set credentials_name to one of ` +
+		"the one without":    {[]*unstable.Entry{a, unnamed}, "", "unnamed", "from X_TOKEN", ""},
+		"by name":            {[]*unstable.Entry{unnamed, a, b}, "b", "second", "", ""},
+		"only names": {[]*unstable.Entry{a, b}, "", "", "", `every s3 block of credentials has a name; set credentials_name to one of ` +
 			`"a", "b"`},
-		"another name":  {[]*attr.Entry{a, unnamed}, "b", "", "", `has the name "b"`},
-		"the same name": {[]*attr.Entry{a, block("third", cty.StringVal("a"))}, "a", "", "", "another block has the same name"},
-		"twice without": {[]*attr.Entry{unnamed, block("third", cty.NullVal(cty.String))}, "", "", "",
+		"another name":  {[]*unstable.Entry{a, unnamed}, "b", "", "", `has the name "b"`},
+		"the same name": {[]*unstable.Entry{a, block("third", cty.StringVal("a"))}, "a", "", "", "another block has the same name"},
+		"twice without": {[]*unstable.Entry{unnamed, block("third", cty.NullVal(cty.String))}, "", "", "",
 			"another block has no name either; give one of them a name, and choose it with"},
-		"an unknown name":     {[]*attr.Entry{block("third", cty.UnknownVal(cty.String)), a}, "a", "", "", "not known yet"},
-		"a name of no string": {[]*attr.Entry{block("third", cty.True), a}, "true", "third", "", ""},
+		"an unknown name":     {[]*unstable.Entry{block("third", cty.UnknownVal(cty.String)), a}, "a", "", "", "not known yet"},
+		"a name of no string": {[]*unstable.Entry{block("third", cty.True), a}, "true", "third", "", ""},
 	} {
 		g, err := Credentials{Table: table, Entries: tt.entries, Env: env}.Named("credentials_name", tt.asks)
 		switch {
@@ -112,8 +113,8 @@ func TestCredentialsNamed(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tt.err) {
 				t.Errorf("%s: got %v, want an error with %q", name, err, tt.err)
 			}
-		case err != nil || g.Found != (len(tt.entries) > 0) || g.Address != tt.block || g.String("token") != tt.token:
-			t.Errorf("%s: got %q, %q, %t, %v", name, g.Address, g.String("token"), g.Found, err)
+		case err != nil || g.Found != (len(tt.entries) > 0) || g.Address() != tt.block || g.String("token") != tt.token:
+			t.Errorf("%s: got %q, %q, %t, %v", name, g.Address(), g.String("token"), g.Found, err)
 		}
 	}
 }
@@ -216,7 +217,7 @@ func TestFill(t *testing.T) {
 			}
 			asks := ""
 			if tt.block != nil {
-				c.Entries = []*attr.Entry{attr.NewEntry("block", table, tt.block)}
+				c.Entries = []*unstable.Entry{unstable.NewEntry("block", table, tt.block)}
 				if own, named := tt.block["name"]; named {
 					asks = own.AsString()
 				}
@@ -278,7 +279,7 @@ func TestHomeIsURL(t *testing.T) {
 		env := map[string]string{"X_ADDRESS": tt.home, "X_USER": "u", "X_PASSWORD": "p"}
 		c := Credentials{Table: table, Home: Home{Vars: []string{"X_ADDRESS"}}, Env: func(name string) (string, bool) { return env[name], true }}
 		if tt.block != "" {
-			c.Entries = []*attr.Entry{attr.NewEntry("block", table, map[string]cty.Value{"url": cty.StringVal(tt.block)})}
+			c.Entries = []*unstable.Entry{unstable.NewEntry("block", table, map[string]cty.Value{"url": cty.StringVal(tt.block)})}
 		}
 		u, err := url.Parse(place)
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
@@ -18,7 +19,7 @@ import (
 
 // withSuspects is the error of a read, beside what is probably not meant in what a request
 // and the blocks of credentials say, for a place, as its source names it. No value is in it.
-func (k Kind) withSuspects(err error, place string, req Request, credentials []*attr.Entry, env attr.LookupEnv) error {
+func (k Kind) withSuspects(err error, place string, req Request, credentials []*unstable.Entry, env attr.LookupEnv) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
@@ -45,7 +46,7 @@ func (k Kind) withSuspects(err error, place string, req Request, credentials []*
 	return &with
 }
 
-func (k Kind) suspects(req Request, credentials []*attr.Entry, env attr.LookupEnv) (facts []fact.Fact) {
+func (k Kind) suspects(req Request, credentials []*unstable.Entry, env attr.LookupEnv) (facts []fact.Fact) {
 	EachOddity(req.Values, k.Table.Attrs, func(name, odd string) { facts = append(facts, fact.Suspect{Attr: name, What: odd}) })
 	for _, block := range credentials {
 		for _, name := range slices.Sorted(maps.Keys(block.Settings)) {

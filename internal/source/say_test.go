@@ -7,6 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 )
 
 // TestWhichVariablesHaveASay: by the block that is used, and by how the server
@@ -39,7 +40,7 @@ func TestWhichVariablesHaveASay(t *testing.T) {
 		creds := Credentials{Table: table, Env: func(name string) (string, bool) { return "of " + name, name != "HOME" }}
 		creds.Home = Home{Vars: []string{"ADDRESS"}, Default: "home", Compare: func(string, string) Match { return c.near }}
 		if c.block != "" {
-			creds.Entries = []*attr.Entry{attr.NewEntry("block", table, map[string]cty.Value{
+			creds.Entries = []*unstable.Entry{unstable.NewEntry("block", table, map[string]cty.Value{
 				"url": cty.StringVal(c.block), "name": cty.StringVal(c.name)})}
 		}
 		target := &url.URL{Scheme: "https", Host: "example.com", Path: "/a"}

@@ -8,14 +8,15 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 )
 
 // A block that does not apply is named if a server refuses what was not sent.
 func TestUncovered(t *testing.T) {
 	table := attr.Table{Name: "web", Attrs: []attr.Attr{{Name: "url", Type: cty.String}}}
 	target, _ := url.Parse("https://host.example/acme%2Finfra/state?sig=hidden")
-	other := func(address string) *attr.Entry {
-		return attr.NewEntry("credentials.git", table, map[string]cty.Value{"url": cty.StringVal(address)})
+	other := func(address string) *unstable.Entry {
+		return unstable.NewEntry("credentials.git", table, map[string]cty.Value{"url": cty.StringVal(address)})
 	}
 	for name, c := range map[string]struct {
 		blocks     []string
@@ -32,13 +33,13 @@ func TestUncovered(t *testing.T) {
 			"the git block of credentials that covers this address is for the source git alone, and web needs its own", "hidden"},
 		"nearest": {[]string{"https://hots.example/", "https://HOST.example:8443/"}, "(the port differs)", "hots"},
 	} {
-		credentials := Credentials{Table: table, Others: map[string][]*attr.Entry{"git": {other("https://hots.example/")}}}
+		credentials := Credentials{Table: table, Others: map[string][]*unstable.Entry{"git": {other("https://hots.example/")}}}
 		if name == "kind" {
 			credentials.Others["git"] = append(credentials.Others["git"], other("https://host.example/"))
 		}
 		for _, u := range c.blocks {
 			settings := map[string]cty.Value{"url": cty.StringVal(u)}
-			credentials.Entries = append(credentials.Entries, attr.NewEntry("credentials.web", table, settings))
+			credentials.Entries = append(credentials.Entries, unstable.NewEntry("credentials.web", table, settings))
 		}
 		got := credentials.Uncovered(target)
 		if strings.Contains(got, "differs") && !strings.Contains(got, "covers https://host.example/acme%2Finfra/state;") {

@@ -17,6 +17,9 @@ var (
 	ErrDenied  = errors.New("access is denied")
 	ErrUntold  = errors.New("who has the lock is not told without locking")
 
+	// ErrUnlisted is that the kind of store knows one state only.
+	ErrUnlisted = errors.New("what is there cannot be listed: the http backend knows one state only; name files in its place")
+
 	// ErrUnfinished is no lost answer, whatever is there.
 	ErrUnfinished = errors.New("the state was written, and what belongs to it was not")
 )

@@ -3,12 +3,16 @@
 package store
 
 import (
-	"bytes"
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"os"
 	"os/user"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
@@ -18,9 +22,9 @@ import (
 type Kind struct {
 	attr.Table
 
-	Place   string   // the attribute that names a state
-	Secrets []string // variables that hold its credentials, or name them, and nothing that others need
-	Open    func(Settings) (Store, error)
+	Place    string   // the attribute that names a state
+	Withhold []string // variables of credentials that are for this store alone: no program of the user's gets them
+	Open     func(Settings) (Store, error)
 }
 
 // Settings are what a store is opened with.
@@ -40,6 +44,11 @@ type Settings struct {
 // Store keeps states. Opening it, and naming a state, contacts nothing.
 type Store interface {
 	State(name string) (State, error)
+
+	// List returns the names that begin with a prefix of what may be states; other files may
+	// be among them. It is a right of its own.
+	List(ctx context.Context, prefix string) ([]string, error)
+
 	Close() error // gives up the locks that end with the process
 }
 
@@ -104,14 +113,13 @@ func (l Lock) JSON() []byte {
 	return text
 }
 
-// At is the lock in a store that records where the state is.
-func (l Lock) At(path string) Lock {
-	l.Path, l.text = path, nil
-	return l
+// NewLock is one of this program.
+func NewLock(operation string) Lock {
+	return Lock{ID: rand.Text(), Operation: operation, Who: Me(), Created: time.Now().UTC().Format(time.RFC3339)}
 }
 
-// User is who runs this program, and the address that the CLIs have for that in locks.
-func User() (login, address string) {
+// Me is the user of this machine, as the CLIs write it.
+func Me() string {
 	login, host := "statecrypt", "localhost"
 	if u, err := user.Current(); err == nil {
 		login = u.Username
@@ -119,15 +127,29 @@ func User() (login, address string) {
 	if h, err := os.Hostname(); err == nil {
 		host = h
 	}
-	return login, login + "@" + host
+	return login + "@" + host
+}
+
+// At is the lock in a store that records where the state is.
+func (l Lock) At(path string) Lock {
+	l.Path, l.text = path, nil
+	return l
 }
 
 // Careful looks once more after a failure of a lock or a write: the answer may have been
 // lost, or be that to a repetition. If the lock is ours by then, or the bytes are those
 // that were sent, it was a success.
-func Careful(s State) State { return &careful{s} }
+//
+// What was sent when nobody could look may be there by the time of the next write, and is what
+// this run has written, not somebody else.
+func Careful(s State) State { return &careful{State: s} }
 
-type careful struct{ State }
+type careful struct {
+	State
+
+	mu   sync.Mutex
+	sent []Version // digests of what was sent since the last success, and may be there
+}
 
 func (c *careful) Lock(ctx context.Context, lock Lock) error {
 	err := c.State.Lock(ctx, lock)
@@ -145,14 +167,43 @@ func isAmbiguous(err error) bool {
 }
 
 func (c *careful) Write(ctx context.Context, data []byte, read Version) (Version, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now, ours := c.isThere(ctx, c.sent...); ours {
+		read = now
+	}
 	next, err := c.State.Write(ctx, data, read)
-	if err == nil || errors.Is(err, ErrUnfinished) {
-		return next, err
+	if err != nil && !errors.Is(err, ErrUnfinished) {
+		var ours bool
+		if next, ours = c.isThere(ctx, Digest(data)); ours {
+			err = nil
+		}
 	}
-	if there, now, failed := c.State.Read(ctx); failed == nil && len(data) > 0 && bytes.Equal(there, data) {
-		return now, nil
+	switch {
+	case err == nil:
+		c.sent = nil
+	case isAmbiguous(err), errors.Is(err, ErrUnfinished):
+		c.sent = append(c.sent, Digest(data))
 	}
-	return "", err
+	return next, err
+}
+
+// isThere reports whether the state is one of those with these digests.
+func (c *careful) isThere(ctx context.Context, digests ...Version) (Version, bool) {
+	if len(digests) == 0 {
+		return "", false
+	}
+	there, now, err := c.State.Read(ctx)
+	if err != nil || len(there) == 0 || !slices.Contains(digests, Digest(there)) {
+		return "", false
+	}
+	return now, true
+}
+
+// Digest is a version for stores that have none.
+func Digest(data []byte) Version {
+	sum := sha256.Sum256(data)
+	return Version(hex.EncodeToString(sum[:]))
 }
 
 // What not every state has. Those that lack a method are the usual case.
@@ -197,6 +248,18 @@ func Lend(s State) *os.File {
 func Reverts(ctx context.Context, s State) bool {
 	r, ok := as[interface{ Reverts(context.Context) bool }](s)
 	return ok && r.Reverts(ctx)
+}
+
+// Former compares a state with the backend that the module had without wrap, by its kind and
+// arguments: whether it is the same state. The error is that wrap may not have the lock of
+// those who go on without it.
+func Former(s State, kind string, arguments map[string]any) (same bool, err error) {
+	if f, ok := as[interface {
+		Former(kind string, arguments map[string]any) (bool, error)
+	}](s); ok {
+		return f.Former(kind, arguments)
+	}
+	return false, nil
 }
 
 func as[T any](s State) (T, bool) {

@@ -343,6 +343,9 @@ func TestAccBypass(t *testing.T) {
 		if i%each == 0 { // each of its steps starts many programs
 			kinds = append(kinds, "git")
 		}
+		if i%each == each/2 {
+			kinds = append(kinds, "s3")
+		}
 		if a.answer != nil || testing.Short() { // which only a server gives
 			kinds = kinds[:1]
 		}
@@ -365,12 +368,17 @@ func (sc *scene) try(t *testing.T, a attempt, kind string) {
 	root, _ := filepath.EvalSymlinks(p.dir)
 	kept := filepath.Join(root, "kept", "net.tfstate")
 	var repo *gittest.Repo
+	var b *bucket
 	switch kind {
 	case "file":
 		p.store, p.with.Backend = nil, fileBlock(kept)
 	case "git":
 		repo = newRepository(t, "")
 		p.store, p.with.Backend = nil, gitBlock(repo.FileURL())
+	case "s3":
+		b = newBucket(t)
+		b.Keep(stateBucket)
+		p.store, p.with.Backend = nil, s3Block(b.block.With("use_lockfile", true))
 	}
 	fill := strings.NewReplacer("ROOT", root, "DIRECT", server.URL, "OLD", sc.old, "LOCALPLAN", string(sc.plans["l.tfplan"])).Replace
 	sc.build(t, root, s, a, fill)
@@ -380,6 +388,10 @@ func (sc *scene) try(t *testing.T, a attempt, kind string) {
 		write(t, kept, string(before))
 	case "git":
 		putInto(repo, string(before))
+	case "s3":
+		if before != nil {
+			b.Put(stateBucket, stateKey, before)
+		}
 	}
 
 	env := append(append(p.env, p.store...), "TF_VAR_text="+secret)
@@ -418,6 +430,9 @@ func (sc *scene) try(t *testing.T, a attempt, kind string) {
 	case "git":
 		stored = everything(t, repo)
 		written = repo.Git("rev-list", "--count", "main") != "2"
+	case "s3":
+		stored = bytes.Join(b.Everything(stateBucket), []byte("\n"))
+		written = !bytes.Equal(b.Get(stateBucket, stateKey), before)
 	}
 	leaked := strings.Contains(string(stored), secret) && a.stored == nil || written && !a.right
 	if strings.Contains(out.String(), secret) || strings.Contains(direct.String(), secret) || leaked {

@@ -32,6 +32,7 @@ type invocation struct {
 
 	lent  *os.File               // what the child inherits, nil if there is nothing
 	keeps func(path string) bool // whether a file belongs to the state in the backend; nil if there is none
+	same  func(recorded) bool    // whether a backend has that state without wrap; nil if there is none
 }
 
 // argument is a flag as it was read.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
@@ -46,7 +47,7 @@ func Backends() (tables []attr.Table) {
 }
 
 // kindOf is the kind of a block, or the one that variables may describe.
-func kindOf(block *attr.Entry) store.Kind {
+func kindOf(block *unstable.Entry) store.Kind {
 	kinds := all.Kinds()
 	if block == nil {
 		return kinds[0]
@@ -54,11 +55,50 @@ func kindOf(block *attr.Entry) store.Kind {
 	return kinds[slices.IndexFunc(kinds, func(k store.Kind) bool { return k.Name == block.Kind })]
 }
 
-// newBackend reads the block of the settings, or the variables in its place.
+// newBackend is the state that the block of the settings names, or the variables in its place.
 func newBackend(o Options, module string) (*backend, error) {
+	s, err := openStates(o, module)
+	if err != nil {
+		return nil, err
+	}
+	b, err := s.state("")
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return b, nil
+}
+
+// States are those of one store.
+type States struct {
+	store.Store
+	options Options
+	kind    string
+	named   string // by the block
+}
+
+// OpenStates opens the store of the module that we are in.
+func OpenStates(o Options) (*States, error) {
+	noteVariables(o)
+	module, err := resolve("", ".")
+	if err != nil {
+		return nil, err
+	}
+	return openStates(o, module)
+}
+
+// state is one of them, "" for that of the block.
+func (s *States) state(name string) (*backend, error) {
+	state, err := s.State(cmp.Or(name, s.named))
+	if err != nil {
+		return nil, err
+	}
+	return &backend{State: store.Careful(state), store: s.Store, kind: s.kind}, nil
+}
+
+func openStates(o Options, module string) (*States, error) {
 	kind, block, lookup := kindOf(o.Backend), o.Backend, world.Lookup(o.Environ)
 	if block == nil {
-		block = attr.NewEntry("backend."+kind.Name, kind.Table, nil)
+		block = unstable.NewEntry("backend."+kind.Name, kind.Table, nil)
 	}
 	block, err := forModule(block, o.Settings, module)
 	if err != nil {
@@ -86,11 +126,7 @@ func newBackend(o Options, module string) (*backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	state, err := s.State(v.String(kind.Place))
-	if err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	return &backend{State: store.Careful(state), store: s, kind: kind.Name}, nil
+	return &States{s, o, kind.Name, v.String(kind.Place)}, nil
 }
 
 // sealCopies makes of a state that a store has found what a copy of it may hold: it is
@@ -132,7 +168,7 @@ func noteVariables(o Options) {
 }
 
 // differs reports whether the block sets an argument to another text than this one.
-func differs(block *attr.Entry, argument, text string) bool {
+func differs(block *unstable.Entry, argument, text string) bool {
 	if block == nil {
 		return false
 	}

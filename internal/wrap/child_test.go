@@ -43,6 +43,10 @@ func play(script string) int {
 			_ = os.Chdir(dir)
 		}
 	}
+	if version := os.Getenv("WRAP_TEST_VERSION"); version != "" && slices.Contains(os.Args, "version") {
+		fmt.Println(version) //nolint:forbidigo // a program of its own
+		return 0
+	}
 	for step := range strings.FieldsSeq(script) {
 		name, argument, _ := strings.Cut(step, "=")
 		switch name {
@@ -315,6 +319,21 @@ func TestEnvironment(t *testing.T) {
 		if !strings.Contains(text, kept) {
 			t.Errorf("%q is missing:\n%s", kept, text)
 		}
+	}
+}
+
+// TestEnvironmentInGit: a password that is for the repository alone is not for the child.
+func TestEnvironmentInGit(t *testing.T) {
+	t.Parallel()
+	o, _, out := scripted(t, newStore(t), "environ", "plan")
+	o.Backend = gitBlock(newRepository(t, "").FileURL())
+	o.Environ = append(o.Environ, "GIT_PASSWORD="+canary, "GIT_PASSWORD_FILE="+canary, "GITHUB_TOKEN=kept")
+	o.Stderr = io.Discard
+	if code, err := wrap.Run(t.Context(), o); code != 0 || err != nil {
+		t.Fatalf("%d, %v\n%s", code, err, out)
+	}
+	if text := out.String(); strings.Contains(text, canary) || !strings.Contains(text, "GITHUB_TOKEN=kept") {
+		t.Errorf("the child has this:\n%s", text)
 	}
 }
 

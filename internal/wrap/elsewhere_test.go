@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
@@ -30,7 +31,7 @@ func TestElsewhere(t *testing.T) {
 		return files
 	}
 	mistakes := wrap.OpenMistakes(t, "a state elsewhere")
-	for name, c := range map[string]struct {
+	for name, c := range testkit.Some(map[string]struct {
 		files   map[string]string
 		there   string // the state in the backend
 		args    []string
@@ -77,7 +78,7 @@ func TestElsewhere(t *testing.T) {
 			}, held: true,
 		},
 		"no record": {files: map[string]string{".terraform/terraform.tfstate": canary}, held: true},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, args := range [][]string{c.args, {"plan"}, {"init"}, {"state", "rm", "x"}} {

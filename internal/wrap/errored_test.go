@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
@@ -18,7 +19,7 @@ func TestErroredIsInTheWay(t *testing.T) {
 	t.Parallel()
 	mistakes := wrap.OpenMistakes(t, "errored.tfstate there")
 	push := []string{"state", "push", "errored.tfstate"}
-	for name, c := range map[string]struct {
+	for name, c := range testkit.Some(map[string]struct {
 		left    string
 		args    []string
 		refused bool
@@ -36,7 +37,7 @@ func TestErroredIsInTheWay(t *testing.T) {
 		"an empty one":       {left: " ", args: []string{"apply"}, refused: true},
 		"no bytes":           {args: []string{"apply"}},
 		"something else":     {left: "something " + canary, args: []string{"apply"}, refused: true},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o, dir, out := scripted(t, newStore(t), "GET", c.args...)
@@ -62,7 +63,7 @@ func TestSaved(t *testing.T) {
 	newer := strings.Replace(state, `"serial":1`, `"serial":2`, 1)
 	place := regexp.MustCompile(`encrypted in (this text, in base64: )?([^ ]+)\. Write`)
 	locked := func(script string) string { return "LOCK=" + mine + " GET " + script + " UNLOCK=" + mine }
-	for name, c := range map[string]struct {
+	for name, c := range testkit.Some(map[string]struct {
 		script     string
 		args       []string
 		home, temp bool // can be written to
@@ -78,7 +79,7 @@ func TestSaved(t *testing.T) {
 		"only once":       {script: "mkdir=" + stuck + " POST:1=" + state + " rmdir=" + stuck + " POST:1=" + newer, home: true},
 		"the child can":   {script: "mkdir=.terraform.tfstate.journal POST:1=" + newer, home: true, code: 9},
 		"nothing changes": {script: "mkdir=" + stuck + " POST:1=" + newer, args: []string{"state", "rm", "x"}, home: true, code: 9},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			temporary := t.TempDir()
 			o, dir, out := inFile(t, locked(c.script), append(c.args, "apply")[:max(1, len(c.args))]...)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
@@ -16,7 +17,7 @@ import (
 func TestExitCodes(t *testing.T) {
 	t.Parallel()
 	mistakes := wrap.OpenMistakes(t, "exit code")
-	for name, c := range map[string]struct {
+	for name, c := range testkit.Some(map[string]struct {
 		script string
 		args   []string
 		code   int
@@ -27,7 +28,7 @@ func TestExitCodes(t *testing.T) {
 		"there are changes, elsewhere":    {script: `GET reset={"backend":{"type":"s3"}} exit=2`, args: []string{"plan"}, code: 1},
 		"there are changes, of no state":  {script: "LOCK={} exit=2", args: []string{"plan"}, code: 1},
 		"a failure that has another code": {script: "GET leave=terraform.tfstate exit=3", args: []string{"plan"}, code: 3},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o, _, _ := scripted(t, newStore(t), c.script, c.args...)

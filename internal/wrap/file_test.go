@@ -11,19 +11,20 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	stores "github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/file"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
 // fileBlock is a backend block that keeps the state in a file, "" in that of the module.
-func fileBlock(path string) *attr.Entry {
+func fileBlock(path string) *unstable.Entry {
 	settings := map[string]cty.Value{}
 	if path != "" {
 		settings["path"] = cty.StringVal(path)
 	}
-	return attr.NewEntry("backend.file", file.Kind().Table, settings)
+	return unstable.NewEntry("backend.file", file.Kind().Table, settings)
 }
 
 // inFile is a scripted run whose state is in a file of the module.
@@ -76,7 +77,7 @@ func TestInFile(t *testing.T) {
 	between := map[string]string{"other": sealed} // of another run
 	info := map[string]string{".terraform.tfstate.lock.info": lock}
 	mistakes := wrap.OpenMistakes(t, "in a file")
-	for name, c := range map[string]struct {
+	for name, c := range testkit.Some(map[string]struct {
 		script   string
 		args     []string
 		there    string // in the file
@@ -115,7 +116,7 @@ func TestInFile(t *testing.T) {
 		"written around":  {script: locked("leave=terraform.tfstate"), there: sealed, code: 1},
 		"its backup, too": {script: locked("leave=terraform.tfstate.backup"), there: sealed, code: 1},
 		"a directory":     {script: "GET", files: map[string]string{"terraform.tfstate/x": ""}, code: 9},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			args := c.args
 			if args == nil {
@@ -172,7 +173,7 @@ func TestMemory(t *testing.T) {
 		return `{"version":4,"serial":` + serial + `,"lineage":"` + lineage + `","outputs":{},"resources":[]}`
 	}
 	mistakes := wrap.OpenMistakes(t, "memory")
-	for name, c := range map[string]struct {
+	for name, c := range testkit.Some(map[string]struct {
 		seen, there string // "" is none
 		accept      bool
 		elsewhere   bool // it is at another address
@@ -198,7 +199,7 @@ func TestMemory(t *testing.T) {
 		"in git, none":       {seen: at("5", "l"), git: true, refused: true},
 		"in git, empty":      {seen: at("5", "l"), there: "empty", git: true, refused: true},
 		"in git, none, seen": {seen: at("5", "l"), git: true, accept: true},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o, dir, _ := inFile(t, "GET", "plan")

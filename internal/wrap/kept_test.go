@@ -9,6 +9,7 @@ import (
 	"filippo.io/age"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
@@ -20,7 +21,7 @@ func TestIdentityGoesAway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, c := range map[string]struct {
+	for name, c := range testkit.Some(map[string]struct {
 		settings string
 		isKept   bool // else nothing could show that what was encrypted can be opened
 	}{
@@ -31,7 +32,7 @@ plan { method = method.aes_gcm.m }`, true},
 		"whole files": {`method "age" "a" { AGE }
 state { method = method.age.a }
 plan { method = method.age.a }`, false},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "identity.txt")

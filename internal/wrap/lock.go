@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
@@ -24,6 +23,7 @@ type childLock struct {
 	id    string // of the last one
 	held  []byte // as it was asked for, nil if nobody has it
 	known string // the last holder that the user was told of
+	stuck bool   // it was to be given back, and that failed
 
 	forced string // the ID that force-unlock names
 }
@@ -118,7 +118,8 @@ func (p *proxy) takeBack(w http.ResponseWriter, r *http.Request) {
 		pass(w, http.StatusConflict, l.held)
 		return
 	}
-	if err := p.backend.Unlock(context.WithoutCancel(r.Context()), id); err != nil {
+	err := p.backend.Unlock(context.WithoutCancel(r.Context()), id)
+	if l.stuck = err != nil; l.stuck {
 		p.refuse(r.Context(), w, err)
 		return
 	}
@@ -139,6 +140,11 @@ func (p *proxy) settle(ctx context.Context, call *invocation, code int) error {
 		return nil
 	case !there:
 		return errors.New("the program has ended before it was done: what it has changed may be in no state. Look at it before the next run")
+	case l.stuck:
+		if err := p.backend.giveBack(ctx, l.id); !errors.Is(err, store.ErrMissing) { // or it was given back, and the answer was lost
+			return err
+		}
+		return nil
 	case call.effect() == reads:
 		return p.backend.giveBack(ctx, l.id)
 	case store.EndsWithProcess(p.backend.State):
@@ -158,8 +164,7 @@ func (b *backend) underLock(ctx context.Context, operation string, work func() e
 	if !b.hasLocks() {
 		return work()
 	}
-	_, who := store.User()
-	lock := store.Lock{ID: rand.Text(), Operation: operation, Who: who, Created: time.Now().UTC().Format(time.RFC3339)}
+	lock := store.NewLock(operation)
 	if err := b.Lock(context.WithoutCancel(ctx), lock); err != nil {
 		return fmt.Errorf("the state cannot be locked: %w", err)
 	}
@@ -210,35 +215,20 @@ func expectSame(ctx context.Context, target encryption.Target, there, sealed []b
 	return nil
 }
 
-// here is the state in the backend of the module that we are in.
-func here(o Options) (*backend, error) {
-	noteVariables(o)
-	module, err := resolve("", ".")
+// Look reads a state, "" for that of the block, and who has its lock, as far as that is told.
+func (s *States) Look(ctx context.Context, name string) (state []byte, holder *store.Lock, err error) {
+	b, err := s.state(name)
+	if err == nil {
+		state, _, err = b.Read(ctx)
+	}
+	if err == nil && state == nil {
+		err = b.none()
+	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return newBackend(o, module)
-}
-
-// Look reads the state in the backend, and says who has its lock, or why that is not known;
-// holder is "" if nobody has it, or where only locking tells.
-func Look(ctx context.Context, o Options) (state []byte, holder string, err error) {
-	b, err := here(o)
-	if err != nil {
-		return nil, "", err
-	}
-	defer func() { err = errors.Join(err, b.Close()) }()
-	if state, _, err = b.Read(ctx); err != nil {
-		return nil, "", err
-	}
-	if state == nil {
-		return nil, "", b.none()
-	}
-	switch by, failed := b.Holder(ctx); {
-	case by != nil:
-		holder = by.Holder()
-	case failed != nil && !errors.Is(failed, store.ErrUntold):
-		holder = "it is not known who has the lock: " + failed.Error()
+	if holder, err = b.Holder(ctx); err != nil && !errors.Is(err, store.ErrUntold) {
+		say(s.options.Stderr, "warning: who has the lock cannot be told: "+err.Error())
 	}
 	return state, holder, nil
 }
@@ -247,16 +237,15 @@ func (b *backend) none() error {
 	return fmt.Errorf("there is none at %s; check the address", outside.Line(b.String(), 300))
 }
 
-// Rotate replaces the state in the backend by what change makes of it, under the lock.
-// If that is nil, the state stays. The target of the options opens what change makes.
-func Rotate(ctx context.Context, o Options, change func(state []byte) ([]byte, error)) (err error) {
-	b, err := here(o)
+// Rotate replaces a state, "" for that of the block, by what change makes of it, under the
+// lock. If that is nil, the state stays. The target of the options opens what change makes.
+func (s *States) Rotate(ctx context.Context, name string, change func(state []byte) ([]byte, error)) error {
+	b, err := s.state(name)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.Close()) }()
 	if !b.hasLocks() {
-		say(o.Stderr, "warning: the backend has no lock_address; nobody may write the state meanwhile")
+		say(s.options.Stderr, "warning: the backend has no lock; nobody may write the state meanwhile")
 	}
 	return b.underLock(ctx, "statecrypt rotate", func() error {
 		state, version, err := b.Read(ctx)
@@ -268,7 +257,7 @@ func Rotate(ctx context.Context, o Options, change func(state []byte) ([]byte, e
 		}
 		changed, err := change(state)
 		if err == nil && changed != nil {
-			err = b.keep(ctx, o.State, changed, version)
+			err = b.keep(ctx, s.options.State, changed, version)
 		}
 		return err
 	})

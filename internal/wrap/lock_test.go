@@ -102,7 +102,7 @@ func TestRotateInBackend(t *testing.T) {
 				return c.intercept != nil && c.intercept(w, r)
 			})
 			var said bytes.Buffer
-			err := wrap.Rotate(ctx, wrap.Options{Environ: s.environ(), Stderr: &said}, func(state []byte) ([]byte, error) {
+			err := rotate(ctx, wrap.Options{Environ: s.environ(), Stderr: &said}, func(state []byte) ([]byte, error) {
 				if string(state) != "old" {
 					t.Errorf("got %s", state)
 				}
@@ -137,11 +137,20 @@ func TestRotateWithoutLocks(t *testing.T) {
 	s.put([]byte("old"))
 	environ := slices.DeleteFunc(s.environ(), func(v string) bool { return strings.Contains(v, "LOCK_ADDRESS") })
 	var said bytes.Buffer
-	err := wrap.Rotate(t.Context(), wrap.Options{Environ: append(environ, os.Environ()...), Stderr: &said}, func([]byte) ([]byte, error) {
+	err := rotate(t.Context(), wrap.Options{Environ: append(environ, os.Environ()...), Stderr: &said}, func([]byte) ([]byte, error) {
 		return []byte("new"), nil
 	})
 	wrap.OpenMistakes(t, "in the backend, without locks").Failed(t, "rotated", said.String(), err)
 	if string(s.stored()) != "new" {
 		t.Errorf("got %s", s.stored())
 	}
+}
+
+// rotate changes the state of the block.
+func rotate(ctx context.Context, o wrap.Options, change func([]byte) ([]byte, error)) error {
+	states, err := wrap.OpenStates(o)
+	if err != nil {
+		return err
+	}
+	return errors.Join(states.Rotate(ctx, "", change), states.Close())
 }

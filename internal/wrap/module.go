@@ -1,18 +1,29 @@
 package wrap
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclparse"
+	"github.com/hashicorp/hcl/v2/hclwrite"
+	"github.com/zclconf/go-cty/cty"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/all"
 )
 
 // ofBackendGit is what terraform-backend-git writes into a module, and leaves there if
@@ -22,21 +33,16 @@ const ofBackendGit = "git_http_backend.auto.tf"
 const wanted = `the module requires an empty block, backend "http" {}`
 
 // checkModule refuses a module that keeps its state elsewhere. Terraform refuses
-// it too, see [writeRecord], but says less clearly why. All files are read that any
-// version of Terraform or OpenTofu reads, each by itself: what does no harm in any
-// of them does none in whatever they are merged to.
-func checkModule(dir string) error {
-	entries, err := os.ReadDir(dir)
+// it too, see [writeRecord], but says less clearly why. Each file that the program reads is
+// read by itself: what does no harm in any of them does none in whatever they are merged to.
+func (i *invocation) checkModule(ctx context.Context, o Options) error {
+	dir := i.dir
+	names, err := i.sources(ctx, o)
 	if err != nil {
 		return err
 	}
-	found, files := false, 0
-	for _, e := range entries {
-		name := e.Name()
-		if e.IsDir() || strings.HasPrefix(name, ".") || !isSource(name) {
-			continue
-		}
-		files++
+	found := false
+	for _, name := range names {
 		ours, err := checkSource(filepath.Join(dir, name))
 		if err != nil && name == ofBackendGit {
 			err = errors.New("terraform-backend-git has left this file, which says that its own server has the state; delete it")
@@ -46,7 +52,7 @@ func checkModule(dir string) error {
 		}
 		found = found || ours
 	}
-	if files == 0 {
+	if len(names) == 0 {
 		return fmt.Errorf("there is no file of a configuration in %s; go to the folder of the module, or run terraform -chdir=FOLDER",
 			outside.Quoted(dir, 300))
 	}
@@ -56,17 +62,70 @@ func checkModule(dir string) error {
 	return nil
 }
 
-func isSource(name string) bool {
-	return slices.ContainsFunc([]string{".tf", ".tofu", ".tf.json", ".tofu.json"}, func(end string) bool {
-		return strings.HasSuffix(name, end)
-	})
+// sources are the files of the module that the program reads. Those for OpenTofu alone tell the
+// two apart, and the program, whatever it is called, says which of them it is. If it does not,
+// all count.
+func (i *invocation) sources(ctx context.Context, o Options) (names []string, err error) {
+	entries, err := os.ReadDir(i.dir)
+	if err != nil {
+		return nil, err
+	}
+	apart := false
+	for _, e := range entries {
+		name := e.Name()
+		stem, end := ofSource(name)
+		if e.IsDir() || strings.HasPrefix(name, ".") || stem == "" {
+			continue
+		}
+		names = append(names, name)
+		apart = apart || strings.HasPrefix(end, ".tofu")
+	}
+	if !apart {
+		return names, nil
+	}
+	out := bytes.Buffer{}
+	o.Stdin, o.Stdout, o.Stderr = nil, &out, io.Discard
+	asked := &invocation{command: command{name: "version"}, program: i.program, dir: i.dir}
+	if _, err := asked.run(ctx, o, asked.environ(o, "CHECKPOINT_DISABLE=1")); err != nil {
+		return nil, err
+	}
+	said := release.FindStringSubmatch(out.String())
+	if said == nil {
+		return names, nil
+	}
+	minor, _ := strconv.Atoi(said[2]) // of digits
+	readsTofu := said[1] == "OpenTofu v1" && minor >= firstTofu
+	return slices.DeleteFunc(names, func(name string) bool {
+		stem, end := ofSource(name)
+		if strings.HasPrefix(end, ".tofu") {
+			return !readsTofu
+		}
+		return readsTofu && slices.Contains(names, stem+strings.Replace(end, ".tf", ".tofu", 1))
+	}), nil
+}
+
+// release is how a program says which one it is.
+var release = lazyregexp.New(`(?m)^(Terraform v1|OpenTofu v1)\.([0-9]{1,4})\.`)
+
+// firstTofu is the first version 1.x of OpenTofu with files of its own, which it reads in place of
+// those that are called the same but for that.
+const firstTofu = 8
+
+// ofSource is the name of a file of a configuration in two parts; "" if it is none.
+func ofSource(name string) (stem, end string) {
+	for _, end := range []string{".tf", ".tofu", ".tf.json", ".tofu.json"} {
+		if stem, ok := strings.CutSuffix(name, end); ok {
+			return stem, end
+		}
+	}
+	return "", ""
 }
 
 // localFile is the file of a backend "local" of the module, "" if it has none.
 func localFile(dir string) (file string) {
 	entries, _ := os.ReadDir(dir) // Terraform says what is wrong with it
 	for _, e := range entries {
-		if !isSource(e.Name()) {
+		if stem, _ := ofSource(e.Name()); stem == "" {
 			continue
 		}
 		found, _ := placesOf(filepath.Join(dir, e.Name())) // likewise
@@ -135,11 +194,87 @@ func checkBlock(b *hcl.Block) error {
 		return errors.New("the encryption block would encrypt the state a second time; run tofu without wrap, or remove the block")
 	case b.Type != "backend" || b.Labels[0] != "http":
 		name := strings.Join(append([]string{b.Type}, b.Labels...), " ")
-		return fmt.Errorf("the block %s keeps the state elsewhere; %s", outside.Quoted(name, 100), wanted)
+		return fmt.Errorf("the block %s keeps the state elsewhere; %s%s", outside.Quoted(name, 100), wanted, forSettings(b))
 	}
 	if attrs, diags := b.Body.JustAttributes(); len(attrs) > 0 || diags.HasErrors() {
 		return fmt.Errorf(`the backend has arguments, which take precedence over wrap; %s, and the arguments belong in `+
 			`a block backend "http" in the file of -config, or in STATECRYPT_HTTP_* variables`, wanted)
 	}
 	return nil
+}
+
+// forSettings is the block for the settings of wrap that says the same as one of the module,
+// without its secrets; "" if there is none.
+func forSettings(b *hcl.Block) string {
+	at := slices.IndexFunc(all.Kinds(), func(k store.Kind) bool { return b.Type == "backend" && k.Name == b.Labels[0] })
+	if at < 0 {
+		return ""
+	}
+	table := all.Kinds()[at].Table
+	var inner []hcl.BlockHeaderSchema
+	for _, a := range table.Attrs {
+		if a.Attrs != nil {
+			inner = append(inner, hcl.BlockHeaderSchema{Type: a.Name})
+		}
+	}
+	written := literals(b.Body)
+	for _, b := range blocks(b.Body, inner...) {
+		written[b.Type] = cty.ObjectVal(literals(b.Body))
+	}
+	settings, left := hclwrite.NewEmptyFile(), []string(nil)
+	body := settings.Body().AppendNewBlock("backend", b.Labels).Body()
+	for _, a := range table.Attrs {
+		value, ok := written[a.Name]
+		delete(written, a.Name)
+		if !ok {
+			continue
+		}
+		value, whole := withoutSecrets(a, value)
+		if !whole {
+			left = append(left, a.Name)
+		}
+		if !value.IsNull() {
+			body.SetAttributeValue(a.Name, value)
+		}
+	}
+	text := ", and the file of -config:\n\n" + string(hclwrite.Format(settings.Bytes()))
+	if left = append(left, slices.Sorted(maps.Keys(written))...); len(left) > 0 {
+		text += "\nIt lacks what is secret, or not known here: " + outside.Line(strings.Join(left, ", "), 300)
+	}
+	return text
+}
+
+// literals are the arguments of a block; one that is no literal is not known.
+func literals(body hcl.Body) map[string]cty.Value {
+	attrs, _ := body.JustAttributes() // what else is wrong with it, the program says
+	values := map[string]cty.Value{}
+	for name, a := range attrs {
+		value, diags := a.Expr.Value(nil)
+		if diags.HasErrors() {
+			value = cty.DynamicVal
+		}
+		values[name] = value
+	}
+	return values
+}
+
+// withoutSecrets reports whether a value is still whole. One that is null is left out.
+func withoutSecrets(a attr.Attr, v cty.Value) (cty.Value, bool) {
+	switch {
+	case a.Sensitive || !v.IsWhollyKnown():
+		return cty.NullVal(cty.DynamicPseudoType), false
+	case a.Attrs == nil || v.IsNull() || !v.Type().IsObjectType():
+		return v, true
+	}
+	values, all := v.AsValueMap(), true
+	for _, inner := range a.Attrs {
+		if value, ok := values[inner.Name]; ok {
+			kept, whole := withoutSecrets(inner, value)
+			all = all && whole
+			if values[inner.Name] = kept; kept.IsNull() {
+				delete(values, inner.Name)
+			}
+		}
+	}
+	return cty.ObjectVal(values), all
 }

@@ -59,11 +59,32 @@ func (m *move) sealExisting(ctx context.Context) error {
 			return err
 		}
 	}
+	r, err := readRecord(m.call.data)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		_, err = store.Former(m.backend.State, r.Backend.Type, r.Backend.Config)
+	}
+	if err != nil {
+		return fmt.Errorf("the state in the backend is not encrypted, and stays so: %w", err)
+	}
 	if err := m.store(ctx, there, "the state in the backend"); err != nil {
 		return err
 	}
 	say(m.stderr, "the state in the backend is encrypted now")
 	m.call.warnOfLeft(m.stderr)
+	return nil
+}
+
+// lookAgain finds out whether somebody who had read the state before has written it since, in
+// plaintext, without the lock.
+func (p *proxy) lookAgain(ctx context.Context) error {
+	there, _, err := p.backend.Read(ctx)
+	if err != nil {
+		return fmt.Errorf("the state in the backend: %w", err)
+	}
+	if info, err := encryption.Inspect(there); err == nil && info.Kind == encryption.KindState {
+		return errors.New("somebody has written the state in the backend meanwhile, in plaintext, and without its lock; have everybody use " +
+			"wrap, and then run init with -encrypt-existing once more")
+	}
 	return nil
 }
 
@@ -131,6 +152,7 @@ func (i *invocation) former() (file string, r recorded, err error) {
 	case err != nil:
 	case local:
 		file = cmp.Or(path, file)
+	case i.same != nil && i.same(r): // it is no other
 	case r.Backend.Type != "http" || len(r.Backend.Config) > 0: // init names all arguments, and wrap none, also before -leave
 		file = ""
 	}

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
@@ -22,7 +23,7 @@ func TestMoveIn(t *testing.T) {
 		return map[string]string{".terraform/terraform.tfstate": `{"version":3,"backend":` + backend + `}`}
 	}
 	mistakes := wrap.OpenMistakes(t, "moving in")
-	for name, c := range map[string]struct {
+	for name, c := range testkit.Some(map[string]struct {
 		stored string
 		files  map[string]string
 		in     string // TF_WORKSPACE
@@ -59,7 +60,7 @@ func TestMoveIn(t *testing.T) {
 		"a workspace, unselected": {
 			files: map[string]string{"terraform.tfstate": other, ".terraform/environment": "w"}, in: "default", want: other,
 		},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStore(t)
@@ -221,7 +222,7 @@ func TestInterruptedBefore(t *testing.T) {
 func TestPins(t *testing.T) {
 	t.Parallel()
 	mistakes := wrap.OpenMistakes(t, "pins")
-	for name, c := range map[string]struct {
+	for name, c := range testkit.Some(map[string]struct {
 		pins   wrap.Pins
 		stored string // the state if it is empty
 		absent bool
@@ -234,7 +235,7 @@ func TestPins(t *testing.T) {
 		"no serial":          {pins: wrap.Pins{Serial: new(int64)}, stored: `{"version":4,"lineage":"l"}`},
 		"absent":             {pins: wrap.Pins{Serial: new(int64)}, absent: true},
 		"absent, lineage":    {pins: wrap.Pins{Lineage: "l"}, absent: true},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStore(t)

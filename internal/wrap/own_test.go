@@ -15,8 +15,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/httpsource"
 )
 
@@ -81,16 +80,12 @@ func TestWarnOfWorkspaces(t *testing.T) {
 // A variable that says nothing is named, and no value of any.
 func TestNoteVariables(t *testing.T) {
 	t.Parallel()
-	block := func(arguments string) *attr.Entry {
-		var backend *attr.Entry
-		_, err := encryption.Load(builtin.Registry(), func(o config.Options) (*config.Config, error) {
-			o.Backends = Backends()
-			read, err := encryption.Code("backend \"http\" {\n"+arguments+"\n}\n"+sealing, "test.hcl")(o)
-			if read != nil {
-				backend = read.Backend
-			}
-			return read, err
-		})
+	block := func(arguments string) *unstable.Entry {
+		var backend *unstable.Entry
+		_, err := encryption.Load(builtin.Registry(), encryption.Code("backend \"http\" {\n"+arguments+"\n}\n"+sealing, "test.hcl",
+			unstable.With(func(o *unstable.Options) {
+				o.Backends, o.Backend = Backends(), func(found *unstable.Entry) { backend = found }
+			})))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +135,7 @@ func TestAnswered(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }))
 	t.Cleanup(server.Close)
 	made := func(settings map[string]cty.Value) error {
-		b, err := newBackend(Options{Backend: attr.NewEntry("backend.http", httpsource.Backend(), settings)}, "")
+		b, err := newBackend(Options{Backend: unstable.NewEntry("backend.http", httpsource.Backend(), settings)}, "")
 		if err == nil {
 			_, _, err = b.Read(t.Context())
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
@@ -25,17 +25,17 @@ func checkOneModule(o Options, module string) error {
 	place := kindOf(o.Backend).Place
 	named := o.Backend.Settings[place]
 	folder, err := folderOf(o.Settings)
-	if err != nil || folder == "" || folder == module || !named.IsSet() || named.Err != nil || names(named.Value, config.Module) {
+	if err != nil || folder == "" || folder == module || !named.IsSet() || named.Err != nil || names(named.Value, unstable.Module) {
 		return err
 	}
 	err = fmt.Errorf("the file is not in the folder of the module, and so would give every module the same state; write %s where its name "+
-		"has that of the folder, or move the file there", config.Module)
+		"has that of the folder, or move the file there", unstable.Module)
 	return &attr.Error{Address: o.Backend.Address, Attr: place, Pos: named.Pos, Err: err}
 }
 
 // forModule is a block with the name of the module where it asks for it. Of settings
 // without a file, nothing is known.
-func forModule(block *attr.Entry, settings, module string) (*attr.Entry, error) {
+func forModule(block *unstable.Entry, settings, module string) (*unstable.Entry, error) {
 	folder, err := folderOf(settings)
 	if err != nil || folder == "" {
 		return block, err
@@ -51,14 +51,14 @@ func forModule(block *attr.Entry, settings, module string) (*attr.Entry, error) 
 	filled := *block
 	filled.Settings = maps.Clone(block.Settings)
 	for attribute, s := range filled.Settings {
-		if !names(s.Value, config.Module) {
+		if !names(s.Value, unstable.Module) {
 			continue
 		}
 		if err != nil {
 			return nil, &attr.Error{Address: block.Address, Attr: attribute, Pos: s.Pos, Err: fmt.Errorf("%s is the folder of the module as "+
-				"seen from that of this file, and %s has none: %w", config.Module, outside.Quoted(module, 300), err)}
+				"seen from that of this file, and %s has none: %w", unstable.Module, outside.Quoted(module, 300), err)}
 		}
-		s.Value = cty.StringVal(strings.ReplaceAll(s.Value.AsString(), config.Module, filepath.ToSlash(name)))
+		s.Value = cty.StringVal(strings.ReplaceAll(s.Value.AsString(), unstable.Module, filepath.ToSlash(name)))
 		filled.Settings[attribute] = s
 	}
 	return &filled, nil

@@ -7,6 +7,7 @@ import (
 
 	"filippo.io/age"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
@@ -21,7 +22,7 @@ func TestPlansForOthers(t *testing.T) {
 	ours := "method \"age\" \"a\" { identities = [\"" + identity.String() + "\"] }\nplan { method = method.age.a }"
 	theirs := `recipients = ["` + identity.Recipient().String() + `"]`
 	mistakes := wrap.OpenMistakes(t, "plan for others")
-	for name, c := range map[string]struct {
+	for name, c := range testkit.Some(map[string]struct {
 		settings string
 		refused  bool
 	}{
@@ -31,7 +32,7 @@ func TestPlansForOthers(t *testing.T) {
 		},
 		"no way to encrypt": {settings: ours, refused: true},
 		"nothing encrypted": {settings: "plan { method = method.unencrypted.u }", refused: true},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			made, written := filepath.Join(t.TempDir(), "made"), archive(t, canary)

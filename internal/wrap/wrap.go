@@ -31,7 +31,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
@@ -45,7 +45,7 @@ type Options struct {
 	State    encryption.Target    // opens and seals; it has methods, and was checked
 	Plan     encryption.Target    // likewise, if it has methods; otherwise plans are left as they are
 	Doubts   []encryption.Finding // about State, for whoever seals one for the first time
-	Backend  *attr.Entry          // one of Backends; nil if the variables say everything
+	Backend  *unstable.Entry      // one of Backends; nil if the variables say everything
 	Command  []string             // terraform or tofu, and its arguments
 	Settings string               // the file that the block is in
 	Environ  []string             // of the caller
@@ -123,6 +123,9 @@ func protect(ctx context.Context, o Options, call *invocation) (code int, err er
 	}
 	code, err = p.serve(ctx, func(variables []string) (int, error) { return call.run(ctx, o, call.environ(o, variables...)) })
 	ctx = context.WithoutCancel(ctx)
+	if o.EncryptExisting {
+		err = errors.Join(err, p.lookAgain(ctx))
+	}
 	err = errors.Join(err, p.unwritten(), p.settle(ctx, call, code), files.finish(ctx))
 	if o.Leave {
 		call.tellLeft(o, code, err)
@@ -145,6 +148,10 @@ func connect(ctx context.Context, o Options, call *invocation) (*proxy, error) {
 		return nil, err
 	}
 	call.keeps = func(path string) bool { return store.Keeps(upstream.State, path) }
+	call.same = func(r recorded) bool {
+		same, _ := store.Former(upstream.State, r.Backend.Type, r.Backend.Config)
+		return same
+	}
 	p := newProxy(o, upstream)
 	p.memory = newMemory(call.own(ownFolder), upstream.kind+" "+upstream.String())
 	p.memory.accepts, p.memory.reverts = o.Accept, store.Reverts(ctx, upstream.State)
@@ -161,7 +168,7 @@ func connect(ctx context.Context, o Options, call *invocation) (*proxy, error) {
 // makeReady does what comes before the child.
 func makeReady(ctx context.Context, p *proxy, files *handover) error {
 	call := files.call
-	err := checkModule(call.dir)
+	err := call.checkModule(ctx, files.o)
 	switch {
 	case files.o.Leave && err == nil:
 		return errors.New("there is nowhere to go: the module still keeps its state here; write its new backend block first")
@@ -385,14 +392,14 @@ func (i *invocation) environ(o Options, more ...string) []string {
 	if o.Leave {
 		data = i.data
 	}
+	withheld := append(slices.Clone(o.Withhold), kindOf(o.Backend).Withhold...)
 	kept := slices.DeleteFunc(slices.Clone(o.Environ), func(pair string) bool {
 		name, _, _ := strings.Cut(pair, "=")
 		upper := strings.ToUpper(name) // Windows does not tell the cases apart
 		begins := func(prefix string) bool { return strings.HasPrefix(upper, prefix) }
 		return upper == "TF_ENCRYPTION" || upper == "TF_DATA_DIR" || begins("TF_CLI_ARGS") ||
 			begins("TF_HTTP_") || begins("STATECRYPT_HTTP_") || begins("TF_BACKEND_HTTP_") ||
-			slices.Contains(kindOf(o.Backend).Secrets, upper) ||
-			slices.Contains(o.Withhold, name) || begins("TF_VAR_") && slices.Contains(o.Withhold, "TF_VAR_")
+			slices.Contains(withheld, name) || begins("TF_VAR_") && slices.Contains(withheld, "TF_VAR_")
 	})
 	return append(append(kept, "TF_DATA_DIR="+data), more...)
 }

@@ -39,6 +39,7 @@ func (b *bench) rows() []row {
 		{"writes to git", b.cycleRow},
 		{"sops", b.sopsRow},
 		{"apply", b.applyRow},
+		{"bucket", b.bucketRow},
 		{"growth", b.growthRow},
 		{"hostile", b.hostileRow},
 	}

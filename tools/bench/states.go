@@ -7,11 +7,8 @@ import (
 	"os"
 	"strings"
 
-	"github.com/zclconf/go-cty/cty"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/method/sops"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
 )
 
@@ -31,11 +28,7 @@ remote_state_data_sources {
 func newEncryption(settings string) (*encryption.Encryption, error) {
 	registry := light.Registry()
 	registry.Methods = append(registry.Methods, sops.Block())
-	cfg, err := config.Parse(settings, "bench", registry.Options(cty.NilVal))
-	if err != nil {
-		return nil, err
-	}
-	return encryption.New(registry, cfg)
+	return encryption.Load(registry, encryption.Code(settings, "bench"))
 }
 
 // state is a state with these outputs and so many bytes of resources, as a

@@ -13,6 +13,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/awskms/awskmstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 )
@@ -103,7 +104,7 @@ func hasty(t *testing.T, a attrs) driver.KeyProvider {
 // code, which takes none from the environment.
 func placed(a attrs) attrs {
 	table := awskms.Block().Table
-	if v, err := attr.NewEntry("key_provider.aws_kms.x", table, a).Decode(table, nil); err == nil && v.Hands() {
+	if v, err := unstable.NewEntry("key_provider.aws_kms.x", table, a).Decode(table, nil); err == nil && v.Hands() {
 		endpoints := attrs{}
 		if a["endpoints"] != cty.NilVal {
 			endpoints = a["endpoints"].AsValueMap()

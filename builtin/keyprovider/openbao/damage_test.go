@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/openbao"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 )
@@ -24,7 +23,7 @@ func TestDamage(t *testing.T) {
 			file := vector.Sealed(t)
 			var derivations lighttest.Derivations
 			_, env := vectorServer(t, mount)
-			target := vector.Target(t, kindtest.Registry(openbao.Block(), derivations.Quick(light.Registry().KeyProvider("pbkdf2"), file)), env)
+			target := vector.Target(t, kindtest.Registry(openbao.Block(), derivations.Quick(lighttest.KeyProvider("pbkdf2"), file)), env)
 			lighttest.DamageEnvelope(t, file, counts[vector], target)
 		})
 	}

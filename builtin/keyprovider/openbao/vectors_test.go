@@ -7,7 +7,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/openbao"
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/openbao/openbaotest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 )
@@ -41,7 +40,7 @@ func TestVectors(t *testing.T) {
 		t.Run(vector.Name(), func(t *testing.T) {
 			t.Parallel()
 			s, env := vectorServer(t, mount)
-			target := vector.Target(t, kindtest.Registry(openbao.Block(), light.Registry().KeyProvider("pbkdf2")), env)
+			target := vector.Target(t, kindtest.Registry(openbao.Block(), lighttest.KeyProvider("pbkdf2")), env)
 			for range 20 {
 				vector.Opens(t, target)
 			}

@@ -15,7 +15,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/method/sops"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
@@ -263,19 +263,21 @@ func TestGPGOfALayer(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	table := sops.Block().Table
 	for name, c := range map[string]struct {
-		layer   func(*attr.Entry)
+		layer   func(*unstable.Entry)
 		allowed bool
 		runs    bool
 	}{
-		"code":             {func(*attr.Entry) {}, false, true},
-		"a layer":          {func(e *attr.Entry) { e.FromEnvironment = true }, false, false},
-		"use_gpg":          {func(e *attr.Entry) { e.Settings["use_gpg"] = attr.Setting{Value: cty.True, FromEnvironment: true} }, false, false},
-		"a layer, allowed": {func(e *attr.Entry) { e.FromEnvironment = true }, true, true},
+		"code":    {func(*unstable.Entry) {}, false, true},
+		"a layer": {func(e *unstable.Entry) { e.FromEnvironment = true }, false, false},
+		"use_gpg": {func(e *unstable.Entry) {
+			e.Settings["use_gpg"] = unstable.Setting{Value: cty.True, FromEnvironment: true}
+		}, false, false},
+		"a layer, allowed": {func(e *unstable.Entry) { e.FromEnvironment = true }, true, true},
 	} {
 		_ = os.Remove(ran)
-		entry := attr.NewEntry("method.sops.x", table, nil)
+		entry := unstable.NewEntry("method.sops.x", table, nil)
 		c.layer(entry)
-		values, err := entry.Resolve(table, attr.Scope{Lookup: environment(), AllowCommands: c.allowed})
+		values, err := entry.Resolve(table, unstable.Scope{Lookup: environment(), AllowCommands: c.allowed})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
@@ -44,7 +45,7 @@ type services struct {
 
 func newServices(v attr.Values, blocks []driver.Block[driver.KeyProvider]) (services, error) {
 	s := services{
-		address: v.Address, blocks: blocks, env: v.Environment(),
+		address: v.Address(), blocks: blocks, env: v.Environment(),
 		vaultToken: v.String("vault_token"), vaultSpace: v.String("vault_namespace"), ownToken: v.Hands("vault_token"),
 		profiles: v.Strings("allowed_aws_profiles"), gcpKeys: split(v.Strings("allowed_gcp_keys")),
 		useMSI: v.Bool("azure_use_msi"), unprotected: new(atomic.Pointer[driver.Warning]),
@@ -330,12 +331,12 @@ func (s services) ask(kind string, attrs map[string]cty.Value, stored any) (open
 	}
 	return func(ctx context.Context) ([]byte, error) {
 		block := s.blocks[i]
-		entry := attr.NewEntry(s.address+" ("+kind+")", block.Table, attrs)
+		entry := unstable.NewEntry(s.address+" ("+kind+")", block.Table, attrs)
 		for name, setting := range entry.Settings { // a secret that a variable gives is protected as variables say
 			setting.FromEnvironment = kind != vaultKind || !s.ownToken
 			entry.Settings[name] = setting
 		}
-		values, err := entry.Resolve(block.Table, attr.Scope{Lookup: s.env, AllowCommands: s.allowCommands})
+		values, err := entry.Resolve(block.Table, unstable.Scope{Lookup: s.env, AllowCommands: s.allowCommands})
 		if err != nil {
 			return nil, err
 		}

@@ -40,6 +40,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/method/sops"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
@@ -334,7 +335,7 @@ func TestAWS(t *testing.T) {
 	}
 	for _, ofLayer := range []bool{false, true} {
 		block := sops.Block(awskms.Block())
-		entry := attr.NewEntry("method.sops.m", block.Table, reads)
+		entry := unstable.NewEntry("method.sops.m", block.Table, reads)
 		for name, setting := range entry.Settings {
 			setting.FromEnvironment = ofLayer
 			entry.Settings[name] = setting
@@ -446,9 +447,9 @@ func TestAzureCLIOfALayer(t *testing.T) {
 	file := of(t, newDataKey(), &azkv.MasterKey{VaultURL: "https://example.vault.azure.net", Name: "k", Version: azurevaulttest.Version,
 		EncryptedKey: "eA"})
 	for _, layered := range []bool{false, true} {
-		entry := attr.NewEntry("method.sops.x", block.Table, nil)
-		entry.Settings["allowed_azure_vaults"] = attr.Setting{Value: texts("*"), FromEnvironment: layered}
-		values, err := entry.Resolve(block.Table, attr.Scope{Lookup: environment()})
+		entry := unstable.NewEntry("method.sops.x", block.Table, nil)
+		entry.Settings["allowed_azure_vaults"] = unstable.Setting{Value: texts("*"), FromEnvironment: layered}
+		values, err := entry.Resolve(block.Table, unstable.Scope{Lookup: environment()})
 		if err != nil {
 			t.Fatal(err)
 		}

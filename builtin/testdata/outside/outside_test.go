@@ -15,6 +15,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 )
 
@@ -220,19 +221,28 @@ func TestFilesOfOtherTools(t *testing.T) {
 	}
 }
 
-func TestOwnKeyProvider(t *testing.T) {
+func TestOwnKinds(t *testing.T) {
 	secret := func(s string) map[string]cty.Value { return map[string]cty.Value{"secret": cty.StringVal(s)} }
 	encryptiontest.KeyProvider{
 		Block: ownBlock(), Attrs: secret("canary-horse-battery"), Other: secret("another-horse-battery"),
 		Bad: []map[string]cty.Value{{}, secret("canary-short")}, Secrets: []string{"canary"},
 	}.Run(t)
+	keys := func(fill byte) driver.Keys {
+		return func(context.Context, string) ([]byte, error) { return bytes.Repeat([]byte{fill}, 32), nil }
+	}
+	address := func(s string) map[string]cty.Value { return map[string]cty.Value{"keys": cty.StringVal(s)} }
+	encryptiontest.Method{
+		Block: ownMethodBlock(), Attrs: address("key_provider.own.k"), Bad: []map[string]cty.Value{{}, address("not an address")},
+		Keys: keys(1), OtherKeys: keys(2),
+	}.Run(t)
 
 	registry := builtin.Registry()
 	registry.KeyProviders = append(registry.KeyProviders, ownBlock())
+	registry.Methods = append(registry.Methods, ownMethodBlock())
 	enc, err := encryption.Load(registry, encryption.Code(`
 		key_provider "own" "k" { secret = "canary-horse-battery" }
-		method "aes_gcm" "m" { keys = key_provider.own.k }
-		state { method = method.aes_gcm.m }`, "test"))
+		method "own" "m" { keys = key_provider.own.k }
+		state { method = method.own.m }`, "test"))
 	if err != nil {
 		t.Fatal(err)
 	}

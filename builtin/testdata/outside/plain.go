@@ -12,7 +12,7 @@ import (
 // plain returns the plaintext of a state that may be encrypted. A tool that reads
 // plain states passes each through it, and parses the result instead.
 func plain(ctx context.Context, file []byte) ([]byte, error) {
-	opened, err := encryption.Open(ctx, light.Registry(), file, os.LookupEnv)
+	opened, err := encryption.Open(ctx, light.Registry(), file, encryption.Environment(os.LookupEnv))
 	if err != nil {
 		return nil, err
 	}

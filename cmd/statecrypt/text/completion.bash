@@ -7,11 +7,11 @@ _statecrypt() {
   fi
   case $COMP_CWORD,${COMP_WORDS[1]} in
     1,*) words='inspect decrypt encrypt verify rotate outputs wrap key-provider completion version help' ;;
-    *,inspect) words='-json' ;;
+    *,inspect) words='-config -backend -prefix -var -var-file -json' ;;
     *,decrypt) words='-config -var -var-file -lineage -minimum-serial -plan -o -force' ;;
     *,encrypt) words='-config -var -var-file -plan -o' ;;
     *,verify) words='-config -backend -var -var-file -lineage -minimum-serial -plan -json' ;;
-    *,rotate) words='-from -to -again -backend -var -var-file -plan -json' ;;
+    *,rotate) words='-from -to -again -backend -prefix -var -var-file -plan -json' ;;
     *,outputs) words='-only -sensitive -o -force' ;;
     *,wrap) words='-config -var -var-file -force -accept -encrypt-existing -leave -lineage -minimum-serial' ;;
     2,key-provider) words='age' ;;

@@ -1,13 +1,14 @@
 complete -c statecrypt -n __fish_use_subcommand -f -a 'inspect decrypt encrypt verify rotate outputs wrap key-provider completion version help'
-complete -c statecrypt -n '__fish_seen_subcommand_from decrypt encrypt verify wrap' -o config -r
-complete -c statecrypt -n '__fish_seen_subcommand_from decrypt encrypt verify rotate wrap' -o var -x
-complete -c statecrypt -n '__fish_seen_subcommand_from decrypt encrypt verify rotate wrap' -o var-file -r
+complete -c statecrypt -n '__fish_seen_subcommand_from inspect decrypt encrypt verify wrap' -o config -r
+complete -c statecrypt -n '__fish_seen_subcommand_from inspect decrypt encrypt verify rotate wrap' -o var -x
+complete -c statecrypt -n '__fish_seen_subcommand_from inspect decrypt encrypt verify rotate wrap' -o var-file -r
 complete -c statecrypt -n '__fish_seen_subcommand_from decrypt verify' -o lineage -x
 complete -c statecrypt -n '__fish_seen_subcommand_from decrypt verify' -o minimum-serial -x
 complete -c statecrypt -n '__fish_seen_subcommand_from rotate' -o from -r
 complete -c statecrypt -n '__fish_seen_subcommand_from rotate' -o to -r
 complete -c statecrypt -n '__fish_seen_subcommand_from rotate' -o again
-complete -c statecrypt -n '__fish_seen_subcommand_from rotate verify' -o backend
+complete -c statecrypt -n '__fish_seen_subcommand_from inspect rotate verify' -o backend
+complete -c statecrypt -n '__fish_seen_subcommand_from inspect rotate' -o prefix -x
 complete -c statecrypt -n '__fish_seen_subcommand_from decrypt encrypt verify rotate' -o plan
 complete -c statecrypt -n '__fish_seen_subcommand_from decrypt encrypt outputs' -s o -r
 complete -c statecrypt -n '__fish_seen_subcommand_from decrypt outputs wrap' -o force

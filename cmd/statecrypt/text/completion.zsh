@@ -16,11 +16,11 @@ _statecrypt() {
     return
   fi
   case $words[2] in
-    inspect) compadd -- -json ;;
+    inspect) compadd -- -config -backend -prefix -var -var-file -json ;;
     decrypt) compadd -- -config -var -var-file -lineage -minimum-serial -plan -o -force ;;
     encrypt) compadd -- -config -var -var-file -plan -o ;;
     verify) compadd -- -config -backend -var -var-file -lineage -minimum-serial -plan -json ;;
-    rotate) compadd -- -from -to -again -backend -var -var-file -plan -json ;;
+    rotate) compadd -- -from -to -again -backend -prefix -var -var-file -plan -json ;;
     outputs) compadd -- -only -sensitive -o -force ;;
     wrap) compadd -- -config -var -var-file -force -accept -encrypt-existing -leave -lineage -minimum-serial ;;
     key-provider) compadd -- -r -R -i ;;

@@ -72,7 +72,7 @@ func otherName(kind string, names []string) string {
 
 // References returns the addresses of the key providers that an entry names, in the order
 // of the table. Those that are not known yet are left out.
-func References(e *attr.Entry, t attr.Table) []string {
+func References(e *Entry, t attr.Table) []string {
 	var refs []string
 	for _, a := range t.Attrs {
 		s, ok := e.Settings[a.Name]

@@ -21,6 +21,18 @@ func Registry() encryption.Registry {
 	return registry
 }
 
+// KeyProvider is that kind of package light.
+func KeyProvider(kind string) driver.Block[driver.KeyProvider] {
+	b, _ := light.Registry().KeyProvider(kind)
+	return b
+}
+
+// Method is that kind of package light.
+func Method(kind string) driver.Block[driver.Method] {
+	b, _ := light.Registry().Method(kind)
+	return b
+}
+
 // sopsBlock knows a file of sops, and opens none: the real method needs what sops
 // imports.
 func sopsBlock() driver.Block[driver.Method] {

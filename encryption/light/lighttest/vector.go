@@ -10,7 +10,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/damage"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/probe"
 )
 
 // Vector is a folder, such as one of conformance/cases, that holds a state that OpenTofu
@@ -78,28 +78,28 @@ func DamageEnvelope(t *testing.T, file []byte, counts [4]int, target encryption.
 		return [2]int{start, start + bytes.IndexByte(file[start:], end)}
 	}
 	metadata, data := part(`"meta": {`, '}'), part(`"encrypted_data": "`, '"')
-	in := func(d damage.Case, part [2]int) bool { return !d.Cut && d.At >= part[0] && d.At < part[1] }
-	damage.Every(t, file, func(file []byte) (string, error) {
+	in := func(d probe.Case, part [2]int) bool { return !d.Cut && d.At >= part[0] && d.At < part[1] }
+	probe.Every(t, file, func(file []byte) (string, error) {
 		opened, err := target.Decrypt(t.Context(), file)
 		if err != nil {
 			return "", err
 		}
 		return string(opened.Data), nil
-	}, damage.Harmless{
+	}, probe.Harmless{
 		Why: "the line end at the end is missing", Count: counts[0],
-		Is: func(d damage.Case) bool { return d.Cut && len(bytes.TrimSpace(file[d.At:])) == 0 },
-	}, damage.Harmless{
+		Is: func(d probe.Case) bool { return d.Cut && len(bytes.TrimSpace(file[d.At:])) == 0 },
+	}, probe.Harmless{
 		Why: "the metadata has another name, and its key provider knows it by its shape; or what differs in it does not " +
 			"matter, such as the case of a letter in a name",
 		Count: counts[1],
-		Is:    func(d damage.Case) bool { return in(d, metadata) },
-	}, damage.Harmless{
+		Is:    func(d probe.Case) bool { return in(d, metadata) },
+	}, probe.Harmless{
 		Why: "a name differs in the case of a letter, or there is no copy of the serial or lineage any more, as early " +
 			"versions wrote none",
 		Count: counts[2],
-		Is:    func(d damage.Case) bool { return !d.Cut && !in(d, metadata) && !in(d, data) },
-	}, damage.Harmless{
+		Is:    func(d probe.Case) bool { return !d.Cut && !in(d, metadata) && !in(d, data) },
+	}, probe.Harmless{
 		Why: "these bits of the last digit of base64 hold nothing", Count: counts[3],
-		Is: func(d damage.Case) bool { return in(d, data) && d.At >= data[1]-4 },
+		Is: func(d probe.Case) bool { return in(d, data) && d.At >= data[1]-4 },
 	})
 }

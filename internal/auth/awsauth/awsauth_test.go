@@ -13,6 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -21,7 +22,7 @@ func parse(t *testing.T, values map[string]cty.Value) (Settings, attr.Values) {
 	table := attr.Table{Name: "x", Attrs: slices.Concat(CredentialAttrs("X"), NetworkAttrs("x", attr.Attr{
 		Name: "endpoints", Attrs: []attr.Attr{{Name: "sts", Type: cty.String}},
 	}))}
-	v, err := attr.NewEntry("x", table, values).Decode(table, nil)
+	v, err := unstable.NewEntry("x", table, values).Decode(table, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +72,7 @@ func TestFilesOfVariables(t *testing.T) {
 		"profile": {map[string]cty.Value{"profile": cty.StringVal("p")}, []string{"/config"}, []string{"/credentials"}},
 		"keys":    {map[string]cty.Value{"access_key": cty.StringVal("a"), "secret_key": cty.StringVal("s")}, nil, nil},
 	} {
-		v, err := attr.NewEntry("x", table, c.code).Decode(table, func(name string) (string, bool) { return env[name], true })
+		v, err := unstable.NewEntry("x", table, c.code).Decode(table, func(name string) (string, bool) { return env[name], true })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
@@ -56,7 +57,7 @@ func TestSingleSignOn(t *testing.T) {
 		Name: "endpoints", Attrs: []attr.Attr{{Name: "sts", Type: cty.String}}})...)}
 	for profile, want := range map[string]string{"portal": "portal.sso.eu-west-1.amazonaws.com", "session": "oidc.eu-west-1.amazonaws.com"} {
 		before := len(asked.All())
-		v, err := attr.NewEntry("x", table, map[string]cty.Value{
+		v, err := unstable.NewEntry("x", table, map[string]cty.Value{
 			"profile": cty.StringVal(profile), "shared_config_files": cty.ListVal([]cty.Value{cty.StringVal(config)}),
 			"https_proxy": cty.StringVal(trap.URL), "max_retries": cty.NumberIntVal(1), "no_proxy": cty.StringVal("127.0.0.1"),
 		}).Decode(table, func(string) (string, bool) { return "", false })

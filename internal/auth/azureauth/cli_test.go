@@ -13,6 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -34,7 +35,7 @@ func TestTokensOfTheCLI(t *testing.T) {
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	expires(time.Now().Add(time.Hour))
 	table := attr.Table{Name: "x", Attrs: Attrs(nil)}
-	values, err := attr.NewEntry("x", table, nil).Decode(table, nil) // use_cli is true
+	values, err := unstable.NewEntry("x", table, nil).Decode(table, nil) // use_cli is true
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,15 +81,15 @@ func TestCLIOfALayer(t *testing.T) {
 	table := attr.Table{Name: "x", Attrs: Attrs(nil)}
 	for name, c := range map[string]struct {
 		layered, allowed bool
-		settings         map[string]attr.Setting
+		settings         map[string]unstable.Setting
 	}{
 		"code":             {},
 		"a layer":          {layered: true},
 		"a layer, allowed": {layered: true, allowed: true},
-		"use_cli":          {settings: map[string]attr.Setting{"use_cli": {Value: cty.True, FromEnvironment: true}}},
+		"use_cli":          {settings: map[string]unstable.Setting{"use_cli": {Value: cty.True, FromEnvironment: true}}},
 	} {
-		entry := &attr.Entry{Address: "x", Settings: c.settings, FromEnvironment: c.layered}
-		values, err := entry.Resolve(table, attr.Scope{Lookup: os.LookupEnv, AllowCommands: c.allowed})
+		entry := &unstable.Entry{Address: "x", Settings: c.settings, FromEnvironment: c.layered}
+		values, err := entry.Resolve(table, unstable.Scope{Lookup: os.LookupEnv, AllowCommands: c.allowed})
 		if err != nil {
 			t.Fatal(err)
 		}

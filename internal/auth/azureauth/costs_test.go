@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth/azureauthtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/amplification"
@@ -38,7 +39,7 @@ func TestCosts(t *testing.T) {
 		"machine": {"use_msi": cty.True, "msi_endpoint": cty.StringVal("http://machine.test/identity/oauth2/token")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			values, err := attr.NewEntry("x", table, settings).Decode(table, nil)
+			values, err := unstable.NewEntry("x", table, settings).Decode(table, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

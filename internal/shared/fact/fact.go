@@ -3,7 +3,10 @@
 // error, so internal/explain says it, from these values.
 package fact
 
-import "sync"
+import (
+	"errors"
+	"sync"
+)
 
 // Fact is a value of one of the types of this package.
 type Fact any
@@ -73,3 +76,22 @@ func Parts(err error) []error {
 type Odd string
 
 func (o Odd) Error() string { return string(o) }
+
+// List has the errors that are found in one pass.
+type List []error
+
+func (e List) Error() string { return errors.Join(e...).Error() }
+
+// Unwrap returns them, for [errors.Is] and [errors.As].
+func (e List) Unwrap() []error { return e }
+
+// Err returns nil if there are none, and the error itself if it is the only one.
+func (e List) Err() error {
+	switch len(e) {
+	case 0:
+		return nil
+	case 1:
+		return e[0]
+	}
+	return e
+}

@@ -7,6 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -170,13 +171,13 @@ func (b backend) check(t *testing.T, k source.Kind) {
 		t.Errorf("it has workspaces: %t, and the table has %d", k.Workspaces, len(b.states))
 	}
 	for workspace, want := range b.states {
-		values, err := attr.NewEntry("data.x", k.Table, b.place).Decode(k.Table, nil)
+		values, err := unstable.NewEntry("data.x", k.Table, b.place).Decode(k.Table, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		settings := source.Settings{Credentials: source.Credentials{Table: k.Credentials}}
 		if b.access != nil {
-			settings.Credentials.Entries = []*attr.Entry{attr.NewEntry("credentials.x", k.Credentials, b.access)}
+			settings.Credentials.Entries = []*unstable.Entry{unstable.NewEntry("credentials.x", k.Credentials, b.access)}
 		}
 		src, err := k.Start(settings)(source.Request{Values: values, Workspace: workspace, MaxSize: 1 << 20})
 		switch {

@@ -8,6 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
@@ -56,7 +57,7 @@ func TestDocumentsInPlaceOfNames(t *testing.T) {
 				if what == "a token" {
 					continue // which may be a name
 				}
-				values, err := attr.NewEntry("data.x", k.Table, with(place, a.Name, document)).Decode(k.Table, nil)
+				values, err := unstable.NewEntry("data.x", k.Table, with(place, a.Name, document)).Decode(k.Table, nil)
 				said := fmt.Sprint(err)
 				if err == nil {
 					src, err := k.Start(source.Settings{})(source.Request{Values: values, Workspace: "default", MaxSize: 1 << 20})

@@ -8,7 +8,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 )
 
 // What README calls the pin of a source must not be empty: an empty variable would end
@@ -36,7 +36,7 @@ func TestPins(t *testing.T) {
 		if pin == "" {
 			continue
 		}
-		entry := attr.NewEntry(kind.Name, kind.Table, map[string]cty.Value{pin: cty.StringVal("")})
+		entry := unstable.NewEntry(kind.Name, kind.Table, map[string]cty.Value{pin: cty.StringVal("")})
 		if _, err := entry.Decode(kind.Table, nil); err == nil || !strings.Contains(err.Error(), pin+": ") {
 			t.Errorf("%s.%s = \"\": got %v", kind.Name, pin, err)
 		}

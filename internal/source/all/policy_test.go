@@ -17,9 +17,12 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/s3"
 )
 
 // policy is what the rules of DESIGN.md about credentials and the environment
@@ -196,7 +199,8 @@ type arena struct {
 	direct string   // the same, without a proxy
 	others []string // hosts that are not the same
 	watch  *log
-	hasty  bool // whether a read ends when a host is not found
+	store  *store.Kind // in place of the source, which has place and credentials in one block
+	hasty  bool        // whether a read ends when a host is not found
 
 	thief   string // the host that a stranger answers for
 	stolen  *log
@@ -234,6 +238,9 @@ func (a arena) readAt(t *testing.T, where attrs, env map[string]string, environm
 	for name, value := range env {
 		t.Setenv(name, value)
 	}
+	if a.store != nil {
+		return nil, a.readStore(t, where, env, environment, blocks)
+	}
 	s := source.Settings{}
 	if environment {
 		s.LookupEnv = func(name string) (string, bool) { v, ok := env[name]; return v, ok }
@@ -242,9 +249,9 @@ func (a arena) readAt(t *testing.T, where attrs, env map[string]string, environm
 	s.Credentials.Table = a.kind.Credentials
 	for i, b := range blocks {
 		address := fmt.Sprintf("credentials.%s[%d]", a.kind.Name, i)
-		s.Credentials.Entries = append(s.Credentials.Entries, attr.NewEntry(address, a.kind.Credentials, b))
+		s.Credentials.Entries = append(s.Credentials.Entries, unstable.NewEntry(address, a.kind.Credentials, b))
 	}
-	values, err := attr.NewEntry("data.x", a.kind.Table, where).Decode(a.kind.Table, nil)
+	values, err := unstable.NewEntry("data.x", a.kind.Table, where).Decode(a.kind.Table, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,6 +278,36 @@ func (a arena) readAt(t *testing.T, where attrs, env map[string]string, environm
 		return nil, err
 	}
 	return snapshot.Warnings, nil
+}
+
+// readStore reads, and then locks, as a program does that keeps its state there.
+func (a arena) readStore(t *testing.T, where attrs, env map[string]string, environment bool, blocks []attrs) error {
+	t.Helper()
+	block := where
+	for _, b := range blocks {
+		block = maps.Clone(block)
+		maps.Copy(block, b)
+	}
+	var lookup attr.LookupEnv
+	if environment {
+		lookup = func(name string) (string, bool) { v, ok := env[name]; return v, ok }
+	}
+	values, err := attr.NewEntry("backend."+a.store.Name, a.store.Table, block).Decode(a.store.Table, lookup)
+	if err != nil {
+		return err
+	}
+	opened, err := a.store.Open(store.Settings{Values: values, Limit: 1 << 20})
+	if err != nil {
+		return err
+	}
+	state, err := opened.State(values.String(a.store.Place))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	_, _, err = state.Read(ctx)
+	return errors.Join(err, state.Lock(ctx, store.Lock{ID: "1"}))
 }
 
 func (a arena) workspace() string {
@@ -516,10 +553,25 @@ func TestPolicy(t *testing.T) {
 			for name, rule := range rules() {
 				t.Run(k.Name+"/"+name, func(t *testing.T) { rule(t, a) })
 			}
+			if k.Name == "s3" {
+				testStore(t, a, s3.Kind())
+			}
 		}
 	}
 	for name := range all {
 		t.Errorf("there is no source %s", name)
+	}
+}
+
+// testStore runs the rules over a store whose block has what a data source and a block of credentials
+// say.
+func testStore(t *testing.T, a arena, kind store.Kind) {
+	t.Helper()
+	a.store = &kind
+	for name, rule := range rules() {
+		if name != "a block with a name is not filled" { // there is one block
+			t.Run(kind.Name+" as a store/"+name, func(t *testing.T) { rule(t, a) })
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -91,8 +92,8 @@ func (a arena) requested(t *testing.T, where attrs) (paths []*url.URL, err error
 	}
 	s := source.Settings{LookupEnv: func(name string) (string, bool) { v, ok := a.proxies[name]; return v, ok }}
 	s.Credentials.Env, s.Credentials.Table = s.LookupEnv, a.kind.Credentials
-	s.Credentials.Entries = []*attr.Entry{attr.NewEntry("credentials."+a.kind.Name, a.kind.Credentials, a.own(a.asked))}
-	values, err := attr.NewEntry("data.x", a.kind.Table, where).Decode(a.kind.Table, nil)
+	s.Credentials.Entries = []*unstable.Entry{unstable.NewEntry("credentials."+a.kind.Name, a.kind.Credentials, a.own(a.asked))}
+	values, err := unstable.NewEntry("data.x", a.kind.Table, where).Decode(a.kind.Table, nil)
 	if err != nil {
 		return nil, err
 	}

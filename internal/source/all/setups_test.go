@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -194,7 +195,7 @@ func (s setup) grant(t *testing.T, k source.Kind) (source.Grant, error) {
 	}
 	settings := source.Settings{LookupEnv: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}
 	if s.block != "" {
-		settings.Credentials.Entries = []*attr.Entry{attr.NewEntry("block", k.Credentials, maps.Clone(values))}
+		settings.Credentials.Entries = []*unstable.Entry{unstable.NewEntry("block", k.Credentials, maps.Clone(values))}
 	}
 	c := settings.For(k).Credentials
 	if k.Credentials.Attrs[0].Name == "name" {

@@ -15,6 +15,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/azurerm/azuretest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
@@ -68,7 +69,7 @@ func withSecret() attrs {
 func settings(blocks ...attrs) source.Settings {
 	s := source.Settings{Credentials: source.Credentials{Table: credentials()}}
 	for _, b := range blocks {
-		s.Credentials.Entries = append(s.Credentials.Entries, attr.NewEntry("credentials.azurerm", credentials(), b))
+		s.Credentials.Entries = append(s.Credentials.Entries, unstable.NewEntry("credentials.azurerm", credentials(), b))
 	}
 	return s
 }
@@ -95,7 +96,7 @@ func kind(transport policy.Transporter) source.Kind {
 
 func request(t *testing.T, a attrs, lookup attr.LookupEnv) source.Request {
 	t.Helper()
-	values, err := attr.NewEntry("data.statecrypt_remote_state.test.azurerm", table(), a).Decode(table(), lookup)
+	values, err := unstable.NewEntry("data.statecrypt_remote_state.test.azurerm", table(), a).Decode(table(), lookup)
 	if err != nil {
 		t.Fatal(err)
 	}

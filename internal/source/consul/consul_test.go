@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/consul/consultest"
 )
@@ -20,14 +21,14 @@ func text(s string) cty.Value { return cty.StringVal(s) }
 func settingsOf(blocks ...attrs) source.Settings {
 	s := source.Settings{Credentials: source.Credentials{Table: credentials()}}
 	for _, b := range blocks {
-		s.Credentials.Entries = append(s.Credentials.Entries, attr.NewEntry("credentials[0].consul[0]", credentials(), b))
+		s.Credentials.Entries = append(s.Credentials.Entries, unstable.NewEntry("credentials[0].consul[0]", credentials(), b))
 	}
 	return s
 }
 
 func request(t *testing.T, a attrs, env attr.LookupEnv) source.Request {
 	t.Helper()
-	v, err := attr.NewEntry("data.statecrypt_remote_state.test.consul", table(), a).Decode(table(), env)
+	v, err := unstable.NewEntry("data.statecrypt_remote_state.test.consul", table(), a).Decode(table(), env)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/consul/consultest"
@@ -73,7 +74,7 @@ func TestKeys(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"", "/", "/a", "a//b", "a//", ".", "..", "a/../b", "../agent/self", "a/.", `a\..\b`, "a\nb", "a\x00"} {
-		values, err := attr.NewEntry("data.x", Kind().Table, attrs{"path": text(path)}).Decode(Kind().Table, nil)
+		values, err := unstable.NewEntry("data.x", Kind().Table, attrs{"path": text(path)}).Decode(Kind().Table, nil)
 		if err == nil {
 			_, err = Kind().Start(settingsOf())(source.Request{Values: values, Workspace: "default"})
 		}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
@@ -154,7 +154,7 @@ func TestNoPermission(t *testing.T) {
 func read(t *testing.T, attrs map[string]cty.Value, workspace string) (string, error) {
 	t.Helper()
 	kind := Kind()
-	values, err := attr.NewEntry("file", kind.Table, attrs).Decode(kind.Table, nil)
+	values, err := unstable.NewEntry("file", kind.Table, attrs).Decode(kind.Table, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/clitest"
 )
@@ -25,7 +25,7 @@ func TestBackend(t *testing.T) {
 }`)
 			where := map[string]cty.Value{"path": cty.StringVal(path), "workspace_dir": cty.StringVal(workspaces)}
 			read := func(workspace string) []byte {
-				values, err := attr.NewEntry("data.x", Kind().Table, where).Decode(Kind().Table, nil)
+				values, err := unstable.NewEntry("data.x", Kind().Table, where).Decode(Kind().Table, nil)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -18,7 +18,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gcs/gcstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
@@ -43,7 +43,7 @@ func (e environment) lookup(name string) (string, bool) {
 func settingsOf(blocks ...attrs) source.Settings {
 	s := source.Settings{Credentials: source.Credentials{Table: credentials()}}
 	for _, b := range blocks {
-		s.Credentials.Entries = append(s.Credentials.Entries, attr.NewEntry("credentials[0].gcs[0]", credentials(), b))
+		s.Credentials.Entries = append(s.Credentials.Entries, unstable.NewEntry("credentials[0].gcs[0]", credentials(), b))
 	}
 	return s
 }
@@ -92,7 +92,7 @@ func quickKind() source.Kind {
 
 func request(t *testing.T, a attrs) source.Request {
 	t.Helper()
-	v, err := attr.NewEntry("data.statecrypt_remote_state.test.gcs", table(), a).Decode(table(), nil)
+	v, err := unstable.NewEntry("data.statecrypt_remote_state.test.gcs", table(), a).Decode(table(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -329,7 +329,8 @@ func TestGenerations(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	// Numbers in a configuration become strings.
-	v, err := attr.NewEntry("x", table(), attrs{"bucket": text("b"), "generation": cty.NumberIntVal(1712345678901234567)}).Decode(table(), nil)
+	values := attrs{"bucket": text("b"), "generation": cty.NumberIntVal(1712345678901234567)}
+	v, err := unstable.NewEntry("x", table(), values).Decode(table(), nil)
 	if err != nil || v.String("generation") != "1712345678901234567" {
 		t.Errorf("got %q, %v", v.String("generation"), err)
 	}

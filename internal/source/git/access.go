@@ -19,7 +19,6 @@ type access struct {
 	username string
 	password string // "" leaves authentication to git
 	caFile   string
-	variable string // that the password is from, if it is from any
 	block    string // what to look at if the server rejects them
 
 	ownPassword bool   // the password is a block's: git gets nothing that the environment says of other secrets

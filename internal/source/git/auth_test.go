@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
@@ -116,7 +117,7 @@ func TestStraySecrets(t *testing.T) {
 	if err := os.WriteFile(secretFile, []byte(canary), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, c := range some(map[string]struct {
+	for name, c := range testkit.Some(map[string]struct {
 		env  vars
 		sent string
 		err  string
@@ -196,7 +197,7 @@ func TestLookAlikes(t *testing.T) {
 	_, port, _ := strings.Cut(host, ":")
 	block := vars{"url": server.Origin + "/acme/", "username": "u", "password": canary}
 
-	for address, sent := range some(map[string]bool{
+	for address, sent := range testkit.Some(map[string]bool{
 		server.Origin + "/acme/x.git":                     true,
 		server.Origin + "/acme/sub/x.git":                 true,
 		server.Origin + "/acme":                           true,

@@ -13,6 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -45,10 +46,6 @@ func Backend() attr.Table {
 	return t
 }
 
-// Secrets are the variables that are for git alone. Those that give access to GitHub are for
-// its provider, too.
-func Secrets() []string { return []string{passwordVar, passwordFileVar, keyFileVar} }
-
 // Remote is what a visit calls the repository.
 const Remote = remoteName
 
@@ -80,10 +77,10 @@ func Connect(v attr.Values) (*Server, error) {
 	}
 	s := source.Settings{LookupEnv: v.Environment()}
 	if where.url != nil {
-		s.Credentials.Entries = []*attr.Entry{inline(v, where)}
+		s.Credentials.Entries = []*unstable.Entry{inline(v, where)}
 	}
 	r := newRun(s.For(Kind()))
-	r.block = v.Address
+	r.block = v.Address()
 	branch, _ := strings.CutPrefix(v.String("ref"), "refs/heads/")
 	if branch == "" {
 		branch = r.backend.ref(where)
@@ -95,8 +92,8 @@ func Connect(v attr.Values) (*Server, error) {
 	if err == nil && (at.isID || branch == "HEAD" || strings.HasPrefix(branch, "refs/")) {
 		err = errors.New("the name of a branch is required, such as main: nothing else can be written to")
 	}
-	if err == nil && strings.HasPrefix(branch, "locks/") {
-		err = errors.New("the branches below locks/ are for locks; a state is kept in another")
+	if err == nil && strings.HasPrefix(branch+"/", "locks/") {
+		err = errors.New("locks, and the branches below it, are for locks; states are kept in another branch")
 	}
 	if err != nil {
 		return nil, v.Errorf("ref", "%w", err)
@@ -106,7 +103,7 @@ func Connect(v attr.Values) (*Server, error) {
 
 // inline is the block of credentials that stands in the block of a backend, for its one
 // address.
-func inline(v attr.Values, where remote) *attr.Entry {
+func inline(v attr.Values, where remote) *unstable.Entry {
 	u := *where.url
 	u.User = nil
 	values := map[string]cty.Value{"url": cty.StringVal(u.String())}
@@ -119,7 +116,7 @@ func inline(v attr.Values, where remote) *attr.Entry {
 			values[a.Name] = cty.StringVal(v.String(a.Name))
 		}
 	}
-	return attr.NewEntry(v.Address, credentialsTable(), values)
+	return unstable.NewEntry(v.Address(), credentialsTable(), values)
 }
 
 func (s *Server) String() string { return s.remote.String() }
@@ -209,6 +206,30 @@ func (v *Visit) Fetch(ctx context.Context, branch, name string, limit int64, bes
 	return found, err
 }
 
+// Files returns the names of all files in a branch.
+func (v *Visit) Files(ctx context.Context, branch string) (names []string, err error) {
+	d, at := v.d, ref{name: strings.TrimPrefix(branch, "refs/heads/"), candidates: []string{branch}}
+	d.remove()
+	d.beside, d.reach = nil, min(d.reach, allFolders)
+	list, err := (&pin{run: d.run, remote: d.remote, ref: at}).fetchList(ctx, d)
+	if says(err, noSuchRef) {
+		return nil, &NoBranchError{Empty: d.others != nil && len(d.others) == 0, err: d.explain(err, at)}
+	}
+	if err != nil {
+		return nil, d.explain(err, at)
+	}
+	if len(list.listing) == 0 && d.reach == walk {
+		return nil, errors.New("the repository has too many folders to list them")
+	}
+	for line := range strings.SplitSeq(string(list.listing), "\x00") {
+		about, name, ok := strings.Cut(line, "\t")
+		if ok && strings.Contains(about, " blob ") && !strings.HasPrefix(about, "120000") {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
 // room refuses a name with a file in the place of a folder.
 func (t *tree) room(name string) error {
 	t = t.toward(name)
@@ -253,7 +274,9 @@ func (v *Visit) Push(ctx context.Context, size int64, args ...string) (out []byt
 	// In one piece: some servers refuse an upload whose size is not known.
 	upload := 1<<20 + size + size>>10
 	most := limits{object: min(spare+upload, v.d.run.largest), file: maxSnapshot}
-	command := append([]string{"git", "-c", fmt.Sprintf("http.postBuffer=%d", upload), "-c", "push.pushOption=", "push"}, args...)
+	// A server may have much to do before it answers, and options are for those that know of them.
+	command := append([]string{"git", "-c", fmt.Sprintf("http.postBuffer=%d", upload), "-c", "http.lowSpeedLimit=0", "-c", "push.pushOption=",
+		"push"}, args...)
 	_, err = v.d.ask(ctx, nil, keep(&out, maxNames), most, command)
 	return out, err
 }

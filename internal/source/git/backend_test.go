@@ -11,6 +11,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 )
@@ -65,7 +66,7 @@ func TestWrittenByTerraformBackendGit(t *testing.T) {
 	if err != nil || len(bundles) != len(written) {
 		t.Fatalf("%d bundles, want %d; %v", len(bundles), len(written), err)
 	}
-	for name, c := range some(written) {
+	for name, c := range testkit.Some(written) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			repo := writtenRepo(t, name)
@@ -203,7 +204,7 @@ func TestBackendSecrets(t *testing.T) {
 	}
 	named := func(more vars) vars { return with(vars{repositoryVar: server.URL}, more) }
 	sameServer := server.Origin + "/acme/other.git"
-	for name, c := range some(map[string]struct {
+	for name, c := range testkit.Some(map[string]struct {
 		env        vars
 		block      vars // credentials
 		repository string

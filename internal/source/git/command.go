@@ -45,6 +45,12 @@ type commandError struct {
 func (e *commandError) Error() string { return "git: " + e.err.Error() }
 func (e *commandError) Unwrap() error { return e.err }
 
+// wasKilled reports whether a signal ended git, which then says nothing of it.
+func (e *commandError) wasKilled() bool {
+	exit, ok := errors.AsType[*exec.ExitError](e.err)
+	return ok && exit.ExitCode() < 0
+}
+
 // git runs one command in the throw-away repository and returns what it said
 // on stderr. It talks to nobody: git before 2.45 does not know
 // GIT_NO_LAZY_FETCH, and would fetch what is not there. read, if not nil, is given stdout.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 )
@@ -123,7 +124,7 @@ func TestPaths(t *testing.T) {
 		runs = append(runs, newWalkingRun(t))
 	}
 
-	for name, c := range some(map[string]struct {
+	for name, c := range testkit.Some(map[string]struct {
 		path, want string
 		missing    string
 		err        []string

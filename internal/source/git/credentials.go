@@ -24,7 +24,6 @@ const (
 	keyFileAttr  = "ssh_private_key_file"
 	hostKeysAttr = "strict_host_key_checking"
 
-	passwordVar     = "GIT_PASSWORD"
 	passwordFileVar = "GIT_PASSWORD_FILE"
 	keyFileVar      = "SSH_PRIVATE_KEY"
 )
@@ -104,19 +103,16 @@ func (r *run) accessTo(where remote) (*access, error) {
 	return &access{}, err
 }
 
-// check says which block to look at if a server rejects what was sent.
+// check says where to look if a server refuses what was sent.
 func (r *run) check(grant source.Grant) string {
 	if r.block != "" {
-		return "; check what is in " + r.block
+		return "; check the credentials in " + r.block + ", and in the variables that stand for them"
 	}
 	return grant.Check()
 }
 
 func (r *run) httpAccess(where remote, grant source.Grant) (*access, error) {
-	a := &access{
-		username: grant.String("username"), password: grant.String("password"), variable: grant.Variable("password"),
-		block: r.check(grant), stays: r.block != "",
-	}
+	a := &access{username: grant.String("username"), password: grant.String("password"), block: r.check(grant), stays: r.block != ""}
 	named := where // whose user counts
 	var err error
 	switch {
@@ -129,7 +125,6 @@ func (r *run) httpAccess(where remote, grant source.Grant) (*access, error) {
 		a.scope = scope(where, "/")
 	}
 	if err == nil && a.password == "" {
-		a.variable = passwordFileVar
 		a.password, err = secretFile(passwordFileVar, grant.String(passwordFileVar))
 	}
 	if err == nil && a.password == "" {
@@ -183,12 +178,10 @@ func (r *run) useToken(a *access, where, named remote, block bool) (err error) {
 	if !isGitHub && !block && a.username == "" {
 		return nil
 	}
-	a.variable = "GITHUB_TOKEN"
-	if token, set := r.lookup.Get(a.variable); set {
+	if token, set := r.lookup.Get("GITHUB_TOKEN"); set {
 		a.password = token
 	} else if path, _ := r.lookup.Get("GITHUB_TOKEN_FILE"); path != "" {
-		a.variable = "GITHUB_TOKEN_FILE"
-		a.password, err = secretFile(a.variable, path)
+		a.password, err = secretFile("GITHUB_TOKEN_FILE", path)
 	}
 	if a.password == "" {
 		return err

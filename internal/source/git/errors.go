@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"slices"
 	"strings"
 
@@ -40,20 +39,6 @@ var (
 func says(err error, what *lazyregexp.Regexp) bool {
 	e, ok := errors.AsType[*commandError](err)
 	return ok && what.MatchString(e.said)
-}
-
-var (
-	hangUp = lazyregexp.New(`(?m)^(fatal: the remote end hung up|send-pack: unexpected disconnect).*$`)
-	reason = lazyregexp.New(`(?m)^(remote: )?fatal: |returned error: `)
-)
-
-// cause is what git said, without that the server hung up, if there is another reason: it
-// says that after any failure of a push.
-func cause(said string) string {
-	if rest := hangUp.ReplaceAllString(said, "-"); reason.MatchString(rest) {
-		return rest
-	}
-	return said
 }
 
 // isRefusal: the server does not have, or does not give out, the objects.
@@ -105,9 +90,8 @@ var advice = []struct {
 		`network is unreachable`, `no route to host`),
 		say("the server cannot be reached; check the address, the network and the proxy settings")},
 	{words(`Operation too slow`, `Operation timed out`, `Timeout, server`), say("the server stopped sending; try again")},
-	{words(`returned error: 413`), say("the server takes no upload of this size; whoever runs it, or a proxy before it, can allow larger ones")},
-	{words(`aborted by hook`), say("a hook of the server refuses it")},
-	{words(`returned error: (408|429|5\d\d)`), say("the server is busy or out of order; try again")},
+	{words(`returned error: 413`), say("the server takes no upload of this size: whoever runs it, or a proxy in front of it, can change that")},
+	{words(`returned error: (429|5\d\d)`), say("the server is busy or out of order; try again")},
 	{words(`No space left on device`, `Disk quota exceeded`), say("the disk for temporary files is full; TMPDIR says where it is")},
 	{words(`early EOF`, `unexpected disconnect`, `hung up unexpectedly`, `index-pack failed`, `invalid index-pack`, `bad pack`,
 		`pack (is corrupted|has bad object)`, `inflate`, `reset by peer`, `transfer closed`, `Empty reply from server`),
@@ -138,7 +122,10 @@ func refAdvice(d *repository, at ref) error {
 			d.remote.ofPage())
 	}
 	short := d.remote.ofPage()
-	if len(d.others) > 0 {
+	switch {
+	case d.run.block != "" && slices.Contains(d.others, at.name):
+		return fmt.Errorf("there is no branch %s in the repository, but a tag of that name; a branch is required", at)
+	case len(d.others) > 0:
 		short, page = syntax.Configured(shortName(at.name), d.others), ""
 	}
 	if pullRequest.MatchString(at.name) {
@@ -149,9 +136,6 @@ func refAdvice(d *repository, at ref) error {
 	}
 	if branch, ok := strings.CutPrefix(at.name, "origin/"); ok {
 		short = fmt.Sprintf("; origin/ is what a clone calls the server, and the branch itself is called %s", shown(branch))
-	}
-	if len(at.candidates) == 1 && strings.HasPrefix(at.candidates[0], "refs/heads/") && slices.Contains(d.others, shown(at.name)) {
-		return fmt.Errorf("there is no branch %s in the repository: it has a tag of that name", at)
 	}
 	err := fmt.Errorf("there is no branch, tag or ref %s in the repository%s%s", at, short, page)
 	if near := syntax.Suggest(shortName(at.name), d.others); near != "" && short == near {
@@ -192,11 +176,8 @@ func keyAdvice(d *repository, _ ref) error {
 }
 
 func deniedAdvice(d *repository, _ ref) error {
-	if a := d.access; a.password != "" {
-		if a.variable != "" {
-			return errors.New("the server rejected the credentials; check " + a.variable)
-		}
-		return errors.New("the server rejected the credentials" + a.block)
+	if d.access.password != "" {
+		return errors.New("the server rejected the credentials" + d.access.block)
 	}
 	if d.access.username != "" {
 		return errors.New("the server wants a password: the user name is set, and password is not; in " +
@@ -252,12 +233,12 @@ func (d *repository) explain(err error, at ref) error {
 	if !ok {
 		return err
 	}
-	what, how := errors.New("git failed"), fmt.Sprintf(" (%v)", failed.err)
-	if isKilled(failed) {
-		what, how = fmt.Errorf("something has ended git%s: often it is the system, if memory runs short; try again", how), ""
+	what := errors.New("git failed")
+	if failed.wasKilled() {
+		what = fmt.Errorf("git was ended (%w)", failed.err)
 	}
 	for _, a := range advice {
-		if a.when.MatchString(cause(failed.said)) {
+		if a.when.MatchString(failed.said) {
 			what = a.then(d, at)
 			break
 		}
@@ -267,8 +248,11 @@ func (d *repository) explain(err error, at ref) error {
 			"repository to the address that it leads to", what)
 	}
 	said := oneLine(d.access.redact(failed.said))
+	if said == "" && !failed.wasKilled() {
+		return &explainedError{fmt.Errorf("%w (%w)", what, failed.err), failed}
+	}
 	if said == "" {
-		return &explainedError{fmt.Errorf("%w%s", what, how), failed}
+		return &explainedError{what, failed}
 	}
 	end := ". "
 	if _, lacks := fact.Find[fact.NoBlock](what); lacks {
@@ -288,12 +272,12 @@ type explainedError struct {
 func (e *explainedError) Unwrap() []error { return []error{e.error, e.failed} }
 
 var (
-	denied = words(`Permission denied \(`, `Authentication failed`, `could not read (Username|Password)`, `returned error: 40[13]`,
-		`Access denied`, `aborted by hook`)
-	rejected   = words(`Permission denied \(`, `Authentication failed`, `could not read (Username|Password)`, `returned error: 401`)
-	unanswered = words(`(?i)could not resolve host`, `failed to connect`, `couldn't connect`, `connection refused`, `connection timed out`,
+	denied      = words(`Permission denied \(`, `Authentication failed`, `could not read (Username|Password)`, `returned error: 40[13]`, `Access denied`)
+	rejected    = words(`Permission denied \(`, `Authentication failed`, `could not read (Username|Password)`, `returned error: 401`)
+	clientError = words(`returned error: 4(0[0-79]|1\d|2[0-8])`)
+	unanswered  = words(`(?i)could not resolve host`, `failed to connect`, `couldn't connect`, `connection refused`, `connection timed out`,
 		`network is unreachable`, `no route to host`, `Operation too slow`, `Operation timed out`, `Timeout, server`,
-		`returned error: (408|429|5\d\d)`, `early EOF`, `unexpected disconnect`, `hung up`, `reset by peer`, `transfer closed`, `Empty reply`,
+		`returned error: (429|5\d\d)`, `early EOF`, `unexpected disconnect`, `hung up`, `reset by peer`, `transfer closed`, `Empty reply`,
 		`the remote end`, `broken pipe`)
 )
 
@@ -303,16 +287,11 @@ func IsDenied(err error) bool { return says(err, denied) }
 // IsRejected reports whether the server wants other credentials, whatever their rights are.
 func IsRejected(err error) bool { return says(err, rejected) }
 
-// IsUnanswered reports whether the connection failed, or git was killed: what was asked for
-// may have been done, and another try may succeed.
+// IsUnanswered reports whether the connection failed: what was asked for may have been
+// done, and another try may succeed.
 func IsUnanswered(err error) bool {
 	e, ok := errors.AsType[*commandError](err)
-	return ok && (isKilled(e) || unanswered.MatchString(cause(e.said)) && !IsDenied(err))
-}
-
-func isKilled(e *commandError) bool {
-	exit, ok := errors.AsType[*exec.ExitError](e.err)
-	return ok && exit.ExitCode() < 0
+	return ok && (e.wasKilled() || says(err, unanswered) && !says(err, clientError) && !IsDenied(err))
 }
 
 // oneLine joins the lines that git said, whichever way they end.

@@ -18,7 +18,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
@@ -133,7 +133,7 @@ func faultHarness(t *testing.T) sourcetest.FaultHarness {
 			if err := os.WriteFile(ca, []byte(f.CA), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			var blocks []*attr.Entry
+			var blocks []*unstable.Entry
 			for _, b := range []map[string]cty.Value{
 				{"url": cty.StringVal(f.URL), "username": cty.StringVal("alice"), "password": cty.StringVal(canary)},
 				{"url": cty.StringVal(f.Other)},

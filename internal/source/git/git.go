@@ -66,7 +66,7 @@ func credentialsTable() attr.Table {
 				Harmless: "A user name proves nothing, and goes only where url says.",
 				Doc: "For http and https. The default is `GIT_USERNAME` if the block has no `password`, then the user in the repository's URL, " +
 					"then `x-access-token` for a token from `GITHUB_TOKEN` or `GITHUB_TOKEN_FILE`."},
-			{Name: "password", Type: cty.String, Sensitive: true, Group: "authorization", Env: []string{passwordVar},
+			{Name: "password", Type: cty.String, Sensitive: true, Group: "authorization", Env: []string{"GIT_PASSWORD"},
 				Harmless: harmless.Secret,
 				Doc: "A password or token, for http and https. Defaults to the first of `GIT_PASSWORD`, `GIT_PASSWORD_FILE`, `GITHUB_TOKEN` and " +
 					"`GITHUB_TOKEN_FILE` that is set, then to git's own setup."},

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 )
@@ -66,10 +66,10 @@ func runOf(dir string, env vars, blocks ...vars) *run {
 	return r
 }
 
-func block(address string, values map[string]cty.Value) *attr.Entry {
-	e := &attr.Entry{Address: address, Kind: "git", Settings: map[string]attr.Setting{}}
+func block(address string, values map[string]cty.Value) *unstable.Entry {
+	e := &unstable.Entry{Address: address, Kind: "git", Settings: map[string]unstable.Setting{}}
 	for name, v := range values {
-		e.Settings[name] = attr.Setting{Value: v}
+		e.Settings[name] = unstable.Setting{Value: v}
 	}
 	return e
 }
@@ -80,21 +80,6 @@ func checkNothingLeft(t testing.TB, r *run) {
 	if err != nil || len(left) > 0 {
 		t.Errorf("left on disk: %v %v", left, err)
 	}
-}
-
-// some are all rows of a table, or with -short two of them: a read starts
-// thirty processes.
-func some[V any](rows map[string]V) map[string]V {
-	if !testing.Short() {
-		return rows
-	}
-	few := map[string]V{}
-	for _, name := range slices.Sorted(maps.Keys(rows)) {
-		if len(few) < 2 {
-			few[name] = rows[name]
-		}
-	}
-	return few
 }
 
 // long skips with -short what takes many processes, or long ones.

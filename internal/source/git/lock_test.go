@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 )
@@ -97,7 +98,7 @@ func TestCommitHasNoLock(t *testing.T) {
 
 func TestLockOnEveryServer(t *testing.T) {
 	t.Parallel()
-	for name, c := range some(map[string]struct {
+	for name, c := range testkit.Some(map[string]struct {
 		repo gittest.RepoOptions
 		http gittest.HTTPOptions
 	}{
@@ -200,7 +201,7 @@ func TestLockBranchIsNotTheState(t *testing.T) {
 // Anybody who may push a branch may write anything here.
 func TestHostileLocks(t *testing.T) {
 	t.Parallel()
-	for name, c := range some(map[string]struct {
+	for name, c := range testkit.Some(map[string]struct {
 		file gittest.File
 		want source.Lock
 		note string

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 )
 
@@ -14,7 +15,7 @@ import (
 // the trees known and the directory gone.
 func TestServers(t *testing.T) {
 	t.Parallel()
-	for name, c := range some(map[string]struct {
+	for name, c := range testkit.Some(map[string]struct {
 		repo    gittest.RepoOptions
 		http    gittest.HTTPOptions
 		warning string

@@ -5,7 +5,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
@@ -25,7 +25,7 @@ func attrs(repository string) map[string]cty.Value {
 
 // withPassword covers the origin with a block.
 func withPassword(origin, password string) source.Settings {
-	return source.Settings{Credentials: source.Credentials{Entries: []*attr.Entry{block("credentials.git[0]", map[string]cty.Value{
+	return source.Settings{Credentials: source.Credentials{Entries: []*unstable.Entry{block("credentials.git[0]", map[string]cty.Value{
 		"url": cty.StringVal(origin), "username": cty.StringVal("alice"), "password": cty.StringVal(password),
 	})}}}
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
@@ -160,7 +161,7 @@ func TestSSHAsTerraformBackendGit(t *testing.T) {
 	theirs, other := fingerprint(t, server.KeyFile), gittest.NewKey(t)
 	origin := sshOrigin(server)
 	bare := origin + "/acme/infra.git"
-	for name, c := range some(map[string]struct {
+	for name, c := range testkit.Some(map[string]struct {
 		agent      []string // key files
 		env, block vars
 		repository string
@@ -399,7 +400,7 @@ func TestWhichSSH(t *testing.T) {
 		return program, log
 	}
 	block := vars{"url": sshOrigin(server), "ssh_private_key_file": server.KeyFile, "strict_host_key_checking": "yes"}
-	for name, environ := range some(map[string]func(t *testing.T, program string) []string{
+	for name, environ := range testkit.Some(map[string]func(t *testing.T, program string) []string{
 		"GIT_SSH_COMMAND": func(_ *testing.T, program string) []string {
 			return []string{"GIT_SSH_COMMAND='" + program + "' -o User=git", "GIT_SSH=/nonexistent"}
 		},

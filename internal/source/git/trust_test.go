@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
@@ -40,7 +41,7 @@ func TestEnvironmentIsOff(t *testing.T) {
 	repo := stateRepo(t)
 	server := gittest.HTTP(t, repo, gittest.HTTPOptions{Username: "u", Password: "p"})
 	const ssh = "ssh://git@127.0.0.1:1/acme/infra.git"
-	for name, c := range some(map[string]struct {
+	for name, c := range testkit.Some(map[string]struct {
 		address string
 		env     func(program string) vars
 	}{
@@ -159,7 +160,7 @@ func TestManInTheMiddle(t *testing.T) {
 			"GIT_CONFIG_VALUE_0": authority},
 		"http.sslCAInfo": {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "http.sslCAInfo", "GIT_CONFIG_VALUE_0": thief.CAFile},
 	}
-	for _, table := range []map[string]vars{some(switches(t, thief.Origin)), trust} {
+	for _, table := range []map[string]vars{testkit.Some(switches(t, thief.Origin)), trust} {
 		for name, environ := range table {
 			t.Run(name, func(t *testing.T) {
 				thief.Reset()
@@ -182,14 +183,14 @@ func TestManInTheMiddle(t *testing.T) {
 		"git's own setup":          {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for name, environ := range some(switches(t, thief.Origin)) {
+			for name, environ := range testkit.Some(switches(t, thief.Origin)) {
 				r := newTestRun(t, c.env, c.block...)
 				r.environ = append(r.environ, environ.environ()...)
 				if s := mustRead(t, r, at, "state"); len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0].Text, "not verified") {
 					t.Errorf("%s: warnings %q", name, s.Warnings)
 				}
 			}
-			for name, environ := range some(trust) {
+			for name, environ := range testkit.Some(trust) {
 				r := newTestRun(t, c.env, c.block...)
 				r.environ = append(r.environ, environ.environ()...)
 				if s := mustRead(t, r, at, "state"); len(s.Warnings) != 0 {
@@ -253,7 +254,7 @@ func TestUnverifiedWarns(t *testing.T) {
 	t.Parallel()
 	server := gittest.HTTP(t, stateRepo(t), gittest.HTTPOptions{TLS: true})
 	at := place{repository: server.URL, path: "s"}
-	for config, warns := range some(map[string]bool{
+	for config, warns := range testkit.Some(map[string]bool{
 		"[http]\n\tsslVerify = false\n":                                                        true,
 		"[http \"" + server.Origin + "\"]\n\tsslVerify = no\n":                                 true,
 		"[http \"" + server.Origin + "/acme\"]\n\tsslverify = 0\n[http]\n\tsslVerify = true\n": true,

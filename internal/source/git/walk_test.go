@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 )
@@ -163,7 +164,7 @@ func ballast() (files []gittest.File) {
 func TestWalkOnEveryServer(t *testing.T) {
 	t.Parallel()
 	const single = "does not send single files, so the whole snapshot was downloaded"
-	for name, c := range some(map[string]struct {
+	for name, c := range testkit.Some(map[string]struct {
 		repo     gittest.RepoOptions
 		http     gittest.HTTPOptions
 		config   string

@@ -14,7 +14,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
@@ -55,7 +55,7 @@ func (r reading) with(name string, v cty.Value) reading {
 func (r reading) settings() source.Settings {
 	s := source.Settings{Credentials: source.Credentials{Table: credentials()}}
 	for i, b := range r.blocks {
-		s.Credentials.Entries = append(s.Credentials.Entries, attr.NewEntry(fmt.Sprintf("credentials.http[%d]", i), credentials(), b))
+		s.Credentials.Entries = append(s.Credentials.Entries, unstable.NewEntry(fmt.Sprintf("credentials.http[%d]", i), credentials(), b))
 	}
 	if r.env != nil {
 		s.LookupEnv = func(name string) (string, bool) { v, ok := r.env[name]; return v, ok }
@@ -67,7 +67,7 @@ func (r reading) settings() source.Settings {
 func (r reading) open() (source.Source, error) { return r.openIn(Kind().Start(r.settings())) }
 
 func (r reading) openIn(open source.Open) (source.Source, error) {
-	values, err := attr.NewEntry("data.x.y", table(), r.source).Decode(table(), r.settings().LookupEnv)
+	values, err := unstable.NewEntry("data.x.y", table(), r.source).Decode(table(), r.settings().LookupEnv)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
@@ -162,14 +162,14 @@ func TestPatience(t *testing.T) {
 		"longer than the longest": {attrs{"retry_wait_min": number(31)}, false, web.Patience{}, "less than retry_wait_min"},
 	} {
 		tt.attrs["address"] = text("https://example.com")
-		values, err := attr.NewEntry("x", table(), tt.attrs).Decode(table(), nil)
+		values, err := unstable.NewEntry("x", table(), tt.attrs).Decode(table(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		c := source.Settings{}.For(Kind()).Credentials
 		if tt.covered {
 			c.Env = env
-			c.Entries = []*attr.Entry{attr.NewEntry("block", credentials(), attrs{"url": text("https://example.com")})}
+			c.Entries = []*unstable.Entry{unstable.NewEntry("block", credentials(), attrs{"url": text("https://example.com")})}
 		}
 		g, err := c.For(&url.URL{Scheme: "https", Host: "example.com", Path: "/"})
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/kubestate"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/kubernetes/kubetest"
@@ -27,8 +28,8 @@ func text(s string) cty.Value { return cty.StringVal(s) }
 type attrs = map[string]cty.Value
 
 // entry is a kubernetes block of credentials.
-func entry(a attrs) *attr.Entry {
-	return attr.NewEntry("credentials[0].kubernetes[0]", credentials(), a)
+func entry(a attrs) *unstable.Entry {
+	return unstable.NewEntry("credentials[0].kubernetes[0]", credentials(), a)
 }
 
 func settingsOf(blocks ...attrs) source.Settings {
@@ -46,7 +47,7 @@ func access(s *kubetest.Server) attrs {
 
 func request(t *testing.T, a attrs, env attr.LookupEnv) source.Request {
 	t.Helper()
-	v, err := attr.NewEntry("data.statecrypt_remote_state.test.kubernetes", table(), a).Decode(table(), env)
+	v, err := unstable.NewEntry("data.statecrypt_remote_state.test.kubernetes", table(), a).Decode(table(), env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -343,7 +344,7 @@ func TestWrongRequests(t *testing.T) {
 
 func decoded(t *testing.T, a attrs) *kubestate.Object {
 	t.Helper()
-	v, err := attr.NewEntry("data.statecrypt_remote_state.test.object", kubestate.Table(), a).Decode(kubestate.Table(), nil)
+	v, err := unstable.NewEntry("data.statecrypt_remote_state.test.object", kubestate.Table(), a).Decode(kubestate.Table(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

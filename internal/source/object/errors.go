@@ -146,6 +146,7 @@ var reasons = map[string]string{
 	"NoSuchVersion":        "the object has no such version",
 	"MethodNotAllowed":     "the object cannot be read",
 	"InvalidObjectState":   "the object is archived, and must be restored before it can be read",
+	"PreconditionFailed":   "there is another object than was to be replaced, or one where there must be none",
 	"RequestTimeTooSkewed": "the clock of this machine is wrong: it differs too much from the store's; set it",
 
 	"AllAccessDisabled": closed, "AccountProblem": closed, "NotSignedUp": closed, "InvalidPayer": closed,

@@ -7,6 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
@@ -27,7 +28,7 @@ func (e variables) lookup(name string) (string, bool) {
 func settingsOf(blocks ...attrs) source.Settings {
 	s := source.Settings{Credentials: source.Credentials{Table: credentials()}}
 	for i, b := range blocks {
-		s.Credentials.Entries = append(s.Credentials.Entries, attr.NewEntry(fmt.Sprintf("credentials.pg[%d]", i), credentials(), b))
+		s.Credentials.Entries = append(s.Credentials.Entries, unstable.NewEntry(fmt.Sprintf("credentials.pg[%d]", i), credentials(), b))
 	}
 	return s
 }
@@ -40,7 +41,7 @@ func with(env variables, blocks ...attrs) source.Settings {
 
 func request(t *testing.T, a attrs, env attr.LookupEnv) source.Request {
 	t.Helper()
-	values, err := attr.NewEntry("data.statecrypt_remote_state.test.pg", table(), a).Decode(table(), env)
+	values, err := unstable.NewEntry("data.statecrypt_remote_state.test.pg", table(), a).Decode(table(), env)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
@@ -97,7 +98,7 @@ func (t *target) complete(g source.Grant, attribute string, document settings) (
 			}
 		}
 	}
-	if t.grant, err = c.Complete(g, attribute, attr.NewEntry("conn_str", c.Table, values)); err != nil {
+	if t.grant, err = c.Complete(g, attribute, unstable.NewEntry("conn_str", c.Table, values)); err != nil {
 		return err
 	}
 	t.settings = maps.Clone(document)

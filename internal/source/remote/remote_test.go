@@ -14,6 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/remote/tfetest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
@@ -47,7 +48,7 @@ func quick() source.Kind {
 func blocks(all ...attrs) source.Credentials {
 	c := source.Credentials{Table: credentials()}
 	for i, a := range all {
-		c.Entries = append(c.Entries, attr.NewEntry(fmt.Sprintf("credentials.remote[%d]", i), c.Table, a))
+		c.Entries = append(c.Entries, unstable.NewEntry(fmt.Sprintf("credentials.remote[%d]", i), c.Table, a))
 	}
 	return c
 }
@@ -80,7 +81,7 @@ type ask struct {
 func (a ask) open(t *testing.T) (source.Source, error) {
 	t.Helper()
 	k := quick()
-	v, err := attr.NewEntry("data.statecrypt_remote_state.test.remote", k.Table, a.attrs).Decode(k.Table, a.settings.LookupEnv)
+	v, err := unstable.NewEntry("data.statecrypt_remote_state.test.remote", k.Table, a.attrs).Decode(k.Table, a.settings.LookupEnv)
 	if err != nil {
 		return nil, err
 	}

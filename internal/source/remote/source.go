@@ -93,9 +93,9 @@ func (r *run) open(req source.Request) (source.Source, error) {
 
 // workspaceName is what the backend's workspace is called by the service.
 func workspaceName(req source.Request) (string, error) {
-	w, _ := req.Block("workspaces")
+	w, there := req.Block("workspaces")
 	var name, prefix string
-	if w.Address != "" {
+	if there {
 		name, prefix = w.String("name"), w.String("prefix")
 		switch {
 		case name == "" && prefix == "":

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/faults"
@@ -420,7 +421,7 @@ func TestShared(t *testing.T) {
 	start := kind.Start(s)
 	var wg sync.WaitGroup
 	for range 5 {
-		values, err := attr.NewEntry("data", kind.Table, asks()).Decode(kind.Table, nil)
+		values, err := unstable.NewEntry("data", kind.Table, asks()).Decode(kind.Table, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

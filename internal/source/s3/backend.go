@@ -23,18 +23,6 @@ func Backend() attr.Table {
 	t := attr.Table{
 		Name: "s3",
 		Doc:  "An object in a bucket of Amazon S3 or a compatible store, as the `s3` backend keeps it.",
-		Attrs: []attr.Attr{
-			{Name: "encrypt", Type: cty.Bool, Doc: "Have the store encrypt the objects, too: with its own key, `kms_key_id` or " +
-				"`sse_customer_key`." + both},
-			{Name: "kms_key_id", Type: cty.String, Excludes: []string{customerKeyAttr}, Doc: "The key of AWS KMS that the store encrypts with."},
-			{Name: "acl", Type: cty.String, Doc: "The canned ACL of the objects." + both},
-			{Name: "state_tags", Type: cty.Map(cty.String), Doc: "Tags of the state."},
-			{Name: "lock_tags", Type: cty.Map(cty.String), Doc: "Tags of the lock."},
-			{Name: "use_lockfile", Type: cty.Bool, Doc: "Lock with the object `<key>.tflock`. Defaults to `true` without `dynamodb_table`, and " +
-				"otherwise to `false`."},
-			{Name: "dynamodb_table", Type: cty.String, Doc: "The table that has the lock, and the digest of the state."},
-			{Name: "locks", Type: cty.String, Doc: "`unproven` allows a store on which two runs may get the lock at once."},
-		},
 	}
 	for _, a := range slices.Concat(table().Attrs, credentials().Attrs) {
 		switch a.Name {
@@ -48,6 +36,18 @@ func Backend() attr.Table {
 		}
 		t.Attrs = append(t.Attrs, a)
 	}
+	t.Attrs = append(t.Attrs, []attr.Attr{
+		{Name: "encrypt", Type: cty.Bool, Doc: "Have the store encrypt the objects, too: with its own key, `kms_key_id` or " +
+			"`sse_customer_key`." + both},
+		{Name: "kms_key_id", Type: cty.String, Excludes: []string{customerKeyAttr}, Doc: "The key of AWS KMS that the store encrypts with."},
+		{Name: "acl", Type: cty.String, Doc: "The canned ACL of the objects." + both},
+		{Name: "state_tags", Type: cty.Map(cty.String), Doc: "Tags of the state."},
+		{Name: "lock_tags", Type: cty.Map(cty.String), Doc: "Tags of the lock."},
+		{Name: "use_lockfile", Type: cty.Bool, Doc: "Lock with the object `<key>.tflock`. Defaults to `true` without `dynamodb_table`, and " +
+			"otherwise to `false`."},
+		{Name: "dynamodb_table", Type: cty.String, Doc: "The table that has the lock, and the digest of the state."},
+		{Name: "locks", Type: cty.String, Doc: "`unproven` allows a store on which two runs may get the lock at once."},
+	}...)
 	return t
 }
 
@@ -72,7 +72,7 @@ func Connect(v attr.Values, n object.Network) (*Server, error) {
 		return nil, err
 	}
 	words := Vendor().Words
-	words.Block = "the block " + v.Address
+	words.Block = "the block " + v.Address()
 	words.Trust = "set custom_ca_bundle in " + words.Block
 	return &Server{Location: l, Words: words, access: a}, nil
 }

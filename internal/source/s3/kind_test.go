@@ -1,9 +1,6 @@
 package s3
 
 import (
-	"encoding/json"
-	"os"
-	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +9,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
 )
 
 func TestString(t *testing.T) {
@@ -85,44 +83,12 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// policy is what the example of the documentation allows.
-func policy(t *testing.T) func(action, resource string) bool {
-	t.Helper()
-	text, err := os.ReadFile("../../../examples/sources/s3/policy.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var p struct {
-		Version   string
-		Statement []struct {
-			Sid, Effect      string
-			Action, Resource []string
-		}
-	}
-	decoder := json.NewDecoder(strings.NewReader(string(text)))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&p); err != nil {
-		t.Fatal(err)
-	}
-	return func(action, resource string) bool {
-		for _, s := range p.Statement {
-			if s.Effect == "Allow" && slices.Contains(s.Action, action) && slices.ContainsFunc(s.Resource, func(pattern string) bool {
-				ok, err := path.Match(pattern, resource)
-				return err == nil && ok
-			}) {
-				return true
-			}
-		}
-		return false
-	}
-}
-
 // The policy of the documentation is enough, and no state that it does not name
 // can be read with it.
 func TestPolicy(t *testing.T) {
 	const own = "acme-tf-state"
 	server := stored(nil)
-	server.Allows = policy(t)
+	server.Allows = objecttest.Policy(t, "../../../examples/sources/s3/policy.json")
 	server.Keep(bucket)
 	server.Create(own)
 	server.Keep(own)

@@ -3,11 +3,8 @@ package s3
 import (
 	"bytes"
 	"crypto/md5" //nolint:gosec // the protocol asks for it
-	"crypto/tls"
 	"encoding/base64"
-	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,85 +13,9 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/servertest"
 )
-
-// certified writes a certificate for 127.0.0.1 and its key into a folder, under the names
-// that MinIO looks for, and returns the folder and the file with the authority.
-func certified(t *testing.T) (dir, ca string) {
-	t.Helper()
-	authority := nettest.NewAuthority()
-	issued := authority.Issue(nil)
-	dir, ca = t.TempDir(), filepath.Join(t.TempDir(), "ca.crt")
-	for path, text := range map[string]string{
-		filepath.Join(dir, "public.crt"): issued.Chain, filepath.Join(dir, "private.key"): issued.Key, ca: authority.PEM,
-	} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir, ca
-}
-
-// await waits until the server says at this URL that it serves.
-func await(t *testing.T, server *servertest.Server, client *http.Client, url string) {
-	t.Helper()
-	server.Await(t, func() bool {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp, err := client.Do(request)
-		if err != nil {
-			return false
-		}
-		resp.Body.Close()
-		return resp.StatusCode == http.StatusOK
-	})
-}
-
-// minio starts the MinIO that STATECRYPT_MINIO names, with TLS, and returns its
-// URL and the file with its authority.
-func minio(t *testing.T) (url, ca string) {
-	t.Helper()
-	program := testkit.Program(t, "STATECRYPT_MINIO")
-	certificates, ca := certified(t)
-	address, console := "127.0.0.1:"+nettest.Port(t), "127.0.0.1:"+nettest.Port(t)
-	args := []string{"server", "--quiet", "--certs-dir", certificates, "--address", address, "--console-address", console, t.TempDir()}
-	server := servertest.Start(t, program, args, "MINIO_ROOT_USER=AKIATEST", "MINIO_ROOT_PASSWORD=canary-secret",
-		"MINIO_SITE_REGION=eu-west-1")
-	await(t, server, trusting(t, ca), "https://"+address+"/minio/health/ready")
-	return "https://" + address, ca
-}
-
-// versitygw starts the gateway that STATECRYPT_VERSITYGW names, in the same way.
-func versitygw(t *testing.T) (url, ca string) {
-	t.Helper()
-	program := testkit.Program(t, "STATECRYPT_VERSITYGW")
-	certificates, ca := certified(t)
-	address := "127.0.0.1:" + nettest.Port(t)
-	args := []string{"--quiet", "--port", address, "--region", "eu-west-1", "--health", "/health", "--iam-dir", t.TempDir(),
-		"--cert", filepath.Join(certificates, "public.crt"), "--key", filepath.Join(certificates, "private.key"),
-		"posix", "--versioning-dir", t.TempDir(), t.TempDir()}
-	server := servertest.Start(t, program, args, "ROOT_ACCESS_KEY=AKIATEST", "ROOT_SECRET_KEY=canary-secret")
-	await(t, server, trusting(t, ca), "https://"+address+"/health")
-	return "https://" + address, ca
-}
-
-func trusting(t *testing.T, ca string) *http.Client {
-	t.Helper()
-	text, err := os.ReadFile(ca)
-	if err != nil {
-		t.Fatal(err)
-	}
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: nettest.Pool(string(text)), MinVersion: tls.VersionTLS12}}
-	t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport}
-}
 
 // filled is a bucket of a real server. Its state has two versions.
 type filled struct {
@@ -108,7 +29,7 @@ const ownBucket = "acme-tf-state"
 func (s filled) client(t *testing.T) *awss3.Client {
 	t.Helper()
 	return awss3.New(awss3.Options{
-		BaseEndpoint: &s.url, Region: "eu-west-1", UsePathStyle: true, HTTPClient: trusting(t, s.ca),
+		BaseEndpoint: &s.url, Region: "eu-west-1", UsePathStyle: true, HTTPClient: objecttest.Trusting(t, s.ca),
 		Credentials: awscredentials.NewStaticCredentialsProvider("AKIATEST", "canary-secret", ""),
 	})
 }
@@ -177,7 +98,7 @@ func (w wanted) check(t *testing.T) {
 
 // Real servers, with their own signatures, versions and answers.
 func TestRealServers(t *testing.T) {
-	for name, start := range map[string]func(*testing.T) (url, ca string){"minio": minio, "versitygw": versitygw} {
+	for name, start := range objecttest.Real() {
 		t.Run(name, func(t *testing.T) {
 			url, ca := start(t)
 			s := fill(t, url, ca)
@@ -213,7 +134,7 @@ func TestRealServers(t *testing.T) {
 
 // MinIO has policies, sessions and keys of customers, too.
 func TestRealMinIO(t *testing.T) {
-	url, ca := minio(t)
+	url, ca := objecttest.MinIO(t)
 	s := fill(t, url, ca)
 	sum := md5.Sum(bytes.Repeat([]byte{1}, 32)) //nolint:gosec // see above
 	if _, err := s.client(t).PutObject(t.Context(), &awss3.PutObjectInput{Bucket: aws.String(ownBucket), Key: aws.String("sealed"),

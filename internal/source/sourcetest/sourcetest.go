@@ -13,7 +13,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/faults"
@@ -56,7 +56,8 @@ const maxSize = 1 << 20
 // Open makes the source that reads p.
 func (p Place) Open(t *testing.T, kind source.Kind, limit int64) source.Source {
 	t.Helper()
-	values, err := attr.NewEntry("data.statecrypt_remote_state.test."+kind.Name, kind.Table, p.Attrs).Decode(kind.Table, p.Settings.LookupEnv)
+	entry := unstable.NewEntry("data.statecrypt_remote_state.test."+kind.Name, kind.Table, p.Attrs)
+	values, err := entry.Decode(kind.Table, p.Settings.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,9 +6,6 @@ package file
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -46,20 +43,18 @@ func open(s store.Settings) (store.Store, error) { return &files{Settings: s}, n
 
 // State is the file of that name, or the one that the module has without a backend.
 func (s *files) State(name string) (store.State, error) {
-	path, err := filesource.ExpandHome(name)
+	path, err := s.resolve(name)
 	if err != nil {
-		return nil, s.Errorf("path", "%w", err)
+		return nil, err
 	}
-	switch {
-	case path == "":
+	if name == "" {
 		path = filepath.Join(s.Module, "terraform.tfstate")
-	case !filepath.IsAbs(path):
-		path = filepath.Join(s.Folder, path)
 	}
 	dir, base := filepath.Split(path)
 	const longest = 255 - len(".01234567.unwritten") // of a file beside it
 	if len(base) > longest {
-		return nil, s.Errorf("path", "the name of the file has %d bytes, and files beside it have longer names; %d are possible", len(base), longest)
+		return nil, s.Errorf("path", "the name of the file has %d bytes, and files beside it have longer names; %d are possible",
+			len(base), longest)
 	}
 	info := filepath.Join(dir, "."+strings.TrimPrefix(base, ".")+".lock.info") // as the CLIs have it
 	one := &state{
@@ -70,6 +65,44 @@ func (s *files) State(name string) (store.State, error) {
 	defer s.mu.Unlock()
 	s.opened = append(s.opened, one)
 	return one, nil
+}
+
+// resolve is where a name leads.
+func (s *files) resolve(name string) (string, error) {
+	path, err := filesource.ExpandHome(name)
+	if err != nil {
+		return "", s.Errorf("path", "%w", err)
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(s.Folder, path)
+	}
+	return path, nil
+}
+
+// List returns files that are neither hidden, nor in hidden folders, nor backups.
+func (s *files) List(ctx context.Context, prefix string) (names []string, err error) {
+	begin, err := s.resolve(prefix)
+	if err != nil {
+		return nil, err
+	}
+	if prefix == "" || os.IsPathSeparator(prefix[len(prefix)-1]) {
+		begin = filepath.Clean(begin) + string(filepath.Separator)
+	}
+	err = filepath.WalkDir(filepath.Dir(begin), func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			return failed(path, err)
+		case e.IsDir() && path+string(filepath.Separator) != begin && path != filepath.Dir(begin) &&
+			(strings.HasPrefix(e.Name(), ".") || !strings.HasPrefix(path, begin)):
+			return fs.SkipDir
+		case e.Type().IsRegular() && strings.HasPrefix(path, begin) && e.Name()[0] != '.' && filepath.Ext(path) != ".backup":
+			names = append(names, prefix+path[len(begin):])
+		}
+		return nil
+	})
+	return names, err
 }
 
 // Close lets go of locks as the end of the process would: what says who had them stays.
@@ -201,12 +234,7 @@ func version(data []byte) store.Version {
 	if len(data) == 0 {
 		return ""
 	}
-	return store.Version(digest(data))
-}
-
-func digest(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
+	return store.Digest(data)
 }
 
 // Write replaces what the file holds. Without the lock, it takes it meanwhile: nobody
@@ -249,7 +277,7 @@ func (s *state) Remove(ctx context.Context, read store.Version) error {
 // locked does work under the lock: ours, or one for this work alone.
 func (s *state) locked(ctx context.Context, work func() error) (err error) {
 	if s.f == nil {
-		if err := s.take(ctx, store.Lock{ID: rand.Text(), Operation: "statecrypt"}); err != nil {
+		if err := s.take(ctx, store.NewLock("statecrypt")); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, s.release(ctx)) }()

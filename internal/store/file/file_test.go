@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	filesource "github.com/statecrypt/terraform-provider-statecrypt/internal/source/file"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
@@ -19,7 +19,7 @@ import (
 // at is the state in a file.
 func at(t *testing.T, path string) *state {
 	t.Helper()
-	values, err := attr.NewEntry("backend.file", filesource.Backend(), nil).Decode(filesource.Backend(), nil)
+	values, err := unstable.NewEntry("backend.file", filesource.Backend(), nil).Decode(filesource.Backend(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

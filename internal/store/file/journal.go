@@ -15,6 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	filesource "github.com/statecrypt/terraform-provider-statecrypt/internal/source/file"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
 // unfinished is the first byte of a file while it is overwritten. Nobody reads a state
@@ -84,12 +85,12 @@ func writeAt(f handle, data []byte, at int64) error {
 
 // header is the first line of a journal. The new state follows.
 type header struct {
-	Replaces string `json:"replaces"` // digest of what the file held
-	State    string `json:"state"`    // digest of what follows
+	Replaces store.Version `json:"replaces"` // digest of what the file held
+	State    store.Version `json:"state"`    // digest of what follows
 }
 
 func (s *state) writeJournal(ctx context.Context, found, data []byte) error {
-	line, err := json.Marshal(header{digest(found), digest(data)})
+	line, err := json.Marshal(header{store.Digest(found), store.Digest(data)})
 	if err == nil {
 		err = replace.File(ctx, s.journal, append(append(line, '\n'), data...), nil)
 	}
@@ -122,21 +123,21 @@ func (s *state) complete(ctx context.Context) error {
 	}
 	var h header
 	line, data, _ := bytes.Cut(text, []byte("\n"))
-	if json.Unmarshal(line, &h) != nil || h.State != digest(data) {
+	if json.Unmarshal(line, &h) != nil || h.State != store.Digest(data) {
 		return fmt.Errorf("%s is damaged; if %s is as it should be, delete it", outside.Quoted(s.journal, 300), outside.Quoted(s.path, 300))
 	}
 	found, err := s.content(s.f)
 	switch {
 	case err != nil:
 		return s.failed(err)
-	case digest(found) == h.State:
-	case digest(found) == h.Replaces || isUnfinished(found) || !json.Valid(found):
+	case store.Digest(found) == h.State:
+	case store.Digest(found) == h.Replaces || isUnfinished(found) || !json.Valid(found):
 		if err := overwrite(s.f, data); err != nil {
 			return s.failed(err)
 		}
 		notice.Show(ctx, fmt.Sprintf("a write to %s was not finished, and is now", outside.Quoted(s.path, 300)))
 	default:
-		kept := s.path + "." + h.State[:8] + ".unwritten"
+		kept := s.path + "." + string(h.State[:8]) + ".unwritten"
 		if err := replace.File(ctx, kept, data, nil); err != nil {
 			return failed(kept, err)
 		}

@@ -12,6 +12,7 @@ import (
 // TestRequests counts what each step asks of a server.
 func TestRequests(t *testing.T) {
 	t.Parallel()
+	long(t)
 	repo := gittest.NewRepo(t, gittest.RepoOptions{Push: true})
 	files := []gittest.File{{Path: "net/prod", Data: "old"}}
 	for i := range 1000 {
@@ -50,6 +51,7 @@ func TestRequests(t *testing.T) {
 // once that is known.
 func TestLarge(t *testing.T) {
 	t.Parallel()
+	long(t)
 	repo := gittest.NewRepo(t, gittest.RepoOptions{Push: true})
 	files := []gittest.File{{Path: "net/prod", Data: "old"}}
 	for i := range 8000 {

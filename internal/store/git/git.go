@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,7 +23,7 @@ import (
 
 // Kind is the git store.
 func Kind() store.Kind {
-	return store.Kind{Table: gitsource.Backend(), Place: "path", Secrets: gitsource.Secrets(), Open: open}
+	return store.Kind{Table: gitsource.Backend(), Place: "path", Withhold: []string{"GIT_PASSWORD", "GIT_PASSWORD_FILE"}, Open: open}
 }
 
 const (
@@ -64,13 +65,23 @@ func (b *branch) State(name string) (store.State, error) {
 	return &state{branch: b, name: name, lockRef: "refs/heads/locks/" + name}, nil
 }
 
+// List returns the files at the tip of the branch.
+func (b *branch) List(ctx context.Context, prefix string) (names []string, err error) {
+	err = b.visit(ctx, func(ctx context.Context, v *gitsource.Visit) error {
+		names, err = v.Files(ctx, b.server.Branch)
+		return reached(err)
+	})
+	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, prefix) }), err
+}
+
 // state is one file.
 type state struct {
 	*branch
 	name, lockRef string
 
-	mu   sync.Mutex
-	held *held // nil without the lock
+	mu    sync.Mutex
+	held  *held  // nil without the lock
+	maker *maker // nil until a commit was made
 }
 
 // held is our lock, and the commit that it is.
@@ -84,14 +95,14 @@ func (s *state) String() string {
 }
 
 // visit does something in a throw-away repository.
-func (s *state) visit(ctx context.Context, do func(ctx context.Context, v *gitsource.Visit) error) error {
-	if s.Patience > 0 {
-		limited, cancel := context.WithTimeoutCause(ctx, s.Patience,
+func (b *branch) visit(ctx context.Context, do func(ctx context.Context, v *gitsource.Visit) error) error {
+	if b.Patience > 0 {
+		limited, cancel := context.WithTimeoutCause(ctx, b.Patience,
 			&store.UnansweredError{Err: errors.New("the server of the repository takes too long")})
 		defer cancel()
 		ctx = limited
 	}
-	v, err := s.server.Visit(ctx)
+	v, err := b.server.Visit(ctx)
 	if v != nil {
 		defer func() {
 			if left := v.Close(); left != "" {
@@ -165,6 +176,7 @@ func (s *state) change(ctx context.Context, data []byte, read store.Version) (ne
 		if stopped := pause(ctx, try); stopped != nil {
 			return "", stopped
 		}
+		err = &store.UnansweredError{Err: fmt.Errorf("others have changed the branch meanwhile, %d times", try+1)}
 	}
 	return next, err
 }
@@ -273,12 +285,11 @@ func (c *change) commit(ctx context.Context, v *gitsource.Visit, tip, blob strin
 	if c.data == nil {
 		message = "Delete " + c.name
 	}
-	lock := store.Lock{Operation: "change without a lock"}
+	by := store.NewLock("change")
 	if c.held != nil {
-		lock = c.held.Lock
+		by = c.held.Lock
 	}
-	_, me := store.User()
-	message += fmt.Sprintf("\n\n%s by %s", outside.Line(cmp.Or(lock.Operation, "change"), 100), outside.Line(cmp.Or(lock.Who, me), 100))
+	message += fmt.Sprintf("\n\n%s by %s", outside.Line(cmp.Or(by.Operation, "change"), 100), outside.Line(cmp.Or(by.Who, "somebody"), 100))
 	return c.commitTree(ctx, v, message, append(parents, tree)...)
 }
 
@@ -333,7 +344,7 @@ func (s *state) lock(ctx context.Context, v *gitsource.Visit, lock store.Lock) (
 		return true, err
 	}
 	if ctx.Err() != nil { // it may be there, and nobody will use it
-		s.takeBack(ctx, commit)
+		s.takeBack(ctx, lock.ID, commit)
 		return false, err
 	}
 	by, there, failed := s.look(ctx, v)
@@ -355,14 +366,18 @@ func (s *state) lock(ctx context.Context, v *gitsource.Visit, lock store.Lock) (
 }
 
 // takeBack removes a lock that was asked for by somebody who has gone.
-func (s *state) takeBack(ctx context.Context, commit string) {
+func (s *state) takeBack(ctx context.Context, id, commit string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 	defer cancel()
 	_ = s.visit(ctx, func(ctx context.Context, v *gitsource.Visit) error {
-		if _, there, err := s.look(ctx, v); err != nil || there != commit {
+		_, there, err := s.look(ctx, v)
+		if there == "" {
+			notice.Show(ctx, fmt.Sprintf("the server may go on to lock %s after this; then %s", outside.Quoted(s.name, 300), store.Unlocking(id)))
+		}
+		if there != commit {
 			return err
 		}
-		_, err := s.push(ctx, v, 0, s.lockRef, commit, "")
+		_, err = s.push(ctx, v, 0, s.lockRef, commit, "")
 		return err
 	})
 }
@@ -414,7 +429,7 @@ func (s *state) Unlock(ctx context.Context, id string) error {
 	defer s.mu.Unlock()
 	err := s.visit(ctx, func(ctx context.Context, v *gitsource.Visit) error {
 		if s.held != nil && s.held.ID == id {
-			return s.release(ctx, v)
+			return s.release(ctx, v, s.held.commit)
 		}
 		by, commit, err := s.look(ctx, v)
 		switch {
@@ -425,8 +440,7 @@ func (s *state) Unlock(ctx context.Context, id string) error {
 		case by.ID != id:
 			return &store.HeldError{By: by}
 		}
-		_, err = s.push(ctx, v, 0, s.lockRef, commit, "")
-		return err
+		return s.release(ctx, v, commit)
 	})
 	if err == nil && s.held != nil && s.held.ID == id {
 		s.held = nil
@@ -434,21 +448,27 @@ func (s *state) Unlock(ctx context.Context, id string) error {
 	return err
 }
 
-// release removes our own lock, at which nobody has to look.
-func (s *state) release(ctx context.Context, v *gitsource.Visit) error {
-	p, err := s.push(ctx, v, 0, s.lockRef, s.held.commit, "")
+// release removes a lock if it is this commit. Whatever is said of that, what is there then counts.
+func (s *state) release(ctx context.Context, v *gitsource.Visit, commit string) error {
+	p, err := s.push(ctx, v, 0, s.lockRef, commit, "")
 	if err == nil {
 		return nil
 	}
-	switch _, there, failed := s.look(ctx, v); {
-	case failed != nil || there == s.held.commit:
+	by, there, failed := s.look(ctx, v)
+	if failed != nil || there == commit {
 		return err
+	}
+	ours := s.held != nil && s.held.commit == commit
+	if ours {
+		s.held = nil
+	}
+	switch {
 	case there == "" && !p.isStale(): // the answer was lost, or is that to a repetition
 		return nil
 	case there == "":
-		s.held = nil
 		return store.ErrMissing
+	case ours:
+		return store.ErrLost
 	}
-	s.held = nil
-	return store.ErrLost
+	return &store.HeldError{By: by}
 }

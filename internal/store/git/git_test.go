@@ -9,7 +9,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	gitsource "github.com/statecrypt/terraform-provider-statecrypt/internal/source/git"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
@@ -65,7 +65,7 @@ func opened(t *testing.T, env map[string]string, arguments ...texts) (store.Stat
 		return value, ok
 	}
 	table := gitsource.Backend()
-	v, err := attr.NewEntry("backend.git", table, values).Decode(table, lookup)
+	v, err := unstable.NewEntry("backend.git", table, values).Decode(table, lookup)
 	if err != nil {
 		return nil, err
 	}
@@ -112,6 +112,19 @@ func harness(opts gittest.RepoOptions, address func(t *testing.T, repo *gittest.
 	}
 }
 
+func again(h storetest.Harness) storetest.Harness {
+	h.Again = true
+	return h
+}
+
+// long skips with -short what starts many processes, and shares no memory in another way.
+func long(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it starts many processes")
+	}
+}
+
 func local(_ *testing.T, repo *gittest.Repo) texts { return texts{"repository": repo.FileURL()} }
 
 func overHTTP(opts gittest.HTTPOptions) func(*testing.T, *gittest.Repo) texts {
@@ -128,15 +141,17 @@ func TestFile(t *testing.T) {
 
 func TestHTTP(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, harness(gittest.RepoOptions{}, overHTTP(gittest.HTTPOptions{})))
+	storetest.Run(t, again(harness(gittest.RepoOptions{}, overHTTP(gittest.HTTPOptions{}))))
 }
 
 func TestHTTPWithoutFilter(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, harness(gittest.RepoOptions{NoFilter: true, NoObjectID: true}, overHTTP(gittest.HTTPOptions{ProtocolV0: true})))
+	long(t)
+	storetest.Run(t, again(harness(gittest.RepoOptions{NoFilter: true, NoObjectID: true}, overHTTP(gittest.HTTPOptions{ProtocolV0: true}))))
 }
 
 func TestSHA256(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, harness(gittest.RepoOptions{SHA256: true}, local))
+	long(t)
+	storetest.Run(t, again(harness(gittest.RepoOptions{SHA256: true}, local)))
 }

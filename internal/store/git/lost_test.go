@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -12,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/storetest"
@@ -66,7 +69,7 @@ func give(w http.ResponseWriter, answer *httptest.ResponseRecorder) {
 func drop(http.ResponseWriter) { panic(http.ErrAbortHandler) }
 
 // behind is a state on a server behind a relay.
-func behind(t *testing.T) (*gittest.Repo, *relay, store.State) {
+func behind(t *testing.T) (*gittest.Repo, *relay, func() store.State) {
 	t.Helper()
 	repo := gittest.NewRepo(t, gittest.RepoOptions{Push: true})
 	repo.Commit("refs/heads/main", gittest.File{Path: "README", Data: "hello"})
@@ -74,14 +77,16 @@ func behind(t *testing.T) (*gittest.Repo, *relay, store.State) {
 	l := &relay{target: origin.Origin}
 	server := httptest.NewServer(l)
 	t.Cleanup(server.Close)
-	s := at(t, texts{"repository": server.URL + "/acme/infra.git", "path": "net/prod", "username": "alice", "password": canary})
-	return repo, l, store.Careful(s)
+	return repo, l, func() store.State {
+		s := at(t, texts{"repository": server.URL + "/acme/infra.git", "path": "net/prod", "username": "alice", "password": canary})
+		return store.Careful(s)
+	}
 }
 
 // TestAmbiguous: whatever becomes of the answer to a push, what is there then counts.
 func TestAmbiguous(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
+	for name, c := range testkit.Some(map[string]struct {
 		push func(w http.ResponseWriter, send func() *httptest.ResponseRecorder)
 		done bool
 	}{
@@ -95,10 +100,11 @@ func TestAmbiguous(t *testing.T) {
 		"not done, 503": {func(w http.ResponseWriter, _ func() *httptest.ResponseRecorder) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}, false},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			repo, l, s := behind(t)
+			repo, l, open := behind(t)
+			s := open()
 			check := func(what string, err error) {
 				t.Helper()
 				if c.done && err != nil || !c.done && err == nil || err != nil && strings.Contains(err.Error(), canary) {
@@ -115,6 +121,9 @@ func TestAmbiguous(t *testing.T) {
 			if n := repo.Git("rev-list", "--count", "main"); (n == "2") != c.done {
 				t.Errorf("there are %s commits", n)
 			}
+			if name == "done, 502" { // by force
+				s = open()
+			}
 			check("an unlock", s.Unlock(t.Context(), "1"))
 			if left := repo.Git("for-each-ref", "refs/heads/locks/"); (left == "") != c.done {
 				t.Errorf("this is left: %q", left)
@@ -130,8 +139,10 @@ func TestInterrupted(t *testing.T) {
 	for name, done := range map[string]bool{"after": true, "before": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			repo, l, s := behind(t)
-			ctx, cancel := context.WithCancel(t.Context())
+			repo, l, open := behind(t)
+			s := open()
+			var text strings.Builder
+			ctx, cancel := context.WithCancel(notice.With(t.Context(), func(line string) { text.WriteString(line) }))
 			push := func(w http.ResponseWriter, send func() *httptest.ResponseRecorder) {
 				l.push.Store(nil)
 				if done {
@@ -146,6 +157,9 @@ func TestInterrupted(t *testing.T) {
 			}
 			if left := repo.Git("for-each-ref", "refs/heads/locks/"); left != "" {
 				t.Errorf("this is left: %q", left)
+			}
+			if strings.Contains(text.String(), "force-unlock") == done { // a slow server may make it later
+				t.Errorf("this was said: %q", text.String())
 			}
 			must(t, s.Lock(t.Context(), storetest.Lock("2")))
 		})
@@ -200,7 +214,8 @@ func TestProgramsOfUser(t *testing.T) {
 	must(t, err)
 	_, err = s.Write(t.Context(), []byte("{}"), version)
 	must(t, err)
-	if who := repo.Git("log", "-1", "--format=%an %ae %cn %ce %s", "main"); who != "B b@example.com B b@example.com Update net/prod" {
+	want := "B b@example.com B b@example.com Update net/prod\n\nchange by " + store.Me()
+	if who := repo.Git("log", "-1", "--format=%an %ae %cn %ce %B", "main"); who != want {
 		t.Errorf("it is %s", who)
 	}
 }
@@ -272,6 +287,41 @@ func TestRedirected(t *testing.T) {
 	}
 }
 
+// TestAuthors: git says who makes commits, as far as it knows.
+func TestAuthors(t *testing.T) {
+	repo := gittest.NewRepo(t, gittest.RepoOptions{Push: true})
+	repo.Commit("refs/heads/main", gittest.File{Path: "README", Data: "hello"})
+	login, _, _ := strings.Cut(store.Me(), "@")
+	for i, c := range []struct {
+		config string
+		env    map[string]string
+		author string
+	}{
+		{author: login + " " + store.Me()},
+		{config: "[user]\n\tname = Jane Doe\n", author: "Jane Doe " + store.Me()},
+		{config: "[user]\n\temail = jane@example.com\n", author: login + " jane@example.com"},
+		{env: map[string]string{"GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@example.com"}, author: "A a@example.com"},
+		{config: "[user]\n\tname = Jane Doe\n", env: map[string]string{"GIT_AUTHOR_EMAIL": "a@example.com"}, author: "Jane Doe a@example.com"},
+	} {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			home := t.TempDir()
+			must(t, os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(c.config), 0o600))
+			t.Setenv("HOME", home)
+			for name, value := range c.env {
+				t.Setenv(name, value)
+			}
+			s := at(t, texts{"repository": repo.FileURL(), "path": fmt.Sprint("net/", i)})
+			must(t, writeState(t, s))
+			who := repo.Git("log", "-1", "--format=%an %ae", "main")
+			name, _, _ := strings.Cut(who, " ")
+			want, _, _ := strings.Cut(c.author, " ")
+			if who != c.author && (c.config != "" || c.env != nil || name == "" || want == "") { // git may know the user's full name, and the domain
+				t.Errorf("the author is %q, want %q", who, c.author)
+			}
+		})
+	}
+}
+
 // TestPushInsteadOf: no file of the user has what is written go elsewhere than what is read, if
 // the block has a password.
 func TestPushInsteadOf(t *testing.T) {
@@ -281,7 +331,8 @@ func TestPushInsteadOf(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	t.Setenv("USERPROFILE", home)
-	config := "[url \"" + other.Origin + "/\"]\n\tpushInsteadOf = statecrypt:\n\tpushInsteadOf = http://\n\tinsteadOf = statecrypt:\n"
+	config := "[push]\n\tpushOption = ci.skip\n" +
+		"[url \"" + other.Origin + "/\"]\n\tpushInsteadOf = statecrypt:\n\tpushInsteadOf = http://\n\tinsteadOf = statecrypt:\n"
 	must(t, os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(config), 0o600))
 	s := at(t, overHTTP(gittest.HTTPOptions{})(t, repo), texts{"path": "net/prod"})
 	must(t, takeLock(t, s))

@@ -2,6 +2,7 @@ package git
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -15,7 +16,7 @@ import (
 // word is the only one that a command prints.
 func word(ctx context.Context, v *gitsource.Visit, stdin []byte, more []string, args ...string) (string, error) {
 	out, err := v.Git(ctx, bytes.NewReader(stdin), more, args...)
-	return strings.TrimSpace(string(out)), reached(err)
+	return strings.TrimSpace(string(out)), err
 }
 
 // hashObject stores a file as it is: no attributes, and no filters.
@@ -83,17 +84,27 @@ func replace(ctx context.Context, v *gitsource.Visit, folder, name, blob string)
 	return word(ctx, v, bytes.Join(entries, nil), nil, "mktree", "-z", "--missing")
 }
 
+// maker is who makes commits.
+type maker struct {
+	who   []string // variables
+	signs bool
+}
+
 // commitTree makes a commit, signed if the user signs.
 func (s *state) commitTree(ctx context.Context, v *gitsource.Visit, message string, args ...string) (string, error) {
-	flags, who, err := s.who(ctx, v)
-	if err != nil {
-		return "", err
+	if s.maker == nil {
+		who, err := s.who(ctx, v)
+		if err != nil {
+			return "", err
+		}
+		signs, err := word(ctx, v, nil, nil, "config", "--type=bool", "--get", "commit.gpgSign")
+		s.maker = &maker{who, err == nil && signs == "true"}
 	}
-	args = append(append(flags, "-c", "i18n.commitEncoding=UTF-8", "commit-tree"), args...)
-	if signs, err := word(ctx, v, nil, nil, "config", "--type=bool", "--get", "commit.gpgSign"); err == nil && signs == "true" {
+	args = append([]string{"-c", "i18n.commitEncoding=UTF-8", "commit-tree"}, args...)
+	if s.maker.signs {
 		args = append(args, "-S")
 	}
-	commit, err := word(ctx, v, []byte(message), who, args...)
+	commit, err := word(ctx, v, []byte(message), s.maker.who, args...)
 	if err != nil {
 		err = fmt.Errorf("the commit cannot be made: %w", err)
 	}
@@ -101,38 +112,6 @@ func (s *state) commitTree(ctx context.Context, v *gitsource.Visit, message stri
 }
 
 var notAllowed = lazyregexp.New(`auto-detection is disabled|useConfigOnly`)
-
-// who are flags and variables for git about who makes commits: what the block says, or none
-// if git knows it by itself. What it does not know is that of the user of this machine, as
-// terraform-backend-git has it: neither takes precedence over what the user has set.
-func (s *state) who(ctx context.Context, v *gitsource.Visit) (flags, variables []string, err error) {
-	if name, email := s.Values.String("author_name"), s.Values.String("author_email"); name != "" {
-		return nil, []string{"GIT_AUTHOR_NAME=" + name, "GIT_AUTHOR_EMAIL=" + email,
-			"GIT_COMMITTER_NAME=" + name, "GIT_COMMITTER_EMAIL=" + email}, nil
-	}
-	login, address := store.User()
-	for _, fill := range []func(){
-		func() {},
-		func() { variables = []string{"EMAIL=" + address} },
-		func() { flags = []string{"-c", "user.name=" + login} },
-	} {
-		fill()
-		_, err = word(ctx, v, nil, variables, append(flags, "var", "GIT_AUTHOR_IDENT")...)
-		if err == nil {
-			_, err = word(ctx, v, nil, variables, append(flags, "var", "GIT_COMMITTER_IDENT")...)
-		}
-		if err == nil {
-			return flags, variables, nil
-		}
-		if ctx.Err() != nil {
-			return nil, nil, context.Cause(ctx)
-		}
-		if notAllowed.MatchString(err.Error()) {
-			break
-		}
-	}
-	return nil, nil, s.Errorf("author_name", "git does not know who makes the commit: %w", err)
-}
 
 // checkAuthor refuses a name that git would change, or leave nothing of.
 func checkAuthor(v store.Settings) error {
@@ -143,4 +122,32 @@ func checkAuthor(v store.Settings) error {
 		}
 	}
 	return nil
+}
+
+// who are the variables of who makes commits: what the block says, or else what git does not
+// know by itself, and then that is the user of this machine, as terraform-backend-git has it.
+func (s *state) who(ctx context.Context, v *gitsource.Visit) (who []string, err error) {
+	name, email := s.Values.String("author_name"), s.Values.String("author_email")
+	if name != "" {
+		return []string{"GIT_AUTHOR_NAME=" + name, "GIT_AUTHOR_EMAIL=" + email, "GIT_COMMITTER_NAME=" + name, "GIT_COMMITTER_EMAIL=" + email}, nil
+	}
+	me := store.Me()
+	login, _, _ := strings.Cut(me, "@")
+	for _, role := range []string{"GIT_COMMITTER", "GIT_AUTHOR"} {
+		for _, more := range []string{"", "EMAIL=" + me, role + "_NAME=" + login} { // git takes EMAIL if it knows no other
+			if more != "" {
+				who = append(who, more)
+			}
+			if _, err = word(ctx, v, nil, who, "var", role+"_IDENT"); err == nil || ctx.Err() != nil {
+				break
+			}
+			if notAllowed.MatchString(err.Error()) {
+				return nil, s.Errorf("author_name", "git does not know who makes the commit: %w", err)
+			}
+		}
+		if err != nil {
+			return nil, cmp.Or(context.Cause(ctx), err)
+		}
+	}
+	return who, nil
 }

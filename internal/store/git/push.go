@@ -23,6 +23,12 @@ type pushed struct {
 var race = lazyregexp.New(`stale info|fetch first|non-fast-forward|already exists|failed to (update ref|lock)|cannot lock ref|` +
 	`unable to (lock|update)|incorrect old value`)
 
+// aborted is what git says for a hook that ends the whole push.
+var aborted = lazyregexp.New(`aborted by hook`)
+
+// inUse is what git says of a repository in which somebody works.
+var inUse = lazyregexp.New(`checked out`)
+
 // isStale reports whether git found another commit than was expected before it sent
 // anything.
 func (p pushed) isStale() bool { return strings.Contains(p.reason, "stale info") }
@@ -46,6 +52,10 @@ func (s *state) push(ctx context.Context, v *gitsource.Visit, size int64, branch
 			p := pushed{refused: true, reason: strings.TrimSpace(reason)}
 			return p, s.refusal(branch, commit, p.reason, v.Said(err))
 		}
+	}
+	if aborted.MatchString(v.Said(err)) {
+		p := pushed{refused: true, reason: "a hook there refuses it"}
+		return p, s.refusal(branch, commit, p.reason, v.Said(err))
 	}
 	err = v.Explain(err)
 	if gitsource.IsRejected(err) {
@@ -73,7 +83,11 @@ func (s *state) refusal(branch, commit, reason, said string) error {
 	if remote := ofServer(said); remote != "" {
 		text += ". It said: " + outside.End(remote, 1000)
 	}
-	text += "; " + s.rights(branch, commit)
+	if inUse.MatchString(reason) {
+		text += "; a bare repository is required"
+	} else {
+		text += "; " + s.rights(branch, commit)
+	}
 	if commit == "" {
 		text += "; the lock stays until somebody who may do so deletes that branch"
 	}

@@ -54,7 +54,7 @@ func TestOneLocks(t *testing.T) {
 	repo := gittest.NewRepo(t, gittest.RepoOptions{Push: true})
 	repo.Commit("refs/heads/main", gittest.File{Path: "README", Data: "hello"})
 	server := gittest.HTTP(t, repo, gittest.HTTPOptions{})
-	for round := range testkit.Rounds(120) {
+	for round := range testkit.Rounds(40) {
 		var wg sync.WaitGroup
 		won := make(chan store.State, 3)
 		for locker := range 3 {

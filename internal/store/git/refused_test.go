@@ -34,7 +34,7 @@ func TestNames(t *testing.T) {
 		}
 	}
 	says = golden(t, "branches")
-	for _, ref := range []string{"", "HEAD", "refs/tags/v1", "0123456789012345678901234567890123456789", "locks/a", "a b"} {
+	for _, ref := range []string{"", "HEAD", "refs/tags/v1", "0123456789012345678901234567890123456789", "locks/a", "locks", "a b"} {
 		_, err := opened(t, nil, texts{"repository": "/none", "path": "a", "ref": ref})
 		says.Error(t, ref+".", err)
 	}
@@ -60,7 +60,7 @@ func TestRefused(t *testing.T) {
 		return func(_ *testing.T, repo *gittest.Repo) { repo.Git("config", name, value) }
 	}
 	says := golden(t, "refused")
-	for name, c := range map[string]struct {
+	for name, c := range testkit.Some(map[string]struct {
 		set func(*testing.T, *gittest.Repo)
 		do  func(t *testing.T, s store.State) error
 	}{
@@ -68,8 +68,21 @@ func TestRefused(t *testing.T) {
 		"write": {hook("case $1 in refs/heads/main) echo 'main is protected' >&2; exit 1;; esac"), func(t *testing.T, s store.State) error {
 			return errors.Join(takeLock(t, s), writeState(t, s))
 		}},
+		"write, a hook of all": {func(t *testing.T, repo *gittest.Repo) {
+			hook("")(t, repo)
+			script := "#!/bin/sh\ncase $1 in prepared) ! grep -q refs/heads/main;; esac"
+			must(t, os.WriteFile(filepath.Join(repo.Dir, "hooks", "reference-transaction"), []byte(script), 0o700))
+		}, func(t *testing.T, s store.State) error { return errors.Join(takeLock(t, s), writeState(t, s)) }},
+		"write, checked out": {func(_ *testing.T, repo *gittest.Repo) { repo.Git("config", "core.bare", "false") },
+			func(t *testing.T, s store.State) error { return errors.Join(takeLock(t, s), writeState(t, s)) }},
 		"unlock":         {config("receive.denyDeletes", "true"), unlock},
 		"unlock, a rule": {hook("case $3 in 000*) echo 'rule 4711' >&2; exit 1;; esac"), unlock},
+		"a lock that is too long": {func(_ *testing.T, repo *gittest.Repo) {
+			repo.Commit("refs/heads/locks/net/prod", gittest.File{Path: "net/prod.lock", Data: strings.Repeat("x", 70<<10)})
+		}, func(t *testing.T, s store.State) error {
+			_, err := s.Holder(t.Context())
+			return err
+		}},
 		"a lock of nobody": {func(_ *testing.T, repo *gittest.Repo) {
 			repo.Commit("refs/heads/locks/net/prod", gittest.File{Path: "README", Data: "hello"})
 		}, func(t *testing.T, s store.State) error {
@@ -82,12 +95,9 @@ func TestRefused(t *testing.T) {
 				return err
 			}},
 		"a tag": {func(_ *testing.T, repo *gittest.Repo) {
-			repo.Git("tag", "main", "refs/heads/main")
 			repo.Git("branch", "-m", "main", "trunk")
-		}, func(t *testing.T, s store.State) error {
-			_, _, err := s.Read(t.Context())
-			return err
-		}},
+			repo.Git("tag", "main", "trunk")
+		}, readState},
 		"a folder": {func(_ *testing.T, repo *gittest.Repo) {
 			repo.Commit("refs/heads/main", gittest.File{Path: "net/prod/x"})
 		},
@@ -99,7 +109,7 @@ func TestRefused(t *testing.T) {
 		"LFS": {func(_ *testing.T, repo *gittest.Repo) {
 			repo.Commit("refs/heads/main", gittest.File{Path: "net/prod", Data: "version https://git-lfs.github.com/spec/v1\n"})
 		}, readState},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			repo := gittest.NewRepo(t, gittest.RepoOptions{Push: true})
@@ -107,7 +117,8 @@ func TestRefused(t *testing.T) {
 			c.set(t, repo)
 			err := c.do(t, store.Careful(at(t, texts{"repository": repo.FileURL(), "path": "net/prod"})))
 			says.Error(t, name, err)
-			if denied := strings.HasPrefix(name, "unlock") || name == "lock" || name == "write"; errors.Is(err, store.ErrDenied) != denied {
+			denied := strings.HasPrefix(name, "unlock") || name == "lock" || strings.HasPrefix(name, "write")
+			if errors.Is(err, store.ErrDenied) != denied {
 				t.Errorf("%s: it is one of access: %v", name, err)
 			}
 		})
@@ -190,9 +201,10 @@ func TestRights(t *testing.T) {
 	repo.Commit("refs/heads/main", gittest.File{Path: "README", Data: "hello"})
 	for name, status := range map[string]int{
 		"403": http.StatusForbidden, "401": http.StatusUnauthorized, "503": http.StatusServiceUnavailable,
+		"413": http.StatusRequestEntityTooLarge,
 	} {
 		address := overHTTP(gittest.HTTPOptions{Before: func(w http.ResponseWriter, r *http.Request) bool {
-			if !strings.Contains(r.URL.String(), "receive-pack") {
+			if !strings.Contains(r.URL.String(), "receive-pack") || status == http.StatusRequestEntityTooLarge && r.Method != http.MethodPost {
 				return false
 			}
 			w.WriteHeader(status)
@@ -202,38 +214,20 @@ func TestRights(t *testing.T) {
 		err := takeLock(t, s)
 		says.Error(t, name, err)
 		_, unanswered := errors.AsType[*store.UnansweredError](err)
-		if errors.Is(err, store.ErrDenied) == (status == 503) || unanswered != (status == 503) {
+		if errors.Is(err, store.ErrDenied) != (status < 410) || unanswered != (status == 503) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	s := store.Careful(at(t, texts{"path": "a", "repository": gittest.HTTP(t, repo, gittest.HTTPOptions{Username: "u", Password: "p"}).URL}))
 	says.Error(t, "no credentials", takeLock(t, s))
-	for name, c := range map[string]struct {
-		env   map[string]string
-		block texts
-		names string
-	}{
-		"a wrong password":               {block: texts{"username": "u", "password": canary}, names: "backend.git"},
-		"a wrong variable":               {env: map[string]string{"GIT_USERNAME": "u", "GIT_PASSWORD": canary}, names: "GIT_PASSWORD"},
-		"a wrong token":                  {env: map[string]string{"GIT_USERNAME": "u", "GITHUB_TOKEN": canary}, names: "GITHUB_TOKEN"},
-		"a wrong variable, and the user": {env: map[string]string{"GIT_PASSWORD": canary}, block: texts{"username": "u"}, names: "GIT_PASSWORD"},
-	} {
-		server := gittest.HTTP(t, repo, gittest.HTTPOptions{Username: "u", Password: "p"})
-		s, err := opened(t, c.env, texts{"path": "a", "repository": server.URL}, c.block)
-		must(t, err)
-		err = takeLock(t, s)
-		says.Error(t, name, err)
-		if err == nil || !errors.Is(err, store.ErrDenied) || !strings.Contains(err.Error(), c.names) || strings.Contains(err.Error(), "locks/") {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	for name, repository := range map[string]string{"http": "http://user:" + canary + "@127.0.0.1/x", "ssh": "ssh://git:" + canary + "@127.0.0.1/x"} {
-		_, err := opened(t, nil, texts{"path": "a", "repository": repository})
-		says.Error(t, "a password in the address, "+name, err)
-		if err == nil || strings.Contains(err.Error(), "provider") {
-			t.Errorf("%s: there is no provider block: %v", name, err)
-		}
-	}
+	_, err := opened(t, map[string]string{"GIT_PASSWORD": canary}, texts{"path": "a", "repository": "http://user:" + canary + "@127.0.0.1/x"})
+	says.Error(t, "a password in the address", err)
+	_, err = opened(t, nil, texts{"path": "a", "repository": "ssh://git:" + canary + "@127.0.0.1/x"})
+	says.Error(t, "a password in the address, ssh", err)
+	server := gittest.HTTP(t, repo, gittest.HTTPOptions{Username: "u", Password: "p"})
+	wrong, err := opened(t, map[string]string{"GIT_USERNAME": "u", "GIT_PASSWORD": canary}, texts{"path": "a", "repository": server.URL})
+	must(t, err)
+	says.Error(t, "another password in a variable", takeLock(t, store.Careful(wrong)))
 }
 
 // TestLongWords: of what a server says, the end is shown.

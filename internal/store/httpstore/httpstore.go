@@ -8,9 +8,7 @@ import (
 	"context"
 	"crypto/fips140"
 	"crypto/md5" //nolint:gosec // Content-MD5 finds accidents, not attacks
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -82,6 +80,9 @@ func open(s store.Settings) (store.Store, error) {
 
 // State is the one at the address, which the addresses of locks belong to.
 func (b *backend) State(string) (store.State, error) { return b, nil }
+
+// List is no part of the protocol.
+func (b *backend) List(context.Context, string) ([]string, error) { return nil, store.ErrUnlisted }
 
 // Close leaves nothing behind.
 func (b *backend) Close() error {
@@ -294,8 +295,7 @@ func (b *backend) refused(a *answer) error {
 func label(file []byte) store.Version {
 	serial, lineage, err := store.Label(file)
 	if err != nil || serial == nil {
-		sum := sha256.Sum256(file)
-		return store.Version(hex.EncodeToString(sum[:]))
+		return store.Digest(file)
 	}
 	return store.Version(fmt.Sprintf("%d %s", *serial, lineage))
 }

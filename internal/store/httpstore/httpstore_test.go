@@ -12,7 +12,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/httpsource"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/storetest"
@@ -74,7 +74,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 func at(t *testing.T, url, password string) store.State {
 	t.Helper()
 	text := cty.StringVal
-	values, err := attr.NewEntry("backend.http", httpsource.Backend(), map[string]cty.Value{
+	values, err := unstable.NewEntry("backend.http", httpsource.Backend(), map[string]cty.Value{
 		"address": text(url), "lock_address": text(url), "unlock_address": text(url), "username": text("ci"), "password": text(password),
 	}).Decode(httpsource.Backend(), nil)
 	var s store.Store

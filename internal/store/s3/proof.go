@@ -52,12 +52,14 @@ func (s *state) prove(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !refused {
+	if !refused && s.lockfile {
 		return errors.New("the store replaces an object although the request says that there must be none (If-None-Match): two runs would " +
 			`both have the lock, and each would give back that of the other. Keep the state elsewhere, or, if nobody else writes it, set ` +
 			`locks = "unproven"`)
 	}
-	refused, err = refuses(condition{match: noObject})
+	if refused {
+		refused, err = refuses(condition{match: noObject})
+	}
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -29,7 +30,10 @@ func Kind() store.Kind { return KindOver(object.Network{}) }
 
 // KindOver is [Kind] over a network other than the usual one.
 func KindOver(n object.Network) store.Kind {
-	return store.Kind{Table: s3source.Backend(), Place: "key", Open: func(s store.Settings) (store.Store, error) { return open(s, n) }}
+	return store.Kind{
+		Table: s3source.Backend(), Place: "key", Withhold: []string{"AWS_SSE_CUSTOMER_KEY"},
+		Open: func(s store.Settings) (store.Store, error) { return open(s, n) },
+	}
 }
 
 // What is beside a state.
@@ -89,6 +93,14 @@ func (b *bucket) State(key string) (store.State, error) {
 		return &tabled{state: s, inner: store.Careful(s)}, nil
 	}
 	return s, nil
+}
+
+// List returns the keys of objects that are neither locks nor proofs.
+func (b *bucket) List(ctx context.Context, prefix string) ([]string, error) {
+	keys, err := b.list(ctx, prefix)
+	return slices.DeleteFunc(keys, func(key string) bool {
+		return strings.HasSuffix(key, lockSuffix) || strings.HasSuffix(key, proofSuffix) || strings.HasSuffix(key, "/")
+	}), err
 }
 
 // client finds credentials once.
@@ -295,8 +307,11 @@ func (s *state) take(ctx context.Context, lock store.Lock) error {
 			return s.taken(lock, by, etag, nil)
 		case err == nil:
 			return store.ErrLost
-		case try == maxTries || answer == nil || answer.Status != http.StatusPreconditionFailed && answer.Status != http.StatusConflict:
+		case answer == nil || answer.Status != http.StatusPreconditionFailed && answer.Status != http.StatusConflict:
 			return err
+		case try == maxTries:
+			return fmt.Errorf("the store refuses the lock although nobody has it (%d), as some do in a bucket that keeps versions once a lock was "+
+				"given back; keep the state in a bucket without versions, or on another store", answer.Status)
 		}
 		if err := pause(ctx); err != nil { // it was given back meanwhile
 			return err

@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
@@ -94,16 +94,21 @@ func block() attrs {
 
 func openAt(t *testing.T, b attrs) (store.State, error) {
 	t.Helper()
+	s, err := openStore(t, b)
+	if err != nil {
+		return nil, err
+	}
+	return s.State(b["key"].AsString())
+}
+
+func openStore(t *testing.T, b attrs) (store.Store, error) {
+	t.Helper()
 	kind := KindOver(objecttest.Hurried())
-	v, err := attr.NewEntry("backend.s3", kind.Table, b).Decode(kind.Table, nil)
+	v, err := unstable.NewEntry("backend.s3", kind.Table, b).Decode(kind.Table, nil)
 	if err != nil {
 		return nil, err
 	}
-	s, err := kind.Open(store.Settings{Values: v, Limit: 1 << 30})
-	if err != nil {
-		return nil, err
-	}
-	return s.State(v.String("key"))
+	return kind.Open(store.Settings{Values: v, Limit: 1 << 30})
 }
 
 func at(t *testing.T, b attrs) store.State {
@@ -199,6 +204,15 @@ func TestIgnored(t *testing.T) {
 	if s.Get(bucketOf, "net/prod.tflock") != nil || s.Get(bucketOf, "net/prod") != nil {
 		t.Error("something was written")
 	}
+
+	inTable := at(t, s.block.With("dynamodb_table", tableName).With("key", "net/table")) // which has the lock
+	must(t, inTable.Lock(t.Context(), storetest.Lock("1")))
+	_, err = inTable.Write(t.Context(), storetest.State(1), "")
+	must(t, err)
+	if _, err := inTable.Write(t.Context(), storetest.State(2), "other"); !errors.Is(err, store.ErrChanged) {
+		t.Errorf("in a table: %v", err)
+	}
+	must(t, inTable.Unlock(t.Context(), "1"))
 
 	unproven := at(t, s.block.With("locks", "unproven"))
 	must(t, unproven.Lock(t.Context(), storetest.Lock("1")))
@@ -446,11 +460,40 @@ func TestDenied(t *testing.T) {
 		"s3:GetObject":    func() error { _, _, err := state.Read(t.Context()); return err },
 		"s3:PutObject":    func() error { _, err := state.Write(t.Context(), storetest.State(2), version); return err },
 		"s3:DeleteObject": func() error { return state.Unlock(t.Context(), "1") },
+		"s3:ListBucket": func() error {
+			opened, err := openStore(t, s.block)
+			must(t, err)
+			_, err = opened.List(t.Context(), "net/")
+			return err
+		},
 	} {
 		denied = action
 		err := do()
 		if !errors.Is(err, store.ErrDenied) || !strings.Contains(err.Error(), action) || strings.Contains(err.Error(), objecttest.Canary) {
 			t.Errorf("%s: %v", action, err)
+		}
+	}
+}
+
+// TestPolicy: the policy of the documentation is enough, on AWS and elsewhere, and for nothing else.
+func TestPolicy(t *testing.T) {
+	t.Parallel()
+	const own, key = "acme-tf-state", "network/terraform.tfstate"
+	for name, s := range map[string]*service{"AWS": atAWS(t), "elsewhere": serve(t, objecttest.Kept)} {
+		s.Create(own)
+		s.Allows = objecttest.Policy(t, "../../../examples/stores/s3/policy.json")
+		state := at(t, s.block.With("bucket", own).With("key", key))
+		must(t, state.Lock(t.Context(), storetest.Lock("1")))
+		_, version, err := state.Read(t.Context())
+		must(t, err)
+		version, err = state.Write(t.Context(), storetest.State(1), version)
+		must(t, err)
+		_, err = state.Write(t.Context(), storetest.State(2), version)
+		must(t, err)
+		must(t, state.Unlock(t.Context(), "1"))
+		other := at(t, s.block.With("bucket", own).With("key", "billing"))
+		if err := other.Lock(t.Context(), storetest.Lock("1")); !errors.Is(err, store.ErrDenied) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
@@ -481,4 +524,3 @@ func TestStuck(t *testing.T) {
 		t.Errorf("gone: %v; the lock is %q", err, s.Get(bucketOf, "net/prod.tflock"))
 	}
 }
-

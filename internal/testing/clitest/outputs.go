@@ -10,7 +10,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
 )
@@ -65,12 +64,7 @@ func opened(tb testing.TB, file []byte, encrypted bool) map[string]cty.Value {
 	if !encrypted {
 		return parsed(tb, file)
 	}
-	registry := light.Registry()
-	cfg, err := config.Parse(encryptionText, "TF_ENCRYPTION", registry.Options(cty.NilVal))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	library, err := encryption.New(registry, cfg)
+	library, err := encryption.Load(light.Registry(), encryption.Code(encryptionText, "TF_ENCRYPTION"))
 	if err != nil {
 		tb.Fatal(err)
 	}

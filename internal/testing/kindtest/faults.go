@@ -11,7 +11,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/spelling"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/probe"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/faults"
 )
 
@@ -84,7 +84,7 @@ func (h Faults) suite() faults.Suite {
 			provider := h.Build(t, f.URL, f.CA, f.Patience)
 			return faults.Client{
 				Ask:     func(ctx context.Context) ([]byte, error) { return provider.Key(ctx, nil, bytes.Clone(h.Stored)) },
-				Secrets: append(spelling.All(h.Secrets), spelling.All([]string{string(h.Key)})...),
+				Secrets: append(probe.Spellings(h.Secrets), probe.Spellings([]string{string(h.Key)})...),
 			}
 		},
 		Service: &faults.Service{

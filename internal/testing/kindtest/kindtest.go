@@ -10,6 +10,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/mixes"
@@ -23,7 +24,7 @@ func TryBuild[T any](block driver.Block[T], attrs testkit.Attrs, env attr.Lookup
 	if _, ok := any(&none).(*driver.KeyProvider); ok {
 		kind = "key_provider."
 	}
-	values, err := attr.NewEntry(kind+block.Name+".x", block.Table, attrs).Decode(block.Table, env)
+	values, err := unstable.NewEntry(kind+block.Name+".x", block.Table, attrs).Decode(block.Table, env)
 	if err != nil {
 		return none, err
 	}

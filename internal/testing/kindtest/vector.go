@@ -6,14 +6,14 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 )
 
 // Registry has these key providers, and aes_gcm.
 func Registry(keyProviders ...driver.Block[driver.KeyProvider]) encryption.Registry {
 	return encryption.Registry{
 		KeyProviders: keyProviders,
-		Methods:      []driver.Block[driver.Method]{light.Registry().Method("aes_gcm")},
+		Methods:      []driver.Block[driver.Method]{lighttest.Method("aes_gcm")},
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/damage"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/probe"
 )
 
 // Every truncation and every flipped bit of each encrypted file gives an
@@ -51,7 +51,7 @@ func TestDamage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			damage.Every(t, bytes.Clone(file), func(damaged []byte) (string, error) {
+			probe.Every(t, bytes.Clone(file), func(damaged []byte) (string, error) {
 				state, err := read(target, damaged)
 				if err != nil {
 					return "", err
@@ -122,19 +122,19 @@ func layoutOf(file []byte) layout {
 
 // harmless lists the reasons for which a damaged file may open, with how many
 // mutants of this file do.
-func harmless(v conformance.Case, file []byte) []damage.Harmless {
+func harmless(v conformance.Case, file []byte) []probe.Harmless {
 	l := layoutOf(file)
-	in := func(s spans) func(damage.Case) bool {
-		return func(d damage.Case) bool { return !d.Cut && s.has(d.At) }
+	in := func(s spans) func(probe.Case) bool {
+		return func(d probe.Case) bool { return !d.Cut && s.has(d.At) }
 	}
-	list := []damage.Harmless{
+	list := []probe.Harmless{
 		{
 			Why: "the line end at the end is missing",
-			Is:  func(d damage.Case) bool { return d.Cut && d.At == len(file)-1 && file[d.At] == '\n' },
+			Is:  func(d probe.Case) bool { return d.Cut && d.At == len(file)-1 && file[d.At] == '\n' },
 		},
 		{
 			Why: "a name differs in the case of a letter, which JSON in Go does not mind",
-			Is: func(d damage.Case) bool {
+			Is: func(d probe.Case) bool {
 				return in(append(l.names, l.copies...))(d) && d.File[d.At]^file[d.At] == 'a'-'A'
 			},
 		},

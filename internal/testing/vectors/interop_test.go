@@ -19,8 +19,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zclconf/go-cty/cty"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/awskms/awskmstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/azurevault/azurevaulttest"
@@ -28,7 +26,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/openbao/openbaotest"
 	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
@@ -52,13 +49,8 @@ func TestMain(m *testing.M) {
 
 // work does what TF_ENCRYPTION says.
 func work(verb, target string) error {
-	registry := builtin.Registry()
-	cfg, err := config.Parse(os.Getenv("TF_ENCRYPTION"), "TF_ENCRYPTION", registry.Options(cty.NilVal))
-	if err != nil {
-		return err
-	}
-	cfg.LookupEnv = os.LookupEnv
-	enc, err := encryption.New(registry, cfg)
+	enc, err := encryption.Load(builtin.Registry(), encryption.Code(os.Getenv("TF_ENCRYPTION"), "TF_ENCRYPTION"),
+		encryption.Environment(os.LookupEnv))
 	if err != nil {
 		return err
 	}

@@ -9,12 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zclconf/go-cty/cty"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/openbao/openbaotest"
 	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
 )
 
@@ -111,16 +108,11 @@ func TestSopsVectors(t *testing.T) {
 
 func openSops(t *testing.T, text string, env map[string]string, file []byte) (*encryption.Opened, error) {
 	t.Helper()
-	registry := patient()
-	cfg, err := config.Parse(text, "text", registry.Options(cty.NilVal))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg.LookupEnv = func(name string) (string, bool) {
+	lookup := func(name string) (string, bool) {
 		v, ok := env[name]
 		return v, ok
 	}
-	enc, err := encryption.New(registry, cfg)
+	enc, err := encryption.Load(patient(), encryption.Code(text, "text"), encryption.Environment(lookup))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,11 +3,8 @@ package vectors_test
 import (
 	"testing"
 
-	"github.com/zclconf/go-cty/cty"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/vaulttest"
@@ -33,17 +30,12 @@ plan {
 	// Nothing is remembered from one to the next.
 	as := func(token string) *encryption.Encryption {
 		t.Helper()
-		registry := builtin.Registry()
-		cfg, err := config.Parse(text, "TF_ENCRYPTION", registry.Options(cty.NilVal))
-		if err != nil {
-			t.Fatal(err)
-		}
 		variables := map[string]string{"BAO_ADDR": vault.Address, "BAO_TOKEN": token}
-		cfg.LookupEnv = func(name string) (string, bool) {
+		lookup := func(name string) (string, bool) {
 			v, ok := variables[name]
 			return v, ok
 		}
-		enc, err := encryption.New(registry, cfg)
+		enc, err := encryption.Load(builtin.Registry(), encryption.Code(text, "TF_ENCRYPTION"), encryption.Environment(lookup))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,11 +15,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zclconf/go-cty/cty"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
 )
 
@@ -96,25 +93,18 @@ func targetOf(t *testing.T, v conformance.Case, remoteState string) (encryption.
 func targetWith(t *testing.T, registry encryption.Registry, v conformance.Case, remoteState string) (encryption.Target, error) {
 	t.Helper()
 	own, method := methodOf(v)
-	var layers []*config.Config
+	var layers []encryption.Layer
 	for _, text := range []string{v.CodeConfig(), v.Config(), own} {
 		for _, program := range v.Programs { // which are beside the file
 			text = strings.ReplaceAll(text, "./"+program, absolute(t, filepath.Join("../../../conformance/cases", v.Name, program)))
 		}
-		layer, err := config.Parse(text, v.Name, registry.Options(cty.NilVal))
-		if err != nil {
-			return encryption.Target{}, err
-		}
-		layers = append(layers, layer)
+		layers = append(layers, encryption.Code(text, v.Name))
 	}
-	merged := config.Merge(layers...)
-	if merged != nil {
-		merged.LookupEnv = func(name string) (string, bool) {
-			value, ok := v.BackendEnv[name]
-			return value, ok
-		}
-	}
-	enc, err := encryption.New(registry, merged)
+	layers = append(layers, encryption.Environment(func(name string) (string, bool) {
+		value, ok := v.BackendEnv[name]
+		return value, ok
+	}))
+	enc, err := encryption.Load(registry, layers...)
 	if err != nil {
 		return encryption.Target{}, err
 	}

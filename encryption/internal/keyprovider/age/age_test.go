@@ -16,9 +16,9 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
 	agekeys "github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/age"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/external"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/method/aesgcm"
@@ -257,7 +257,7 @@ func TestMistakenSettings(t *testing.T) {
 		"a public key of SSH":            attrs("identities", []string{ssh}),
 		"comments alone":                 attrs("recipients", []string{"# the team"}),
 	} {
-		values, err := attr.NewEntry("", agekeys.Block().Table, settings).Decode(agekeys.Block().Table, nil)
+		values, err := entries.NewEntry("", agekeys.Block().Table, settings).Decode(agekeys.Block().Table, nil)
 		var p driver.KeyProvider
 		if err == nil {
 			p, err = agekeys.Block().Build(values)

@@ -9,7 +9,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/static"
@@ -88,11 +87,7 @@ func TestRoundTrip(t *testing.T) {
 		method "aes_gcm" "m" { keys = key_provider.xor.x }
 		state { method = method.aes_gcm.m }`
 	open := func(key string) encryption.Target {
-		cfg, err := config.Parse(fmt.Sprintf(text, key), "text", registry.Options(cty.NilVal))
-		if err != nil {
-			t.Fatal(err)
-		}
-		enc, err := encryption.New(registry, cfg)
+		enc, err := encryption.Load(registry, encryption.Code(fmt.Sprintf(text, key), "text"))
 		if err != nil {
 			t.Fatal(err)
 		}

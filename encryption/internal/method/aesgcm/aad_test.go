@@ -7,8 +7,8 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/method/aesgcm"
 )
 
@@ -18,7 +18,7 @@ func TestAAD(t *testing.T) {
 	block := aesgcm.Block()
 	with := func(aad cty.Value) driver.Method {
 		attrs := map[string]cty.Value{"keys": cty.StringVal("key_provider.static.k"), "aad": aad}
-		values, err := attr.NewEntry("method.aes_gcm.m", block.Table, attrs).Decode(block.Table, nil)
+		values, err := entries.NewEntry("method.aes_gcm.m", block.Table, attrs).Decode(block.Table, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,9 +13,9 @@ import (
 	realage "filippo.io/age"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/method/age"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
@@ -42,7 +42,7 @@ func attrs(pairs ...any) map[string]cty.Value {
 func build(tb testing.TB, pairs ...any) (driver.Method, error) {
 	tb.Helper()
 	block := age.Block()
-	values, err := attr.NewEntry("method.age.x", block.Table, attrs(pairs...)).Decode(block.Table, os.LookupEnv)
+	values, err := entries.NewEntry("method.age.x", block.Table, attrs(pairs...)).Decode(block.Table, os.LookupEnv)
 	if err != nil {
 		return nil, err
 	}

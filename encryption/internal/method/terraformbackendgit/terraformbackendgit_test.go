@@ -11,6 +11,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/method/terraformbackendgit"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/vectortest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
@@ -43,7 +44,7 @@ func TestSuite(t *testing.T) {
 func build(tb testing.TB, attrs map[string]cty.Value, env attr.LookupEnv) (driver.Method, error) {
 	tb.Helper()
 	block := terraformbackendgit.Block()
-	values, err := attr.NewEntry("method.terraform_backend_git.x", block.Table, attrs).Decode(block.Table, env)
+	values, err := entries.NewEntry("method.terraform_backend_git.x", block.Table, attrs).Decode(block.Table, env)
 	if err != nil {
 		return nil, err
 	}

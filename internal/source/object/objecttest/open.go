@@ -12,6 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/cloudtest"
@@ -62,7 +63,7 @@ func (a Attrs) With(name string, value any) Attrs {
 func Settings(kind source.Kind, env attr.LookupEnv, blocks ...Attrs) source.Settings {
 	s := source.Settings{LookupEnv: env}
 	for _, b := range blocks {
-		s.Credentials.Entries = append(s.Credentials.Entries, attr.NewEntry("credentials."+kind.Name, kind.Credentials, b))
+		s.Credentials.Entries = append(s.Credentials.Entries, unstable.NewEntry("credentials."+kind.Name, kind.Credentials, b))
 	}
 	return s
 }
@@ -77,7 +78,7 @@ func Variables(env map[string]string) attr.LookupEnv {
 
 // Open makes a source as a data source would.
 func Open(kind source.Kind, s source.Settings, a Attrs, workspace string) (source.Source, error) {
-	values, err := attr.NewEntry("data.statecrypt_remote_state.test."+kind.Name, kind.Table, a).Decode(kind.Table, s.LookupEnv)
+	values, err := unstable.NewEntry("data.statecrypt_remote_state.test."+kind.Name, kind.Table, a).Decode(kind.Table, s.LookupEnv)
 	if err != nil {
 		return nil, err
 	}

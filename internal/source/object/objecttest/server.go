@@ -154,6 +154,18 @@ func (s *Server) Get(name, key string) []byte {
 	return v.data
 }
 
+// Everything returns what was ever put into a bucket that keeps versions.
+func (s *Server) Everything(name string) (all [][]byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, versions := range s.buckets[name].objects {
+		for _, v := range versions {
+			all = append(all, v.data)
+		}
+	}
+	return all
+}
+
 func (b *bucket) newest(key string) (version, bool) {
 	if all := b.objects[key]; len(all) > 0 {
 		return all[len(all)-1], !all[len(all)-1].deleted

@@ -102,7 +102,7 @@ func beginOf(e ast.Expr) string {
 func TestMistakesInSyntax(t *testing.T) {
 	t.Parallel()
 	const begin = "key_provider \"pbkdf2\" \"k\" {\n  passphrase = "
-	says := testkit.OpenGolden(t, "../testdata/mistakes.txt", "config, syntax", "c4n4ry", "C4N4RY")
+	says := testkit.OpenGolden(t, "../../testdata/mistakes.txt", "config, syntax", "c4n4ry", "C4N4RY")
 	for _, text := range []string{
 		begin + `"c4n4ry"horse"` + "\n}",
 		begin + `"c4n4ry${horse"` + "\n}",

@@ -12,14 +12,23 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
+// options are those of all kinds that need no SDK.
+func options(variables cty.Value) config.Options {
+	registry := lighttest.Registry()
+	o := config.For(registry.KeyProviders, registry.Methods)
+	o.Variables = variables
+	return o
+}
+
 func parse(t *testing.T, text string) *config.Config {
 	t.Helper()
-	cfg, err := config.Parse(text, "text", lighttest.Registry().Options(cty.ObjectVal(map[string]cty.Value{
+	cfg, err := config.Parse(text, "text", options(cty.ObjectVal(map[string]cty.Value{
 		"known":   cty.StringVal("a known passphrase"),
 		"unknown": cty.UnknownVal(cty.String),
 	})))
@@ -32,7 +41,7 @@ func parse(t *testing.T, text string) *config.Config {
 // golden has the texts of a group of errors, none of which shows what is in a text.
 func golden(t *testing.T, group string) *testkit.Golden {
 	t.Helper()
-	return testkit.OpenGolden(t, "../testdata/mistakes.txt", "config, "+group, "c4n4ry", "C4N4RY", "CANARY", "hunter2canary",
+	return testkit.OpenGolden(t, "../../testdata/mistakes.txt", "config, "+group, "c4n4ry", "C4N4RY", "CANARY", "hunter2canary",
 		"correct horse battery staple")
 }
 
@@ -217,7 +226,7 @@ func TestParseErrors(t *testing.T) {
 		"correct horse battery staple",
 		"method \"external\" \"m\" {\n x = <<E\nAGE-SECRET-KEY-1\nE\n y\n}",
 	} {
-		_, err := config.Parse(text, "text", lighttest.Registry().Options(cty.NilVal))
+		_, err := config.Parse(text, "text", options(cty.NilVal))
 		says.Error(t, fmt.Sprintf("%.150q", text), err)
 	}
 }
@@ -265,7 +274,7 @@ func TestValueErrors(t *testing.T) {
 		`file("/nonexistent/secret")`,
 	} {
 		cfg := parse(t, `key_provider "pbkdf2" "k" { passphrase = `+passphrase+` }`)
-		table := lighttest.Registry().Options(cty.NilVal).KeyProviders[0]
+		table := options(cty.NilVal).KeyProviders[0]
 		_, err := cfg.KeyProviders["key_provider.pbkdf2.k"].Decode(table, nil)
 		says.Error(t, passphrase, err)
 	}
@@ -295,7 +304,7 @@ func TestExpressions(t *testing.T) {
 		`coalesce("", "z")`:                                 "z",
 	} {
 		cfg := parse(t, `key_provider "pbkdf2" "k" { passphrase = `+expression+` }`)
-		table := lighttest.Registry().Options(cty.NilVal).KeyProviders[0]
+		table := options(cty.NilVal).KeyProviders[0]
 		v, err := cfg.KeyProviders["key_provider.pbkdf2.k"].Decode(table, nil)
 		if err != nil || v.String("passphrase") != want {
 			t.Errorf("%s: got %q, %v", expression, v.Identity(), err)
@@ -306,7 +315,7 @@ func TestExpressions(t *testing.T) {
 // A secret that somebody forgot to quote, or put in the wrong place, must not
 // come back in an error.
 func TestErrorsHoldNoSecret(t *testing.T) {
-	options, says := lighttest.Registry().Options(cty.NilVal), golden(t, "secrets in the wrong place")
+	allowed, says := options(cty.NilVal), golden(t, "secrets in the wrong place")
 	t.Chdir(t.TempDir())
 	for _, text := range []string{
 		`key_provider "pbkdf2" "k" { passphrase = hunter2canary }`,
@@ -334,9 +343,9 @@ func TestErrorsHoldNoSecret(t *testing.T) {
 		`state { method = hunter2canary }`,
 		`state { enforced = "hunter2canary" }`,
 	} {
-		cfg, err := config.Parse(text, "text", options)
+		cfg, err := config.Parse(text, "text", allowed)
 		if err == nil {
-			for i, table := range options.KeyProviders {
+			for i, table := range allowed.KeyProviders {
 				for _, e := range cfg.KeyProviders {
 					if e.Kind != table.Name {
 						continue
@@ -428,25 +437,25 @@ func TestEnvironment(t *testing.T) {
 		v, ok := map[string]string{"FIRST": "", "SECOND": "second", "NUMBER": "7"}[name]
 		return v, ok
 	})
-	v, err := attr.NewEntry("t", table, nil).Decode(table, env)
+	v, err := entries.NewEntry("t", table, nil).Decode(table, env)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n, err := v.Int("n", 0, 10); v.String("a") != "second" || n != 7 || err != nil || !slices.Equal(v.Strings("l"), []string{"second"}) {
 		t.Errorf("got %s", v.Identity())
 	}
-	v, err = attr.NewEntry("t", table, map[string]cty.Value{"a": cty.StringVal("own"), "n": cty.NumberIntVal(1)}).Decode(table, env)
+	v, err = entries.NewEntry("t", table, map[string]cty.Value{"a": cty.StringVal("own"), "n": cty.NumberIntVal(1)}).Decode(table, env)
 	if err != nil || v.String("a") != "own" {
 		t.Errorf("got %s, %v", v.Identity(), err)
 	}
-	_, err = attr.NewEntry("t", table, nil).Decode(table, nil)
+	_, err = entries.NewEntry("t", table, nil).Decode(table, nil)
 	golden(t, "variables").Error(t, "none that is required", err)
 }
 
 // Every function is listed in the documentation, and nothing else is.
 func TestFunctionsAreDocumented(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../templates/guides/encryption-settings.md.tmpl")
+	page, err := os.ReadFile("../../../templates/guides/encryption-settings.md.tmpl")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -461,9 +470,9 @@ func FuzzParse(f *testing.F) {
 	f.Add(`{"method": {"aes_gcm": {"m": {"keys": "${key_provider.pbkdf2.k}", "aad": [1]}}}}`)
 	f.Add(`state { method = method.aes_gcm.m fallback { method = "x" } }`)
 	f.Add(`method "aes_gcm" "m" { keys = { encryption_key = [1, 2], decryption_key = null } }`)
-	options := lighttest.Registry().Options(cty.NilVal)
+	allowed := options(cty.NilVal)
 	f.Fuzz(func(t *testing.T, text string) {
-		cfg, err := config.Parse(text, "text", options)
+		cfg, err := config.Parse(text, "text", allowed)
 		if (err != nil || strings.TrimSpace(text) == "") != (cfg == nil) {
 			t.Errorf("%v with %v", cfg, err)
 		}
@@ -481,7 +490,7 @@ func TestParseWholeFile(t *testing.T) {
   method "aes_gcm" "m" { keys = key_provider.static.k }
   state { method = method.aes_gcm.m }
 `
-	options, says := lighttest.Registry().Options(cty.NilVal), golden(t, "whole files")
+	allowed, says := options(cty.NilVal), golden(t, "whole files")
 	for name, tt := range map[string]struct {
 		text    string
 		refused bool
@@ -502,7 +511,7 @@ func TestParseWholeFile(t *testing.T) {
 		"JSON, typo":  {text: "{\n\"encryption\": {\n \"metod\": {}}}", refused: true},
 		"a bad value": {text: "encryption {\n  state {\n    method = 1\n  }\n}", refused: true},
 	} {
-		cfg, err := config.Parse(tt.text, "text", options)
+		cfg, err := config.Parse(tt.text, "text", allowed)
 		switch {
 		case tt.refused:
 			says.Error(t, name, err)
@@ -518,7 +527,7 @@ func TestParseWholeFile(t *testing.T) {
 func TestBackend(t *testing.T) {
 	t.Parallel()
 	const method = "method \"unencrypted\" \"u\" {}\n"
-	options := lighttest.Registry().Options(cty.ObjectVal(map[string]cty.Value{"token": cty.StringVal("a token")}))
+	allowed := options(cty.ObjectVal(map[string]cty.Value{"token": cty.StringVal("a token")}))
 	says := golden(t, "backends")
 	for name, tt := range map[string]struct {
 		text    string
@@ -537,7 +546,9 @@ func TestBackend(t *testing.T) {
 		"nobody wants":  {text: "backend \"http\" {}\n" + method, none: true, refused: true},
 		"inside of all": {text: "encryption {\nbackend \"http\" {}\n" + method + "}", refused: true},
 	} {
-		opts := options
+		opts := allowed
+		var backend *entries.Entry
+		opts.Backend = func(found *entries.Entry) { backend = found }
 		if !tt.none {
 			opts.Backends = []attr.Table{{Name: "http", Attrs: []attr.Attr{{Name: "password", Type: cty.String, Sensitive: true}}}}
 		}
@@ -547,15 +558,15 @@ func TestBackend(t *testing.T) {
 			says.Error(t, name, err)
 		case err != nil:
 			t.Errorf("%s: %v", name, err)
-		case cfg.Methods["method.unencrypted.u"] == nil || (cfg.Backend == nil) != (tt.secret == ""):
+		case cfg.Methods["method.unencrypted.u"] == nil || (backend == nil) != (tt.secret == ""):
 			t.Errorf("%s: got %+v", name, cfg)
-		case cfg.Backend != nil && cfg.Backend.Settings["password"].Value.AsString() != tt.secret:
-			t.Errorf("%s: got %+v", name, cfg.Backend)
+		case backend != nil && backend.Settings["password"].Value.AsString() != tt.secret:
+			t.Errorf("%s: got %+v", name, backend)
 		}
 	}
 	lookup := func(name string) (string, bool) { return "backend \"http\" {}\n" + method, name == "TF_ENCRYPTION" }
-	options.Backends = []attr.Table{{Name: "http"}}
-	if _, err := config.ParseEnvironment(lookup, options); err == nil {
+	allowed.Backends = []attr.Table{{Name: "http"}}
+	if _, err := config.ParseEnvironment(lookup, allowed); err == nil {
 		t.Error("TF_ENCRYPTION describes a backend")
 	}
 }
@@ -564,7 +575,7 @@ func TestBackend(t *testing.T) {
 func TestParseEnvironmentUnwrapsNothing(t *testing.T) {
 	t.Parallel()
 	lookup := func(string) (string, bool) { return "encryption {}", true }
-	if _, err := config.ParseEnvironment(lookup, lighttest.Registry().Options(cty.NilVal)); err == nil {
+	if _, err := config.ParseEnvironment(lookup, options(cty.NilVal)); err == nil {
 		t.Error("a wrapped text was accepted")
 	}
 }

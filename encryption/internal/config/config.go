@@ -13,21 +13,18 @@ import (
 	"slices"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
 )
 
 // Config is one layer of settings, or several merged into one.
 type Config struct {
-	KeyProviders map[string]*attr.Entry // :: address "key_provider.pbkdf2.main" → entry
-	Methods      map[string]*attr.Entry // :: address "method.aes_gcm.main" → entry
+	KeyProviders map[string]*entries.Entry // :: address "key_provider.pbkdf2.main" → entry
+	Methods      map[string]*entries.Entry // :: address "method.aes_gcm.main" → entry
 
 	State         *Target            // nil when there is no such block
 	Plan          *Target            // likewise
 	RemoteDefault *Target            // remote_state_data_sources.default; likewise
 	Remote        map[string]*Target // :: name of a remote_state_data_source → target
-
-	// Backend is the backend block of this layer's text, nil if there is none. It
-	// is no part of the encryption, and [Merge] leaves it behind.
-	Backend *attr.Entry
 
 	// LookupEnv fills absent attributes from the environment. Nil reads none,
 	// and keeps the client libraries of key services from reading it as well.
@@ -99,17 +96,17 @@ func Merge(layers ...*Config) *Config {
 
 func newConfig() *Config {
 	return &Config{
-		KeyProviders: map[string]*attr.Entry{},
-		Methods:      map[string]*attr.Entry{},
+		KeyProviders: map[string]*entries.Entry{},
+		Methods:      map[string]*entries.Entry{},
 		Remote:       map[string]*Target{},
 		literals:     map[string]literal{},
 	}
 }
 
-func mergeEntries(into, from map[string]*attr.Entry) {
+func mergeEntries(into, from map[string]*entries.Entry) {
 	for address, e := range from {
 		if e == nil {
-			e = &attr.Entry{Err: &attr.Error{Address: address, Err: errors.New("the entry is nil")}}
+			e = &entries.Entry{Err: &attr.Error{Address: address, Err: errors.New("the entry is nil")}}
 		}
 		merged := *e
 		merged.Address, merged.Settings = address, maps.Clone(e.Settings)

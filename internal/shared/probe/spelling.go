@@ -1,6 +1,4 @@
-// Package spelling has the forms in which a text may hold a secret, for tests that
-// look for secrets.
-package spelling
+package probe
 
 import (
 	"encoding/base64"
@@ -13,18 +11,18 @@ import (
 	"strings"
 )
 
-// All are the secrets in each of their spellings.
-func All(secrets []string) []string {
+// Spellings are the secrets in each of their spellings.
+func Spellings(secrets []string) []string {
 	var out []string
 	for _, secret := range secrets {
-		out = append(append(out, secret), Of([]byte(secret))...)
+		out = append(append(out, secret), SpellingsOf([]byte(secret))...)
 	}
 	return out
 }
 
-// Of are the ways in which text may hold a secret, alone or amid other bytes.
+// SpellingsOf are the ways in which text may hold a secret, alone or amid other bytes.
 // They are those of Go's JSON, which makes base64 of bytes, and those of its errors.
-func Of(secret []byte) []string {
+func SpellingsOf(secret []byte) []string {
 	if len(secret) < 4 {
 		return nil // it is anywhere
 	}

@@ -1,4 +1,4 @@
-package attr_test
+package entries_test
 
 import (
 	"strings"
@@ -7,6 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
 )
 
 // TestForms: what each form takes, of the code and of a variable, whose name the error
@@ -48,7 +49,7 @@ func TestForms(t *testing.T) {
 				if env == nil {
 					attrs["part"] = cty.StringVal(c.text)
 				}
-				_, err := attr.NewEntry("kind.e", table, attrs).Decode(table, env)
+				_, err := entries.NewEntry("kind.e", table, attrs).Decode(table, env)
 				switch {
 				case want == "" && err != nil:
 					t.Errorf("%s, %d: %v", name, form, err)
@@ -72,7 +73,7 @@ func TestEmptyParts(t *testing.T) {
 	} {
 		table := attr.Table{Name: "kind", Attrs: []attr.Attr{part}}
 		got := ""
-		if _, err := attr.NewEntry("e", table, map[string]cty.Value{"part": cty.StringVal("")}).Decode(table, nil); err != nil {
+		if _, err := entries.NewEntry("e", table, map[string]cty.Value{"part": cty.StringVal("")}).Decode(table, nil); err != nil {
 			got = err.Error()
 		}
 		if got != want {

@@ -1,13 +1,11 @@
-package attr
+package entries
 
 import (
 	"errors"
-	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -20,7 +18,7 @@ type Entry struct {
 	Kind     string             // "pbkdf2"
 	Settings map[string]Setting // :: name of an attribute → what is set
 	Err      error              // why the entry as a whole cannot be used, such as an unknown kind
-	Pos      Pos
+	Pos      attr.Pos
 
 	FromEnvironment bool // written in TF_ENCRYPTION, and not in the code as well
 }
@@ -29,7 +27,7 @@ type Entry struct {
 type Setting struct {
 	Value cty.Value // may be null or unknown; an address for a reference
 	Err   error
-	Pos   Pos
+	Pos   attr.Pos
 
 	FromEnvironment bool // written in TF_ENCRYPTION or the value of a variable, and not in the code as well
 	UsesVariables   bool // written with var.*, whose values come from the code
@@ -56,78 +54,18 @@ func (s Setting) IsSet() bool {
 
 // fills reports whether s is the value of a, so that no variable is. False is a value,
 // although it does not count as set, and so is an empty string if a says so.
-func (s Setting) fills(a Attr) bool {
+func (s Setting) fills(a attr.Attr) bool {
 	if s.IsSet() {
 		return true
 	}
 	return s.Value != cty.NilVal && !s.Value.IsNull() && (a.AllowEmpty || s.Value.Type() == cty.Bool)
 }
 
-// Pos is a place in configuration text. The zero value means that the setting
-// did not come from text.
-type Pos struct {
-	File         string
-	Line, Column int // from 1
-}
-
-// String returns "file:line,column", as hcl does; "" for the zero value.
-func (p Pos) String() string {
-	if p.Line == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%s:%d,%d", p.File, p.Line, p.Column)
-}
-
-// Error is a mistake in the configuration. Its text never holds a value that
-// the user wrote, because any value may be a secret.
-type Error struct {
-	Address string // of the entry or target; may be empty
-	Attr    string // may be empty
-	Unknown bool   // the value is not known yet, which is nobody's mistake
-	Pos     Pos
-	Err     error // the mistake, in a few words
-}
-
-// Error returns the place, the address and the attribute, if they are set, and the
-// text of Err.
-func (e *Error) Error() string {
-	parts := []string{e.Pos.String(), strings.Trim(e.Address+"."+e.Attr, ".")}
-	if e.Err != nil {
-		parts = append(parts, e.Err.Error())
-	}
-	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
-}
-
-// Unwrap returns Err.
-func (e *Error) Unwrap() error { return e.Err }
-
-// LookupEnv is the shape of [os.LookupEnv]. A nil LookupEnv finds nothing.
-type LookupEnv func(name string) (string, bool)
-
-// Get returns the value of the first of names that is set and not empty.
-func (f LookupEnv) Get(names ...string) (string, bool) {
-	_, value := f.first(names)
-	return value, value != ""
-}
-
-// first is the first of names that is set and not empty.
-func (f LookupEnv) first(names []string) (name, value string) {
-	if f == nil {
-		return "", ""
-	}
-	for _, n := range names {
-		if v, ok := f(n); ok && v != "" {
-			return n, v
-		}
-	}
-	return "", ""
-}
-
 // NewEntry makes an entry of the kind of table from values by the names of their
 // attributes, such as those of a Terraform block. Values may be unknown or null. A
 // nested block is an object value. What is wrong with a value is reported when the
 // entry is used.
-func NewEntry(address string, table Table, values map[string]cty.Value) *Entry {
+func NewEntry(address string, table attr.Table, values map[string]cty.Value) *Entry {
 	e := &Entry{Address: address, Kind: table.Name, Settings: map[string]Setting{}}
 	for name, v := range values {
 		if !v.IsNull() {
@@ -139,17 +77,17 @@ func NewEntry(address string, table Table, values map[string]cty.Value) *Entry {
 }
 
 // checkAddress looks at an attribute that names a key provider or a method.
-func checkAddress(address, name string, a Attr, v cty.Value) error {
+func checkAddress(address, name string, a attr.Attr, v cty.Value) error {
 	text := ""
 	if v.IsKnown() && v.Type() == cty.String {
 		text = v.AsString()
 	}
 	switch {
 	case a.Reference && v.IsKnown() && !syntax.IsKeyProviderAddress(text):
-		return &Error{Address: address, Attr: name, Err: errors.New("the address of a key provider is " +
+		return &attr.Error{Address: address, Attr: name, Err: errors.New("the address of a key provider is " +
 			"required, such as key_provider.pbkdf2.main")}
 	case a.Method && v.IsKnown() && !syntax.IsMethod(text):
-		return &Error{Address: address, Attr: name, Err: syntax.ErrMethodRequired}
+		return &attr.Error{Address: address, Attr: name, Err: syntax.ErrMethodRequired}
 	}
 	return nil
 }

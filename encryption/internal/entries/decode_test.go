@@ -1,4 +1,4 @@
-package attr_test
+package entries_test
 
 import (
 	"errors"
@@ -11,7 +11,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/errlist"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
@@ -41,7 +42,7 @@ func table() attr.Table {
 }
 
 func decode(attrs map[string]cty.Value, env map[string]string) (attr.Values, error) {
-	return attr.NewEntry("kind.e", table(), attrs).Decode(table(), func(name string) (string, bool) {
+	return entries.NewEntry("kind.e", table(), attrs).Decode(table(), func(name string) (string, bool) {
 		value, ok := env[name]
 		return value, ok
 	})
@@ -82,7 +83,7 @@ func TestDecode(t *testing.T) {
 	}
 	role, ok := all.Block("role")
 	got := []any{all.String("name"), all.Variable("name"), all.String("region"), all.Variable("region"), all.Bool("on"), all.Strings("list"),
-		all.StringMap("map"), ok, role.String("arn"), role.Has("off"), role.Address}
+		all.StringMap("map"), ok, role.String("arn"), role.Has("off"), role.Address()}
 	want := []any{"old", "OLD_NAME", "there", "", true, []string{"one,two"}, map[string]string{"a": "1"}, true, "a", false, "kind.e.role"}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
@@ -98,7 +99,7 @@ func TestDecode(t *testing.T) {
 // golden has the texts of a group of errors, none of which shows a value.
 func golden(t *testing.T, group string) *testkit.Golden {
 	t.Helper()
-	return testkit.OpenGolden(t, "../testdata/mistakes.txt", "attributes, "+group, "c4n4ry", "canary")
+	return testkit.OpenGolden(t, "../../testdata/mistakes.txt", "attributes, "+group, "c4n4ry", "canary")
 }
 
 // TestMistakesInValues: each mistake names the entry and the attribute.
@@ -183,21 +184,21 @@ func TestIdentity(t *testing.T) {
 func TestIsSet(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		setting attr.Setting
+		setting entries.Setting
 		want    bool
 	}{
-		"nothing":       {attr.Setting{}, false},
-		"null":          {attr.Setting{Value: cty.NullVal(cty.String)}, false},
-		"unknown":       {attr.Setting{Value: cty.UnknownVal(cty.String)}, true},
-		"a mistake":     {attr.Setting{Err: errors.New("x")}, true},
-		"a string":      {attr.Setting{Value: text("x")}, true},
-		"no characters": {attr.Setting{Value: text("")}, false},
-		"a list":        {attr.Setting{Value: cty.ListVal([]cty.Value{text("x")})}, true},
-		"no elements":   {attr.Setting{Value: cty.ListValEmpty(cty.String)}, false},
-		"an object":     {attr.Setting{Value: cty.ObjectVal(map[string]cty.Value{"a": text("x")})}, true},
-		"true":          {attr.Setting{Value: cty.True}, true},
-		"false":         {attr.Setting{Value: cty.False}, false},
-		"zero":          {attr.Setting{Value: cty.Zero}, true},
+		"nothing":       {entries.Setting{}, false},
+		"null":          {entries.Setting{Value: cty.NullVal(cty.String)}, false},
+		"unknown":       {entries.Setting{Value: cty.UnknownVal(cty.String)}, true},
+		"a mistake":     {entries.Setting{Err: errors.New("x")}, true},
+		"a string":      {entries.Setting{Value: text("x")}, true},
+		"no characters": {entries.Setting{Value: text("")}, false},
+		"a list":        {entries.Setting{Value: cty.ListVal([]cty.Value{text("x")})}, true},
+		"no elements":   {entries.Setting{Value: cty.ListValEmpty(cty.String)}, false},
+		"an object":     {entries.Setting{Value: cty.ObjectVal(map[string]cty.Value{"a": text("x")})}, true},
+		"true":          {entries.Setting{Value: cty.True}, true},
+		"false":         {entries.Setting{Value: cty.False}, false},
+		"zero":          {entries.Setting{Value: cty.Zero}, true},
 	} {
 		if got := c.setting.IsSet(); got != c.want {
 			t.Errorf("%s: %t", name, got)
@@ -218,7 +219,7 @@ func TestTextOfErrors(t *testing.T) {
 			t.Errorf("got %s, want %s", err.Error(), want)
 		}
 	}
-	two := errlist.Errors{errors.New("one"), why}
+	two := fact.List{errors.New("one"), why}
 	one := two[1:].Err()
 	if two.Err().Error() != "one\nwhy" || !errors.Is(two.Err(), why) || one.Error() != "why" || two[:0].Err() != nil {
 		t.Error("several errors")
@@ -286,7 +287,7 @@ func TestUnknownSecrets(t *testing.T) {
 		"no secret":                    {null, text("x"), true, false},
 		"an empty secret":              {text(""), text("x"), true, false},
 	} {
-		e := attr.Entry{Address: "e", Settings: map[string]attr.Setting{
+		e := entries.Entry{Address: "e", Settings: map[string]entries.Setting{
 			"token": {Value: c.token}, "mode": {Value: c.mode, FromEnvironment: c.layer},
 		}}
 		_, err := e.Decode(secrets, nil)
@@ -320,25 +321,25 @@ func TestWhatKindsAsk(t *testing.T) {
 		{Name: "file", Type: cty.String},
 		{Name: "auth", Attrs: []attr.Attr{{Name: "jwt", Type: cty.String, Sensitive: true}}},
 	}}
-	jwt := attr.Setting{Value: cty.ObjectVal(map[string]cty.Value{"jwt": text("x")})}
+	jwt := entries.Setting{Value: cty.ObjectVal(map[string]cty.Value{"jwt": text("x")})}
 	env := attr.LookupEnv(func(name string) (string, bool) { return "set", name == "SET" })
 	for name, c := range map[string]struct {
 		secret  string // the attribute or the block that the code sets
-		scope   attr.Scope
+		scope   entries.Scope
 		want    string
 		refused string // beside any secret, and beside token
 	}{
 		"nothing":         {refused: "false false"},
-		"environment":     {scope: attr.Scope{Lookup: env}, want: "environment", refused: "false false"},
-		"another server":  {scope: attr.Scope{Lookup: env, OtherServer: true}, refused: "false false"},
+		"environment":     {scope: entries.Scope{Lookup: env}, want: "environment", refused: "false false"},
+		"another server":  {scope: entries.Scope{Lookup: env, OtherServer: true}, refused: "false false"},
 		"a secret":        {secret: "token", want: "secret, token", refused: "true true"},
-		"both":            {"token", attr.Scope{Lookup: env}, "environment, secret, token", "true true"},
-		"an entry":        {"profile", attr.Scope{Lookup: env}, "environment, secret", "true false"},
-		"elsewhere, both": {"token", attr.Scope{Lookup: env, OtherServer: true}, "secret, token", "true true"},
-		"in a block":      {"auth", attr.Scope{Lookup: env}, "environment, secret, auth, auth.jwt", "true false"},
-		"no code":         {"token", attr.Scope{Lookup: env, OnlyEnvironment: true}, "environment", "false false"},
+		"both":            {"token", entries.Scope{Lookup: env}, "environment, secret, token", "true true"},
+		"an entry":        {"profile", entries.Scope{Lookup: env}, "environment, secret", "true false"},
+		"elsewhere, both": {"token", entries.Scope{Lookup: env, OtherServer: true}, "secret, token", "true true"},
+		"in a block":      {"auth", entries.Scope{Lookup: env}, "environment, secret, auth, auth.jwt", "true false"},
+		"no code":         {"token", entries.Scope{Lookup: env, OnlyEnvironment: true}, "environment", "false false"},
 	} {
-		e := attr.Entry{Address: "e", Settings: map[string]attr.Setting{c.secret: {Value: text("x")}}}
+		e := entries.Entry{Address: "e", Settings: map[string]entries.Setting{c.secret: {Value: text("x")}}}
 		if c.secret == "auth" {
 			e.Settings["auth"] = jwt
 		}
@@ -399,10 +400,10 @@ func TestCommands(t *testing.T) {
 		"maybe, block of layer":          {"other", block("maybe"), true, ofCode, false, true},
 	} {
 		for _, allowed := range []bool{false, true} {
-			entry := &attr.Entry{Address: "x", Settings: map[string]attr.Setting{c.attribute: {Value: c.value, FromEnvironment: c.layer}}}
-			values, err := entry.Resolve(table, attr.Scope{Lookup: c.lookup, AllowCommands: allowed})
+			entry := &entries.Entry{Address: "x", Settings: map[string]entries.Setting{c.attribute: {Value: c.value, FromEnvironment: c.layer}}}
+			values, err := entry.Resolve(table, entries.Scope{Lookup: c.lookup, AllowCommands: allowed})
 			refused := c.refused && !allowed
-			if errors.Is(err, attr.ErrCommand) != refused {
+			if errors.Is(err, entries.ErrCommand) != refused {
 				t.Errorf("%s, allowed %t: %v", name, allowed, err)
 			}
 			if refused {
@@ -412,31 +413,31 @@ func TestCommands(t *testing.T) {
 				continue
 			}
 			if c.attribute == "command" && !c.layer { // beside something of a layer
-				entry.Settings["maybe"] = attr.Setting{Value: text("x"), FromEnvironment: true}
-				if _, err := entry.Resolve(table, attr.Scope{}); err != nil {
+				entry.Settings["maybe"] = entries.Setting{Value: text("x"), FromEnvironment: true}
+				if _, err := entry.Resolve(table, entries.Scope{}); err != nil {
 					t.Errorf("%s: %v", name, err)
 				}
 			}
 			if inner, ok := values.Block("other"); ok {
 				values = inner
 			}
-			if err := values.Command("maybe"); errors.Is(err, attr.ErrCommand) != (c.asked && !allowed) {
+			if err := values.Command("maybe"); errors.Is(err, entries.ErrCommand) != (c.asked && !allowed) {
 				t.Errorf("%s, allowed %t: asked, it says %v", name, allowed, err)
 			}
 			// What a variable leads to is refused beside something of a layer.
-			if err := values.LeadsToCommand("maybe"); errors.Is(err, attr.ErrCommand) != (c.asked && c.layer && !allowed) {
+			if err := values.LeadsToCommand("maybe"); errors.Is(err, entries.ErrCommand) != (c.asked && c.layer && !allowed) {
 				t.Errorf("%s, allowed %t: asked what it leads to, it says %v", name, allowed, err)
 			}
 		}
 	}
 	// A block of a layer counts even if it is empty.
 	for _, ofLayer := range []bool{false, true} {
-		entry := &attr.Entry{Address: "x", FromEnvironment: ofLayer}
-		values, err := entry.Resolve(attr.Table{Attrs: table.Attrs[1:]}, attr.Scope{Lookup: variable})
+		entry := &entries.Entry{Address: "x", FromEnvironment: ofLayer}
+		values, err := entry.Resolve(attr.Table{Attrs: table.Attrs[1:]}, entries.Scope{Lookup: variable})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := values.LeadsToCommand("maybe"); errors.Is(err, attr.ErrCommand) != ofLayer {
+		if err := values.LeadsToCommand("maybe"); errors.Is(err, entries.ErrCommand) != ofLayer {
 			t.Errorf("an empty block, of a layer %t: %v", ofLayer, err)
 		}
 	}

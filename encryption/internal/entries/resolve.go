@@ -1,4 +1,4 @@
-package attr
+package entries
 
 import (
 	"cmp"
@@ -11,7 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/errlist"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
@@ -19,7 +19,7 @@ import (
 // Scope is what the environment has to say about an entry. With the zero value
 // it says nothing.
 type Scope struct {
-	Lookup LookupEnv // nil reads no variable
+	Lookup attr.LookupEnv // nil reads no variable
 
 	// OtherServer says that the variables are meant for another server than the
 	// one that is asked.
@@ -40,7 +40,7 @@ var ErrCommand = errors.New("only the environment names this command; it runs on
 func errCommand() error { return fact.With(ErrCommand, fact.OnlyEnvironment{}) }
 
 // Decode is [Entry.Resolve] with variables that are meant for whatever is asked.
-func (e *Entry) Decode(t Table, env LookupEnv) (Values, error) {
+func (e *Entry) Decode(t attr.Table, env attr.LookupEnv) (attr.Values, error) {
 	return e.Resolve(t, Scope{Lookup: env})
 }
 
@@ -51,10 +51,10 @@ func (e *Entry) Decode(t Table, env LookupEnv) (Values, error) {
 // It decides what the environment may say, and nothing else does:
 //
 //   - Beside a secret of the code, a variable or a layer of TF_ENCRYPTION that
-//     sets what is not [Attr.Harmless] is an error. The code's are also the
+//     sets what is not [attr.Attr.Harmless] is an error. The code's are also the
 //     values of var.*, which a layer may use in secrets only.
 //   - A variable does nothing if the code sets its attribute, or a part of its
-//     [Attr.Group].
+//     [attr.Attr.Group].
 //   - Variables that are meant for another server give it neither secrets, nor
 //     what belongs to one, nor what is not harmless.
 //   - The proxies of the machine are for all that it sends, and see nothing of a
@@ -62,26 +62,27 @@ func (e *Entry) Decode(t Table, env LookupEnv) (Values, error) {
 //   - Whoever can set a variable of a pipeline must not thereby choose what runs in it:
 //     a command that only a layer names is [ErrCommand]; see also [Values.Command].
 //   - A layer that repeats what the code says changes nothing.
-func (e *Entry) Resolve(t Table, scope Scope) (Values, error) {
+func (e *Entry) Resolve(t attr.Table, scope Scope) (attr.Values, error) {
 	if e.Err != nil {
-		return Values{}, e.Err
+		return nil, e.Err
 	}
 	r := resolver{Scope: scope}
 	if !scope.OnlyEnvironment {
 		r.secrets = e.secrets(t)
 	}
 	if err := cmp.Or(e.checkCommands(t, scope), e.checkLayer(t, r.secrets)); err != nil {
-		return Values{}, err
+		return nil, err
 	}
 	attrs := t.Attrs
 	if t.Variables != nil {
 		attrs = slices.Concat(attrs, t.Variables)
 	}
 	v, err := r.decode(e.Address, attrs, e.Settings, e.Pos)
-	if err == nil {
-		v.layered[""] = e.FromEnvironment
+	if err != nil {
+		return nil, err
 	}
-	return v, err
+	v.layered[""] = e.FromEnvironment
+	return v, nil
 }
 
 // resolver decides what becomes of the variables of one entry.
@@ -100,12 +101,12 @@ func (r resolver) beside(name string) *written {
 	return &r.secrets[i]
 }
 
-func (r resolver) decode(address string, attrs []Attr, settings map[string]Setting, pos Pos) (Values, error) {
-	v := Values{
-		Address: address, attrs: map[string]cty.Value{}, blocks: map[string]Values{}, pos: map[string]Pos{"": pos},
+func (r resolver) decode(address string, attrs []attr.Attr, settings map[string]Setting, pos attr.Pos) (*values, error) {
+	v := &values{
+		address: address, attrs: map[string]cty.Value{}, blocks: map[string]*values{}, pos: map[string]attr.Pos{"": pos},
 		resolver: r, variables: map[string]string{}, layered: map[string]bool{},
 	}
-	var errs errlist.Errors
+	var errs fact.List
 	groups := groupsOf(attrs, settings)
 	for _, a := range attrs {
 		v.pos[a.Name], v.layered[a.Name] = settings[a.Name].Pos, settings[a.Name].FromEnvironment
@@ -117,24 +118,24 @@ func (r resolver) decode(address string, attrs []Attr, settings map[string]Setti
 		errs = v.checkCompany(attrs, settings)
 	}
 	if len(errs) > 0 {
-		return Values{}, errs.Err()
+		return nil, errs.Err()
 	}
 	return v, nil
 }
 
-// groups are those of [Attr.Group].
+// groups are those of [attr.Attr.Group].
 type groups struct {
 	closed  map[string]bool // the settings say a part
 	secrets map[string]bool // secrets belong to it
 }
 
-func groupsOf(attrs []Attr, settings map[string]Setting) groups {
+func groupsOf(attrs []attr.Attr, settings map[string]Setting) groups {
 	g := groups{closed: map[string]bool{}, secrets: map[string]bool{}}
 	for _, a := range attrs {
 		if settings[a.Name].IsSet() {
 			g.closed[a.Group] = a.Group != ""
 		}
-		if a.isSecret() {
+		if isSecret(a) {
 			g.secrets[a.Group], g.secrets[a.BelongsTo] = a.Group != "", a.BelongsTo != ""
 		}
 	}
@@ -142,12 +143,12 @@ func groupsOf(attrs []Attr, settings map[string]Setting) groups {
 }
 
 // set decodes one attribute, which may be absent.
-func (v Values) set(a Attr, s Setting, g groups) (err error) {
+func (v *values) set(a attr.Attr, s Setting, g groups) (err error) {
 	switch {
 	case s.Err != nil:
 		return s.Err
 	case !s.Value.IsWhollyKnown():
-		return &Error{Address: v.Address, Attr: a.Name, Pos: s.Pos, Unknown: true, Err: errors.New("the value is not known yet")}
+		return &attr.Error{Address: v.address, Attr: a.Name, Pos: s.Pos, Unknown: true, Err: errors.New("the value is not known yet")}
 	case a.Attrs != nil:
 		return v.setBlock(a, s)
 	case !s.fills(a):
@@ -164,7 +165,7 @@ func (v Values) set(a Attr, s Setting, g groups) (err error) {
 			}
 			return v.Errorf(a.Name, "%s", text)
 		}
-		if problem := a.problem(v.attrs[a.Name], v.variables[a.Name] != ""); problem != "" {
+		if problem := problem(a, v.attrs[a.Name], v.variables[a.Name] != ""); problem != "" {
 			return v.Errorf(a.Name, "it %w", fact.Odd(problem))
 		}
 		if a.Pin && isEmpty(v.attrs[a.Name]) {
@@ -180,7 +181,7 @@ func (v Values) set(a Attr, s Setting, g groups) (err error) {
 
 // problem says what keeps a value from its form, or a secret from being one word; "" if
 // nothing does. The value is not in the text.
-func (a Attr) problem(v cty.Value, ofVariable bool) string {
+func problem(a attr.Attr, v cty.Value, ofVariable bool) string {
 	switch {
 	case a.Type != cty.String || v.IsNull():
 		return ""
@@ -189,7 +190,7 @@ func (a Attr) problem(v cty.Value, ofVariable bool) string {
 	case a.Sensitive && !a.Local && !a.Lines:
 		return syntax.NoWord(v.AsString())
 	}
-	problem := a.Form.problem(v.AsString())
+	problem := problemOf(a.Form, v.AsString())
 	if problem == "" || isEmpty(v) && !a.Required && a.Default == cty.NilVal { // an empty one is none
 		return ""
 	}
@@ -197,7 +198,7 @@ func (a Attr) problem(v cty.Value, ofVariable bool) string {
 }
 
 // checkCompany returns what the code must not set together, or not alone.
-func (v Values) checkCompany(attrs []Attr, settings map[string]Setting) (errs errlist.Errors) {
+func (v *values) checkCompany(attrs []attr.Attr, settings map[string]Setting) (errs fact.List) {
 	for _, a := range attrs {
 		if !settings[a.Name].IsSet() {
 			continue
@@ -216,7 +217,7 @@ func (v Values) checkCompany(attrs []Attr, settings map[string]Setting) (errs er
 
 // fill returns what takes the place of an absent value: that of a variable, the
 // default, or nothing.
-func (v Values) fill(a Attr, absent cty.Value, g groups) (cty.Value, error) {
+func (v *values) fill(a attr.Attr, absent cty.Value, g groups) (cty.Value, error) {
 	switch name, text, err := v.resolver.variable(a, g); {
 	case err != nil:
 		return absent, v.Errorf(cmp.Or(a.InPlaceOf, a.Name), "%w", err)
@@ -230,13 +231,17 @@ func (v Values) fill(a Attr, absent cty.Value, g groups) (cty.Value, error) {
 }
 
 // variable returns the variable that fills a, with its value; "" for none.
-func (r resolver) variable(a Attr, g groups) (name, text string, err error) {
-	name, text = r.Lookup.first(a.Env)
-	harmless := a.isHarmless(text)
+func (r resolver) variable(a attr.Attr, g groups) (name, text string, err error) {
+	for _, name = range a.Env {
+		if text, _ = r.Lookup.Get(name); text != "" {
+			break
+		}
+	}
+	harmless := isHarmless(a, text)
 	switch {
-	case name == "", g.closed[a.Group], g.closed[a.BelongsTo]:
+	case text == "", g.closed[a.Group], g.closed[a.BelongsTo]:
 		return "", "", nil
-	case r.OtherServer && (!harmless || a.InPlaceOf != "" || a.isSecret() || g.secrets[a.Group] || g.secrets[a.BelongsTo]):
+	case r.OtherServer && (!harmless || a.InPlaceOf != "" || isSecret(a) || g.secrets[a.Group] || g.secrets[a.BelongsTo]):
 		return "", "", nil
 	case harmless, isProxyOfMachine(name), r.beside(a.Name) == nil:
 		return name, text, nil
@@ -256,33 +261,33 @@ func ofVariable(name, text string, t cty.Type) (cty.Value, error) {
 	case t == cty.Bool:
 		b, err := strconv.ParseBool(text)
 		if err != nil {
-			return cty.NilVal, &Error{Err: fmt.Errorf("the environment variable %s must be true or false", name)}
+			return cty.NilVal, &attr.Error{Err: fmt.Errorf("the environment variable %s must be true or false", name)}
 		}
 		return cty.BoolVal(b), nil
 	}
 	return cty.StringVal(text), nil
 }
 
-func (v Values) setBlock(a Attr, s Setting) (err error) {
+func (v *values) setBlock(a attr.Attr, s Setting) (err error) {
 	switch {
 	case !s.Value.IsNull():
-		v.blocks[a.Name], err = v.resolver.decodeBlock(v.Address+"."+a.Name, a, s)
+		v.blocks[a.Name], err = v.resolver.decodeBlock(v.address+"."+a.Name, a, s)
 	case a.Always:
-		v.blocks[a.Name], err = v.resolver.decode(v.Address+"."+a.Name, a.Attrs, nil, s.Pos)
+		v.blocks[a.Name], err = v.resolver.decode(v.address+"."+a.Name, a.Attrs, nil, s.Pos)
 	case a.Required && !v.resolver.OnlyEnvironment:
 		err = v.Errorf(a.Name, "this block is required")
 	}
 	return err
 }
 
-func (r resolver) decodeBlock(address string, a Attr, s Setting) (Values, error) {
+func (r resolver) decodeBlock(address string, a attr.Attr, s Setting) (*values, error) {
 	if !s.Value.Type().IsObjectType() && !s.Value.Type().IsMapType() {
-		return Values{}, &Error{Address: address, Pos: s.Pos, Err: fmt.Errorf("a block is required")}
+		return nil, &attr.Error{Address: address, Pos: s.Pos, Err: fmt.Errorf("a block is required")}
 	}
 	settings := map[string]Setting{}
 	for name, val := range s.Value.AsValueMap() {
-		if _, ok := find(a.Attrs, name); !ok {
-			return Values{}, &Error{Address: address, Pos: s.Pos, Err: fmt.Errorf("an argument named %q is not "+
+		if _, ok := (attr.Table{Attrs: a.Attrs}).Attr(name); !ok {
+			return nil, &attr.Error{Address: address, Pos: s.Pos, Err: fmt.Errorf("an argument named %q is not "+
 				"expected here%s", name, didYouMean(name, a.Attrs))}
 		}
 		settings[name] = Setting{Value: val, Pos: s.Pos, FromEnvironment: s.FromEnvironment}
@@ -290,7 +295,7 @@ func (r resolver) decodeBlock(address string, a Attr, s Setting) (Values, error)
 	return r.decode(address, a.Attrs, settings, s.Pos)
 }
 
-func didYouMean(name string, attrs []Attr) string {
+func didYouMean(name string, attrs []attr.Attr) string {
 	names := make([]string, len(attrs))
 	for i, a := range attrs {
 		names[i] = a.Name

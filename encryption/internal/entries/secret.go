@@ -1,14 +1,16 @@
-package attr
+package entries
 
 import (
 	"fmt"
 
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
 // written is an attribute of an entry or of a block in it, as it was written.
 type written struct {
-	Attr
+	attr.Attr
 	Setting
 	Path string // "token", "auth_jwt.jwt"
 
@@ -18,9 +20,9 @@ type written struct {
 // written lists the attributes that are set, with those of nested blocks. A
 // nested block replaces that of an earlier layer as a whole, so one of the
 // environment sets all of its attributes.
-func (e *Entry) written(t Table) []written { return writtenIn("", t.Attrs, e.Settings) }
+func (e *Entry) written(t attr.Table) []written { return writtenIn("", t.Attrs, e.Settings) }
 
-func writtenIn(block string, attrs []Attr, settings map[string]Setting) []written {
+func writtenIn(block string, attrs []attr.Attr, settings map[string]Setting) []written {
 	var all []written
 	for _, a := range attrs {
 		s, ok := settings[a.Name]
@@ -35,7 +37,7 @@ func writtenIn(block string, attrs []Attr, settings map[string]Setting) []writte
 	return all
 }
 
-func inner(block Attr, whole Setting) map[string]Setting {
+func inner(block attr.Attr, whole Setting) map[string]Setting {
 	var values map[string]cty.Value
 	if v := whole.Value; !v.IsNull() && v.IsKnown() && (v.Type().IsObjectType() || v.Type().IsMapType()) {
 		values = v.AsValueMap()
@@ -56,7 +58,7 @@ func inner(block Attr, whole Setting) map[string]Setting {
 // secrets are those of the code that are sent somewhere, or that a layer of the
 // environment writes where they would be seen. Where they go, and how they are
 // protected on the way, is for the code to say.
-func (e *Entry) secrets(t Table) []written {
+func (e *Entry) secrets(t attr.Table) []written {
 	sends := sendsSecrets(t.Attrs)
 	if !sends && !e.isLayered() {
 		return nil // as for data sources, of which there can be many
@@ -83,11 +85,13 @@ func (e *Entry) isLayered() bool {
 // showsVariables reports whether a layer of the environment uses variables of the
 // code in what nobody keeps secret: a name ends up in files and in errors, and is
 // read by whoever is asked for it.
-func (w written) showsVariables() bool { return w.FromEnvironment && w.UsesVariables && !w.isSecret() }
+func (w written) showsVariables() bool {
+	return w.FromEnvironment && w.UsesVariables && !isSecret(w.Attr)
+}
 
-func sendsSecrets(attrs []Attr) bool {
+func sendsSecrets(attrs []attr.Attr) bool {
 	for _, a := range attrs {
-		if a.isSecret() && !a.Local || sendsSecrets(a.Attrs) {
+		if isSecret(a) && !a.Local || sendsSecrets(a.Attrs) {
 			return true
 		}
 	}
@@ -101,7 +105,7 @@ func (w written) isSecretOfCode() bool {
 	case w.FromEnvironment:
 		return w.UsesVariables
 	}
-	return w.isSecret() && !isEmpty(w.Value)
+	return isSecret(w.Attr) && !isEmpty(w.Value)
 }
 
 func isEmpty(v cty.Value) bool {
@@ -109,13 +113,13 @@ func isEmpty(v cty.Value) bool {
 }
 
 // checkCommands refuses those that only TF_ENCRYPTION names.
-func (e *Entry) checkCommands(t Table, scope Scope) error {
+func (e *Entry) checkCommands(t attr.Table, scope Scope) error {
 	if scope.AllowCommands || !e.isLayered() {
 		return nil
 	}
 	for _, w := range e.written(t) {
 		if w.Command && w.FromEnvironment {
-			return &Error{Address: e.Address, Attr: w.Path, Pos: w.Pos, Err: errCommand()}
+			return &attr.Error{Address: e.Address, Attr: w.Path, Pos: w.Pos, Err: errCommand()}
 		}
 	}
 	return nil
@@ -123,14 +127,14 @@ func (e *Entry) checkCommands(t Table, scope Scope) error {
 
 // checkLayer refuses what TF_ENCRYPTION sets beside secrets of the code. One that
 // brings all secrets of an entry may say where they go.
-func (e *Entry) checkLayer(t Table, secrets []written) error {
+func (e *Entry) checkLayer(t attr.Table, secrets []written) error {
 	if len(secrets) == 0 {
 		return nil
 	}
 	for _, w := range e.written(t) {
 		for _, secret := range secrets {
 			if w.FromEnvironment && w.endangers(secret) {
-				return &Error{Address: e.Address, Attr: w.Path, Pos: w.Pos, Err: secret.refuse("a setting of TF_ENCRYPTION", w.Path)}
+				return &attr.Error{Address: e.Address, Attr: w.Path, Pos: w.Pos, Err: secret.refuse("a setting of TF_ENCRYPTION", w.Path)}
 			}
 		}
 	}
@@ -144,13 +148,13 @@ func (w written) endangers(secret written) bool {
 	switch {
 	case w.Path == secret.Path:
 		return w.showsVariables()
-	case w.block == secret.block && w.sharesGroup(secret.Attr) && !secret.FromEnvironment:
+	case w.block == secret.block && shareGroup(w.Attr, secret.Attr) && !secret.FromEnvironment:
 		return true
 	}
-	return !w.isHarmless(textOf(w.Value))
+	return !isHarmless(w.Attr, textOf(w.Value))
 }
 
-func (a Attr) sharesGroup(b Attr) bool {
+func shareGroup(a, b attr.Attr) bool {
 	return a.Group != "" && (a.Group == b.Group || a.Group == b.BelongsTo) || a.BelongsTo != "" && a.BelongsTo == b.Group
 }
 
@@ -174,7 +178,7 @@ func (w written) refuse(what, attribute string) error {
 			"as well, or without var.*", what, attribute)
 	}
 	where := w.Path
-	if w.Pos != (Pos{}) {
+	if w.Pos != (attr.Pos{}) {
 		where += fmt.Sprintf(" (%s)", w.Pos)
 	}
 	variables := ""
@@ -183,4 +187,13 @@ func (w written) refuse(what, attribute string) error {
 	}
 	return fmt.Errorf("%s must not be combined with a secret of the configuration: %s. Set %s in the configuration as well, "+
 		"or both in the environment%s", what, where, attribute, variables)
+}
+
+// isSecret reports whether the value is a secret, or names one.
+func isSecret(a attr.Attr) bool { return a.Sensitive || a.Secret }
+
+// isHarmless reports whether the environment may set a to value beside a secret
+// of the code.
+func isHarmless(a attr.Attr, value string) bool {
+	return a.Harmless != "" && (a.HarmlessIf == nil || a.HarmlessIf(value))
 }

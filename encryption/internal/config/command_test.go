@@ -8,7 +8,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/config"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
 )
 
 // TestCommandsOfTheEnvironment: whoever can set a variable must not thereby
@@ -44,14 +45,14 @@ func TestCommandsOfTheEnvironment(t *testing.T) {
 	} {
 		merged := config.Merge(parse(c.code, false), parse(c.environment, true))
 		entry := merged.KeyProviders["key_provider.run.x"]
-		_, err := entry.Resolve(table, attr.Scope{AllowCommands: merged.AllowCommands})
+		_, err := entry.Resolve(table, entries.Scope{AllowCommands: merged.AllowCommands})
 		e, isError := errors.AsType[*attr.Error](err)
 		if (err != nil) != c.refused || c.refused && (!isError || e.Attr != "command" || e.Pos.Line != 1 ||
 			strings.Contains(err.Error(), "canary")) {
 			t.Errorf("%s: %v", name, err)
 		}
 		merged.AllowCommands = true
-		if _, err := entry.Resolve(table, attr.Scope{AllowCommands: merged.AllowCommands}); err != nil {
+		if _, err := entry.Resolve(table, entries.Scope{AllowCommands: merged.AllowCommands}); err != nil {
 			t.Errorf("%s, allowed: %v", name, err)
 		}
 	}

@@ -3,12 +3,12 @@ package config
 import (
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
 )
 
 // over returns s in the place of earlier. The environment does not decide
 // anything by repeating it.
-func over(s, earlier attr.Setting) attr.Setting {
+func over(s, earlier entries.Setting) entries.Setting {
 	same := s.Err == nil && earlier.Err == nil && isSame(s.Value, earlier.Value)
 	s.FromEnvironment = s.FromEnvironment && !(same && !earlier.FromEnvironment)
 	s.Replaces = earlier.IsSet() && (!same || earlier.Replaces)

@@ -19,7 +19,6 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/errlist"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
@@ -31,6 +30,9 @@ type Options struct {
 	KeyProviders []attr.Table // the kinds that entries may have
 	Methods      []attr.Table // likewise
 	Backends     []attr.Table // the kinds that a backend block beside the others may have; without any, there is no such block
+
+	// Backend is told the backend block, which is no part of the encryption.
+	Backend func(*entries.Entry)
 
 	// Variables gives var.* its values: an object or map, which may be unknown
 	// or hold unknown values. NilVal when there are none.
@@ -50,6 +52,9 @@ type Options struct {
 	// Workspace is what terraform.workspace means in a module, as TF_WORKSPACE has it. If it
 	// is "", it is the one that is selected there.
 	Workspace string
+
+	// AllowCommands lets commands run that only the environment names.
+	AllowCommands bool
 
 	// Uses is told the name of each variable that an expression refers to, or ""
 	// for one that refers to var as a whole, and the file that gives it a value, or
@@ -75,7 +80,7 @@ func Parse(text, filename string, opts Options) (*Config, error) {
 
 // ParseEnvironment reads TF_ENCRYPTION, like [Parse], and has lookup fill
 // absent attributes. What the text must not do is described at
-// [attr.Entry.Resolve].
+// [entries.Entry.Resolve].
 // A nil lookup gives a nil Config.
 func ParseEnvironment(lookup attr.LookupEnv, opts Options) (*Config, error) {
 	if lookup == nil {
@@ -282,7 +287,7 @@ type parser struct {
 	fromEnvironment bool
 	config          *Config
 	scope           scope
-	errs            errlist.Errors
+	errs            fact.List
 }
 
 // isLayer reports whether the environment says what the text says.
@@ -304,7 +309,7 @@ func (p *parser) backend(body hcl.Body) hcl.Body {
 	p.diagnostics(diags, schema)
 	for i, block := range content.Blocks {
 		kind, pos := block.Labels[0], position(block.DefRange)
-		e := &attr.Entry{Address: "backend." + kind, Kind: kind, Settings: map[string]attr.Setting{}, Pos: pos}
+		e := &entries.Entry{Address: "backend." + kind, Kind: kind, Settings: map[string]entries.Setting{}, Pos: pos}
 		at := slices.IndexFunc(p.opts.Backends, func(t attr.Table) bool { return t.Name == kind })
 		switch {
 		case i > 0:
@@ -313,7 +318,7 @@ func (p *parser) backend(body hcl.Body) hcl.Body {
 			p.fail(e.Address, "", pos, fmt.Errorf("there is no backend of this kind here; there is: %s", names(p.opts.Backends)))
 		default:
 			p.settings(e, block.Body, p.opts.Backends[at].Attrs)
-			p.config.Backend = e
+			p.opts.Backend(e)
 		}
 	}
 	return rest
@@ -422,12 +427,12 @@ func (p *parser) remote(body hcl.Body) {
 	}
 }
 
-func (p *parser) entry(block *hcl.Block, tables []attr.Table, into map[string]*attr.Entry) {
+func (p *parser) entry(block *hcl.Block, tables []attr.Table, into map[string]*entries.Entry) {
 	kind, name := block.Labels[0], block.Labels[1]
-	e := &attr.Entry{
+	e := &entries.Entry{
 		Address:  block.Type + "." + kind + "." + name,
 		Kind:     kind,
-		Settings: map[string]attr.Setting{},
+		Settings: map[string]entries.Setting{},
 		Pos:      position(block.DefRange),
 
 		FromEnvironment: p.isLayer(),
@@ -449,7 +454,7 @@ func (p *parser) entry(block *hcl.Block, tables []attr.Table, into map[string]*a
 	p.settings(e, block.Body, tables[i].Attrs)
 }
 
-func (p *parser) settings(e *attr.Entry, body hcl.Body, attrs []attr.Attr) {
+func (p *parser) settings(e *entries.Entry, body hcl.Body, attrs []attr.Attr) {
 	content := p.content(body, bodySchema(attrs))
 	for _, a := range attrs {
 		written, ok := content.Attributes[a.Name]
@@ -476,14 +481,14 @@ func (p *parser) settings(e *attr.Entry, body hcl.Body, attrs []attr.Attr) {
 	}
 }
 
-func (p *parser) nested(address string, block *hcl.Block, a attr.Attr) attr.Setting {
-	inner := &attr.Entry{Address: address, Settings: map[string]attr.Setting{}}
+func (p *parser) nested(address string, block *hcl.Block, a attr.Attr) entries.Setting {
+	inner := &entries.Entry{Address: address, Settings: map[string]entries.Setting{}}
 	p.settings(inner, block.Body, a.Attrs)
-	whole := attr.Setting{Pos: position(block.DefRange), FromEnvironment: p.isLayer()}
+	whole := entries.Setting{Pos: position(block.DefRange), FromEnvironment: p.isLayer()}
 	values := map[string]cty.Value{}
 	for name, s := range inner.Settings {
 		if s.Err != nil {
-			return attr.Setting{Err: s.Err, Pos: s.Pos}
+			return entries.Setting{Err: s.Err, Pos: s.Pos}
 		}
 		values[name] = s.Value
 		whole.UsesVariables = whole.UsesVariables || s.UsesVariables
@@ -667,15 +672,15 @@ func thereAre(schema *hcl.BodySchema) string {
 	return " There are: " + strings.Join(names, ", ") + "."
 }
 
-func (p *parser) setting(address string, written *hcl.Attribute, read func(hcl.Expression) (cty.Value, error)) attr.Setting {
+func (p *parser) setting(address string, written *hcl.Attribute, read func(hcl.Expression) (cty.Value, error)) entries.Setting {
 	pos := position(written.Range)
 	v, err := read(written.Expr)
 	if err != nil {
-		return attr.Setting{Err: &attr.Error{Address: address, Attr: written.Name, Pos: pos, Err: err}, Pos: pos}
+		return entries.Setting{Err: &attr.Error{Address: address, Attr: written.Name, Pos: pos, Err: err}, Pos: pos}
 	}
 	isVariable := func(t hcl.Traversal) bool { return t.RootName() == "var" }
 	usesVariables := !p.opts.FromEnvironment && slices.ContainsFunc(written.Expr.Variables(), isVariable)
-	return attr.Setting{Value: v, Pos: pos, FromEnvironment: p.isLayer(), UsesVariables: usesVariables}
+	return entries.Setting{Value: v, Pos: pos, FromEnvironment: p.isLayer(), UsesVariables: usesVariables}
 }
 
 func (p *parser) fail(address, name string, pos attr.Pos, err error) {

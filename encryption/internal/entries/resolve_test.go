@@ -1,4 +1,4 @@
-package attr
+package entries
 
 import (
 	"errors"
@@ -8,7 +8,8 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/errlist"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
@@ -86,8 +87,8 @@ func (s situation) want() string {
 const given = "true" // by a variable or a layer, of any type
 
 // table declares x and what may stand beside it.
-func (s situation) table() Table {
-	x := Attr{Name: "x", Type: cty.String, Env: []string{"X"}, Sensitive: s.secret, AllowEmpty: s.empty, Harmless: "reason"}
+func (s situation) table() attr.Table {
+	x := attr.Attr{Name: "x", Type: cty.String, Env: []string{"X"}, Sensitive: s.secret, AllowEmpty: s.empty, Harmless: "reason"}
 	switch s.harmless {
 	case "closed":
 		x.Harmless = ""
@@ -102,8 +103,9 @@ func (s situation) table() Table {
 	if s.must {
 		x.Default = cty.StringVal("default")
 	}
-	secret := Attr{Name: "secret", Type: cty.String, Sensitive: true, Local: s.beside == "local", Env: []string{"SECRET"}, Harmless: "reason"}
-	part := Attr{Name: "part", Type: cty.String}
+	secret := attr.Attr{Name: "secret", Type: cty.String, Sensitive: true, Local: s.beside == "local", Env: []string{"SECRET"},
+		Harmless: "reason"}
+	part := attr.Attr{Name: "part", Type: cty.String}
 	switch s.group {
 	case "same":
 		x.Group, secret.Group = "identity", "identity"
@@ -114,15 +116,15 @@ func (s situation) table() Table {
 	case "half follows":
 		x.BelongsTo, part.Group = "half", "half"
 	}
-	entry := Attr{Name: "profile", Type: cty.String, Secret: true, EntryOf: []string{"x", "y"}}
+	entry := attr.Attr{Name: "profile", Type: cty.String, Secret: true, EntryOf: []string{"x", "y"}}
 	if s.beside == "within another" {
 		entry.EntryOf = []string{"y"}
 	}
 	if s.lone {
 		x.InPlaceOf = "part"
-		return Table{Name: "kind", Attrs: []Attr{entry, part, secret}, Variables: []Attr{x}}
+		return attr.Table{Name: "kind", Attrs: []attr.Attr{entry, part, secret}, Variables: []attr.Attr{x}}
 	}
-	return Table{Name: "kind", Attrs: []Attr{entry, part, secret, x}}
+	return attr.Table{Name: "kind", Attrs: []attr.Attr{entry, part, secret, x}}
 }
 
 func (s situation) entry() *Entry {
@@ -176,10 +178,12 @@ func (s situation) blamed() string {
 // got is the outcome, in the words of want.
 func (s situation) got() string {
 	v, err := s.entry().Resolve(s.table(), s.scope())
-	mistake, isMistake := errors.AsType[*Error](err)
-	x, asText := v.attrs["x"], ""
-	if err == nil && !x.IsNull() {
-		asText = textOf(x)
+	mistake, isMistake := errors.AsType[*attr.Error](err)
+	x, asText := cty.NilVal, ""
+	if err == nil {
+		if x = v.(*values).attrs["x"]; !x.IsNull() { //nolint:forcetypeassert // there is no other
+			asText = textOf(x)
+		}
 	}
 	switch {
 	case isMistake && mistake.Attr == s.blamed() && !mistake.Unknown:
@@ -256,58 +260,59 @@ func TestRules(t *testing.T) {
 // golden has the texts of a group of errors, none of which shows a value.
 func golden(t *testing.T, group string, secrets ...string) *testkit.Golden {
 	t.Helper()
-	return testkit.OpenGolden(t, "../testdata/mistakes.txt", "attributes, "+group, append(secrets, "c4n4ry", "canary")...)
+	return testkit.OpenGolden(t, "../../testdata/mistakes.txt", "attributes, "+group, append(secrets, "c4n4ry", "canary")...)
 }
 
 // TestRefusals: the words of an error, and what is no secret that is sent.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	text := cty.StringVal
-	here := Attr{Name: "passphrase", Type: cty.String, Sensitive: true, Local: true}
-	sent := Attr{Name: "token", Type: cty.String, Sensitive: true}
-	place := Attr{Name: "address", Type: cty.String, Env: []string{"ADDRESS"}}
-	proxy := Attr{Name: "proxy", Type: cty.String, Env: []string{"https_proxy"}}
-	nested := Attr{Name: "auth", Attrs: []Attr{sent, place}}
-	file := Attr{Name: "files", Type: cty.List(cty.String), Env: []string{"FILE"}, Harmless: "reason"}
-	user := Attr{Name: "user", Type: cty.String, Group: "identity", Harmless: "reason"}
-	other := Attr{Name: "other", Attrs: []Attr{user, place}}
+	here := attr.Attr{Name: "passphrase", Type: cty.String, Sensitive: true, Local: true}
+	sent := attr.Attr{Name: "token", Type: cty.String, Sensitive: true}
+	place := attr.Attr{Name: "address", Type: cty.String, Env: []string{"ADDRESS"}}
+	proxy := attr.Attr{Name: "proxy", Type: cty.String, Env: []string{"https_proxy"}}
+	nested := attr.Attr{Name: "auth", Attrs: []attr.Attr{sent, place}}
+	file := attr.Attr{Name: "files", Type: cty.List(cty.String), Env: []string{"FILE"}, Harmless: "reason"}
+	user := attr.Attr{Name: "user", Type: cty.String, Group: "identity", Harmless: "reason"}
+	other := attr.Attr{Name: "other", Attrs: []attr.Attr{user, place}}
 	grouped := sent
 	grouped.Group = "identity"
 	ofLayer := func(value string, usesVariables bool) Setting {
-		return Setting{Value: text(value), FromEnvironment: true, UsesVariables: usesVariables, Pos: Pos{"TF_ENCRYPTION", 1, 2}}
+		return Setting{Value: text(value), FromEnvironment: true, UsesVariables: usesVariables, Pos: attr.Pos{"TF_ENCRYPTION", 1, 2}}
 	}
-	code := Setting{Value: text("OWN"), Pos: Pos{File: "code", Line: 3, Column: 4}}
+	code := Setting{Value: text("OWN"), Pos: attr.Pos{File: "code", Line: 3, Column: 4}}
 	says := golden(t, "refusals", "OWN", "ENV")
 	for name, c := range map[string]struct {
-		attrs    []Attr
+		attrs    []attr.Attr
 		settings map[string]Setting
 		refused  bool
 	}{
-		"a variable":             {[]Attr{sent, place}, map[string]Setting{"token": code}, true},
-		"a layer":                {[]Attr{sent, place}, map[string]Setting{"token": code, "address": ofLayer("x", false)}, true},
-		"a variable of the code": {[]Attr{sent, place}, map[string]Setting{"token": ofLayer("x", true), "address": ofLayer("x", false)}, true},
-		"in a block": {[]Attr{nested},
+		"a variable": {[]attr.Attr{sent, place}, map[string]Setting{"token": code}, true},
+		"a layer":    {[]attr.Attr{sent, place}, map[string]Setting{"token": code, "address": ofLayer("x", false)}, true},
+		"a variable of the code": {[]attr.Attr{sent, place},
+			map[string]Setting{"token": ofLayer("x", true), "address": ofLayer("x", false)}, true},
+		"in a block": {[]attr.Attr{nested},
 			map[string]Setting{"auth": {Value: cty.ObjectVal(map[string]cty.Value{"token": text("OWN")})}}, true},
-		"the machine's proxy": {[]Attr{sent, proxy}, map[string]Setting{"token": code}, false},
-		"a proxy of a layer":  {[]Attr{sent, proxy}, map[string]Setting{"token": code, "proxy": ofLayer("x", false)}, true},
-		"nothing is sent":     {[]Attr{here, place}, map[string]Setting{"passphrase": code}, false},
-		"nothing is sent, with a variable of the code": {[]Attr{here, place},
+		"the machine's proxy": {[]attr.Attr{sent, proxy}, map[string]Setting{"token": code}, false},
+		"a proxy of a layer":  {[]attr.Attr{sent, proxy}, map[string]Setting{"token": code, "proxy": ofLayer("x", false)}, true},
+		"nothing is sent":     {[]attr.Attr{here, place}, map[string]Setting{"passphrase": code}, false},
+		"nothing is sent, with a variable of the code": {[]attr.Attr{here, place},
 			map[string]Setting{"passphrase": ofLayer("x", true), "address": ofLayer("x", false)}, false},
-		"nothing is sent, a variable of the code in a name": {[]Attr{here, place}, map[string]Setting{"address": ofLayer("x", true)}, true},
-		"a variable of the code in a harmless name":         {[]Attr{sent, user}, map[string]Setting{"user": ofLayer("x", true)}, true},
-		"a list": {[]Attr{sent, file}, map[string]Setting{"token": code}, false},
-		"a block of a layer": {[]Attr{sent, nested}, map[string]Setting{"token": code,
+		"nothing is sent, a variable of the code in a name": {[]attr.Attr{here, place}, map[string]Setting{"address": ofLayer("x", true)}, true},
+		"a variable of the code in a harmless name":         {[]attr.Attr{sent, user}, map[string]Setting{"user": ofLayer("x", true)}, true},
+		"a list": {[]attr.Attr{sent, file}, map[string]Setting{"token": code}, false},
+		"a block of a layer": {[]attr.Attr{sent, nested}, map[string]Setting{"token": code,
 			"auth": {Value: cty.ObjectVal(map[string]cty.Value{"token": text("x")}), FromEnvironment: true}}, true},
-		"what a block of a layer leaves out": {[]Attr{sent, other}, map[string]Setting{"token": code,
+		"what a block of a layer leaves out": {[]attr.Attr{sent, other}, map[string]Setting{"token": code,
 			"other": {Value: cty.ObjectVal(map[string]cty.Value{"user": text("x")}), FromEnvironment: true}}, true},
-		"the same name of a group in a block": {[]Attr{grouped, {Name: "other", Attrs: []Attr{user}}}, map[string]Setting{"token": code,
+		"the same name of a group in a block": {[]attr.Attr{grouped, {Name: "other", Attrs: []attr.Attr{user}}}, map[string]Setting{"token": code,
 			"other": {Value: cty.ObjectVal(map[string]cty.Value{"user": text("x")}), FromEnvironment: true}}, false},
-		"a part of the identity of a secret": {[]Attr{{Name: "token", Type: cty.String, Sensitive: true, BelongsTo: "identity"}, user},
+		"a part of the identity of a secret": {[]attr.Attr{{Name: "token", Type: cty.String, Sensitive: true, BelongsTo: "identity"}, user},
 			map[string]Setting{"token": code, "user": ofLayer("x", false)}, true},
-		"an empty secret": {[]Attr{sent, place}, map[string]Setting{"token": {Value: text("")}}, false},
+		"an empty secret": {[]attr.Attr{sent, place}, map[string]Setting{"token": {Value: text("")}}, false},
 	} {
 		e := &Entry{Address: "e", Settings: c.settings}
-		_, err := e.Decode(Table{Name: "kind", Attrs: c.attrs}, func(string) (string, bool) { return "ENV", true })
+		_, err := e.Decode(attr.Table{Name: "kind", Attrs: c.attrs}, func(string) (string, bool) { return "ENV", true })
 		if c.refused {
 			says.Error(t, name, err)
 		} else if err != nil {
@@ -319,7 +324,7 @@ func TestRefusals(t *testing.T) {
 // TestCompany: what the code must not set beside an attribute, or without it.
 func TestCompany(t *testing.T) {
 	t.Parallel()
-	table := Table{Name: "kind", Attrs: []Attr{
+	table := attr.Table{Name: "kind", Attrs: []attr.Attr{
 		{Name: "id", Type: cty.String, Env: []string{"ID"}},
 		{Name: "key", Type: cty.String, Env: []string{"KEY"}, RequiredWith: "id"},
 		{Name: "profile", Type: cty.String, Env: []string{"PROFILE"}, Excludes: []string{"id"}},
@@ -353,15 +358,15 @@ func TestCompany(t *testing.T) {
 // TestAlways: variables fill a block that is always there, by the same rules.
 func TestAlways(t *testing.T) {
 	t.Parallel()
-	table := Table{Name: "kind", Attrs: []Attr{
+	table := attr.Table{Name: "kind", Attrs: []attr.Attr{
 		{Name: "token", Type: cty.String, Sensitive: true},
-		{Name: "endpoints", Always: true, Attrs: []Attr{{Name: "a", Type: cty.String, Env: []string{"A"}}, {Name: "b", Type: cty.String}}},
+		{Name: "endpoints", Always: true, Attrs: []attr.Attr{{Name: "a", Type: cty.String, Env: []string{"A"}}, {Name: "b", Type: cty.String}}},
 	}}
 	block := Setting{Value: cty.ObjectVal(map[string]cty.Value{"a": cty.StringVal("code")})}
 	token := Setting{Value: cty.StringVal("OWN")}
 	for name, c := range map[string]struct {
 		code    map[string]Setting
-		env     LookupEnv
+		env     attr.LookupEnv
 		want    string
 		refused bool
 	}{
@@ -387,7 +392,7 @@ func TestAlways(t *testing.T) {
 // TestErrorsNameTheVariable that a value comes from.
 func TestErrorsNameTheVariable(t *testing.T) {
 	t.Parallel()
-	table := Table{Name: "kind", Attrs: []Attr{{Name: "x", Type: cty.String, Env: []string{"X"}}}, Variables: []Attr{
+	table := attr.Table{Name: "kind", Attrs: []attr.Attr{{Name: "x", Type: cty.String, Env: []string{"X"}}}, Variables: []attr.Attr{
 		{Name: "Y", Type: cty.String, Env: []string{"Y"}, InPlaceOf: "x"},
 	}}
 	env := func(name string) (string, bool) { return name, true }
@@ -397,7 +402,7 @@ func TestErrorsNameTheVariable(t *testing.T) {
 		attr   string
 		want   string
 	}{
-		{map[string]Setting{"x": {Value: cty.StringVal("v"), Pos: Pos{"code", 1, 2}}}, false, "x", "code:1,2: e.x: wrong"},
+		{map[string]Setting{"x": {Value: cty.StringVal("v"), Pos: attr.Pos{"code", 1, 2}}}, false, "x", "code:1,2: e.x: wrong"},
 		{nil, false, "x", "e.x: the environment variable X: wrong"},
 		{nil, false, "Y", "e: the environment variable Y: wrong"},
 		{nil, false, "", "e: wrong"},
@@ -418,12 +423,12 @@ func TestErrorsNameTheVariable(t *testing.T) {
 // and has nothing to say elsewhere.
 func TestNothingIsRequiredOfTheEnvironment(t *testing.T) {
 	t.Parallel()
-	table := Table{Name: "kind", Attrs: []Attr{
-		{Name: "url", Type: cty.String, Required: true}, {Name: "block", Required: true, Attrs: []Attr{{Name: "x", Type: cty.String}}},
+	table := attr.Table{Name: "kind", Attrs: []attr.Attr{
+		{Name: "url", Type: cty.String, Required: true}, {Name: "block", Required: true, Attrs: []attr.Attr{{Name: "x", Type: cty.String}}},
 	}}
 	env := func(string) (string, bool) { return "", false }
 	e := &Entry{Address: "e"}
-	if _, err := e.Resolve(table, Scope{Lookup: env}); err == nil || len(err.(errlist.Errors)) != 2 {
+	if _, err := e.Resolve(table, Scope{Lookup: env}); err == nil || len(err.(fact.List)) != 2 {
 		t.Errorf("got %v", err)
 	}
 	v, err := e.Resolve(table, Scope{Lookup: env, OnlyEnvironment: true})
@@ -439,12 +444,12 @@ func TestNothingIsRequiredOfTheEnvironment(t *testing.T) {
 // it may have lines, whoever sets it. The secret is in no error.
 func TestSecretsAreWords(t *testing.T) {
 	t.Parallel()
-	table := Table{Name: "x", Attrs: []Attr{
+	table := attr.Table{Name: "x", Attrs: []attr.Attr{
 		{Name: "token", Type: cty.String, Sensitive: true, Env: []string{"TOKEN"}},
 		{Name: "pem", Type: cty.String, Sensitive: true, Lines: true},
 		{Name: "passphrase", Type: cty.String, Sensitive: true, Local: true},
 		{Name: "note", Type: cty.String},
-		{Name: "inner", Attrs: []Attr{{Name: "token", Type: cty.String, Sensitive: true}}},
+		{Name: "inner", Attrs: []attr.Attr{{Name: "token", Type: cty.String, Sensitive: true}}},
 	}}
 	says := golden(t, "secrets that are words")
 	for name, c := range map[string]struct {
@@ -481,7 +486,7 @@ func TestSecretsAreWords(t *testing.T) {
 func TestWritten(t *testing.T) {
 	t.Parallel()
 	text := cty.StringVal
-	table := Table{Name: "kind", Attrs: []Attr{{Name: "name", Type: cty.String}, {Name: "role", Attrs: []Attr{
+	table := attr.Table{Name: "kind", Attrs: []attr.Attr{{Name: "name", Type: cty.String}, {Name: "role", Attrs: []attr.Attr{
 		{Name: "arn", Type: cty.String, Required: true},
 		{Name: "duration", Type: cty.Number, Default: cty.NumberIntVal(60)},
 		{Name: "off", Type: cty.Bool},

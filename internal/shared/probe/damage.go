@@ -1,6 +1,6 @@
-// Package damage is for tests: it damages a file in every way that is one truncation or
-// one flipped bit.
-package damage
+// Package probe is for tests: what they do to a file to see it refused, in every way that
+// is one truncation or one flipped bit, and the spellings in which they look for a secret.
+package probe
 
 import (
 	"bytes"

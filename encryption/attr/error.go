@@ -1,0 +1,61 @@
+package attr
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Pos is a place in configuration text. The zero value means that the setting
+// did not come from text.
+type Pos struct {
+	File         string
+	Line, Column int // from 1
+}
+
+// String returns "file:line,column", as hcl does; "" for the zero value.
+func (p Pos) String() string {
+	if p.Line == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d,%d", p.File, p.Line, p.Column)
+}
+
+// Error is a mistake in the configuration. Its text never holds a value that
+// the user wrote, because any value may be a secret.
+type Error struct {
+	Address string // of the entry or target; may be empty
+	Attr    string // may be empty
+	Unknown bool   // the value is not known yet, which is nobody's mistake
+	Pos     Pos
+	Err     error // the mistake, in a few words
+}
+
+// Error returns the place, the address and the attribute, if they are set, and the
+// text of Err.
+func (e *Error) Error() string {
+	parts := []string{e.Pos.String(), strings.Trim(e.Address+"."+e.Attr, ".")}
+	if e.Err != nil {
+		parts = append(parts, e.Err.Error())
+	}
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
+}
+
+// Unwrap returns Err.
+func (e *Error) Unwrap() error { return e.Err }
+
+// LookupEnv is the shape of [os.LookupEnv]. A nil LookupEnv finds nothing.
+type LookupEnv func(name string) (string, bool)
+
+// Get returns the value of the first of names that is set and not empty.
+func (f LookupEnv) Get(names ...string) (string, bool) {
+	for _, name := range names {
+		if f == nil {
+			break
+		}
+		if value, ok := f(name); ok && value != "" {
+			return value, true
+		}
+	}
+	return "", false
+}

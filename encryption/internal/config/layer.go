@@ -1,0 +1,84 @@
+package config
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+)
+
+// Layer is a part of the settings that is still to be read.
+type Layer interface {
+	read(Options) (*Config, error)
+}
+
+// With changes what the text of a layer may use.
+type With interface {
+	change(*Options)
+}
+
+type layer func(Options) (*Config, error)
+
+func (l layer) read(o Options) (*Config, error) { return l(o) }
+
+type with func(*Options)
+
+func (w with) change(o *Options) { w(o) }
+
+// NewWith makes a [With] of a function.
+func NewWith(change func(*Options)) With { return with(change) }
+
+// NewLayer makes a [Layer] of a function.
+func NewLayer[W With](read func(Options) (*Config, error), with ...W) Layer {
+	return layer(func(o Options) (*Config, error) {
+		for _, w := range with {
+			w.change(&o)
+		}
+		c, err := read(o)
+		if o.AllowCommands {
+			c = Merge(c, &Config{AllowCommands: true})
+		}
+		return c, err
+	})
+}
+
+// Read merges layers, of which nil ones are empty.
+func Read[L Layer](o Options, layers []L) (*Config, error) {
+	var parsed []*Config
+	var errs fact.List
+	for _, l := range layers {
+		if any(l) == nil {
+			continue
+		}
+		c, err := l.read(o)
+		if found, ok := errors.AsType[fact.List](err); ok {
+			errs = append(errs, found...)
+		} else if err != nil {
+			errs = append(errs, err)
+		}
+		parsed = append(parsed, c)
+	}
+	if err := errs.Err(); err != nil {
+		return nil, err
+	}
+	return Merge(parsed...), nil
+}
+
+// For returns what text may use of a registry: tables with all attributes that an entry
+// may have.
+func For(keyProviders []driver.Block[driver.KeyProvider], methods []driver.Block[driver.Method]) Options {
+	var o Options
+	for _, b := range keyProviders {
+		b.Attrs = slices.Concat(b.Attrs, entries.KeyProviderAttrs())
+		o.KeyProviders = append(o.KeyProviders, b.Table)
+	}
+	for _, b := range methods {
+		if b.Recognizes != nil {
+			b.Attrs = slices.Concat(b.Attrs, entries.FileMethodAttrs())
+		}
+		o.Methods = append(o.Methods, b.Table)
+	}
+	return o
+}

@@ -1,0 +1,174 @@
+package entries
+
+import (
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+)
+
+// values are the [attr.Values] of one entry.
+type values struct {
+	address string
+
+	attrs  map[string]cty.Value // :: attribute name → value, null when absent
+	blocks map[string]*values   // :: nested block name → its values
+	pos    map[string]attr.Pos  // :: attribute name → place in text; "" is the entry's
+
+	resolver  resolver
+	variables map[string]string // :: attribute name → the variable that it comes from
+	layered   map[string]bool   // :: attribute name, "" for the entry → a layer of the environment says it
+}
+
+func (v *values) Address() string { return v.address }
+
+func (v *values) Environment() attr.LookupEnv {
+	if v.resolver.OtherServer {
+		return nil
+	}
+	return v.resolver.Lookup
+}
+
+func (v *values) Variable(name string) string { return v.variables[name] }
+
+func (v *values) Command(name string) error {
+	if v.resolver.AllowCommands || !v.layered[name] && v.variables[name] == "" {
+		return nil
+	}
+	return errCommand()
+}
+
+func (v *values) LeadsToCommand(names ...string) error {
+	beside := slices.Contains(slices.Collect(maps.Values(v.layered)), true)
+	leads := func(name string) bool { return v.layered[name] || v.variables[name] != "" }
+	if !v.resolver.AllowCommands && beside && (names == nil || slices.ContainsFunc(names, leads)) {
+		return ErrCommand
+	}
+	return nil
+}
+
+func (v *values) Hands(names ...string) bool { return v.handed(names) >= 0 }
+
+// handed is the index of the first such secret, -1 for none.
+func (v *values) handed(names []string) int {
+	return slices.IndexFunc(v.resolver.secrets, func(w written) bool {
+		return names == nil || slices.Contains(names, w.Path) || slices.Contains(names, strings.TrimSuffix(w.block, "."))
+	})
+}
+
+func (v *values) Refuse(attribute, what string, handed ...string) error {
+	i := v.handed(handed)
+	if i < 0 {
+		return nil
+	}
+	return v.Errorf(attribute, "%w", v.resolver.secrets[i].refuse(what, attribute))
+}
+
+func (v *values) get(name string) cty.Value {
+	val, ok := v.attrs[name]
+	if !ok {
+		panic(fmt.Sprintf("%s has no attribute %q in its table", v.address, name))
+	}
+	return val
+}
+
+func (v *values) Has(name string) bool { return !v.get(name).IsNull() }
+
+func (v *values) String(name string) string {
+	if !v.Has(name) {
+		return ""
+	}
+	return v.get(name).AsString()
+}
+
+func (v *values) Bool(name string) bool { return v.Has(name) && v.get(name).True() }
+
+func (v *values) Int(name string, min, max int64) (int64, error) {
+	if !v.Has(name) {
+		return 0, nil
+	}
+	f := v.get(name).AsBigFloat()
+	n, acc := f.Int64()
+	switch {
+	case !f.IsInt():
+		return 0, v.Errorf(name, "a whole number is required")
+	case acc != big.Exact || n < min || n > max:
+		return 0, v.Errorf(name, "a number from %d to %d is required", min, max)
+	}
+	return n, nil
+}
+
+func (v *values) Strings(name string) []string {
+	var out []string
+	if v.Has(name) {
+		for _, e := range v.get(name).AsValueSlice() {
+			if !e.IsNull() {
+				out = append(out, e.AsString())
+			}
+		}
+	}
+	return out
+}
+
+func (v *values) StringMap(name string) map[string]string {
+	if !v.Has(name) {
+		return nil
+	}
+	out := map[string]string{}
+	for k, e := range v.get(name).AsValueMap() {
+		if !e.IsNull() {
+			out[k] = e.AsString()
+		}
+	}
+	return out
+}
+
+func (v *values) Bytes(name string) ([]byte, error) {
+	if !v.Has(name) {
+		return nil, nil
+	}
+	b, ok := syntax.Bytes(v.get(name))
+	if !ok {
+		return nil, v.Errorf(name, "a list of numbers from 0 to 255 is required")
+	}
+	return b, nil
+}
+
+func (v *values) Identity() string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(v.attrs)) {
+		fmt.Fprintf(&b, "%s=%#v\n", name, v.attrs[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(v.blocks)) {
+		fmt.Fprintf(&b, "%s{\n%s}\n", name, v.blocks[name].Identity())
+	}
+	return b.String()
+}
+
+func (v *values) Block(name string) (attr.Values, bool) {
+	if b, ok := v.blocks[name]; ok {
+		return b, true
+	}
+	return nil, false
+}
+
+func (v *values) Errorf(attribute, format string, args ...any) error {
+	e := &attr.Error{Address: v.address, Attr: attribute, Pos: v.pos[attribute], Err: fmt.Errorf(format, args...)}
+	variable := v.variables[attribute]
+	if variable == attribute || v.resolver.OnlyEnvironment { // nobody can write it, or has written anything
+		e.Attr = ""
+	}
+	if variable != "" {
+		e.Err = fmt.Errorf("the environment variable %s: %w", variable, e.Err)
+	}
+	if variable != "" && v.resolver.OnlyEnvironment {
+		e.Address = ""
+	}
+	return e
+}

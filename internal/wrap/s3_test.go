@@ -1,0 +1,320 @@
+package wrap_test
+
+import (
+	"bytes"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/s3"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+)
+
+// Where tests have a state in a bucket.
+const (
+	stateBucket = "acme-states"
+	stateKey    = "net/prod.tfstate"
+)
+
+// bucket is a store that speaks S3, and what leads there.
+type bucket struct {
+	*objecttest.Server
+	url   string
+	table *objecttest.Table // of locks; nil without
+	block objecttest.Attrs
+}
+
+// lockIn adds a table to the block.
+func (b *bucket) lockIn(t *testing.T, name string) {
+	t.Helper()
+	b.table = &objecttest.Table{Name: name}
+	b.block = b.block.With("dynamodb_table", name).With("endpoints", objecttest.Strings("s3", b.url, "dynamodb", b.table.Serve(t)))
+}
+
+func newBucket(t *testing.T) *bucket {
+	t.Helper()
+	b := &bucket{Server: objecttest.New(stateBucket)}
+	b.Region, b.Keys = "eu-west-1", []aws.Credentials{{AccessKeyID: "AKIATEST", SecretAccessKey: password}}
+	b.Writable.Store(true)
+	b.url = nettest.Serve(t, b.Server)
+	b.block = objecttest.Strings("bucket", stateBucket, "key", stateKey, "region", "eu-west-1", "access_key", "AKIATEST").
+		With("secret_key", password).With("use_path_style", true).With("endpoints", objecttest.Strings("s3", b.url)).With("max_retries", 1)
+	return b
+}
+
+func s3Block(b objecttest.Attrs) *attr.Entry { return attr.NewEntry("backend.s3", s3.Kind().Table, b) }
+
+// backend is the block of the module without wrap, with further arguments.
+func (b *bucket) backend(more string) string {
+	return `backend "s3" {
+  bucket                      = "` + stateBucket + `"
+  key                         = "` + stateKey + `"
+  region                      = "eu-west-1"
+  access_key                  = "AKIATEST"
+  secret_key                  = "` + password + `"
+  use_path_style              = true
+  endpoints                   = { s3 = "` + b.url + `"` + b.dynamodb() + ` }
+  skip_credentials_validation = true
+  skip_requesting_account_id  = true
+  skip_metadata_api_check     = true
+  skip_region_validation      = true
+  ` + more + `
+}`
+}
+
+func (b *bucket) dynamodb() string {
+	if b.table == nil {
+		return ""
+	}
+	return `, dynamodb = "` + b.block["endpoints"].GetAttr("dynamodb").AsString() + `"`
+}
+
+// state is what is there, and whether it is locked.
+func (b *bucket) state() (state, lock string) {
+	return string(b.Get(stateBucket, stateKey)), string(b.Get(stateBucket, stateKey+".tflock"))
+}
+
+// recordOf is Terraform's record of an s3 backend.
+func recordOf(arguments string) string {
+	return `{"version":3,"backend":{"type":"s3","config":{"bucket":"` + stateBucket + `","key":"` + stateKey + `"` + arguments + `},"hash":1}}`
+}
+
+// TestInBucket: wrap keeps a state in a bucket as it does in a backend, and only a killed run leaves a
+// lock. A state in plaintext is encrypted in place only under the lock of those who work without wrap.
+func TestInBucket(t *testing.T) {
+	needSignals(t)
+	const mine = `{"ID":"1","Operation":"OperationTypeApply","Who":"me@host","Created":"2026-11-27T00:00:00Z"}`
+	newer := strings.Replace(state, `"serial":1`, `"serial":2`, 1)
+	sealed := string(seal(t, sealing, state))
+	init := []string{"init"}
+	const locked = "LOCK=" + mine + " GET "
+	mistakes := wrap.OpenMistakes(t, "in a bucket")
+	for name, c := range map[string]struct {
+		script string
+		args   []string
+		there  string // in the bucket
+		record string // of the module's own backend
+		with   map[string]any
+		store  objecttest.Conditions
+		held   bool
+		moveIn bool
+		code   int
+		want   string // what is in the bucket, opened
+		left   bool   // the lock is
+	}{
+		"the first":      {script: locked + "POST:1=" + state + " UNLOCK=" + mine, want: state},
+		"the next":       {script: locked + "POST:1=" + newer + " UNLOCK=" + mine, there: sealed, want: newer},
+		"without a lock": {script: "GET POST=" + newer, args: []string{"apply", "-lock=false"}, there: sealed, want: newer},
+		"without, while held": {
+			script: "GET POST=" + newer, args: []string{"apply", "-lock=false"}, there: sealed, held: true, code: 9, want: state, left: true,
+		},
+		"held":              {script: "LOCK=" + mine, there: sealed, held: true, code: 9, want: state, left: true},
+		"apply, killed":     {script: locked + "die", there: sealed, code: 137, want: state, left: true},
+		"plan, killed":      {script: locked + "die", args: []string{"plan"}, there: sealed, code: 137, want: state},
+		"unlocked by force": {script: "UNLOCK", args: []string{"force-unlock", "4711"}, there: sealed, held: true, want: state},
+		"another, by force": {
+			script: "UNLOCK", args: []string{"force-unlock", "42"}, there: sealed, held: true, code: 9, want: state, left: true,
+		},
+		"a plaintext state": {script: "GET", there: filled, code: 9},
+		"a store without conditions": {
+			script: locked + "POST:1=" + newer, there: sealed, store: objecttest.Ignored, code: 9, want: state,
+		},
+		"unproven": {
+			script: locked + "POST:1=" + newer + " UNLOCK=" + mine, there: sealed, store: objecttest.Ignored,
+			with: map[string]any{"locks": "unproven"}, want: newer,
+		},
+		"no If-Match": {
+			script: locked + "POST:1=" + newer + " UNLOCK=" + mine, there: sealed, store: objecttest.UnknownMatch, want: newer,
+		},
+
+		"encrypted in place": {
+			script: "GET", args: init, there: filled, record: recordOf(`,"use_lockfile":true`), moveIn: true, want: filled,
+		},
+		"encrypted already": {script: "GET", args: init, there: sealed, moveIn: true, want: state},
+		"encrypted, held": {
+			script: "ready", args: init, there: filled, record: recordOf(`,"use_lockfile":true`), moveIn: true, held: true, code: 1, left: true,
+		},
+		"encrypted, without a record": {script: "ready", args: init, there: filled, moveIn: true, code: 1},
+		"encrypted, as the block says": {
+			script: "GET", args: init, there: filled, with: map[string]any{"use_lockfile": true}, moveIn: true, want: filled,
+		},
+		"encrypted, others without a lock": {script: "ready", args: init, there: filled, record: recordOf(""), moveIn: true, code: 1},
+		"encrypted, another lock": {
+			script: "ready", args: init, there: filled, record: recordOf(`,"dynamodb_table":"locks"`), moveIn: true, code: 1,
+		},
+		"encrypted, no lock": {
+			script: "ready", args: init, there: filled, record: recordOf(`,"use_lockfile":true`), with: map[string]any{"use_lockfile": false},
+			moveIn: true, code: 1,
+		},
+		"nothing there, by the record": {
+			script: locked + "POST:1=" + state + " UNLOCK=" + mine, record: recordOf(`,"use_lockfile":true`), want: state,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBucket(t)
+			b.Conditions = c.store
+			args := c.args
+			if args == nil {
+				args = []string{"apply"}
+			}
+			o, dir, out := scripted(t, newStore(t), c.script, args...)
+			o.Environ = withoutClouds(o.Environ)
+			block := b.block
+			for name, value := range c.with {
+				block = block.With(name, value)
+			}
+			o.Backend, o.EncryptExisting = s3Block(block), c.moveIn
+			if c.record != "" {
+				write(t, filepath.Join(dir, ".terraform", "terraform.tfstate"), c.record)
+			}
+			if c.there != "" {
+				b.Put(stateBucket, stateKey, []byte(c.there))
+			}
+			if c.held {
+				b.Put(stateBucket, stateKey+".tflock", []byte(lock))
+			}
+			code, err, told := run(t, o)
+			mistakes.Ended(t, name, strings.ReplaceAll(told, b.url, "STORE"), code, err)
+			if code != c.code || strings.Contains(told, canary) {
+				t.Errorf("got %d, %v, want %d\n%s\n%s", code, err, c.code, out, told)
+			}
+			there, left := b.state()
+			if c.want != "" {
+				opened, err := target(t, sealing).Decrypt(t.Context(), []byte(there))
+				if err != nil || !isSameJSON(opened.Data, []byte(c.want)) {
+					t.Errorf("the bucket has something else, or it does not open: %v", err)
+				}
+			} else if there != c.there {
+				t.Errorf("the bucket has %.200s", there)
+			}
+			if (left != "") != c.left {
+				t.Errorf("the lock is %q", left)
+			}
+		})
+	}
+}
+
+// withoutClouds is an environment without what describes other stores, and the machine's own.
+func withoutClouds(environ []string) []string {
+	return slices.DeleteFunc(environ, func(pair string) bool {
+		return strings.HasPrefix(pair, "STATECRYPT_HTTP_") || strings.HasPrefix(pair, "AWS_")
+	})
+}
+
+// TestWrittenMeanwhile: somebody without the lock, who has read the plaintext before, writes it again
+// while init works.
+func TestWrittenMeanwhile(t *testing.T) {
+	t.Parallel()
+	b := newBucket(t)
+	o, _, out := scripted(t, newStore(t), "GET", "init")
+	o.Environ = withoutClouds(o.Environ)
+	b.Put(stateBucket, stateKey, []byte(filled))
+	o.Backend, o.EncryptExisting = s3Block(b.block.With("use_lockfile", true)), true
+	var once bool
+	b.Answer = func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodDelete && !once { // the lock is about to be given back
+			once = true
+			b.Put(stateBucket, stateKey, []byte(filled))
+		}
+		return false
+	}
+	code, err, _ := run(t, o)
+	if code == 0 || err == nil || !strings.Contains(err.Error(), "in plaintext") {
+		t.Errorf("got %d, %v\n%s", code, err, out)
+	}
+}
+
+// TestFilesOfTheProgram: what counts are the files that the program reads, whatever it is called.
+func TestFilesOfTheProgram(t *testing.T) {
+	t.Parallel()
+	const native = `backend "s3" {}`
+	mistakes := wrap.OpenMistakes(t, "files of the program")
+	for name, c := range map[string]struct {
+		says  string
+		files map[string]string
+		code  int
+	}{
+		"Terraform, both":           {says: "Terraform v1.11.4", files: map[string]string{"backend.tf": empty, "backend.tofu": native}},
+		"Terraform, the other way":  {says: "Terraform v1.11.4", files: map[string]string{"backend.tf": native, "backend.tofu": empty}, code: 1},
+		"OpenTofu, both":            {says: "OpenTofu v1.12.6", files: map[string]string{"backend.tf": empty, "backend.tofu": native}, code: 1},
+		"OpenTofu, the other way":   {says: "OpenTofu v1.8.0", files: map[string]string{"backend.tf": native, "backend.tofu": empty}},
+		"OpenTofu, not beside":      {says: "OpenTofu v1.12.6", files: map[string]string{"main.tf": native, "backend.tofu": empty}, code: 1},
+		"OpenTofu, JSON":            {says: "OpenTofu v1.12.6", files: map[string]string{"b.tf.json": `{}`, "b.tofu": empty, "b.tf": native}},
+		"OpenTofu, of old":          {says: "OpenTofu v1.7.3", files: map[string]string{"backend.tf": empty, "backend.tofu": native}},
+		"a program of another kind": {says: "hello", files: map[string]string{"backend.tf": empty, "backend.tofu": native}, code: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o, dir, out := scripted(t, newStore(t), "GET", "plan")
+			o.Environ = append(o.Environ, "WRAP_TEST_VERSION="+c.says)
+			must(t, os.Remove(filepath.Join(dir, "main.tf")))
+			for name, text := range c.files {
+				if !strings.HasPrefix(text, "{") {
+					text = inside(text)
+				}
+				write(t, filepath.Join(dir, name), text)
+			}
+			code, err, told := run(t, o)
+			mistakes.Ended(t, name, told, code, err)
+			if code != c.code {
+				t.Errorf("got %d, %v\n%s", code, err, out)
+			}
+		})
+	}
+}
+
+// TestForSettings: a backend that wrap has as well is shown as the block of the settings, without secrets.
+func TestForSettings(t *testing.T) {
+	t.Parallel()
+	mistakes := wrap.OpenMistakes(t, "for the settings")
+	b := &bucket{url: "https://s3.example.com"}
+	for name, text := range map[string]string{
+		"s3": b.backend(`
+  use_lockfile     = true
+  dynamodb_table   = "locks"
+  force_path_style = true
+  token            = "` + canary + `"
+  assume_role_with_web_identity = { role_arn = "arn:aws:iam::1:role/r", web_identity_token = "` + canary + `" }
+  allowed_account_ids = ["1", "2"]
+  kms_key_id = var.key`),
+		"blocks": `backend "s3" {
+  bucket = "b"
+  assume_role {
+    role_arn = "arn:aws:iam::1:role/r"
+  }
+}`,
+		"JSON": `{"terraform":{"backend":{"s3":{"bucket":"b","secret_key":"` + canary + `"}}}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o, dir, _ := scripted(t, newStore(t), "GET", "plan")
+			if file := filepath.Join(dir, "main.tf"); strings.HasPrefix(text, "{") {
+				must(t, os.Remove(file))
+				write(t, file+".json", text)
+			} else {
+				write(t, file, inside(text))
+			}
+			code, err, told := run(t, o)
+			mistakes.Ended(t, name, told, code, err)
+			if code == 0 || err == nil || bytes.Contains([]byte(err.Error()), []byte(canary)) {
+				t.Errorf("got %d, %v", code, err)
+			}
+		})
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
