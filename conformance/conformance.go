@@ -36,6 +36,7 @@ type Case struct {
 	Description string      `json:"description"`
 	MadeFrom    string      `json:"made_from"` // a case that opens, from which this one differs in what must fail
 	Expect      string      `json:"expect"`    // "ok" or "error": what the real tool did
+	Writes      string      `json:"writes"`    // "error": with these settings, the real tool writes nothing either
 	Tool        string      `json:"tool"`      // who wrote the file
 	ToolVersion string      `json:"tool_version"`
 	Target      string      `json:"target"`    // "state", "plan" or "remote_state_data_sources"

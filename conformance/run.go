@@ -32,9 +32,10 @@ const (
 type Run struct {
 	Name   string // of the case, with the reader in brackets
 	Reader string // the name of a remote state data source, or "" for the state of the configuration itself
-	Opens  bool   // what the real tool did
+	Opens  bool   // what the real tool did; if the program is to write, whether it must
 
-	of Case
+	of    Case
+	plain []byte // what the program is to write; nil if it is to read
 }
 
 // Runs returns all calls, in the order of cases.
@@ -116,8 +117,14 @@ func (p Program) check(ctx context.Context, r Run) error {
 		return fmt.Errorf("it refused the file, and wrote %d bytes to standard output", len(a.stdout))
 	case a.code == exitRefused && said == "":
 		return errors.New("it refused the file without a reason on standard error")
+	case a.code == exitRefused && r.Opens && r.plain != nil:
+		return fmt.Errorf("it must write with these settings, and refused: %s", said)
 	case a.code == exitRefused && r.Opens:
 		return fmt.Errorf("it must open (%s), and was refused: %s", r.of.Description, said)
+	case a.code == 0 && !r.Opens && r.plain != nil:
+		return fmt.Errorf("W9: it must not write with these settings: %s", r.of.Description)
+	case a.code == 0 && r.plain != nil:
+		return p.written(ctx, r, a.stdout)
 	case a.code == 0 && !r.Opens:
 		return fmt.Errorf("it must not open: %s", r.of.Description)
 	case a.code == 0:
@@ -192,7 +199,11 @@ func (p Program) call(ctx context.Context, r Run) (a answer, err error) {
 			return a, err
 		}
 	}
-	program := world.Program{Args: p.Command, Environ: r.environ(), Dir: dir, Stdin: bytes.NewReader(r.of.State()),
+	input := r.plain
+	if input == nil {
+		input = r.of.State()
+	}
+	program := world.Program{Args: p.Command, Environ: r.environ(), Dir: dir, Stdin: bytes.NewReader(input),
 		Patience: p.Timeout, Limit: maxPrinted}
 	a.stdout, a.stderr, err = program.Run(ctx)
 	if exit, ended := errors.AsType[*exec.ExitError](err); ended {
@@ -210,7 +221,12 @@ func (r Run) environ() world.Environ {
 	environ := world.Here().Environ().Only(func(name string) bool {
 		return !strings.HasPrefix(name, "TF_") && !strings.HasPrefix(name, "CASE_")
 	})
+	task := ""
+	if r.plain != nil {
+		task = "write"
+	}
 	for _, pair := range []struct{ name, value string }{
+		{"CASE_TASK", task},
 		{"CASE_KIND", r.of.Kind}, {"CASE_READER", r.Reader}, {"CASE_CODE", r.of.CodeConfig()}, {"CASE_KEY", r.of.SecretKey},
 		{"TF_ENCRYPTION", r.of.Config()},
 	} {

@@ -161,8 +161,8 @@ func (t Target) mistake(i int, address string) error {
 		return t.fail("%w", t.encryption.notConfigured(address, t.methods[:i]...))
 	}
 	if t.enforced && t.encryption.isPlaintext(address) {
-		return t.fail("the %s %s reads plaintext, which enforced = true forbids; remove one of the two",
-			[...]string{"method", "fallback"}[min(i, 1)], address)
+		return t.fail("%w", is(fact.EnforcedPlaintext, "the %s %s reads plaintext, which enforced = true forbids",
+			[...]string{"method", "fallback"}[min(i, 1)], address))
 	}
 	return t.encryption.checkThen(address, nil)
 }
@@ -206,8 +206,8 @@ func (e *Encryption) checkThen(address string, path []string) error {
 		return fail("%w", e.notConfigured(m.then, path...))
 	case slices.Contains(path, m.then):
 		start := slices.Index(path, m.then)
-		return fail("the methods lead to one another in a circle: %s; leave out the argument then of "+
-			"one", strings.Join(append(path[start:], m.then), " → "))
+		return fail("%w", is(fact.CircleOfMethods, "the methods lead to one another in a circle: %s",
+			strings.Join(append(path[start:], m.then), " → ")))
 	}
 	return e.checkThen(m.then, path)
 }
@@ -225,8 +225,8 @@ func (e *Encryption) notConfigured(method string, others ...string) error {
 			return fmt.Errorf("a method of the kind %s is configured with settings, so it is named by its address: %s",
 				method, strings.Join(there, " or "))
 		}
-		return fmt.Errorf("the kind %s requires settings, so it cannot be named alone: configure a method of this kind, "+
-			"and name its address, such as method.%[1]s.main", method)
+		return fact.With(fmt.Errorf("the kind %s requires settings, so it cannot be named alone", method),
+			fact.KindAlone{Kind: method, Never: true})
 	}
 	all := slices.DeleteFunc(slices.Sorted(maps.Keys(e.methods)), isOther)
 	if entry := e.config.Methods[syntax.Nearest(method, all)]; entry != nil && e.kinds[entry.Kind].Build == nil {

@@ -101,15 +101,15 @@ func (e *Encryption) recognizing(file []byte) string {
 }
 
 const isRecordOfBackend = "it is the record of a backend that Terraform and OpenTofu keep in .terraform, and the state is where " +
-	"that backend keeps it: read it from there"
+	"that backend keeps it"
 
 // refuse explains why none of the methods is for this kind of file.
 func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 	switch kind {
 	case KindEmpty:
-		return because(ErrDamaged, "the file is empty; "+isEmpty+"; if a server sent it, check the address")
+		return fact.With(because(ErrDamaged, "the file is empty; "+isEmpty), fact.CutOff, fact.EmptyAnswer)
 	case KindBackendRecord:
-		return because(ErrBackendRecord, "the file is not a state: %s", isRecordOfBackend)
+		return fact.With(because(ErrBackendRecord, "the file is not a state: %s", isRecordOfBackend), fact.BackendRecord)
 	}
 	selected := ""
 	if len(t.methods) > 0 {
@@ -133,12 +133,12 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 		if selected != "" {
 			among = ", which is not among those selected (" + strings.Join(t.methods, ", ") + ")"
 		}
-		then := "if plaintext is meant, set the method or a fallback to that, and otherwise check which file is read"
+		then, may := "", fact.NotSelected
 		if t.enforced {
-			then = "and enforced = true forbids that: check which file is read, or encrypt it"
+			then, may = "; and enforced = true forbids that", fact.Enforced
 		}
-		return fact.With(because(ErrPlaintext, "the file is a %s; plaintext is read only if the method or a fallback is %q%s; %s",
-			kind, syntax.Unencrypted, among, then), fact.Plaintext{Plan: kind == KindPlan})
+		return fact.With(because(ErrPlaintext, "the file is a %s; plaintext is read only if the method or a fallback is %q%s%s",
+			kind, syntax.Unencrypted, among, then), may, fact.Plaintext{Plan: kind == KindPlan})
 	}
 	if address := t.encryption.recognizing(file); address != "" {
 		return because(ErrNotConfigured, "%s; %s may be the method for it, and it is not selected%s", neither, address, selected)
@@ -209,7 +209,7 @@ func (t Target) refuseInside(kind FileKind, content []byte) error {
 	if address := t.encryption.recognizing(content); address != "" {
 		return fact.With(because(ErrNotConfigured, "what it decrypted is not a state"), fact.NoThen{Method: address})
 	}
-	return because(ErrDamaged, notOurs)
+	return notOurs()
 }
 
 // names are those in the metadata.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 )
 
 // Derivation says which key to derive. The same derivation gives the same key.
@@ -44,12 +45,11 @@ func (e *Encryption) DeriveKey(ctx context.Context, address string, d Derivation
 		return nil, keyError(address, err)
 	}
 	if !provider.exportable {
-		return nil, &providerError{address, errors.New("keys are derived only from a key provider with exportable = true; set " +
-			"that in its block, or choose the provider block that has it")}
+		return nil, &providerError{address, is(fact.NotExportable, "keys are derived only from a key provider with exportable = true")}
 	}
 	deriver, ok := provider.KeyProvider.(driver.Deriver)
 	if !ok {
-		return nil, &providerError{address, errors.New("this kind of key provider cannot serve derived keys; choose another, such as pbkdf2")}
+		return nil, &providerError{address, is(fact.NoDeriver, "this kind of key provider cannot serve derived keys")}
 	}
 	stored, err := deriver.Stored(d.Salt, d.Wrapped)
 	if err != nil {

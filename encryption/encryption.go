@@ -35,6 +35,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
@@ -152,7 +153,7 @@ func alone(kind string, build func() (method, error)) func() (method, error) {
 	return func() (method, error) {
 		m, err := build()
 		if err != nil {
-			err = fmt.Errorf("%w; configure a method of this kind, and name its address, such as method.%s.main", err, kind)
+			err = fact.With(err, fact.KindAlone{Kind: kind})
 		}
 		return m, err
 	}
@@ -295,7 +296,8 @@ func (e *Encryption) RemoteState(name string) (Target, error) {
 		return Target{}, because(ErrNotConfigured, "there is no remote_state_data_source %s in the settings%s", quoted(name),
 			syntax.Suggest(name, slices.Sorted(maps.Keys(settings.Remote))))
 	case t == nil:
-		return Target{}, because(ErrNotConfigured, "there is no default in remote_state_data_sources of the settings; add one, with its method")
+		return Target{}, fact.With(
+			because(ErrNotConfigured, "there is no default in remote_state_data_sources of the settings"), fact.NoDefault)
 	default:
 		return e.target(KindState, "remote_state_data_sources.default", t), nil
 	}

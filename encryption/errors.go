@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 )
 
 // These are the reasons that a program can tell apart, by [errors.Is]. No error
@@ -53,6 +54,11 @@ func (e *reasonError) Unwrap() []error { return []error{e.error, e.reason} }
 // because returns an error with a text of its own that wraps reason.
 func because(reason error, format string, args ...any) error {
 	return &reasonError{fmt.Errorf(format, args...), reason}
+}
+
+// is returns an error that is a case.
+func is(c fact.Case, format string, args ...any) error {
+	return fact.With(fmt.Errorf(format, args...), c)
 }
 
 // Attempt is a method that did not open a file.

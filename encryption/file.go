@@ -213,13 +213,12 @@ func identify(file []byte) (FileKind, *envelope, error) {
 	case header.Version == envelopeVersion && err != nil:
 		return KindEncrypted, nil, damaged(err)
 	case header.Version == envelopeVersion && len(encoded) == 0:
-		return KindEncrypted, nil, because(ErrDamaged, "the file has metadata and no encrypted_data, so it was edited or cut off; restore an "+
-			"intact copy")
+		return KindEncrypted, nil, broken("the file has metadata and no encrypted_data, so it was edited or cut off")
 	case header.Version == envelopeVersion:
 		return KindEncrypted, &header.envelope, nil
 	case header.Version != "":
-		return KindEncrypted, nil, fmt.Errorf("encryption_version %s is not known here, only %q: the file is newer than this release of "+
-			"statecrypt, or damaged; install a newer release", quoted(header.Version), envelopeVersion)
+		return KindEncrypted, nil, is(fact.NewerFile, "encryption_version %s is not known here, only %q: the file is newer than this release of "+
+			"statecrypt, or damaged", quoted(header.Version), envelopeVersion)
 	case string(header.StateVersion) == "3" && isRecord(backend, modules):
 		return KindBackendRecord, nil, nil
 	case isNumber(header.StateVersion) && (isState || !isOther):
@@ -244,39 +243,45 @@ func isBroken(file []byte) bool {
 // other kind.
 func unreadable(file []byte) error {
 	what := describeOther(file)
-	return fact.With(because(ErrDamaged, "%s: %s", neither, what), fact.Stranger{What: what})
+	return fact.With(because(ErrDamaged, "%s: %s", neither, what.What), what)
 }
 
 // describeOther says what a file is that is neither a state nor a plan.
-func describeOther(file []byte) string {
-	if what := stranger(file); what != "" {
+func describeOther(file []byte) fact.Stranger {
+	if what := stranger(file); what.What != "" {
 		return what
 	}
 	err := json.Unmarshal(file, &struct{}{})
 	if jsonwalk.IsCutOff(err) && len(bytes.TrimSpace(file)) > 0 {
-		return "it is JSON that ends in the middle, so something cut it off; fetch it again, or restore a copy"
+		return fact.Stranger{What: "it is JSON that ends in the middle, so something cut it off", Is: fact.CutOff}
 	}
 	if err != nil {
-		return describeJSON(err).Error() + "; check which file is read, or restore an intact copy"
+		return fact.Stranger{What: describeJSON(err).Error(), Is: fact.OtherOrBroken}
 	}
 	const beginning = 1 << 10
 	if bytes.Contains(file[:min(len(file), beginning)], []byte(`"encrypted_data"`)) {
-		return "it has encrypted_data and no encryption_version, so it is a part of an encrypted state, or was edited; give the whole file"
+		return fact.Stranger{Is: fact.PartOfFile,
+			What: "it has encrypted_data and no encryption_version, so it is a part of an encrypted state, or was edited"}
 	}
-	return "it is JSON of something else; check which file is read"
+	return fact.Stranger{What: "it is JSON of something else", Is: fact.OtherFile}
 }
 
 // isEmpty is what to think of an empty file.
 const isEmpty = "Terraform and OpenTofu never write an empty file, so something cut it off, such as a shell that writes with > to the " +
-	"file that is read; fetch it again, or restore a copy"
+	"file that is read"
 
 const neither = "the file is neither an encrypted state nor a plaintext one"
 
 // notOurs is about a plaintext.
-const notOurs = "what it decrypted is not a state and not a plan; check which file is read"
+func notOurs() error {
+	return fact.With(because(ErrDamaged, "what it decrypted is not a state and not a plan"), fact.OtherFile)
+}
 
-func damaged(err error) error {
-	return because(ErrDamaged, "the encrypted file is damaged: %w; restore an intact copy", describeJSON(err))
+func damaged(err error) error { return broken("the encrypted file is damaged: %w", describeJSON(err)) }
+
+// broken is the error for a file that was edited, or cut off.
+func broken(format string, args ...any) error {
+	return fact.With(because(ErrDamaged, format, args...), fact.Broken)
 }
 
 // isRecord tells the record of a backend from a state. Up to Terraform 1.8, it
@@ -329,25 +334,23 @@ func (env *envelope) check(plain []byte) (FileKind, error) {
 		}
 		return found < 3, err // the rest of the state may be large
 	}); err != nil {
-		return KindUnknown, because(ErrDamaged, "the decrypted data is not a state: %w; check which file is read", describeJSON(err))
+		return KindUnknown, fact.With(because(ErrDamaged, "the decrypted data is not a state: %w", describeJSON(err)), fact.OtherFile)
 	}
 	if !isNumber(inner.Version) {
-		return KindUnknown, because(ErrDamaged, notOurs)
+		return KindUnknown, notOurs()
 	}
 	switch {
 	case env.Serial != nil && inner.Serial == nil:
-		return KindUnknown, because(ErrDamaged, "there is a serial (%d) beside the encrypted data, but none inside: somebody changed "+
-			"the file; restore an intact copy",
+		return KindUnknown, broken("there is a serial (%d) beside the encrypted data, but none inside: somebody changed "+
+			"the file",
 			*env.Serial)
 	case env.Serial != nil && *env.Serial != *inner.Serial:
-		return KindUnknown, because(ErrDamaged, "the serial beside the encrypted data (%d) is not the one inside (%d): somebody changed "+
-			"the file; restore an intact copy", *env.Serial, *inner.Serial)
+		return KindUnknown, broken("the serial beside the encrypted data (%d) is not the one inside (%d): somebody changed "+
+			"the file", *env.Serial, *inner.Serial)
 	case env.Lineage != "" && inner.Lineage == "":
-		return KindUnknown, because(ErrDamaged, "there is a lineage beside the encrypted data, but none inside: somebody changed the "+
-			"file; restore an intact copy")
+		return KindUnknown, broken("there is a lineage beside the encrypted data, but none inside: somebody changed the file")
 	case env.Lineage != "" && env.Lineage != inner.Lineage:
-		return KindUnknown, because(ErrDamaged, "the lineage beside the encrypted data is not the one inside: somebody changed the "+
-			"file; restore an intact copy")
+		return KindUnknown, broken("the lineage beside the encrypted data is not the one inside: somebody changed the file")
 	}
 	return KindState, nil
 }

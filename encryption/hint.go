@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -52,10 +51,10 @@ func (t Target) facts(err error, c candidate, env *envelope) (facts []fact.Fact)
 func (t Target) factsOfKey(nothing bool, c candidate, env *envelope) (facts []fact.Fact) {
 	e := t.encryption
 	if again := slices.DeleteFunc(t.Methods(), func(m string) bool { return m != c.address }); len(again) > 1 {
-		facts = append(facts, fact.Repeated{})
+		facts = append(facts, fact.Repeated)
 	}
 	if t.pos.File == "TF_ENCRYPTION" && e.isLayered() {
-		facts = append(facts, fact.Layered{})
+		facts = append(facts, fact.Layered)
 	}
 	if env == nil {
 		return facts
@@ -63,7 +62,7 @@ func (t Target) factsOfKey(nothing bool, c candidate, env *envelope) (facts []fa
 	other := e.other(env)
 	switch empty := len(env.Meta) == 0; {
 	case empty && nothing:
-		facts = append(facts, fact.Keyless{})
+		facts = append(facts, fact.Keyless)
 	case empty:
 	case !e.belongs(env):
 		facts = append(facts, env.noKeyProvider())
@@ -334,8 +333,7 @@ func sureOddity(name string, v cty.Value) []string {
 func (e *Encryption) protects(c candidate) error {
 	for _, entry := range e.entriesOf(c) {
 		if odd := isNoSecret(textOf(entry.Settings["passphrase"].Value)); odd != "" {
-			return fmt.Errorf("passphrase of %s %s. It is no secret, so nothing is encrypted with it: set the passphrase itself. If something was "+
-				"encrypted with this one before, keep it in a key provider of its own, whose method is the fallback", entry.Address, odd)
+			return is(fact.NoSecret, "passphrase of %s %s. It is no secret, so nothing is encrypted with it", entry.Address, odd)
 		}
 	}
 	return nil

@@ -204,8 +204,8 @@ func (e *Encryption) circle(path []string) error {
 	if entry, ok := e.config.KeyProviders[path[len(path)-2]]; ok {
 		pos = entry.Pos
 	}
-	return &providerError{path[len(path)-1], &attr.Error{Pos: pos, Err: fmt.Errorf("the key providers build on one "+
-		"another in a circle: %s; let one of them have a key of its own", strings.Join(path[start:], " → "))}}
+	return &providerError{path[len(path)-1], &attr.Error{Pos: pos, Err: is(fact.CircleOfKeys, "the key providers build on one "+
+		"another in a circle: %s", strings.Join(path[start:], " → "))}}
 }
 
 func addresses(entries map[string]*entries.Entry) []string { return slices.Sorted(maps.Keys(entries)) }
@@ -250,15 +250,14 @@ func (k *newKeys) make(ctx context.Context, address string) ([]byte, error) {
 	}
 	maker, ok := provider.KeyProvider.(driver.KeyMaker)
 	if !ok {
-		return nil, fmt.Errorf("this kind of key provider can open files, but not encrypt them; choose another to encrypt")
+		return nil, is(fact.OpensOnly, "this kind of key provider can open files, but not encrypt them")
 	}
 	key, store, err := maker.NewKey(ctx, k.key)
 	if err != nil || store == nil {
 		return key, err
 	}
 	if _, taken := k.meta[provider.metadataKey]; taken {
-		return nil, fmt.Errorf("another key provider stores its metadata under %q as well; give one of them "+
-			"another encrypted_metadata_alias", provider.metadataKey)
+		return nil, is(fact.SameAlias, "another key provider stores its metadata under %q as well", provider.metadataKey)
 	}
 	k.meta[provider.metadataKey] = store
 	return key, nil

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -96,7 +95,7 @@ func (e *Encryption) encrypter(address string) (method, driver.Encrypter, error)
 	m, err := e.methods[address]()
 	encrypter, ok := m.Method.(driver.Encrypter)
 	if err == nil && !ok {
-		err = &attr.Error{Address: address, Err: errors.New("this method can open files, but not encrypt them; choose another to encrypt")}
+		err = &attr.Error{Address: address, Err: is(fact.OpensOnly, "this method can open files, but not encrypt them")}
 	}
 	if err == nil {
 		err = e.protects(e.candidate(address, nil, nil))
@@ -169,8 +168,8 @@ func checkNames(state []byte) error {
 			return true, nil
 		}
 		if seen[meant] || name != meant {
-			return false, fmt.Errorf("the state has its %s twice or in another case, as Terraform and OpenTofu never write it: it was "+
-				"edited or damaged; restore an intact copy", meant)
+			return false, is(fact.Broken, "the state has its %s twice or in another case, as Terraform and OpenTofu never write it: it was "+
+				"edited or damaged", meant)
 		}
 		seen[meant] = true
 		return true, nil

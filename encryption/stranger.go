@@ -9,128 +9,127 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
 // strangers are what people often have in place of a state: by what it begins with, what
-// it is and what to do about it.
-func strangers() []struct{ begins, what string } {
-	const webPage = "it is a web page or XML; check which file is read, or, if a server sent it, the address and the credentials"
-	const encoded = "it is JSON in base64; decode it"
-	const utf16 = "it is UTF-16, as Windows PowerShell writes it with >; save it as UTF-8 without a byte order mark"
-	const openssl = "it is encrypted by openssl enc, which is not supported; decrypt it with openssl"
-	const compressed = "; decompress it"
-	return []struct{ begins, what string }{
-		{"version https://git-lfs.github.com/spec/", "it is a pointer of Git LFS, which is not supported; run git lfs pull, and read " +
-			"the file itself"},
-		{"$ANSIBLE_VAULT;", "it is encrypted by Ansible Vault, which is not supported; decrypt it with ansible-vault"},
-		{"\x00GITCRYPT\x00", "it is encrypted by git-crypt, which is not supported; run git-crypt unlock, and read the file in the working tree"},
-		{"Salted__", openssl},
-		{"U2FsdGVkX1", openssl},
-		{"vault:v", "it is encrypted by the secrets engine transit of Vault or OpenBao; decrypt it there (transit/decrypt), and " +
-			"decode the base64"},
-		{"-----BEGIN PGP ", "it is encrypted or signed by PGP; decrypt it with gpg"},
-		{"\xef\xbb\xbf", "it begins with a byte order mark, as some editors and PowerShell write it; save it as UTF-8 without that mark"},
-		{"\xff\xfe", utf16},
-		{"\xfe\xff", utf16},
-		{"<!doctype", webPage},
-		{"<html", webPage},
-		{"<?xml", webPage},
-		{"\x1f\x8b", "it is compressed with gzip" + compressed},
-		{"\x28\xb5\x2f\xfd", "it is compressed with zstd" + compressed},
-		{"\xfd7zXZ\x00", "it is compressed with xz" + compressed},
-		{"BZh", "it is compressed with bzip2" + compressed},
-		{"H4sI", "it is gzip in base64, as the backend kubernetes keeps it; decode and decompress it, or read it with that source"},
-		{"eyJ", encoded},
-		{"ewog", encoded},
-		{"PK\x03\x04", "it is a zip archive, and no plan: if there is a state in it, as in an artifact of a pipeline, unzip it; a plan " +
-			"that is cut off must be made again"},
-		{"7z\xbc\xaf\x27\x1c", "it is an archive; extract what is in it"},
-		{"SQLite format 3\x00", "it is a database of SQLite; check which file is read"},
-		{"\x7fELF", "it is a program; check which file is read"},
-		{"#!", "it is a script; check which file is read"},
-		{"-----BEGIN CERTIFICATE", "it is a certificate; check which file is read"},
-		{"-----BEGIN PUBLIC KEY", publicKey},
-		{"---", yaml},
-		{"version:", yaml},
-		{"apiVersion:", kubernetesObject},
-		{"kind:", kubernetesObject},
-		{"<<<<<<< ", conflict},
-		{"ssh-", publicKey},
-		{"age1", publicKey},
-		{"export ", "it is a script that sets variables of the environment; check which file is read"},
+// it is, and which case that is.
+func strangers() []struct {
+	begins string
+	is     fact.Stranger
+} {
+	const webPage, jsonInBase64 = "it is a web page or XML", "it is JSON in base64"
+	const openssl, utf16 = "it is encrypted by openssl enc, which is not supported", "it is UTF-16, as Windows PowerShell writes it with >"
+	return []struct {
+		begins string
+		is     fact.Stranger
+	}{
+		{"version https://git-lfs.github.com/spec/", fact.Stranger{Is: fact.LFSPointer,
+			What: "it is a pointer of Git LFS, which is not supported"}},
+		{"$ANSIBLE_VAULT;", fact.Stranger{What: "it is encrypted by Ansible Vault, which is not supported", Is: fact.AnsibleVault}},
+		{"\x00GITCRYPT\x00", fact.Stranger{What: "it is encrypted by git-crypt, which is not supported", Is: fact.GitCrypt}},
+		{"Salted__", fact.Stranger{What: openssl, Is: fact.OpenSSL}},
+		{"U2FsdGVkX1", fact.Stranger{What: openssl, Is: fact.OpenSSL}},
+		{"vault:v", fact.Stranger{What: "it is encrypted by the secrets engine transit of Vault or OpenBao", Is: fact.Transit}},
+		{"-----BEGIN PGP ", fact.Stranger{What: "it is encrypted or signed by PGP", Is: fact.PGP}},
+		{"\xef\xbb\xbf", fact.Stranger{Is: fact.ByteOrderMark,
+			What: "it begins with a byte order mark, as some editors and PowerShell write it"}},
+		{"\xff\xfe", fact.Stranger{What: utf16, Is: fact.UTF16}},
+		{"\xfe\xff", fact.Stranger{What: utf16, Is: fact.UTF16}},
+		{"<!doctype", fact.Stranger{What: webPage, Is: fact.WebPage}},
+		{"<html", fact.Stranger{What: webPage, Is: fact.WebPage}},
+		{"<?xml", fact.Stranger{What: webPage, Is: fact.WebPage}},
+		{"\x1f\x8b", fact.Stranger{What: "it is compressed with gzip", Is: fact.Compressed}},
+		{"\x28\xb5\x2f\xfd", fact.Stranger{What: "it is compressed with zstd", Is: fact.Compressed}},
+		{"\xfd7zXZ\x00", fact.Stranger{What: "it is compressed with xz", Is: fact.Compressed}},
+		{"BZh", fact.Stranger{What: "it is compressed with bzip2", Is: fact.Compressed}},
+		{"H4sI", fact.Stranger{What: "it is gzip in base64, as the backend kubernetes keeps it", Is: fact.GzipInBase64}},
+		{"eyJ", fact.Stranger{What: jsonInBase64, Is: fact.JSONInBase64}},
+		{"ewog", fact.Stranger{What: jsonInBase64, Is: fact.JSONInBase64}},
+		{"PK\x03\x04", fact.Stranger{What: "it is a zip archive, and no plan", Is: fact.ZipArchive}},
+		{"7z\xbc\xaf\x27\x1c", fact.Stranger{What: "it is an archive", Is: fact.Archive}},
+		{"SQLite format 3\x00", fact.Stranger{What: "it is a database of SQLite", Is: fact.OtherFile}},
+		{"\x7fELF", fact.Stranger{What: "it is a program", Is: fact.OtherFile}},
+		{"#!", fact.Stranger{What: "it is a script", Is: fact.OtherFile}},
+		{"-----BEGIN CERTIFICATE", fact.Stranger{What: "it is a certificate", Is: fact.OtherFile}},
+		{"-----BEGIN PUBLIC KEY", fact.Stranger{What: publicKey, Is: fact.OtherFile}},
+		{"---", fact.Stranger{What: yaml, Is: fact.YAML}},
+		{"version:", fact.Stranger{What: yaml, Is: fact.YAML}},
+		{"apiVersion:", fact.Stranger{What: kubernetesObject, Is: fact.KubernetesObject}},
+		{"kind:", fact.Stranger{What: kubernetesObject, Is: fact.KubernetesObject}},
+		{"<<<<<<< ", fact.Stranger{What: conflict, Is: fact.Conflict}},
+		{"ssh-", fact.Stranger{What: publicKey, Is: fact.OtherFile}},
+		{"age1", fact.Stranger{What: publicKey, Is: fact.OtherFile}},
+		{"export ", fact.Stranger{What: "it is a script that sets variables of the environment", Is: fact.OtherFile}},
 	}
 }
 
 const (
-	yaml             = "it is YAML, and a state is JSON; give the file that Terraform or OpenTofu wrote"
-	conflict         = "git left conflict markers in it; restore one of the two versions as a whole"
-	publicKey        = "it is a public key; check which file is read"
-	kubernetesObject = "it is an object of Kubernetes; for one of Kubeform or Crossplane, add an object block with its api_version, kind " +
-		"and name to the data source; read a secret with the source kubernetes, or decode and decompress its data.tfstate"
+	yaml             = "it is YAML, and a state is JSON"
+	conflict         = "git left conflict markers in it"
+	publicKey        = "it is a public key"
+	kubernetesObject = "it is an object of Kubernetes"
 )
 
-// stranger says what a file is that people often have in place of a state, and what to
-// do about it; "" if it is nothing known.
-func stranger(file []byte) string {
+// stranger says what a file is that people often have in place of a state; it is zero if
+// that is nothing known.
+func stranger(file []byte) fact.Stranger {
 	start := file[:min(len(file), 4<<10)]
 	if syntax.HoldsPrivateKey(start) {
-		return "it is a private key; check which file is read"
+		return fact.Stranger{What: "it is a private key", Is: fact.OtherFile}
 	}
 	for _, s := range strangers() {
 		if len(start) >= len(s.begins) && bytes.EqualFold(start[:len(s.begins)], []byte(s.begins)) {
-			return s.what
+			return s.is
 		}
 	}
 	const tar = 257 // where its header says so
 	switch {
 	case string(bytes.TrimSpace(start)) == "null":
-		return "it is null, as OpenTofu sends it to the program of a key provider for a new file: the command for that is statecrypt " +
-			"key-provider age"
+		return fact.Stranger{What: "it is null, as OpenTofu sends it to the program of a key provider for a new file", Is: fact.NullFile}
 	case len(start) > tar && bytes.HasPrefix(start[tar:], []byte("ustar")):
-		return "it is a tar archive; extract what is in it"
+		return fact.Stranger{What: "it is a tar archive", Is: fact.Archive}
 	case settingsBlock.Match(start):
-		return "it is configuration in HCL, and a state is JSON, such as terraform.tfstate"
+		return fact.Stranger{What: "it is configuration in HCL, and a state is JSON, such as terraform.tfstate"}
 	case assignment.Match(file[:min(len(file), 100)]):
-		return "it is HCL, such as values of variables or what terraform output and terraform show print, and a state is JSON; give the state " +
-			"itself (terraform state pull)"
+		return fact.Stranger{Is: fact.Printed,
+			What: "it is HCL, such as values of variables or what terraform output and terraform show print, and a state is JSON"}
 	case member.Match(start):
-		return yaml
+		return fact.Stranger{What: yaml, Is: fact.YAML}
 	case bytes.Contains(file, []byte("\n<<<<<<< ")):
-		return conflict
+		return fact.Stranger{What: conflict, Is: fact.Conflict}
 	case !utf8.Valid(file):
-		return `it is not text; if terraform-backend-git encrypted it with a passphrase, select a method "terraform_backend_git" for it; ` +
-			"else, decrypt or decompress it with the program that wrote it, such as gpg"
+		return fact.Stranger{What: "it is not text", Is: fact.NotText}
 	case isWord(file):
-		return `it is one long word; if it is the status.state of an object of Kubeform, select a method "kubeform" for it; if it is ` +
-			"encrypted_data, the whole document that it was in is required"
+		return fact.Stranger{What: "it is one long word", Is: fact.LongWord}
 	}
-	said := ""
+	var said fact.Stranger
 	if message.Match(start) {
-		said = "it is what a program printed, such as an error; did the program that was to write it fail?"
+		said.What = "it is what a program printed, such as an error; did the program that was to write it fail?"
 	}
 	return cmp.Or(besides(file), printed(file), said)
 }
 
 // besides is about a JSON object with something before it or behind it, or inside a JSON
-// string; "" if there is none.
-func besides(file []byte) string {
+// string; it is zero if there is none.
+func besides(file []byte) fact.Stranger {
 	if line := bytes.Index(file, []byte("\n{")); line >= 0 && json.Valid(file[line+1:]) && !bytes.HasPrefix(file, []byte("{")) {
-		return fmt.Sprintf("there is text before its JSON, which begins at byte %d, such as what a program printed; remove that text, "+
-			"or write the file again, with nothing else on standard output", line+2)
+		return fact.Stranger{Is: fact.TextBefore,
+			What: fmt.Sprintf("there is text before its JSON, which begins at byte %d, such as what a program printed", line+2)}
 	}
 	var text string
 	if json.Unmarshal(file, &text) == nil && strings.HasPrefix(strings.TrimSpace(text), "{") {
-		return "it is JSON inside a JSON string, so it was encoded twice, as by jsonencode; decode it once, as jq -r . does"
+		return fact.Stranger{What: "it is JSON inside a JSON string, so it was encoded twice, as by jsonencode", Is: fact.EncodedTwice}
 	}
 	decoder := json.NewDecoder(bytes.NewReader(file))
 	var object struct{}
 	if json.Valid(file) || decoder.Decode(&object) != nil {
-		return ""
+		return fact.Stranger{}
 	}
-	return fmt.Sprintf("something follows its JSON, which ends at byte %d, as if it was appended with >>; remove that, or fetch the file "+
-		"again", decoder.InputOffset())
+	return fact.Stranger{Is: fact.TextBehind,
+		What: fmt.Sprintf("something follows its JSON, which ends at byte %d, as if it was appended with >>", decoder.InputOffset())}
 }
 
 // What begins a line of files that are named by mistake.
@@ -151,51 +150,51 @@ func isWord(file []byte) bool {
 }
 
 // printed says what a JSON object is that programs make in place of a state, such as the
-// lock of one, or what a command or a server printed. It is "" for nothing.
-func printed(file []byte) string {
+// lock of one, or what a command or a server printed. It is zero for nothing.
+func printed(file []byte) fact.Stranger {
 	var document map[string]json.RawMessage
 	if json.Unmarshal(file, &document) != nil || len(document) == 0 {
-		return ""
+		return fact.Stranger{}
 	}
 	var version string
 	switch {
 	case document["sops"] == nil && bytes.Contains(file, []byte("ENC[AES256_GCM,")):
-		return "its values are encrypted by sops, and its member \"sops\" is missing, so it was edited or cut off; restore an intact copy"
+		return fact.Stranger{Is: fact.Broken,
+			What: "its values are encrypted by sops, and its member \"sops\" is missing, so it was edited or cut off"}
 	case json.Unmarshal(document["version"], &version) == nil && document["lineage"] != nil:
-		return "its \"version\" is a text, and a number is required, so a program wrote it anew; restore an intact copy"
+		return fact.Stranger{What: "its \"version\" is a text, and a number is required, so a program wrote it anew", Is: fact.Broken}
 	}
-	for _, s := range []struct{ members, what string }{
-		{"format_version values", terraformShow},
-		{"format_version planned_values", terraformShow},
-		{"ID Operation Who", "it is the lock of a state, in which there is no state; give the file that was locked"},
-		{"apiVersion kind", kubernetesObject},
-		{"version deployment", "it is a stack of Pulumi, which is not supported; check which file is read"},
-		{"content encoding path", "it is an answer of the API of GitHub about a file; read it with the source git, or fetch it with the header " +
-			"Accept: application/vnd.github.raw"},
-		{"content encoding file_path", "it is an answer of the API of GitLab about a file; read it with the source git, or from the " +
-			"address that ends in /raw"},
-		{"data", "it is an answer of an API, such as that of HCP Terraform about a state; read the state with the source remote, or " +
-			"download it from the address in hosted-state-download-url"},
-		{"errors", serverError},
-		{"error", serverError},
-		{"message", serverError},
+	for _, s := range []struct {
+		members string
+		is      fact.Stranger
+	}{
+		{"format_version values", fact.Stranger{What: terraformShow, Is: fact.ShownAsJSON}},
+		{"format_version planned_values", fact.Stranger{What: terraformShow, Is: fact.ShownAsJSON}},
+		{"ID Operation Who", fact.Stranger{What: "it is the lock of a state, in which there is no state", Is: fact.LockFile}},
+		{"apiVersion kind", fact.Stranger{What: kubernetesObject, Is: fact.KubernetesObject}},
+		{"version deployment", fact.Stranger{What: "it is a stack of Pulumi, which is not supported", Is: fact.OtherFile}},
+		{"content encoding path", fact.Stranger{What: "it is an answer of the API of GitHub about a file", Is: fact.AnswerOfGitHub}},
+		{"content encoding file_path", fact.Stranger{What: "it is an answer of the API of GitLab about a file", Is: fact.AnswerOfGitLab}},
+		{"data", fact.Stranger{What: "it is an answer of an API, such as that of HCP Terraform about a state", Is: fact.AnswerOfAPI}},
+		{"errors", fact.Stranger{What: serverError, Is: fact.ServerError}},
+		{"error", fact.Stranger{What: serverError, Is: fact.ServerError}},
+		{"message", fact.Stranger{What: serverError, Is: fact.ServerError}},
 	} {
 		missing := func(name string) bool { return document[name] == nil }
 		if !slices.ContainsFunc(strings.Fields(s.members), missing) {
-			return s.what
+			return s.is
 		}
 	}
 	for _, value := range document {
 		var output map[string]json.RawMessage
 		if json.Unmarshal(value, &output) != nil || output["value"] == nil || output["type"] == nil || output["sensitive"] == nil {
-			return ""
+			return fact.Stranger{}
 		}
 	}
-	return "it is what terraform output -json prints; give the state itself (terraform state pull)"
+	return fact.Stranger{What: "it is what terraform output -json prints", Is: fact.Printed}
 }
 
 const (
-	terraformShow = "it is what terraform show -json prints, which nothing reads back; give the state (terraform state pull) or " +
-		"the plan itself"
-	serverError = "it is the error of a server; check the address and the credentials"
+	terraformShow = "it is what terraform show -json prints, which nothing reads back"
+	serverError   = "it is the error of a server"
 )

@@ -8,6 +8,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
@@ -150,13 +151,14 @@ func (t Target) checkPlain(plain []byte) error {
 	err := t.accept(kind)
 	switch {
 	case kind == KindEmpty:
-		err = errors.New("there is nothing to encrypt: " + isEmpty)
+		err = is(fact.CutOff, "there is nothing to encrypt: "+isEmpty)
 	case kind == KindEncrypted, t.encryption.format(plain) != "", t.encryption.recognizing(plain) != "":
 		err = errors.New("this is encrypted already")
 	case kind == KindBackendRecord:
-		err = errors.New("this is not a state: " + isRecordOfBackend)
+		err = is(fact.BackendRecord, "this is not a state: "+isRecordOfBackend)
 	case kind != KindState && kind != KindPlan:
-		err = fmt.Errorf("this is not a state and not a plan: %s", describeOther(plain))
+		what := describeOther(plain)
+		err = fact.With(fmt.Errorf("this is not a state and not a plan: %s", what.What), what)
 	case err == nil && kind == KindState:
 		err = checkNames(plain)
 	}

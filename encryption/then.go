@@ -14,7 +14,7 @@ func (t Target) inside(ctx context.Context, then string, opened *Opened) error {
 	kind, env, damage := identify(opened.Data)
 	switch {
 	case kind == KindEmpty:
-		return because(ErrDamaged, "what it decrypted is empty; restore an earlier version")
+		return fact.With(because(ErrDamaged, "what it decrypted is empty"), fact.EmptyInside)
 	case then == "" && (kind == KindState || kind == KindPlan):
 		opened.Kind = kind
 		return nil
@@ -27,7 +27,7 @@ func (t Target) inside(ctx context.Context, then string, opened *Opened) error {
 	case len(candidates) == 0 && damage != nil:
 		return &thenError{then, StepEnvelope, damage}
 	case len(candidates) == 0:
-		reason, facts := ErrNotConfigured, []fact.Fact{fact.OtherThen{}}
+		reason, facts := ErrNotConfigured, []fact.Fact{fact.OtherThen}
 		if kind == KindState || kind == KindPlan {
 			reason, facts = ErrPlaintext, append(facts, fact.Plaintext{Plan: kind == KindPlan})
 		}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds a release for this machine as the release workflow does, and installs
-# it, with no network, as the guide on that says: the commands are those of the
+# Builds a release for this machine as the release workflow does, builds it again
+# to compare the bytes, and installs it, with no network, as the guide on that says: the commands are those of the
 # guide itself, all its blocks that are marked as sh, run one after the other in
 # a copy of examples/demo.
 #
@@ -94,6 +94,19 @@ for want in 'Good signature' "^statecrypt $VERSION\$"; do
   grep -q "$want" "$work/log" || { cat "$work/log" >&2; echo "the guide on installing does not install the command: want $want" >&2; exit 1; }
 done
 echo "built $VERSION for $PLATFORM"
+
+# Whoever builds it again gets the same, and notices if one byte is another.
+"$root/scripts/rebuild.sh" "$VERSION" "$DOWNLOADS" "$repo" >"$work/log" 2>&1 || { cat "$work/log" >&2; echo "a second build differs" >&2; exit 1; }
+mkdir "$work/changed" "$work/changed/files"
+tar -xzf "statecrypt_${VERSION}_${PLATFORM}.tar.gz" -C "$work/changed/files"
+printf x >>"$work/changed/files/statecrypt"
+tar -czf "$work/changed/statecrypt_${VERSION}_${PLATFORM}.tar.gz" -C "$work/changed/files" .
+if "$root/scripts/rebuild.sh" "$VERSION" "$work/changed" "$repo" >"$work/log" 2>&1 || ! grep -q '^DIFFERS: .*: statecrypt$' "$work/log"; then
+  cat "$work/log" >&2
+  echo "rebuild.sh does not notice a program that was changed" >&2
+  exit 1
+fi
+echo "built it again, with the same bytes"
 
 awk '/^```sh$/ { block = 1; next } /^```/ { block = 0 } block' "$guide" >"$work/guide.sh"
 for command in 'gpg --verify' 'sha256sum --check' 'terraform init$' 'terraform plan' 'terraform providers lock'; do

@@ -2,8 +2,10 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -19,17 +21,62 @@ func TestConformance(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the keys of many cases take long to derive")
 	}
-	conforms(t, "statecrypt", "STATECRYPT="+built(t), 130)
+	conforms(t, conformance.Runs(), "statecrypt", "statecrypt.known", "STATECRYPT="+built(t), 130)
+}
+
+// What the command writes is what OpenTofu writes with the same settings, but for differences that
+// have a reason. Few keys take long to derive, as each is derived five times.
+func TestConformanceOfWriter(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("the keys take long to derive")
+	}
+	runs := slices.DeleteFunc(conformance.Writes(), func(r conformance.Run) bool {
+		return r.Opens && conformance.Get(r.Name).Slow() && r.Name != "aes_gcm_aad"
+	})
+	conforms(t, runs, "statecrypt", "statecrypt-write.known", "STATECRYPT="+built(t), 30)
 }
 
 // OpenTofu, which wrote most of the files, passes the suite. So it says what OpenTofu does.
 func TestConformanceOfOpenTofu(t *testing.T) {
 	t.Parallel()
-	conforms(t, "tofu", "TOFU="+testkit.Program(t, "STATECRYPT_TOFU"), 100)
+	conforms(t, conformance.Runs(), "tofu", "tofu.known", "TOFU="+testkit.Program(t, "STATECRYPT_TOFU"), 100)
+}
+
+// OpenTofu opens what the adapter in Node writes, with new keys, in the place of what it
+// has read.
+func TestOpenTofuOpensFilesOfNode(t *testing.T) {
+	t.Parallel()
+	tofu := testkit.Program(t, "STATECRYPT_TOFU")
+	node, err := exec.LookPath("node")
+	if err != nil || runtime.GOOS == "windows" {
+		t.Skip("it requires node and sh")
+	}
+	adapters, err := filepath.Abs("../../conformance/adapters")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := conformance.Program{Timeout: 10 * time.Minute, Command: []string{"sh", "-euc", `
+		"$0" "$1/node/main.js" >plain
+		CASE_TASK=write "$0" "$1/node/main.js" <plain >written
+		TOFU=$2 CHECKPOINT_DISABLE=1 exec sh "$1/tofu.sh" <written`, node, adapters, tofu}}
+	names := []string{"aes_gcm_aad", "config_json", "config_literal_keys", "external_method_with_keys", "fallback_old_key",
+		"merge_code_and_env", "metadata_alias_unicode", "pbkdf2_chain_external", "pbkdf2_chain_pbkdf2_alias", "pbkdf2_sha256_key16",
+		"pbkdf2_sha512_key24_salt64", "settings_decomposed"}
+	for _, r := range conformance.Runs() {
+		if slices.Contains(names, r.Name) {
+			t.Run(r.Name, func(t *testing.T) {
+				t.Parallel()
+				if got := p.Judge(t.Context(), r); got.Verdict != conformance.Passed {
+					t.Errorf("got %+v", got)
+				}
+			})
+		}
+	}
 }
 
 // conforms runs the adapter called name, which finds its program by a variable.
-func conforms(t *testing.T, name, variable string, least int) {
+func conforms(t *testing.T, runs []conformance.Run, name, known, variable string, least int) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("the adapters are shell scripts")
@@ -38,7 +85,7 @@ func conforms(t *testing.T, name, variable string, least int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(filepath.Join(adapters, name+".known"))
+	text, err := os.ReadFile(filepath.Join(adapters, known))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +100,7 @@ func conforms(t *testing.T, name, variable string, least int) {
 			t.Errorf("%d passed", passed.Load())
 		}
 	})
-	for _, r := range conformance.Runs() {
+	for _, r := range runs {
 		t.Run(r.Name, func(t *testing.T) {
 			t.Parallel()
 			switch got := p.Judge(t.Context(), r); got.Verdict {

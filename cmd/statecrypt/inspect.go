@@ -10,6 +10,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
@@ -117,12 +118,14 @@ func inspectFile(name string, file []byte) (inspection, error) {
 func why(file []byte) string {
 	err := notState(file)
 	if stranger, ok := fact.Find[fact.Stranger](err); ok {
-		return ": " + outside.Line(stranger.What, maxWhy)
+		err = fact.With(errors.New(stranger.What), stranger)
+	} else if failed, ok := errors.AsType[*encryption.Error](err); ok {
+		err = failed.Err
 	}
-	if failed, ok := errors.AsType[*encryption.Error](err); ok && failed.Err != nil {
-		return ": " + outside.Line(failed.Err.Error(), maxWhy)
+	if err == nil {
+		return ""
 	}
-	return ""
+	return ": " + outside.Line(explain.Text(err, explain.Command{Name: "inspect"}), maxWhy)
 }
 
 const maxWhy = 300 // bytes

@@ -53,7 +53,7 @@ func (c *call) hasEnvironment() bool {
 // target returns the methods for states or, with -plan, for plans.
 func (c *call) target(from string) (encryption.Target, error) {
 	enc, err := c.settings(from)
-	if _, other := fact.Find[fact.NotSettings](err); other && len(c.args) == 0 {
+	if fact.Is(err, fact.NotSettings) && len(c.args) == 0 {
 		err = fmt.Errorf("%w; -config took the name that follows it: is a variable between them empty?", err)
 	}
 	if at := slices.IndexFunc(c.args, isSettings); err != nil && at >= 0 && c.name != "wrap" { // whose arguments are Terraform's

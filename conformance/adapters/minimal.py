@@ -6,7 +6,7 @@ text = os.environ.get("TF_ENCRYPTION", "")
 settings = re.fullmatch(r'key_provider "pbkdf2" "(\w+)" {\s*passphrase = "([^"$%\\]+)"\s*(?:iterations = (\d+)\s*)?'
                         r'(?:(?:key_length|salt_length|hash_function) = \S+\s*)*}\s*method "aes_gcm" "(\w+)" '
                         r'{\s*keys = key_provider\.pbkdf2\.\1\s*}\s*state {\s*method = method\.aes_gcm\.\4\s*}\s*', text)
-if os.environ["CASE_KIND"] != "opentofu_state" or "CASE_CODE" in os.environ or not settings:
+if os.environ["CASE_KIND"] != "opentofu_state" or os.environ.keys() & {"CASE_CODE", "CASE_TASK"} or not settings:
     sys.exit(77)
 passphrase = settings[2].encode()
 if len(passphrase) < 16 or int(settings[3] or 600000) < 200000:

@@ -1,5 +1,5 @@
 #!/bin/sh
-# "statecrypt decrypt" for the suite. STATECRYPT names the program, if it is not in PATH.
+# "statecrypt decrypt" and "statecrypt encrypt" for the suite. STATECRYPT names the program, if it is not in PATH.
 set -eu
 cat >state
 statecrypt=${STATECRYPT:-statecrypt}
@@ -31,8 +31,10 @@ else
   printf %s "${TF_ENCRYPTION-}" >settings.hcl
   case $CASE_KIND in opentofu_*) unset TF_ENCRYPTION ;; esac
 fi
+verb=decrypt
+[ "${CASE_TASK-}" != write ] || verb=encrypt
 case $CASE_KIND in
-opentofu_plan) exec "$statecrypt" decrypt -config settings.hcl -plan state ;;
+opentofu_plan) exec "$statecrypt" $verb -config settings.hcl -plan state ;;
 kubeform_module) outer kubeform "key = \"$CASE_KEY\"" ;;
 sops) outer sops "$(keys age_identities age_identity.txt)
 $(keys pgp_private_keys pgp_private.asc)" ;;
@@ -50,4 +52,4 @@ plain_state) # whose outputs are what there is to read
   ;;
 *) [ -z "${CASE_READER-}" ] || exit 77 ;;
 esac
-exec "$statecrypt" decrypt -config settings.hcl state
+exec "$statecrypt" $verb -config settings.hcl state

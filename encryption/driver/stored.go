@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/mark"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 )
 
 // DecodeStored decodes what a file stores of a key provider, which is JSON, for
@@ -17,7 +18,7 @@ func DecodeStored(stored json.RawMessage, kind string, into any) error {
 		return fmt.Errorf("%w: %w", ErrNoKey, mark.ErrNothingStored)
 	}
 	if json.Unmarshal(stored, into) != nil {
-		return fmt.Errorf("%w: the metadata in it is not that of %s; restore an intact copy", ErrDamaged, kind)
+		return fact.With(fmt.Errorf("%w: the metadata in it is not that of %s", ErrDamaged, kind), fact.Broken)
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func (c Command) whole(err error, text string) string {
 	if _, ok := fact.Find[fact.NoValue](err); ok && c.VarBehind {
 		text += "\nA -var behind the program is Terraform's; the settings have those before it: statecrypt wrap -var 'NAME=…' -- terraform plan"
 	}
-	if _, ok := fact.Find[fact.OnlyEnvironment](err); ok {
+	if fact.Is(err, fact.OnlyEnvironment) {
 		text += "\nSettings in a file of -config may run it."
 	}
 	// What rotate says is its own, and wrap refuses a plan that it did not make.

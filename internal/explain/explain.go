@@ -109,23 +109,22 @@ func isSuspected(err error) bool {
 // beside is what everybody is told of a fact.
 func beside(f fact.Fact) string {
 	switch f := f.(type) {
+	case fact.Case:
+		return ofCase(f)
+	case fact.Stranger:
+		return ofCase(f.Is)
+	case fact.KindAlone:
+		const block = "configure a method of this kind, and name its address, such as method.%s.main"
+		return map[bool]string{true: ": ", false: "; "}[f.Never] + fmt.Sprintf(block, f.Kind)
 	case fact.Suspect:
 		return fmt.Sprintf("; %s %s", subject(f), f.What)
 	case fact.NoBlock:
 		return block(f)
-	case fact.Repeated:
-		return "; it is listed more than once, and a fallback must be another method"
-	case fact.OtherThen:
-		return "; correct that argument"
 	case fact.NoThen:
 		if f.Method == "" {
 			return `; add then = "method.…" to it, with the address of the method for the envelope`
 		}
 		return fmt.Sprintf("; if the file was encrypted twice, and %s is the method for what is inside, add then = %[1]q to it", f.Method)
-	case fact.Layered:
-		return "; the method was chosen by TF_ENCRYPTION, which is merged over the other settings"
-	case fact.Keyless:
-		return ", nor of any other: it was encrypted with a key as it is, as static has it, or it is damaged; then restore an intact copy"
 	case fact.NoKeyProvider:
 		add := "add it"
 		if f.OfAge {

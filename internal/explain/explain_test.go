@@ -35,7 +35,7 @@ func TestText(t *testing.T) {
 		"said already": {fact.With(fmt.Errorf("it %w", fact.Odd(lineBreak)), odd), "it " + lineBreak},
 		"said twice": {fact.With(fact.With(reason, odd), fact.Suspect{Attr: "key", What: lineBreak}),
 			"the key is wrong; the passphrase of key_provider.x " + lineBreak},
-		"two that look the same": {fact.List{reason, fact.With(reason, fact.Repeated{})},
+		"two that look the same": {fact.List{reason, fact.With(reason, fact.Repeated)},
 			"the key is wrong\nthe key is wrong; it is listed more than once, and a fallback must be another method"},
 		"attempts": {failed(noKey("a"), noKey("b", fact.Untried{Address: "c"})),
 			"none fits:\n  - a: no key for this file\n  - b: no key for this file; c is configured as well, and no selected method uses it"},

@@ -59,8 +59,10 @@ func (e Environment) String() string {
 
 func (p Provider) beside(f fact.Fact) string {
 	switch f := f.(type) {
-	case fact.OnlyEnvironment:
-		return ", or with allow_external = true"
+	case fact.Case:
+		if f == fact.OnlyEnvironment {
+			return ", or with allow_external = true"
+		}
 	case fact.NoValue:
 		if f.Name == "" {
 			return "; set the values of var.* in encryption_variables, in the provider block"
@@ -74,11 +76,26 @@ func (p Provider) beside(f fact.Fact) string {
 		return inText(f)
 	case fact.NoMethod:
 		return p.method(f)
+	case fact.NoState:
+		const none = `f no state is expected there, set on_missing = "defaults"`
+		if f.Block == "" {
+			return ". I" + none
+		}
+		return fmt.Sprintf(". Check the %s block; i", f.Block) + none
+	case fact.Workspace:
+		if f.Name == "default" {
+			return `. This is the place of the workspace "default"; for another, set workspace`
+		}
+		return fmt.Sprintf(". This is the place of the workspace %q; \"terraform workspace list\", in the configuration that writes it, "+
+			"prints the names", f.Name)
 	}
 	return ""
 }
 
 func (p Provider) whole(err error, text string) string {
+	if fact.Is(err, fact.TooLarge) {
+		text += "; if that is expected, raise max_size"
+	}
 	paragraphs := []string{sentence(text), p.next(err)}
 	lacking, noMethod := fact.Find[fact.NoMethod](err)
 	_, notConfigured := fact.Find[fact.NotConfigured](err)
@@ -103,9 +120,8 @@ func (p Provider) whole(err error, text string) string {
 }
 
 func lacksCredentials(err error) bool {
-	_, unsigned := fact.Find[fact.NoCredentials](err)
 	block, lacks := fact.Find[fact.NoBlock](err)
-	return unsigned || lacks && strings.HasPrefix(block.Path, "credentials.")
+	return fact.Is(err, fact.NoCredentials) || lacks && strings.HasPrefix(block.Path, "credentials.")
 }
 
 // next says what to do next if the error itself does not.

@@ -114,12 +114,12 @@ func (b providerBlock) settings() encryptionSettings {
 			continue
 		}
 		if hasText {
-			b.fail(path.Empty(), "the argument encryption and %s blocks are mutually exclusive: write all encryption settings in one place", name)
+			b.failAs(fact.TextBesideBlocks, path.Empty(), "the argument encryption and %s blocks are mutually exclusive", name)
 			return out
 		}
 		if !b.value.GetAttr("encryption_variables").IsNull() {
-			b.fail(path.Root("encryption_variables"), "these are values for the text of the argument encryption, and the encryption settings "+
-				"are in %s blocks, which can use var.NAME themselves; remove this argument", name)
+			b.failAs(fact.ValuesBesideBlocks, path.Root("encryption_variables"), "these are values for the text of the argument encryption, and "+
+				"the encryption settings are in %s blocks, which can use var.NAME themselves", name)
 		}
 		b.readBlocks(&out)
 		return out
@@ -189,7 +189,7 @@ func (b providerBlock) entries(
 				switch {
 				case entry == nil:
 				case out[entry.Address] != nil:
-					b.fail(p.AtName("name"), "%s is configured twice: give each a name of its own, such as name = \"old\"", entry.Address)
+					b.failAs(fact.SameName, p.AtName("name"), "%s is configured twice", entry.Address)
 				default:
 					places[entry.Address], out[entry.Address] = p, entry
 				}
@@ -248,7 +248,7 @@ func (f *findings) target(registry encryption.Registry, block cty.Value, p path.
 	method := text(block, "method")
 	switch {
 	case method == "" && !block.GetAttr("method").IsNull():
-		f.fail(p.AtName("method"), "a method must not be empty; leave the argument out to use the default")
+		f.failAs(fact.EmptyMethod, p.AtName("method"), "a method must not be empty")
 		return nil
 	case method == "" && only != nil:
 		method = only.Method
@@ -257,8 +257,7 @@ func (f *findings) target(registry encryption.Registry, block cty.Value, p path.
 			"configured that decrypts")
 		return nil
 	case method == "" && len(fallbacks) > 0:
-		f.fail(p.AtName("method"), "a fallback requires a method beside it, such as method = \"method.aes_gcm.main\"; "+
-			"to use the fallbacks of the provider's default block, leave out both")
+		f.failAs(fact.NoMethodBesideFallback, p.AtName("method"), "a fallback requires a method beside it")
 		return nil
 	case method == "":
 		return nil

@@ -38,9 +38,12 @@ func (s *openedState) header() map[string]cty.Value {
 	out["serial"] = cty.NumberIntVal(s.Serial)
 	out["lineage"] = orNull(s.Lineage)
 	out["terraform_version"] = orNull(s.TerraformVersion)
-	out["encrypted"] = cty.BoolVal(s.method != "")
-	out["decrypted_with"] = orNull(s.method)
-	out["used_fallback"] = cty.BoolVal(s.usedFallback)
+	out["encrypted"] = cty.BoolVal(s.opened.Encrypted)
+	out["decrypted_with"] = cty.NullVal(cty.String)
+	if s.opened.Encrypted {
+		out["decrypted_with"] = orNull(s.opened.Method)
+	}
+	out["used_fallback"] = cty.BoolVal(s.opened.UsedFallback)
 	return out
 }
 

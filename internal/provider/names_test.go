@@ -18,6 +18,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/all"
+	storekinds "github.com/statecrypt/terraform-provider-statecrypt/internal/store/all"
 )
 
 // getters are the methods of [attr.Values] that panic, or find nothing, unless an
@@ -72,6 +73,9 @@ func attrsByFolder(t *testing.T) map[string][]attr.Attr {
 	}
 	for _, kind := range all.Kinds() {
 		add("internal/source/", kind.Table, kind.Credentials)
+	}
+	for _, kind := range storekinds.Kinds() { // which share the client of their source
+		add("internal/source/", kind.Table)
 	}
 	registry := builtin.Registry()
 	for _, block := range registry.KeyProviders {

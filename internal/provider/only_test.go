@@ -138,7 +138,10 @@ func decryptedWith(t *testing.T, c catalog, provider, read set) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	return state.method, nil
+	if !state.opened.Encrypted {
+		return "", nil
+	}
+	return state.opened.Method, nil
 }
 
 // A file of sops, with a key from the environment and nothing in the configuration.
@@ -159,7 +162,7 @@ func TestMethodByKindReadsTheEnvironment(t *testing.T) {
 		t.Fatal(err)
 	}
 	state, err := configureWith(t, c, env, nil).open(t.Context(), r.stateRequest)
-	if err != nil || state.method != "sops" {
+	if err != nil || state.opened.Method != "sops" {
 		t.Fatalf("got %+v, %v", state, err)
 	}
 	if _, err := configureWith(t, c, env, set{"use_environment": cty.False}).open(t.Context(), r.stateRequest); !errors.Is(err,

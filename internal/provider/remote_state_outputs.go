@@ -13,6 +13,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/address"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
@@ -26,9 +27,9 @@ func (r remoteStateRequest) acceptMissing(s *openedState) error {
 		return s.missing
 	}
 	if r.object != nil {
-		return fmt.Errorf("%w. If no state is expected there, set on_missing = \"defaults\"", r.about(s.missing))
+		return fact.With(r.about(s.missing), fact.NoState{})
 	}
-	return fmt.Errorf("%w. Check the %s block; if no state is expected there, set on_missing = \"defaults\"", r.about(s.missing), r.kind.Name)
+	return fact.With(r.about(s.missing), fact.NoState{Block: r.kind.Name})
 }
 
 // result lays the outputs of the state over the defaults.
@@ -45,7 +46,7 @@ func (r remoteStateRequest) result(s *openedState) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	got := &result{attributes: s.header(), warnings: slices.Clone(s.warnings)}
+	got := &result{attributes: s.header(), warnings: s.warnings()}
 	got.attributes["exists"] = cty.BoolVal(s.missing == nil)
 	got.attributes["outputs"] = cty.ObjectVal(plain)
 	if r.keepSensitive {

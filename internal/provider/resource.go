@@ -140,5 +140,5 @@ func (r resourceRequest) result(s *openedState) (*result, error) {
 	}
 	out["type"] = cty.StringVal(found.Type)
 	out["mode"] = cty.StringVal(found.Mode)
-	return &result{attributes: out, warnings: s.warnings}, nil
+	return &result{attributes: out, warnings: s.warnings()}, nil
 }

@@ -23,11 +23,9 @@ type openedState struct {
 	source   source.Source
 	missing  *source.MissingError // set if there is no state; State is nil then
 	revision string
-	lock     *source.Lock // nil if nobody has locked the state
-	warnings []source.Warning
-
-	method       string // address of the method that decrypted the file; "" if it was not encrypted
-	usedFallback bool
+	lock     *source.Lock      // nil if nobody has locked the state
+	fetched  []source.Warning  // of the source
+	opened   encryption.Opened // without its data
 }
 
 // open is the main path: everything that happens between the arguments that a
@@ -61,10 +59,10 @@ func (c *configured) source(req stateRequest) (source.Source, error) {
 
 // target is the methods that may open the state.
 func (c *configured) target(req stateRequest) (encryption.Target, error) {
-	if err := c.checkName(req.name); err != nil {
-		return encryption.Target{}, err
-	}
 	t, err := c.encryption.RemoteState(req.name)
+	if err != nil && req.name != "" {
+		return t, c.noSuchName(req.name)
+	}
 	if err != nil {
 		t, err = c.encryption.State(), nil
 	}
@@ -91,41 +89,27 @@ func (r stateRequest) openAt(ctx context.Context, src source.Source, target encr
 	if missing, ok := source.IsMissing(err); ok {
 		return &openedState{source: src, missing: missing, lock: missing.Lock}, nil
 	}
-	if source.IsTooLarge(err) {
-		err = fmt.Errorf("%w; if that is expected, raise max_size", err)
-	}
 	if err != nil {
 		return nil, &stepError{step: stepFetch, source: src, err: err}
 	}
 	opened, err := target.DecryptInPlace(ctx, file)
-	if errors.Is(err, encryption.ErrOtherKind) {
-		return nil, &stepError{step: stepOf(err), source: src, err: errPlan}
+	if errors.Is(err, encryption.ErrOtherKind) || err == nil && opened.Kind != encryption.KindState {
+		return nil, &stepError{step: stepEnvelope, source: src, err: errPlan}
 	}
 	if err != nil {
 		return nil, &stepError{step: stepOf(err), source: src, err: err}
-	}
-	if opened.Kind != encryption.KindState {
-		return nil, &stepError{step: stepEnvelope, source: src, err: errPlan}
 	}
 	state, err := r.parse(opened.Data)
 	if err != nil {
 		return nil, &stepError{step: stepParse, source: src, err: err}
 	}
-	out := &openedState{
-		State:        state,
-		source:       src,
-		revision:     snapshot.Revision,
-		lock:         snapshot.Lock,
-		warnings:     openingWarnings(src, snapshot, opened),
-		usedFallback: opened.UsedFallback,
-	}
-	if opened.Encrypted {
-		out.method = opened.Method
-	}
-	return out, nil
+	opened.Data = nil // which is in the state, as far as that is kept
+	return &openedState{
+		State: state, source: src, revision: snapshot.Revision, lock: snapshot.Lock, fetched: snapshot.Warnings, opened: *opened,
+	}, nil
 }
 
-var errPlan = errors.New("this is a plan, and not a state: name the file of the state; what is in a plan, statecrypt decrypt -plan shows")
+var errPlan = fact.With(errors.New("this is a plan, and not a state"), fact.PlanForState)
 
 // file is the file of the state, which is taken out of a manifest if the source has
 // read one.
@@ -149,26 +133,26 @@ func (r stateRequest) parse(plaintext []byte) (*tfstate.State, error) {
 	return s.WithoutResources(), nil // which frees the memory of the file: the state may be kept for long
 }
 
-func openingWarnings(src source.Source, snapshot *source.Snapshot, opened *encryption.Opened) []source.Warning {
-	var out []source.Warning
+// warnings are those of whoever has fetched and opened the state.
+func (s *openedState) warnings() (out []source.Warning) {
 	warn := func(title, format string, args ...any) {
-		out = append(out, source.Warning{Title: title, Text: src.String() + fmt.Sprintf(format, args...)})
+		out = append(out, source.Warning{Title: title, Text: s.source.String() + fmt.Sprintf(format, args...)})
 	}
-	for _, w := range snapshot.Warnings {
+	for _, w := range s.fetched {
 		warn(w.Title, ": %s", w.Text)
 	}
-	for _, w := range opened.Warnings {
+	for _, w := range s.opened.Warnings {
 		warn(w.Title, ": opened with %s", w.Text)
 	}
-	if !opened.Encrypted && opened.UsedFallback {
-		warn("Unencrypted state", " is not encrypted. It was read because the fallback %q allows that.", opened.Method)
-	} else if opened.UsedFallback {
-		warn("Fallback used", " was opened by the fallback %s.%s", opened.Method, attempts(opened))
+	if !s.opened.Encrypted && s.opened.UsedFallback {
+		warn("Unencrypted state", " is not encrypted. It was read because the fallback %q allows that.", s.opened.Method)
+	} else if s.opened.UsedFallback {
+		warn("Fallback used", " was opened by the fallback %s.%s", s.opened.Method, attempts(s.opened))
 	}
 	return out
 }
 
-func attempts(opened *encryption.Opened) string {
+func attempts(opened encryption.Opened) string {
 	if len(opened.Attempts) == 0 {
 		return ""
 	}
@@ -187,16 +171,15 @@ func (r stateRequest) acceptPins(s *openedState) error {
 		return s.failed(stepFetch, fmt.Errorf("%w; expected_lineage or minimum_serial says that there must be one", s.missing))
 	case s.missing != nil:
 	case r.expectedLineage != "" && s.Lineage != r.expectedLineage:
-		advice := "this is another state; check where it is read from, or expected_lineage"
+		what, is := "this is another state", fact.OtherLineage
 		if strings.EqualFold(strings.Trim(r.expectedLineage, "{} \n"), s.Lineage) {
-			advice = "this is the same one, spelled in another way; spell it as the state does"
+			what, is = "this is the same one, spelled in another way", fact.LineageSpelling
 		}
-		return s.failed(stepCheck, fmt.Errorf("the state has the lineage %s, and expected_lineage says %s: %s",
-			outside.Quoted(s.Lineage, maxName), outside.Quoted(r.expectedLineage, maxName), advice))
+		return s.failed(stepCheck, fact.With(fmt.Errorf("the state has the lineage %s, and expected_lineage says %s: %s",
+			outside.Quoted(s.Lineage, maxName), outside.Quoted(r.expectedLineage, maxName), what), is))
 	case r.minimumSerial != nil && s.Serial < *r.minimumSerial:
-		return s.failed(stepCheck, fmt.Errorf("the state has the serial %d, and minimum_serial says %d: either this is an old "+
-			"copy, and the newest one must be restored, or minimum_serial is too high, and must be lowered",
-			s.Serial, *r.minimumSerial))
+		return s.failed(stepCheck, fact.With(fmt.Errorf("the state has the serial %d, and minimum_serial says %d", s.Serial, *r.minimumSerial),
+			fact.OldSerial))
 	}
 	return nil
 }
@@ -208,18 +191,13 @@ func (s *openedState) failed(at step, err error) error {
 // about says of a missing state which workspace is missing, and whether credentials were
 // sent.
 func (r stateRequest) about(m *source.MissingError) error {
-	workspace := ""
-	switch name := r.source.Workspace; {
+	switch {
 	case m.Mistaken:
 		return m
 	case !r.kind.Workspaces, r.object != nil:
-	case name == "default":
-		workspace = `. This is the place of the workspace "default"; for another, set workspace`
-	default:
-		workspace = fmt.Sprintf(". This is the place of the workspace %q; \"terraform workspace list\", in the configuration that writes it, "+
-			"prints the names", name)
+		return r.sent(m)
 	}
-	return fmt.Errorf("%w%s", r.sent(m), workspace)
+	return fact.With(r.sent(m), fact.Workspace{Name: r.source.Workspace})
 }
 
 // sent says whether credentials were sent, on sources that have any.
@@ -230,7 +208,7 @@ func (r stateRequest) sent(m *source.MissingError) error {
 		return fmt.Errorf("%w. Credentials were sent; some servers give the same answer when they do not allow access", m)
 	case r.kind.Credentials.Name != "":
 		return fact.With(fmt.Errorf("%w. No credentials were sent; some servers give the same answer when they need some", m),
-			fact.NoCredentials{})
+			fact.NoCredentials)
 	}
 	return m
 }

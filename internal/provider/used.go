@@ -88,15 +88,19 @@ var someCredentials = fact.NoBlock{Path: "credentials.git", Arguments: []string{
 
 // checkName finds out whether there is a remote_state_data_source of this name.
 func (c *configured) checkName(name string) error {
-	_, err := c.encryption.RemoteState(name)
-	switch {
-	case err == nil || name == "":
+	if _, err := c.encryption.RemoteState(name); err == nil || name == "" {
 		return nil
+	}
+	return c.noSuchName(name)
+}
+
+func (c *configured) noSuchName(name string) error {
+	switch {
 	case c.blocks:
-		return errors.New("a name chooses a remote_state_data_source of OpenTofu's text, and the provider block has blocks in place of that " +
-			"text; remove it, and set method if the default is not the right one")
+		return fact.With(errors.New("a name chooses a remote_state_data_source of OpenTofu's text, and the provider block has blocks in place "+
+			"of that text"), fact.NameBesideBlocks)
 	case len(c.names) == 0:
-		return fmt.Errorf("there is no remote_state_data_source %q in the encryption text, nor any other; to use the default, remove name", name)
+		return fact.With(fmt.Errorf("there is no remote_state_data_source %q in the encryption text, nor any other", name), fact.NoNames)
 	}
 	return fmt.Errorf("there is no remote_state_data_source %q in the encryption text; there are: %s%s", name,
 		strings.Join(c.names, ", "), syntax.Suggest(name, c.names))

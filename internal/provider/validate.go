@@ -12,6 +12,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -30,6 +31,11 @@ type findings struct {
 
 func (f *findings) fail(p path.Path, format string, args ...any) {
 	f.failAt(p, fmt.Errorf(format, args...))
+}
+
+// failAs is fail for what is a case.
+func (f *findings) failAs(is fact.Case, p path.Path, format string, args ...any) {
+	f.failAt(p, fact.With(fmt.Errorf(format, args...), is))
 }
 
 func (f *findings) failAt(p path.Path, err error) { f.problems = append(f.problems, problem{p, err}) }

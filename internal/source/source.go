@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
@@ -183,7 +184,7 @@ type Settings struct {
 func (s Settings) World() world.World { return world.For(s.LookupEnv != nil, false) }
 
 // TooLarge is the error for a file above Request.MaxSize.
-func TooLarge(max int64) error { return tooLargeError(max) }
+func TooLarge(max int64) error { return fact.With(tooLargeError(max), fact.TooLarge) }
 
 type tooLargeError int64
 

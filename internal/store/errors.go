@@ -63,17 +63,16 @@ func (l *Lock) Holder() string {
 	return text
 }
 
-// oneWord is an ID that is the same word in every shell, as those of the CLIs are.
-var oneWord = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9/:._-]{0,99}$`)
-
-// Unlocking says how a lock is given back that somebody has left. Whoever can make a lock
-// chooses its ID, and the command will be pasted into a shell.
+// Unlocking says how a lock is given back that somebody has left. Whoever made it has chosen the ID,
+// and what is said may be pasted into a shell.
 func Unlocking(id string) string {
-	if !oneWord.MatchString(id) {
-		return "remove it where the backend keeps it: its ID is no word for a command"
+	if !harmless.MatchString(id) {
+		return "force-unlock with its ID gives it back"
 	}
-	return "statecrypt wrap -config FILE -- terraform force-unlock " + id + " gives it back"
+	return "statecrypt wrap -config FILE -- terraform force-unlock " + outside.Quoted(id, 100) + " gives it back"
 }
+
+var harmless = lazyregexp.New(`^[0-9A-Za-z][0-9A-Za-z._:-]*$`)
 
 // UnansweredError is that a store did not answer: another try may succeed.
 type UnansweredError struct{ Err error }

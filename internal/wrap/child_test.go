@@ -178,6 +178,9 @@ func wrapAgain(command []string) int {
 	if path := os.Getenv("WRAP_TEST_FILE"); path != "" {
 		o.Backend = fileBlock(path)
 	}
+	if repository := os.Getenv("WRAP_TEST_GIT"); repository != "" {
+		o.Backend = gitBlock(repository)
+	}
 	code, _ := wrap.Run(context.Background(), o)
 	return code
 }

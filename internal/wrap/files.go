@@ -206,7 +206,7 @@ func (h *handover) rehearse(ctx context.Context) error {
 
 // isForOthers reports whether the settings lack a key for what they know the format of.
 func isForOthers(err error) bool {
-	_, lacks := fact.Find[fact.NoIdentity](err)
+	lacks := fact.Is(err, fact.NoIdentity)
 	return lacks || errors.Is(err, encryption.ErrNoKey)
 }
 

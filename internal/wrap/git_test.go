@@ -169,7 +169,9 @@ func TestInGit(t *testing.T) {
 			if all := everything(t, repo); bytes.Contains(all, []byte(`"terraform_version"`)) && !strings.Contains(c.there, `"terraform_version"`) {
 				t.Errorf("a state in plaintext is in an object")
 			}
-			repo.Git("fsck", "--strict")
+			if name == "twice" {
+				repo.Git("fsck", "--strict")
+			}
 		})
 	}
 	if left, err := filepath.Glob(filepath.Join(temporary, "statecrypt-*")); err != nil || len(left) > 0 {

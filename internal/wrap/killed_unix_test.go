@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
@@ -79,6 +80,71 @@ func TestKilledRuns(t *testing.T) {
 	}
 	if serial == 1 {
 		t.Error("nothing was written")
+	}
+}
+
+// TestKilledRunsInGit does so while the repository takes a lock or a state, and before and after. There
+// is the old state or the new one, the lock has its ID, and no folder stays.
+func TestKilledRunsInGit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many processes are killed")
+	}
+	temporary := t.TempDir()
+	t.Setenv("TMPDIR", temporary)
+	const mine = `{"ID":"1","Operation":"OperationTypeApply","Who":"me@host","Created":"2026-11-27T00:00:00Z"}`
+	repo := newRepository(t, string(seal(t, sealing, numbered(1))))
+	at := filepath.Join(t.TempDir(), "at") // a pipe, for hooks that wait until they are killed
+	if err := errors.Join(syscall.Mkfifo(at, 0o600), os.MkdirAll(filepath.Join(repo.Dir, "hooks"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	serial := 1
+	points := []string{"post-receive main", "post-receive locks", "pre-receive main", "ready", "POST", "pre-receive locks"}
+	for round := range testkit.Rounds(30) {
+		point := points[round%len(points)]
+		hook, ref, inHook := strings.Cut(point, " ")
+		for _, name := range []string{"pre-receive", "post-receive"} {
+			script := "#!/bin/sh\nread -r old new ref\ncase $ref in refs/heads/" + ref + "*) echo here >'" + at + "'; exec sleep 3600;; esac\n"
+			if name != hook {
+				script = "#!/bin/sh\n"
+			}
+			if err := os.WriteFile(filepath.Join(repo.Dir, "hooks", name), []byte(script), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		script := "LOCK=" + mine + " GET ready POST:1=" + numbered(serial+1) + " wait UNLOCK=" + mine
+		o, _, _ := inRepo(t, repo.FileURL(), script, "apply")
+		o.Environ = append(o.Environ, "WRAP_TEST_GIT="+repo.FileURL())
+		p := begin(t, o, script)
+		if inHook {
+			if _, err := os.ReadFile(at); err != nil {
+				t.Fatal(err)
+			}
+		} else if !p.until(point) {
+			t.Fatalf("%s: %q", point, p.said)
+		}
+		_ = p.Process.Kill()
+		_ = p.Wait()
+		_ = p.in.Close()
+		for _, name := range []string{"pre-receive", "post-receive"} {
+			_ = os.Remove(filepath.Join(repo.Dir, "hooks", name))
+		}
+		o, _, _ = inRepo(t, repo.FileURL(), "UNLOCK", "force-unlock", "1")
+		if code, err, told := run(t, o); (code != 0) != (point == "pre-receive locks") || err != nil {
+			t.Errorf("%s: %d, %v\n%s", point, code, err, told)
+		}
+		opened, err := target(t, sealing).Decrypt(t.Context(), []byte(repo.Git("cat-file", "blob", "main:"+statePath)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if point == "post-receive main" || point == "POST" {
+			serial++
+		}
+		if string(opened.Data) != numbered(serial) {
+			t.Fatalf("%s: there is %s", point, opened.Data)
+		}
+		if left, _ := filepath.Glob(filepath.Join(temporary, "statecrypt-git-*")); len(left) > 0 {
+			t.Errorf("%s: this is left: %q", point, left)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
@@ -39,7 +40,7 @@ func (m Mistakes) Said(t *testing.T, name, text string) {
 func (m Mistakes) Failed(t *testing.T, name, said string, err error) {
 	t.Helper()
 	if err != nil {
-		said += fmt.Sprintf("error: %v\n", err)
+		said += fmt.Sprintf("error: %s\n", explain.Text(err, explain.Command{Name: "wrap"})) // as the command does
 	}
 	m.Said(t, name, said)
 }
@@ -48,7 +49,7 @@ func (m Mistakes) Failed(t *testing.T, name, said string, err error) {
 func (m Mistakes) Ended(t *testing.T, name, said string, code int, err error) {
 	t.Helper()
 	if err != nil {
-		said += fmt.Sprintf("error: %v\n", err)
+		said += fmt.Sprintf("error: %s\n", explain.Text(err, explain.Command{Name: "wrap"})) // as the command does
 	}
 	m.Said(t, name, fmt.Sprintf("%sexit code %d", said, code))
 }

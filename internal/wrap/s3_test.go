@@ -11,7 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/s3"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
@@ -50,7 +50,9 @@ func newBucket(t *testing.T) *bucket {
 	return b
 }
 
-func s3Block(b objecttest.Attrs) *attr.Entry { return attr.NewEntry("backend.s3", s3.Kind().Table, b) }
+func s3Block(b objecttest.Attrs) *unstable.Entry {
+	return unstable.NewEntry("backend.s3", s3.Kind().Table, b)
+}
 
 // backend is the block of the module without wrap, with further arguments.
 func (b *bucket) backend(more string) string {

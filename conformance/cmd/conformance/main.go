@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,7 +21,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-const usage = `Usage: conformance [-known FILE] [-run REGEXP] [-timeout DURATION] [-v] PROGRAM [ARGUMENT]…
+const usage = `Usage: conformance [-known FILE] [-run REGEXP] [-timeout DURATION] [-v] [-write] PROGRAM [ARGUMENT]…
 
 Starts the program once for each case, and compares what it does with what the tool did that wrote the file.
 
@@ -28,8 +29,9 @@ Starts the program once for each case, and compares what it does with what the t
   -run REGEXP         run only the cases whose names match
   -timeout DURATION   of each call; default 1m
   -v                  print the cases that pass, too
+  -write              have the program write files, with the settings of the cases, and check these
 
-The exit code is 1 if a case fails, a known difference is none, or the program opens no file at all.
+The exit code is 1 if a case fails, a known difference is none, or the program opens, or writes, no file at all.
 `
 
 func main() {
@@ -40,7 +42,8 @@ func main() {
 
 type options struct {
 	program conformance.Program
-	chosen  *regexp.Regexp
+	runs    []conformance.Run
+	done    string // with at least one file, or the program refuses whatever it gets
 	verbose bool
 }
 
@@ -51,14 +54,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "%v\n\n%s", err, usage)
 		return 2
 	}
-	failed, opened := 0, false
+	failed, worked := 0, false
 	counts := map[conformance.Verdict]int{}
 	for r, result := range o.judged(ctx) {
 		counts[result.Verdict]++
 		if result.Verdict == conformance.Failed {
 			failed = 1
 		}
-		opened = opened || result.Verdict == conformance.Passed && r.Opens
+		worked = worked || result.Verdict == conformance.Passed && r.Opens
 		if o.verbose || result.Why != "" {
 			fmt.Fprintln(stdout, strings.TrimSpace(fmt.Sprintf("%-7s %s  %s", result.Verdict, r.Name, result.Why)))
 		}
@@ -69,8 +72,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case ctx.Err() != nil:
 		fmt.Fprintln(stdout, "interrupted")
 		return 1
-	case !opened: // whoever refuses all files has refused none for its reason
-		fmt.Fprintln(stdout, "nothing was opened")
+	case !worked: // whoever refuses all files has refused none for its reason
+		fmt.Fprintf(stdout, "nothing was %s\n", o.done)
 		return 1
 	}
 	return failed
@@ -86,8 +89,8 @@ func (o options) judged(ctx context.Context) func(yield func(conformance.Run, co
 		queue := make(chan pending, runtime.NumCPU()-1)
 		go func() {
 			defer close(queue)
-			for _, r := range conformance.Runs() {
-				if ctx.Err() == nil && o.chosen.MatchString(r.Name) {
+			for _, r := range o.runs {
+				if ctx.Err() == nil {
 					p := pending{r, make(chan conformance.Result, 1)}
 					queue <- p
 					go func() { p.result <- o.program.Judge(ctx, r) }()
@@ -109,6 +112,7 @@ func parse(args []string) (o options, err error) {
 	known, chosen := flags.String("known", "", ""), flags.String("run", "", "")
 	flags.DurationVar(&o.program.Timeout, "timeout", time.Minute, "")
 	flags.BoolVar(&o.verbose, "v", false, "")
+	write := flags.Bool("write", false, "")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -118,9 +122,15 @@ func parse(args []string) (o options, err error) {
 	if o.program.Command[0], err = find(o.program.Command[0]); err != nil {
 		return o, err
 	}
-	if o.chosen, err = regexp.Compile(*chosen); err != nil {
+	expression, err := regexp.Compile(*chosen)
+	if err != nil {
 		return o, fmt.Errorf("-run: %w", err)
 	}
+	o.runs, o.done = conformance.Runs(), "opened"
+	if *write {
+		o.runs, o.done = conformance.Writes(), "written"
+	}
+	o.runs = slices.DeleteFunc(o.runs, func(r conformance.Run) bool { return !expression.MatchString(r.Name) })
 	if *known != "" {
 		text, err := os.ReadFile(*known)
 		if err != nil {

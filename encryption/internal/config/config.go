@@ -67,9 +67,9 @@ func (c *Config) Literal(address string) (encryption, decryption []byte, ok bool
 // stays when any layer sets it. Nil layers are skipped; with none left, the
 // result is nil.
 //
-// Two quirks of OpenTofu's merge are not repeated: a later layer may set
-// encrypted_metadata_alias, and a later target without a method keeps the
-// earlier one's.
+// As in OpenTofu, a later layer does not change encrypted_metadata_alias, or tofu would
+// not find the key of what is sealed here. One quirk of its merge is not repeated: a
+// later target without a method keeps the earlier one's.
 func Merge(layers ...*Config) *Config {
 	var merged *Config
 	for _, layer := range layers {
@@ -114,7 +114,9 @@ func mergeEntries(into, from map[string]*entries.Entry) {
 			merged.FromEnvironment = e.FromEnvironment && earlier.FromEnvironment
 			merged.Settings = maps.Clone(earlier.Settings)
 			for name, s := range e.Settings {
-				merged.Settings[name] = over(s, earlier.Settings[name])
+				if name != "encrypted_metadata_alias" {
+					merged.Settings[name] = over(s, earlier.Settings[name])
+				}
 			}
 		}
 		into[address] = &merged

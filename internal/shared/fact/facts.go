@@ -27,15 +27,6 @@ type (
 		Path      string   // names of blocks from the outside in, such as credentials.git
 		Arguments []string // what belongs into it, such as "username = var.git_username"
 	}
-
-	// NoCredentials means that none were sent to a server that may want some.
-	NoCredentials struct{}
-
-	// OnlyEnvironment means that only the environment names a command.
-	OnlyEnvironment struct{}
-
-	// NotSettings means that a text is something else, and no settings.
-	NotSettings struct{}
 )
 
 // These are about files that no method opens.
@@ -57,23 +48,29 @@ type (
 		Alone   bool // nothing is that could be meant
 	}
 
+	// Workspace is that of a state that there is not.
+	Workspace struct{ Name string }
+
+	// NoState means that there is no state where one is required.
+	NoState struct{ Block string } // that says where; "" if that is right
+
+	// Stranger is a file that is neither a state nor a plan.
+	Stranger struct {
+		What string // such as "it is a script"
+		Is   Case   // "" for one that says all
+	}
+
+	// KindAlone is a kind of method that is named without a block.
+	KindAlone struct {
+		Kind  string
+		Never bool // it requires one
+	}
+
 	// Plaintext means that a file is not encrypted.
 	Plaintext struct{ Plan bool }
 
-	// Stranger is a file that is neither a state nor a plan.
-	Stranger struct{ What string }
-
-	// Repeated means that a method is listed more than once.
-	Repeated struct{}
-
-	// OtherThen means that what a method decrypted is not for the method that its then names.
-	OtherThen struct{}
-
 	// NoThen means that a method decrypted what is encrypted as well, and has no then.
 	NoThen struct{ Method string } // that may be for it; "" for an envelope of OpenTofu, which several are for
-
-	// Layered means that TF_ENCRYPTION chose the method, beside settings elsewhere.
-	Layered struct{}
 )
 
 // These are about keys: why the one that was tried may be the wrong one.
@@ -93,12 +90,6 @@ type (
 
 	// Renamed means that the metadata names something, and not the key provider.
 	Renamed struct{ Stored Names }
-
-	// Keyless means that the file has no metadata at all.
-	Keyless struct{}
-
-	// NoIdentity means that the settings have recipients, and nothing that opens files.
-	NoIdentity struct{}
 
 	// Chained is a name in the metadata, beside the key provider's, that the settings lack.
 	Chained struct{ Name string }

@@ -292,7 +292,7 @@ func (a arena) readStore(t *testing.T, where attrs, env map[string]string, envir
 	if environment {
 		lookup = func(name string) (string, bool) { v, ok := env[name]; return v, ok }
 	}
-	values, err := attr.NewEntry("backend."+a.store.Name, a.store.Table, block).Decode(a.store.Table, lookup)
+	values, err := unstable.NewEntry("backend."+a.store.Name, a.store.Table, block).Decode(a.store.Table, lookup)
 	if err != nil {
 		return err
 	}

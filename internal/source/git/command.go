@@ -173,11 +173,11 @@ func (r *run) checkVersion(ctx context.Context) error {
 		return errors.New(`"git version" does not answer; on macOS, install the developer tools with "xcode-select --install"`)
 	}
 	if err != nil {
-		text := `"git version" failed: ` + err.Error()
-		if failed, ok := errors.AsType[*commandError](err); ok && failed.said != "" {
-			text += ". git said: " + outside.End(oneLine(failed.said), maxSaid)
+		text := `"git version" failed: ` + err.Error() // not wrapped: this is not about the server
+		if e, ok := errors.AsType[*commandError](err); ok && e.said != "" {
+			text += ". git said: " + outside.End(oneLine(e.said), maxSaid)
 		}
-		return errors.New(text) // not wrapped: this is not about the server
+		return errors.New(text)
 	}
 	err = checkVersionText(out)
 	if r.largest = math.MaxUint32; bytes.Contains(out, []byte("sizeof-long: 8\n")) {

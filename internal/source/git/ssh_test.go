@@ -1,7 +1,6 @@
 package git
 
 import (
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 	"testing"
 
 	"golang.org/x/crypto/ssh"
-	"golang.org/x/crypto/ssh/agent"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -196,7 +194,7 @@ func TestSSHAsTerraformBackendGit(t *testing.T) {
 	}) {
 		t.Run(name, func(t *testing.T) {
 			r := newTestRun(t, c.env, slices.DeleteFunc([]vars{c.block}, func(v vars) bool { return v == nil })...)
-			r.environ = append(r.environ, "SSH_AUTH_SOCK="+agentOf(t, c.agent), "HOME="+t.TempDir())
+			r.environ = append(r.environ, "SSH_AUTH_SOCK="+gittest.Agent(t, c.agent...), "HOME="+t.TempDir())
 			config := []string{"IdentitiesOnly no"}
 			if c.own {
 				r.environ = append(r.environ, "GIT_SSH_COMMAND=ssh -F '"+server.Config(server.KnownHosts, "User configured", "IdentitiesOnly no")+"'")
@@ -226,48 +224,6 @@ func sshWith(t *testing.T, config string) (dir string) {
 		t.Fatal(err)
 	}
 	return dir
-}
-
-// agentOf serves these keys as an ssh agent and returns its socket, "" without
-// any.
-func agentOf(t *testing.T, keyFiles []string) string {
-	t.Helper()
-	if len(keyFiles) == 0 {
-		return ""
-	}
-	keys := agent.NewKeyring()
-	for _, path := range keyFiles {
-		key, err := ssh.ParseRawPrivateKey(fileText(t, path))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := keys.Add(agent.AddedKey{PrivateKey: key}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	dir, err := os.MkdirTemp("", "agent") // a socket's path is short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	listener, err := net.Listen("unix", filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer conn.Close()
-				_ = agent.ServeAgent(keys, conn) // until ssh leaves
-			}()
-		}
-	}()
-	return filepath.Join(dir, "s")
 }
 
 func fileText(t *testing.T, path string) []byte {

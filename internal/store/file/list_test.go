@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
@@ -24,7 +24,7 @@ func TestList(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	values, err := attr.NewEntry("backend.file", Kind().Table, nil).Decode(Kind().Table, nil)
+	values, err := unstable.NewEntry("backend.file", Kind().Table, nil).Decode(Kind().Table, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,8 +39,12 @@ type branch struct {
 
 func open(s store.Settings) (store.Store, error) {
 	server, err := gitsource.Connect(s.Values)
-	if err == nil {
-		err = checkAuthor(s)
+	for _, part := range []string{"author_name", "author_email"} {
+		text := s.String(part)
+		if strings.ContainsAny(text, "<>\r\n\x00") || text != "" && strings.Trim(text, ` .,:;"\'`) == "" {
+			const why = "git takes no such name: it has < or > in it, a line break, or nothing but punctuation"
+			err = errors.Join(err, s.Errorf(part, "%w", errors.New(why)))
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -412,8 +416,11 @@ func (s *state) look(ctx context.Context, v *gitsource.Visit) (by *store.Lock, c
 	if _, none := errors.AsType[*gitsource.NoBranchError](err); none {
 		return nil, "", nil
 	}
+	if source.IsTooLarge(err) {
+		err = fmt.Errorf("what is in the branch locks/%s is no lock: %w", outside.Line(s.name, 300), err)
+	}
 	if err != nil {
-		return nil, "", reached(fmt.Errorf("the branch locks/%s, which locks the state, cannot be read: %w", outside.Line(s.name, 300), err))
+		return nil, "", reached(err)
 	}
 	lock, ok := store.ParseLock(found.Data)
 	if !ok || lock.ID == "" {

@@ -113,17 +113,6 @@ func (s *state) commitTree(ctx context.Context, v *gitsource.Visit, message stri
 
 var notAllowed = lazyregexp.New(`auto-detection is disabled|useConfigOnly`)
 
-// checkAuthor refuses a name that git would change, or leave nothing of.
-func checkAuthor(v store.Settings) error {
-	for _, attribute := range []string{"author_name", "author_email"} {
-		text := v.String(attribute)
-		if strings.ContainsAny(text, "<>\r\n\x00") || text != "" && strings.Trim(text, " .,:;\"'\\\t") == "" {
-			return v.Errorf(attribute, "git requires a text with a letter or a digit, and without < or > or line breaks")
-		}
-	}
-	return nil
-}
-
 // who are the variables of who makes commits: what the block says, or else what git does not
 // know by itself, and then that is the user of this machine, as terraform-backend-git has it.
 func (s *state) who(ctx context.Context, v *gitsource.Visit) (who []string, err error) {

@@ -77,12 +77,6 @@ func TestRefused(t *testing.T) {
 			func(t *testing.T, s store.State) error { return errors.Join(takeLock(t, s), writeState(t, s)) }},
 		"unlock":         {config("receive.denyDeletes", "true"), unlock},
 		"unlock, a rule": {hook("case $3 in 000*) echo 'rule 4711' >&2; exit 1;; esac"), unlock},
-		"a lock that is too long": {func(_ *testing.T, repo *gittest.Repo) {
-			repo.Commit("refs/heads/locks/net/prod", gittest.File{Path: "net/prod.lock", Data: strings.Repeat("x", 70<<10)})
-		}, func(t *testing.T, s store.State) error {
-			_, err := s.Holder(t.Context())
-			return err
-		}},
 		"a lock of nobody": {func(_ *testing.T, repo *gittest.Repo) {
 			repo.Commit("refs/heads/locks/net/prod", gittest.File{Path: "README", Data: "hello"})
 		}, func(t *testing.T, s store.State) error {

@@ -162,6 +162,7 @@ var accepted = map[string][7]int{
 	"config_literal_keys":          {1, 43, 91, 0, 0, 0, 32},
 	"enforced_ok":                  {1, 47, 91, 162, 17, 0, 0},
 	"envelope_extra_keys":          {0, 47, 91, 319, 35, 0, 57},
+	"fallback_after_wrong_key":     {1, 47, 91, 162, 16, 0, 0},
 	"fallback_broken_unused":       {1, 47, 91, 162, 18, 0, 0},
 	"fallback_old_key":             {1, 47, 91, 178, 17, 0, 0},
 	"fallback_primary_unencrypted": {1, 47, 91, 178, 17, 0, 0},
@@ -172,6 +173,7 @@ var accepted = map[string][7]int{
 	"merge_alias_of_code":          {1, 47, 91, 130, 17, 3, 0},
 	"merge_code_and_env":           {1, 47, 91, 162, 18, 0, 0},
 	"merge_keeps_fallback":         {1, 47, 91, 162, 16, 0, 0},
+	"meta_missing":                 {1, 43, 91, 0, 0, 0, 0},
 	"metadata_alias":               {1, 47, 91, 128, 17, 0, 0},
 	"metadata_alias_unicode":       {1, 47, 91, 125, 17, 1, 0},
 	"no_outputs":                   {1, 47, 91, 162, 17, 3, 0},
@@ -187,4 +189,6 @@ var accepted = map[string][7]int{
 	"pbkdf2_unicode_passphrase":    {1, 47, 91, 162, 17, 0, 0},
 	"remote_state_selection":       {1, 47, 91, 162, 18, 0, 0},
 	"serial_gt_1":                  {1, 47, 91, 162, 18, 1, 0},
+	"serial_large":                 {1, 47, 91, 162, 17, 0, 0},
+	"settings_decomposed":          {1, 47, 91, 80, 18, 0, 0},
 }

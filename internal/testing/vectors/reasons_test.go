@@ -5,6 +5,8 @@ package vectors_test
 var reasons = map[string]string{
 	"err_aad_text":                  "aad: a list of numbers is required",
 	"err_bad_base64":                "not base64",
+	"err_base64_padding":            "the metadata in it is not that of a pbkdf2 key provider",
+	"err_base64_stray":              "not base64",
 	"err_bitflip":                   "authentication failed",
 	"err_chain_without_metadata":    "stores nothing of this key provider",
 	"err_duplicate_key_provider":    "configured twice",
@@ -46,6 +48,7 @@ var reasons = map[string]string{
 	"err_plan_settings_for_states":  "no method is selected",
 	"err_plan_tag_bitflip":          "authentication failed",
 	"err_serial_mismatch":           "the serial beside the encrypted data (2) is not the one inside (1)",
+	"err_serial_rounded":            "(9007199254740992) is not the one inside (9007199254740993)",
 	"err_serial_text":               `"serial" must be a whole number`,
 	"err_short_passphrase":          "at least 16 bytes are required",
 	"err_sops_bitflip":              `the value at "outputs.text.value" cannot be decrypted`,

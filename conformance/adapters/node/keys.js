@@ -1,0 +1,95 @@
+'use strict';
+// Section 8: key providers. Keys are buffers, or null if there is none.
+const { pbkdf2Sync, randomBytes } = require('crypto');
+const { Refusal, Unsupported, decodeBase64 } = require('./common');
+const { JsonNumber, JsonObject, parseObject, stringify } = require('./json');
+const { members, run } = require('./program');
+
+const MAX_WORK = 10_000_000; // L1
+const MAX_BYTES = 1024; // L1: of keys and salts
+
+// K17: the password is the passphrase, or another key.
+function derive({ path, args }, password, { salt, iterations, key_length: length, hash_function: hash }) {
+  if (args.get('chain') && password.length < 16) throw new Refusal(`${path}: the key of its chain is too short`);
+  const work = iterations * Math.ceil(length / (hash === 'sha512' ? 64 : 32));
+  if (work > MAX_WORK || Math.max(length, salt.length) > MAX_BYTES) throw new Refusal(`${path}: more work than this program does`);
+  return pbkdf2Sync(password, salt, iterations, length, hash); // K13
+}
+
+// decryptionKey asks a key provider for the key that meta, the object of the envelope, describes. asked has the
+// metadata keys of all key providers that were asked for this file, also by methods that were tried before.
+function decryptionKey(blocks, path, meta, asked) {
+  const provider = blocks.get(path);
+  const { type, args, metadataKey } = provider;
+  if (asked.has(metadataKey)) throw new Refusal(`two key providers have the metadata key ${metadataKey}`); // T7
+  asked.add(metadataKey);
+  const stored = meta.has(metadataKey) ? parseObject(decodeBase64(meta.get(metadataKey))) : undefined;
+  if (stored === null) throw new Refusal(`the metadata of ${path} is no JSON object`); // K2
+  if (type === 'external') return externalKeys(provider, stored).decryption;
+  if (type !== 'pbkdf2') throw new Unsupported(`key providers of type ${type} are not supported`);
+  const chain = args.get('chain');
+  const password = chain ? decryptionKey(blocks, chain.path, meta, asked) : Buffer.from(args.get('passphrase'));
+  const parameters = stored && pbkdf2Metadata(stored);
+  return password && parameters ? derive(provider, password, parameters) : null; // K3, K18
+}
+
+// K12, K15, K16. Gives null if there is no key; K14: whatever the settings say.
+function pbkdf2Metadata(stored) {
+  const number = (name) => {
+    const value = stored.get(name) ?? new JsonNumber('0');
+    if (!(value instanceof JsonNumber && value.isInteger)) throw new Refusal(`metadata: a bad ${name}`); // K2
+    return Number(value.text);
+  };
+  const hash = stored.get('hash_function') ?? '';
+  const salt = decodeBase64(stored.get('salt') ?? '');
+  const result = { salt, iterations: number('iterations'), key_length: number('key_length'), hash_function: hash };
+  if (!salt.length || !result.iterations || !result.key_length || hash === '') return null; // K15
+  if (!['sha512', 'sha256'].includes(hash)) throw new Refusal('metadata: an unknown hash function'); // K16
+  if (result.iterations < 0 || result.key_length < 0) throw new Refusal('metadata: a negative number');
+  return result;
+}
+
+// K41 to K45. stored is the metadata of the file, and undefined if there is none.
+function externalKeys({ path, args }, stored) {
+  const data = stored?.get('external_data') ?? null;
+  if (data !== null && !(data instanceof JsonObject)) throw new Refusal(`metadata: bad external_data of ${path}`); // K2
+  const input = data === null ? 'null' : `{"external_data":${stringify(data)}}`;
+  const [keys, meta] = members(run(args.get('command'), input, 'OpenTofu-External-Key-Provider'), path, ['keys', 'meta']);
+  const [encryption, decryption] = members(keys, path, ['encryption_key', 'decryption_key?']);
+  const [external] = members(meta, path, ['external_data']);
+  if (external !== null && !(external instanceof JsonObject)) throw new Refusal(`${path}: external_data is no object`);
+  return {
+    encryption: decodeBase64(encryption),
+    // K3: without metadata, there is no decryption key. The program was asked all the same, because it may fail (T5).
+    decryption: stored && decryption ? decodeBase64(decryption) : null,
+    metadata: stringify(meta),
+  };
+}
+
+// encryptionKey makes the key for a new file, and adds what has to be stored to meta, a Map (W5).
+function encryptionKey(blocks, path, meta) {
+  const provider = blocks.get(path);
+  const { type, args, metadataKey } = provider;
+  const store = (metadata) => {
+    if (meta.has(metadataKey)) throw new Refusal(`two key providers have the metadata key ${metadataKey}`); // W11
+    meta.set(metadataKey, Buffer.from(metadata).toString('base64'));
+  };
+  if (type === 'external') {
+    const { encryption, metadata } = externalKeys(provider, undefined);
+    store(metadata);
+    return encryption;
+  }
+  if (type !== 'pbkdf2') throw new Unsupported(`key providers of type ${type} are not supported`);
+  const chain = args.get('chain');
+  const password = chain ? encryptionKey(blocks, chain.path, meta) : Buffer.from(args.get('passphrase'));
+  const parameters = { // W8
+    salt: randomBytes(Math.min(args.get('salt_length') ?? 32, MAX_BYTES + 1)), // derive refuses one that is too long
+    iterations: args.get('iterations') ?? 600000,
+    hash_function: args.get('hash_function') ?? 'sha512',
+    key_length: args.get('key_length') ?? 32,
+  };
+  store(JSON.stringify({ ...parameters, salt: parameters.salt.toString('base64') })); // K12
+  return derive(provider, password, parameters);
+}
+
+module.exports = { decryptionKey, encryptionKey };

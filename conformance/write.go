@@ -1,0 +1,271 @@
+package conformance
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+)
+
+// Writes returns the calls of a program that writes: all settings of cases of OpenTofu that
+// open, each once, and those with which nothing must be written.
+func Writes() (runs []Run) {
+	seen := map[string]bool{}
+	for _, c := range All() {
+		plain := c.Plain()
+		switch {
+		case c.Writes == "error":
+			plain = Get(cmp.Or(c.MadeFrom, "no_outputs")).Plain()
+		case c.Kind != "opentofu_state" && c.Kind != "opentofu_plan", c.Expect != "ok", c.Config() == "", plain == nil:
+			continue
+		}
+		settings := fmt.Sprintf("%q", []any{c.Kind, c.Config(), c.CodeConfig(), c.Files()})
+		if !seen[settings] {
+			runs = append(runs, Run{Name: c.Name, Opens: c.Expect == "ok", of: c, plain: plain})
+		}
+		seen[settings] = true
+	}
+	return runs
+}
+
+// written has the program write once more, and checks both files.
+func (p Program) written(ctx context.Context, r Run, first []byte) error {
+	again, err := p.call(ctx, r)
+	if err == nil && again.code != 0 {
+		err = fmt.Errorf("it ended with %d when it was to write a second time", again.code)
+	}
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "conformance-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	target, err := r.of.target(dir)
+	if err != nil {
+		return err
+	}
+	own, err := target.Encrypt(ctx, r.plain)
+	if err != nil {
+		return err
+	}
+	if bytes.Equal(own, r.plain) {
+		if !bytes.Equal(first, r.plain) {
+			return errors.New("W1: the first method is of type unencrypted, and the file is not the plaintext as it is")
+		}
+		return nil
+	}
+	var files [2]envelope
+	for i, file := range [][]byte{first, again.stdout} {
+		if files[i], err = parse(file); err != nil {
+			return err
+		}
+		opened, err := target.Decrypt(ctx, file)
+		switch {
+		case err != nil:
+			return fmt.Errorf("the library does not open it: %s", outside.Line(err.Error(), maxSaid))
+		case opened.UsedFallback:
+			return fmt.Errorf("W1: a fallback opens it, %s", opened.Method)
+		case !bytes.Equal(opened.Data, r.plain):
+			return errors.New("W4: what it encrypted is not the plaintext, byte for byte")
+		}
+	}
+	want, err := parse(own)
+	if err != nil {
+		return err
+	}
+	if err := files[0].like(want); err != nil {
+		return err
+	}
+	return files[0].fresh(files[1], strings.HasPrefix(target.Methods()[0], "method.aes_gcm."))
+}
+
+// target is that of the library with the settings of the case, whose programs go to a folder.
+func (c Case) target(dir string) (encryption.Target, error) {
+	var layers []encryption.Layer
+	for _, text := range []string{c.CodeConfig(), c.Config()} {
+		for name, content := range c.Files() {
+			path := filepath.Join(dir, name)
+			if err := os.WriteFile(path, content, 0o600); err != nil {
+				return encryption.Target{}, err
+			}
+			text = strings.ReplaceAll(text, "./"+name, filepath.ToSlash(path))
+		}
+		if text != "" {
+			layers = append(layers, encryption.Code(text, c.Name))
+		}
+	}
+	enc, err := encryption.Load(light.Registry(), layers...)
+	switch {
+	case err != nil:
+		return encryption.Target{}, err
+	case c.Kind == "opentofu_plan":
+		return enc.Plan(), nil
+	}
+	return enc.State(), nil
+}
+
+// envelope is an encrypted file, with the documents in its metadata.
+type envelope struct {
+	members map[string]any // without those that follow
+	meta    map[string]map[string]any
+	data    []byte
+}
+
+// parse accepts only what a writer may write.
+func parse(file []byte) (e envelope, err error) {
+	if e.members, err = object(file); err != nil {
+		return e, fmt.Errorf("W2: %w", err)
+	}
+	meta, isObject := e.members["meta"].(map[string]any)
+	if !isObject {
+		return e, errors.New("W2: meta is not an object")
+	}
+	if e.data, err = decoded(e.members["encrypted_data"]); err != nil {
+		return e, fmt.Errorf("W6: encrypted_data: %w", err)
+	}
+	delete(e.members, "meta")
+	delete(e.members, "encrypted_data")
+	e.meta = map[string]map[string]any{}
+	for key, text := range meta {
+		document, err := decoded(text)
+		if err != nil {
+			return e, fmt.Errorf("W6: the entry %q of meta: %w", key, err)
+		}
+		if e.meta[key], err = object(document); err != nil {
+			return e, fmt.Errorf("the entry %q of meta: %w", key, err)
+		}
+	}
+	return e, nil
+}
+
+// like says in what a file differs from one of the library with the same settings and
+// plaintext, but for what is random.
+func (e envelope) like(want envelope) error {
+	if err := same(e.members, want.members); err != nil {
+		return fmt.Errorf("W2, W3: %w", err)
+	}
+	if got, want := slices.Sorted(maps.Keys(e.meta)), slices.Sorted(maps.Keys(want.meta)); !slices.Equal(got, want) {
+		return fmt.Errorf("W5: the entries of meta are %q, and must be %q", got, want)
+	}
+	for key := range want.meta {
+		got, want := maps.Clone(e.meta[key]), maps.Clone(want.meta[key])
+		if length := len(salt(want)); length != len(salt(got)) {
+			return fmt.Errorf("W8: the salt of %q has %d bytes, and must have %d", key, len(salt(got)), length)
+		} else if length > 0 {
+			got["salt"] = want["salt"]
+		}
+		if err := same(got, want); err != nil {
+			return fmt.Errorf("W8: the entry %q of meta: %w", key, err)
+		}
+	}
+	return nil
+}
+
+const (
+	nonceLength = 12
+	surelyOnce  = 8 // bytes that two random salts do not have in common
+)
+
+// fresh reports what must be new in each file and is not.
+func (e envelope) fresh(other envelope, nonces bool) error {
+	if nonces && bytes.Equal(e.data[:nonceLength], other.data[:nonceLength]) { // they open, so that there is a nonce
+		return errors.New("W7: two files have the same nonce")
+	}
+	for key, document := range e.meta {
+		if s := salt(document); len(s) >= surelyOnce && bytes.Equal(s, salt(other.meta[key])) {
+			return fmt.Errorf("W8: two files have the same salt in %q", key)
+		}
+	}
+	return nil
+}
+
+func salt(document map[string]any) []byte {
+	salt, _ := decoded(document["salt"])
+	return salt
+}
+
+func same(got, want map[string]any) error {
+	for _, name := range slices.Sorted(maps.Keys(got)) {
+		if _, expected := want[name]; !expected {
+			return fmt.Errorf("there is a member %q", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		value, found := got[name]
+		switch {
+		case !found:
+			return fmt.Errorf("the member %q is missing", name)
+		case !reflect.DeepEqual(value, want[name]):
+			return fmt.Errorf("the member %q is %v, and must be %v", name, value, want[name])
+		}
+	}
+	return nil
+}
+
+// object decodes a JSON object in which no object has two members of the same name.
+func object(text []byte) (map[string]any, error) {
+	if !json.Valid(text) {
+		return nil, errors.New("it is not one JSON text")
+	}
+	var members map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	if err := decoder.Decode(&members); err != nil || members == nil {
+		return nil, errors.New("it is not a JSON object")
+	}
+	return members, unique(json.NewDecoder(bytes.NewReader(text)))
+}
+
+// unique reads one value.
+func unique(decoder *json.Decoder) error {
+	token, err := decoder.Token()
+	if delim, isDelim := token.(json.Delim); err != nil || !isDelim {
+		return err
+	} else if delim == '[' {
+		for err == nil && decoder.More() {
+			err = unique(decoder)
+		}
+	} else {
+		names := map[json.Token]bool{}
+		for err == nil && decoder.More() {
+			name, _ := decoder.Token() // the text is JSON
+			if names[name] {
+				return fmt.Errorf("there are two members %q", name)
+			}
+			names[name] = true
+			err = unique(decoder)
+		}
+	}
+	if err == nil {
+		_, err = decoder.Token()
+	}
+	return err
+}
+
+// decoded accepts only what an encoder of base64 returns.
+func decoded(value any) ([]byte, error) {
+	text, isText := value.(string)
+	if !isText {
+		return nil, errors.New("it is not a string")
+	}
+	data, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || base64.StdEncoding.EncodeToString(data) != text {
+		return nil, errors.New("it is not base64 with padding, without line breaks, and with 0 in what its last digit does not need")
+	}
+	return data, nil
+}

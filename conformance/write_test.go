@@ -1,0 +1,201 @@
+package conformance_test
+
+import (
+	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/pbkdf2"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
+)
+
+// TestWrites: a program that writes gets states and plans, programs and settings in code,
+// and settings that OpenTofu refuses, which are those of a case that differs in them alone.
+func TestWrites(t *testing.T) {
+	t.Parallel()
+	runs := conformance.Writes()
+	if len(runs) < 50 {
+		t.Errorf("%d runs", len(runs))
+	}
+	for _, name := range []string{"plan", "merge_code_and_env", "external_method_with_keys", "unencrypted_state_primary"} {
+		if !slices.ContainsFunc(runs, func(r conformance.Run) bool { return r.Name == name && r.Opens }) {
+			t.Errorf("nothing is written with the settings of %s", name)
+		}
+	}
+	for _, r := range runs {
+		c := conformance.Get(r.Name)
+		if !strings.HasPrefix(c.Kind, "opentofu_") || r.Opens != (c.Writes == "") {
+			t.Errorf("%s: %+v", r.Name, c)
+		}
+		if !r.Opens && c.MadeFrom != "" && !bytes.Equal(c.State(), conformance.Get(c.MadeFrom).State()) {
+			t.Errorf("%s differs from %s in its file, not in its settings", r.Name, c.MadeFrom)
+		}
+	}
+}
+
+// writer makes files with the settings of pbkdf2_sha256_key16.
+type writer struct {
+	salt, nonce string
+	document    string // of the metadata; "" for the right one
+	plain       string // "" for that of the case
+}
+
+func (w writer) file(t *testing.T) string {
+	t.Helper()
+	key, err := pbkdf2.Key(sha256.New, "second throwaway passphrase", []byte(w.salt), 250000, 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gcm, err := cipher.NewGCM(block)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.plain == "" {
+		w.plain = string(conformance.Get("pbkdf2_sha256_key16").Plain())
+	}
+	b64 := base64.StdEncoding.EncodeToString
+	if w.document == "" {
+		w.document = `{"salt":"SALT","iterations":250000,"hash_function":"sha256","key_length":16}`
+	}
+	document := strings.Replace(w.document, "SALT", b64([]byte(w.salt)), 1)
+	return fmt.Sprintf(`{"serial":1,"lineage":"5e2e10b3-3150-3875-d395-8f6932812df3","meta":{"key_provider.pbkdf2.k":"%s"},`+
+		`"encrypted_data":"%s","encryption_version":"v0"}`,
+		b64([]byte(document)), b64(gcm.Seal([]byte(w.nonce), []byte(w.nonce), []byte(w.plain), nil)))
+}
+
+// Whatever a writer does wrong is a failure that says what.
+func TestJudgeWriters(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("the programs are shell scripts")
+	}
+	const settings = "pbkdf2_sha256_key16"
+	one, two := writer{salt: "one salt", nonce: "a nonce here"}, writer{salt: "two salt", nonce: "another one "}
+	right, changed := two.file(t), func(from, to string) string {
+		file := one.file(t)
+		if !strings.Contains(file, from) {
+			t.Fatalf("there is no %s in %s", from, file)
+		}
+		return strings.Replace(file, from, to, 1)
+	}
+	const both = `if mkdir "$0/once" 2>/dev/null; then cat "$0/first"; else cat "$0/second"; fi`
+	for name, c := range map[string]struct {
+		run, script string
+		first       string
+		verdict     conformance.Verdict
+		why         string
+	}{
+		"right":          {first: one.file(t), verdict: conformance.Passed},
+		"the same nonce": {first: writer{salt: one.salt, nonce: two.nonce}.file(t), why: "W7: two files have the same nonce"},
+		"the same salt":  {first: writer{salt: two.salt, nonce: one.nonce}.file(t), why: "W8: two files have the same salt"},
+		"a short salt":   {first: writer{salt: "salt", nonce: one.nonce}.file(t), why: "W8: the salt of"},
+		"another plaintext": {why: "W4: ",
+			first: writer{one.salt, one.nonce, "", string(conformance.Get(settings).Plain()) + " "}.file(t)},
+		"more in the metadata": {why: `W8: the entry "key_provider.pbkdf2.k" of meta: there is a member "more"`, first: writer{one.salt, one.nonce,
+			`{"more":1,"salt":"SALT","iterations":250000,"hash_function":"sha256","key_length":16}`, ""}.file(t)},
+		"a member twice": {why: `there are two members "salt"`, first: writer{one.salt, one.nonce,
+			`{"salt":"","salt":"SALT","iterations":250000,"hash_function":"sha256","key_length":16}`, ""}.file(t)},
+		"its own iterations": {why: "does not open it", first: writer{one.salt, one.nonce,
+			`{"salt":"SALT","iterations":250001,"hash_function":"sha256","key_length":16}`, ""}.file(t)},
+		"a member too many":    {first: changed(`{"serial"`, `{"more":1,"serial"`), why: `W2, W3: there is a member "more"`},
+		"a member less":        {first: changed(`"serial":1,`, ""), why: `W2, W3: the member "serial" is missing`},
+		"a serial that is not": {first: changed(`"serial":1,`, `"serial":2,`), why: "does not open it"},
+		"the version twice": {why: "W2: there are two",
+			first: changed(`"encryption_version"`, `"encryption_version":"v0","encryption_version"`)},
+		"more metadata": {why: `W5: the entries of meta are ["key_provider.pbkdf2.k" "old"]`,
+			first: changed(`"meta":{`, `"meta":{"old":"e30=",`)},
+		"lines":             {first: changed(`"encrypted_data":"`, `"encrypted_data":"\n`), why: "W6: encrypted_data: "},
+		"more after it":     {first: one.file(t) + "\nWarning", why: "W2: it is not one JSON text"},
+		"plaintext":         {script: "cat", why: "W2: meta is not an object"},
+		"once only":         {script: both + `; [ -e "$0/twice" ] && exit 3; mkdir "$0/twice"`, first: one.file(t), why: "it ended with 3"},
+		"a refusal":         {script: "echo 'no key' >&2; exit 1", why: "it must write with these settings, and refused: no key"},
+		"not its business":  {script: "exit 77", verdict: conformance.Skipped},
+		"is told":           {script: `[ "$CASE_TASK" = write ] && exit 77`, verdict: conformance.Skipped},
+		"as it is":          {run: "unencrypted_state_primary", script: "cat", verdict: conformance.Passed},
+		"not as it is":      {run: "unencrypted_state_primary", script: "cat; echo", why: "W1: "},
+		"the right refusal": {run: "err_low_iterations", script: "echo no >&2; exit 1", verdict: conformance.Passed},
+		"no refusal":        {run: "err_low_iterations", script: "cat", why: "W9: it must not write with these settings: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for file, text := range map[string]string{"first": c.first, "second": right} {
+				if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if c.run == "" {
+				c.run = settings
+			}
+			if c.script == "" {
+				c.script = both
+			}
+			if c.verdict == "" {
+				c.verdict = conformance.Failed
+			}
+			runs := conformance.Writes()
+			i := slices.IndexFunc(runs, func(r conformance.Run) bool { return r.Name == c.run })
+			p := conformance.Program{Command: []string{"sh", "-c", c.script, dir}, Timeout: 5 * time.Minute}
+			got := p.Judge(t.Context(), runs[i])
+			if got.Verdict != c.verdict || !strings.Contains(got.Why, c.why) || (got.Why == "") != (c.why == "") {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}
+
+// What somebody made of FORMAT.md alone, with nothing but Node, reads and writes all of
+// OpenTofu's files, but for those whose settings call functions.
+func TestNode(t *testing.T) {
+	t.Parallel()
+	node, err := exec.LookPath("node")
+	if err != nil || testing.Short() {
+		t.Skip("it requires seconds and node")
+	}
+	if runtime.GOOS == "windows" {
+		t.Skip("some settings name programs for sh")
+	}
+	script, err := filepath.Abs("adapters/node/main.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := conformance.Program{Command: []string{node, script}, Timeout: 5 * time.Minute}
+	runs := slices.DeleteFunc(conformance.Runs(), func(r conformance.Run) bool { return !strings.HasPrefix(kind(r), "opentofu_") })
+	for task, runs := range map[string][]conformance.Run{"read": runs, "write": conformance.Writes()} {
+		for _, r := range runs {
+			t.Run(task+"/"+r.Name, func(t *testing.T) {
+				t.Parallel()
+				if task == "write" && conformance.Get(r.Name).Slow() && r.Opens && r.Name != "fallback_old_key" {
+					t.Skip("the keys of four files and of the library take long to derive")
+				}
+				want := conformance.Passed
+				if r.Name == "config_function_call" {
+					want = conformance.Skipped
+				}
+				if got := p.Judge(t.Context(), r); got.Verdict != want {
+					t.Errorf("got %+v", got)
+				}
+			})
+		}
+	}
+}
+
+func kind(r conformance.Run) string {
+	name, _, _ := strings.Cut(r.Name, "[")
+	return conformance.Get(name).Kind
+}
