@@ -27,8 +27,9 @@ func TestAuthor(t *testing.T) {
 		committer string
 		refused   bool
 	}{
-		"nothing":         {author: " <" + me + ">", committer: " <" + me + ">"},
-		"the author":      {env: map[string]string{"GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@x"}, author: "A <a@x>", committer: " <" + me + ">"},
+		"nothing": {author: " <" + me + ">", committer: " <" + me + ">"},
+		"the author": {env: map[string]string{"GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@x"}, author: "A <a@x>",
+			committer: " <" + me + ">"},
 		"a name":          {config: "[user]\n\tname = Jane Doe\n", author: "Jane Doe <" + me + ">", committer: "Jane Doe <" + me + ">"},
 		"an address":      {config: "[user]\n\temail = j@x\n", author: " <j@x>", committer: " <j@x>"},
 		"a user's EMAIL":  {env: map[string]string{"EMAIL": "e@x"}, author: " <e@x>", committer: " <e@x>"},
