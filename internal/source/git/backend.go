@@ -65,7 +65,11 @@ type Server struct {
 // Connect contacts nothing yet.
 func Connect(v attr.Values) (*Server, error) {
 	where, err := parseRepository(v.String("repository"))
-	if errors.Is(err, errSecretInURL) {
+	switch {
+	case errors.Is(err, errSecretForSSH):
+		err = errors.New("a password does not belong in the address, and ssh would not use it; leave it out, and set ssh_private_key_file in " +
+			"this block, unless an ssh agent has the key")
+	case errors.Is(err, errSecretInURL):
 		err = errors.New("a password or token does not belong in the address; set password in this block, or GIT_PASSWORD")
 	}
 	if err != nil {

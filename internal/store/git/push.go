@@ -58,6 +58,9 @@ func (s *state) push(ctx context.Context, v *gitsource.Visit, size int64, branch
 		return p, s.refusal(branch, commit, p.reason, v.Said(err))
 	}
 	err = v.Explain(err)
+	if gitsource.IsRejected(err) {
+		return pushed{refused: true}, fmt.Errorf("%w to %s: %w", store.ErrDenied, outside.Line(s.server.String(), 300), err)
+	}
 	if gitsource.IsDenied(err) {
 		return pushed{refused: true}, fmt.Errorf("%w to %s: %w; %s", store.ErrDenied, outside.Line(s.server.String(), 300), err,
 			s.rights(branch, commit))

@@ -40,6 +40,7 @@ func TestNames(t *testing.T) {
 	}
 	for _, c := range []texts{
 		{"author_name": "a"}, {"author_name": "a<", "author_email": "a@b"}, {"author_name": ".", "author_email": "a@b"},
+		{"author_name": "b", "author_email": "a\nb"},
 	} {
 		_, err := opened(t, nil, texts{"repository": "/none", "path": "a"}, c)
 		says.Error(t, "author "+c["author_name"], err)
@@ -215,6 +216,8 @@ func TestRights(t *testing.T) {
 	says.Error(t, "no credentials", takeLock(t, s))
 	_, err := opened(t, map[string]string{"GIT_PASSWORD": canary}, texts{"path": "a", "repository": "http://user:" + canary + "@127.0.0.1/x"})
 	says.Error(t, "a password in the address", err)
+	_, err = opened(t, nil, texts{"path": "a", "repository": "ssh://git:" + canary + "@127.0.0.1/x"})
+	says.Error(t, "a password in the address, ssh", err)
 	server := gittest.HTTP(t, repo, gittest.HTTPOptions{Username: "u", Password: "p"})
 	wrong, err := opened(t, map[string]string{"GIT_USERNAME": "u", "GIT_PASSWORD": canary}, texts{"path": "a", "repository": server.URL})
 	must(t, err)
