@@ -278,7 +278,8 @@ func TestRefusals(t *testing.T) {
 	grouped := sent
 	grouped.Group = "identity"
 	ofLayer := func(value string, usesVariables bool) Setting {
-		return Setting{Value: text(value), FromEnvironment: true, UsesVariables: usesVariables, Pos: attr.Pos{"TF_ENCRYPTION", 1, 2}}
+		at := attr.Pos{File: "TF_ENCRYPTION", Line: 1, Column: 2}
+		return Setting{Value: text(value), FromEnvironment: true, UsesVariables: usesVariables, Pos: at}
 	}
 	code := Setting{Value: text("OWN"), Pos: attr.Pos{File: "code", Line: 3, Column: 4}}
 	says := golden(t, "refusals", "OWN", "ENV")
@@ -402,7 +403,10 @@ func TestErrorsNameTheVariable(t *testing.T) {
 		attr   string
 		want   string
 	}{
-		{map[string]Setting{"x": {Value: cty.StringVal("v"), Pos: attr.Pos{"code", 1, 2}}}, false, "x", "code:1,2: e.x: wrong"},
+		{
+			map[string]Setting{"x": {Value: cty.StringVal("v"), Pos: attr.Pos{File: "code", Line: 1, Column: 2}}}, false, "x",
+			"code:1,2: e.x: wrong",
+		},
 		{nil, false, "x", "e.x: the environment variable X: wrong"},
 		{nil, false, "Y", "e: the environment variable Y: wrong"},
 		{nil, false, "", "e: wrong"},

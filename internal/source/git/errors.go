@@ -273,7 +273,7 @@ func (e *explainedError) Unwrap() []error { return []error{e.error, e.failed} }
 
 var (
 	denied      = words(`Permission denied \(`, `Authentication failed`, `could not read (Username|Password)`, `returned error: 40[13]`, `Access denied`)
-	rejected    = words(`Permission denied \(`, `Authentication failed`, `could not read (Username|Password)`, `returned error: 401`)
+	signInError = words(`Permission denied \(`, `Authentication failed`, `could not read (Username|Password)`, `returned error: 401`)
 	clientError = words(`returned error: 4(0[0-79]|1\d|2[0-8])`)
 	unanswered  = words(`(?i)could not resolve host`, `failed to connect`, `couldn't connect`, `connection refused`, `connection timed out`,
 		`network is unreachable`, `no route to host`, `Operation too slow`, `Operation timed out`, `Timeout, server`,
@@ -285,7 +285,7 @@ var (
 func IsDenied(err error) bool { return says(err, denied) }
 
 // IsRejected reports whether the server wants other credentials, whatever their rights are.
-func IsRejected(err error) bool { return says(err, rejected) }
+func IsRejected(err error) bool { return says(err, signInError) }
 
 // IsUnanswered reports whether the connection failed: what was asked for may have been
 // done, and another try may succeed.
