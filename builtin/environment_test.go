@@ -139,8 +139,8 @@ key_name = "k" `
 				settings+"\ntoken = var.canary\n}"), canary())},
 		},
 		"var.* in a name": { // which the file would show
-			layers: []encryption.Layer{encryption.Code(settings+"\n}", "code", canary()), encryption.Environment(variables(
-				"TF_ENCRYPTION", "key_provider \"openbao\" \"main\" {\nencrypted_metadata_alias = var.canary\n}"), canary())},
+			layers: []encryption.Layer{encryption.Environment(variables("TF_ENCRYPTION",
+				settings+"\nencrypted_metadata_alias = var.canary\n}"), canary())},
 		},
 	} {
 		enc, err := encryption.Load(builtin.Registry(), c.layers...)

@@ -11,8 +11,8 @@ var others = map[string]string{
 	"internal/auth/awsauth.Settings.noInstance": "the SDK has no type for a metadata service that is disabled",
 	"internal/auth/awsauth.Settings.explainSTS": "package ssocreds has no types of errors",
 	"internal/auth/azureauth.knownReason":       "the SDK puts the code of Entra ID into the text",
-	"internal/store/git.ofServer":               "git prefixes with remote: what the server said",
 	"internal/store/git.state.who":              "git has no code for a committer that it does not know",
+	"internal/store/git.state.push":             "git has no code for a hook that refuses all",
 	"internal/source/pg.driverConfig":           "pgconn.ParseConfigError has no fields",
 	"internal/source/pg.connection.failure":     "pgconn has no types for what a server refuses before it speaks SQL",
 
