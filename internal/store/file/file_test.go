@@ -16,18 +16,25 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/storetest"
 )
 
-// at is the state in a file.
-func at(t *testing.T, path string) *state {
+// in is the store of a folder.
+func in(t *testing.T, folder string) store.Store {
 	t.Helper()
 	values, err := unstable.NewEntry("backend.file", filesource.Backend(), nil).Decode(filesource.Backend(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Kind().Open(store.Settings{Values: values, Limit: 512 << 20, Seal: seal, Folder: filepath.Dir(path)})
+	s, err := Kind().Open(store.Settings{Values: values, Limit: 512 << 20, Seal: seal, Folder: folder, Module: folder})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// at is the state in a file.
+func at(t *testing.T, path string) *state {
+	t.Helper()
+	s := in(t, filepath.Dir(path))
 	one, err := s.State(filepath.Base(path))
 	if err != nil {
 		t.Fatal(err)
@@ -170,7 +177,7 @@ func TestNames(t *testing.T) {
 		must(t, err)
 		must(t, s.Unlock(t.Context(), "1"))
 	}
-	if _, err := (&files{Settings: store.Settings{Folder: dir}}).State(longest + "x"); err == nil {
+	if _, err := in(t, dir).State(longest + "x"); err == nil {
 		t.Error("a longer one was opened")
 	}
 }

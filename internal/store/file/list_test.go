@@ -6,9 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
 // TestList: what is listed may be a state, and is named as it was asked for.
@@ -24,14 +21,7 @@ func TestList(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	values, err := unstable.NewEntry("backend.file", Kind().Table, nil).Decode(Kind().Table, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := Kind().Open(store.Settings{Values: values, Folder: dir, Module: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := in(t, dir)
 	for prefix, want := range map[string][]string{
 		"net/": {"net/a.tfstate", "net/b/c"}, "net": {"net/a.tfstate", "net/b/c", "network"}, "net/b": {"net/b/c"},
 		"": {"net/a.tfstate", "net/b/c", "network", "other"}, "none": nil, filepath.Join(dir, "o"): {filepath.Join(dir, "other")},

@@ -144,12 +144,12 @@ func TestInterrupted(t *testing.T) {
 			var text strings.Builder
 			ctx, cancel := context.WithCancel(notice.With(t.Context(), func(line string) { text.WriteString(line) }))
 			push := func(w http.ResponseWriter, send func() *httptest.ResponseRecorder) {
-				l.push.Store(nil)
 				if done {
+					l.push.Store(nil)
 					send()
 				}
 				cancel()
-				drop(w)
+				drop(w) // of a push that is not done, also if curl sends it again
 			}
 			l.push.Store(&push)
 			if err := s.Lock(ctx, storetest.Lock("1")); !errors.Is(err, context.Canceled) {
@@ -161,6 +161,7 @@ func TestInterrupted(t *testing.T) {
 			if strings.Contains(text.String(), "force-unlock") == done { // a slow server may make it later
 				t.Errorf("this was said: %q", text.String())
 			}
+			l.push.Store(nil)
 			must(t, s.Lock(t.Context(), storetest.Lock("2")))
 		})
 	}
