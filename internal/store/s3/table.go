@@ -103,11 +103,16 @@ func (t *table) once(ctx context.Context, operation string, body []byte) (found 
 		again, err = t.refused(operation, resp.StatusCode, answer)
 		return found, again, err
 	}
-	var got struct{ Item item }
-	if json.Unmarshal(answer, &got) != nil {
+	if found, err = itemIn(answer); err != nil {
 		return found, false, fmt.Errorf("DynamoDB %s: the answer is not one of DynamoDB; check the endpoint", operation)
 	}
-	return got.Item, false, nil
+	return found, false, nil
+}
+
+func itemIn(answer []byte) (item, error) {
+	var got struct{ Item item }
+	err := json.Unmarshal(answer, &got)
+	return got.Item, err
 }
 
 // refused says what an answer means, and whether another try may succeed.

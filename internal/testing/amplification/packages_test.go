@@ -64,6 +64,7 @@ func keepers() map[string]string {
 		"internal/store":                                 "its own grammar",
 		"internal/store/file":                            "its own grammar",
 		"internal/store/httpstore":                       "its own grammar",
+		"internal/store/s3":                              "its own grammar",
 		"internal/wrap":                                  "its own grammar",
 		"cmd/statecrypt":                                 "outputs; envelope",
 	}
