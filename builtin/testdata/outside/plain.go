@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -13,6 +14,9 @@ import (
 // plain states passes each through it, and parses the result instead.
 func plain(ctx context.Context, file []byte) ([]byte, error) {
 	opened, err := encryption.Open(ctx, light.Registry(), file, encryption.Environment(os.LookupEnv))
+	if errors.Is(err, encryption.ErrNotConfigured) {
+		err = fmt.Errorf("%w; set TF_ENCRYPTION to the settings that it was encrypted with", err)
+	}
 	if err != nil {
 		return nil, err
 	}
