@@ -12,6 +12,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
@@ -87,9 +88,13 @@ func IsAWS(client *awss3.Client) bool {
 		return true
 	}
 	u, err := url.Parse(*endpoint)
-	return err == nil && u.Scheme == "https" && slices.ContainsFunc([]string{".amazonaws.com", ".amazonaws.com.cn", ".api.aws"},
-		func(end string) bool { return strings.HasSuffix(u.Hostname(), end) })
+	return err == nil && u.Scheme == "https" && ofS3.MatchString(u.Hostname())
 }
+
+// ofS3 is a host of S3 itself, and not one of the users of AWS, who have names in the same
+// domains for their servers.
+var ofS3 = lazyregexp.New(`(?i)^(.+\.)?s3(-fips|-accelerate|-[a-z]{2}(-[a-z]+)+-\d)?\.(dualstack\.)?([a-z]{2}(-[a-z]+)+-\d\.)?(vpce\.)?` +
+	`(amazonaws\.com|amazonaws\.com\.cn|api\.aws)$`)
 
 // DynamoDB is the URL of that service, and a transport that leads there.
 func (s *Server) DynamoDB() (string, *http.Transport, error) {

@@ -380,6 +380,45 @@ func TestAmbiguousTable(t *testing.T) {
 	must(t, state.Unlock(t.Context(), "1"))
 }
 
+// TestTableMeanwhile: what others do between two requests to the table.
+func TestTableMeanwhile(t *testing.T) {
+	t.Parallel()
+	const item, digestItem = bucketOf + "/net/prod", bucketOf + "/net/prod-md5"
+	s := serve(t, objecttest.Kept)
+	state := at(t, s.block.With("dynamodb_table", tableName))
+	at := func(operation string, n int, change func()) { // before the nth such request from now on is answered
+		s.table.Before = func(_ http.ResponseWriter, r *http.Request) bool {
+			if strings.HasSuffix(r.Header.Get("X-Amz-Target"), operation) {
+				if n--; n == 0 {
+					change()
+				}
+			}
+			return false
+		}
+	}
+
+	s.table.Put(item, "Info", string(storetest.Lock("other").JSON()))
+	at("GetItem", 1, func() { s.table.Delete(item) })
+	must(t, state.Lock(t.Context(), storetest.Lock("1")))
+
+	foreign := string(storetest.Lock("foreign").JSON())
+	at("GetItem", 2, func() { s.table.Put(item, "Info", foreign) })
+	_ = state.Unlock(t.Context(), "1")
+	if got := s.table.Text(item, "Info"); got != foreign {
+		t.Errorf("the lock of somebody else is %q", got)
+	}
+
+	s.table.Before = nil
+	s.table.Put(digestItem, "Digest", "0123456789abcdef0123456789abcdef")
+	if _, _, err := state.Read(t.Context()); err == nil || !strings.Contains(err.Error(), digestItem) {
+		t.Errorf("a digest without an object: %v", err)
+	}
+	s.table.Delete(digestItem)
+	if data, _, err := state.Read(t.Context()); err != nil || data != nil {
+		t.Errorf("neither: %q, %v", data, err)
+	}
+}
+
 // TestForm: what is written is what both CLIs write.
 func TestForm(t *testing.T) {
 	t.Parallel()

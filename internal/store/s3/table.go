@@ -151,13 +151,21 @@ type tabled struct {
 
 func (s *tabled) id() string { return s.server.Bucket + "/" + s.key }
 
-// Read notes a digest that others will stumble over.
+// Read notes a digest that others will stumble over. One of a state that is not there is an
+// error, as it is for both CLIs: all that the state had would be made again.
 func (s *tabled) Read(ctx context.Context) ([]byte, store.Version, error) {
 	data, version, err := s.inner.Read(ctx)
-	if err != nil || data == nil {
+	if err != nil {
 		return data, version, err
 	}
 	found, err := s.table.get(ctx, s.id()+"-md5")
+	if data == nil {
+		if err == nil && found.Digest != nil {
+			err = fmt.Errorf("there is no object %q in the bucket, and the table %q has the digest of one; restore the object, or, if the "+
+				"state is meant to be gone, delete the item %q of the table", s.key, s.table.name, s.id()+"-md5")
+		}
+		return nil, version, err
+	}
 	if err == nil && (found.Digest == nil || found.Digest.S != digest(data)) {
 		notice.Show(ctx, fmt.Sprintf("the table %q has another digest of the state, or none, so that Terraform and OpenTofu without wrap may "+
 			"refuse it; the next one that is written has the right one", s.table.name))
@@ -264,12 +272,17 @@ func (s *tabled) take(ctx context.Context, lock store.Lock) error {
 	if s.tabledLock != nil {
 		return &store.HeldError{By: s.tabledLock}
 	}
-	_, err := s.table.call(ctx, "PutItem", map[string]any{
-		"Item": item{LockID: text{s.id()}, Info: &text{string(lock.JSON())}}, "ConditionExpression": "attribute_not_exists(LockID)",
-	})
-	if err != nil {
+	for try := 1; ; try++ {
+		_, err := s.table.call(ctx, "PutItem", map[string]any{
+			"Item": item{LockID: text{s.id()}, Info: &text{string(lock.JSON())}}, "ConditionExpression": "attribute_not_exists(LockID)",
+		})
+		if err == nil {
+			break
+		}
 		by, failed := s.holder(context.WithoutCancel(ctx))
 		switch {
+		case failed == nil && by == nil && errors.Is(err, errCondition) && try < tableTries:
+			continue // it was given back meanwhile
 		case failed != nil || by == nil:
 			return s.inWords(err)
 		case by.ID != lock.ID || lock.ID == "":
@@ -277,13 +290,14 @@ func (s *tabled) take(ctx context.Context, lock store.Lock) error {
 		case ctx.Err() != nil: // nobody will use it
 			return errors.Join(err, s.drop(context.WithoutCancel(ctx), by))
 		}
+		break
 	}
 	s.tabledLock = &lock
 	return nil
 }
 
 func (s *tabled) inWords(err error) error {
-	if errors.Is(err, errCondition) { // it was given back meanwhile
+	if errors.Is(err, errCondition) { // it is given back each time
 		return &store.HeldError{}
 	}
 	return err
@@ -294,6 +308,9 @@ func (s *tabled) drop(ctx context.Context, lock *store.Lock) error {
 	found, err := s.table.get(ctx, s.id())
 	if err != nil || found.Info == nil {
 		return err
+	}
+	if now, _ := store.ParseLock([]byte(found.Info.S)); now.ID != lock.ID {
+		return nil // it is gone, and somebody else has one
 	}
 	_, err = s.table.call(ctx, "DeleteItem", map[string]any{
 		"Key": key(s.id()), "ConditionExpression": "Info = :info", "ExpressionAttributeValues": map[string]any{":info": found.Info},
