@@ -45,8 +45,10 @@ func Code(text, filename string, with ...With) Layer {
 // files included. Variables have the values that they are given here; for others those of
 // terraform.tfvars, *.auto.tfvars and their like in the folder count, in OpenTofu's
 // order, and then the defaults: without these files, a file could be sealed with
-// another key than OpenTofu has. The layer is empty if the module has no such block; a
-// folder without a module is an error.
+// another key than OpenTofu has. Variables of the environment count only with
+// [VarEnvironment], TF_WORKSPACE among them; without it, terraform.workspace is the one that
+// is selected in the folder. The layer is empty if the module has no such block; a folder
+// without a module is an error.
 //
 // The commands that it names will run. Relative paths in it, except those of
 // file(), begin in the working directory of the process.
@@ -56,8 +58,10 @@ func Module(dir string, with ...With) Layer {
 
 // Environment is the text in TF_ENCRYPTION and, for arguments that no layer
 // sets, variables such as BAO_TOKEN. Lookup is [os.LookupEnv], or a function
-// like it. Without this layer, no variable is read, and the clients of key
-// services are kept from doing so.
+// like it; it is called until [Encryption.Close], from several goroutines. Without this
+// layer, no variable is read, and the clients of key services are kept from doing so. With
+// it, these clients, and programs, read the environment of the process, too, whatever lookup
+// says: a process is for one user.
 //
 // Whoever sets the variables does not choose what runs, or where the secrets of
 // the other layers go: both are errors when the entry is used. See [attr.Attr].
@@ -82,13 +86,16 @@ func VarFiles(paths ...string) With {
 }
 
 // VarEnvironment gives var.* the values of variables such as TF_VAR_region among these,
-// which are [os.Environ] or a list like it.
+// which are [os.Environ] or a list like it, and terraform.workspace that of TF_WORKSPACE.
 func VarEnvironment(environ []string) With {
 	return config.NewWith(func(o *config.Options) {
 		o.Environment = map[string]string{}
 		for _, pair := range environ {
-			if name, value, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "TF_VAR_") {
-				o.Environment[strings.TrimPrefix(name, "TF_VAR_")] = value
+			name, value, _ := strings.Cut(pair, "=")
+			if of, ok := strings.CutPrefix(name, "TF_VAR_"); ok {
+				o.Environment[of] = value
+			} else if name == "TF_WORKSPACE" {
+				o.Workspace = value
 			}
 		}
 	})

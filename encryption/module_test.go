@@ -1,6 +1,7 @@
 package encryption_test
 
 import (
+	"errors"
 	"maps"
 	"os"
 	"os/exec"
@@ -206,5 +207,34 @@ func TestModuleIsThere(t *testing.T) {
 	t.Parallel()
 	if _, err := encryption.Load(lighttest.Registry(), encryption.Module(filepath.Join(t.TempDir(), "gone"))); !os.IsNotExist(err) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestWorkspaceOfVariables: terraform.workspace is that of TF_WORKSPACE if the environment
+// counts, and otherwise the selected one.
+func TestWorkspaceOfVariables(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	text := inTerraform(`"the passphrase of ${terraform.workspace}"`)
+	if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	in := func(with ...encryption.With) encryption.Target {
+		enc, err := encryption.Load(lighttest.Registry(), encryption.Module(dir, with...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return enc.State()
+	}
+	prod := encryption.VarEnvironment([]string{"TF_WORKSPACE=prod"})
+	sealed, err := in(prod, nil).Encrypt(t.Context(), []byte(state))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := in(prod).Decrypt(t.Context(), sealed); err != nil {
+		t.Errorf("in the same: %v", err)
+	}
+	if _, err := in().Decrypt(t.Context(), sealed); !errors.Is(err, encryption.ErrNoKey) {
+		t.Errorf("in the one that is selected: %v", err)
 	}
 }

@@ -34,7 +34,9 @@ func NewWith(change func(*Options)) With { return with(change) }
 func NewLayer[W With](read func(Options) (*Config, error), with ...W) Layer {
 	return layer(func(o Options) (*Config, error) {
 		for _, w := range with {
-			w.change(&o)
+			if any(w) != nil {
+				w.change(&o)
+			}
 		}
 		c, err := read(o)
 		if o.AllowCommands {
