@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 )
 
@@ -334,7 +335,7 @@ func TestRearranged(t *testing.T) {
 		t.Errorf("these moves are possible:\n%s", strings.Join(got, "\n"))
 	}
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same each time
-	for range 500 {
+	for range testkit.Rounds(500) {
 		root := parseTree(t, file)
 		for range 2 + random.IntN(2) {
 			all := moves(root)

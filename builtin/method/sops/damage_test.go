@@ -117,7 +117,7 @@ func TestMutants(t *testing.T) {
 		random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same mutants each time
 		strict := build(t, attrs{"age_identities": texts(string(identity))}, nil)
 		partial := build(t, attrs{"age_identities": texts(string(identity)), "allow_unencrypted_values": cty.True}, nil)
-		for range 10_000 {
+		for range testkit.Rounds(10_000) {
 			file := original
 			for range 1 + random.IntN(4) {
 				at, from := random.IntN(len(file)), random.IntN(len(file))

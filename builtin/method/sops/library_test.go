@@ -228,7 +228,7 @@ func TestGroupsLikeTheLibrary(t *testing.T) {
 	}
 }
 
-// TestDamageLikeTheLibrary changes each byte of a file, in two ways. What opens here opens
+// TestDamageLikeTheLibrary changes bytes of a file, in two ways each. What opens here opens
 // there, to the same; what opens there alone is refused for a reason of our own.
 func TestDamageLikeTheLibrary(t *testing.T) {
 	testkit.OneGoroutine(t)
@@ -237,7 +237,7 @@ func TestDamageLikeTheLibrary(t *testing.T) {
 	own := []string{"twice", "which version of sops", "versions up to 3", "follows its JSON"}
 	for _, store := range []getsops.Store{jsonStore, yamlStore} {
 		file := p.seal(t, store, `{"s":"x","i":12,"f":1.5,"b":true,"n":null,"e":"","l":["y",[2]],"o":{"p_unencrypted":"z"}}`, nil)
-		for at := range file {
+		for at := 0; at < len(file); at += len(file) / testkit.Rounds(len(file)) {
 			for _, flip := range []byte{1 << (at % 5), 1 << 5} {
 				damaged := bytes.Clone(file)
 				damaged[at] ^= flip
