@@ -50,8 +50,8 @@ type attrs = objecttest.Attrs
 type service struct {
 	*objecttest.Server
 	table *objecttest.Table
-	block attrs // that leads there
-	mayBe func(http.ResponseWriter, *http.Request) bool
+	block attrs                                                         // that leads there
+	mayBe atomic.Pointer[func(http.ResponseWriter, *http.Request) bool] // it may be exchanged at any time
 }
 
 func newStore(conditions objecttest.Conditions) *objecttest.Server {
@@ -67,7 +67,7 @@ func serve(t *testing.T, conditions objecttest.Conditions) *service {
 	t.Helper()
 	s := &service{Server: newStore(conditions), table: &objecttest.Table{Name: tableName}}
 	address := nettest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.mayBe == nil || !s.mayBe(w, r) {
+		if mayBe := s.mayBe.Load(); mayBe == nil || !(*mayBe)(w, r) {
 			s.ServeHTTP(w, r)
 		}
 	}))
@@ -287,14 +287,14 @@ func TestUnknownMatch(t *testing.T) {
 // loses has the answer to some request be lost after the store has done what was asked.
 func (s *service) loses(is func(r *http.Request) bool, every bool) *atomic.Int32 {
 	lost := new(atomic.Int32)
-	s.mayBe = func(w http.ResponseWriter, r *http.Request) bool {
+	s.mayBe.Store(new(func(w http.ResponseWriter, r *http.Request) bool {
 		if !is(r) || !every && lost.Load() > 0 {
 			return false
 		}
 		lost.Add(1)
 		s.ServeHTTP(httptest.NewRecorder(), r)
 		panic(http.ErrAbortHandler)
-	}
+	}))
 	return lost
 }
 
@@ -345,12 +345,12 @@ func TestAmbiguousTable(t *testing.T) {
 		s := serve(t, objecttest.Kept)
 		b := s.block.With("dynamodb_table", tableName)
 		var lost atomic.Bool
-		s.table.Before = func(_ http.ResponseWriter, r *http.Request) bool {
+		s.table.Before.Store(new(func(_ http.ResponseWriter, r *http.Request) bool {
 			if strings.HasSuffix(r.Header.Get("X-Amz-Target"), operation) && lost.CompareAndSwap(false, true) {
 				panic(http.ErrAbortHandler)
 			}
 			return false
-		}
+		}))
 		state := store.Careful(at(t, b))
 		must(t, state.Lock(t.Context(), storetest.Lock("1")))
 		_, err := state.Write(t.Context(), storetest.State(1), "")
@@ -359,20 +359,20 @@ func TestAmbiguousTable(t *testing.T) {
 		if !lost.Load() || s.table.Text(bucketOf+"/net/prod", "Info") != "" {
 			t.Errorf("%s: the lock is there", operation)
 		}
-		s.table.Before = func(w http.ResponseWriter, r *http.Request) bool {
+		s.table.Before.Store(new(func(w http.ResponseWriter, r *http.Request) bool {
 			w.WriteHeader(http.StatusBadRequest)
 			return strings.HasSuffix(r.Header.Get("X-Amz-Target"), "PutItem") && lost.Load()
-		}
+		}))
 	}
 	s := serve(t, objecttest.Kept)
 	state := store.Careful(at(t, s.block.With("dynamodb_table", tableName)))
 	must(t, state.Lock(t.Context(), storetest.Lock("1")))
-	s.table.Allows = func(operation string) bool { return operation != "PutItem" }
+	s.table.Allows.Store(new(func(operation string) bool { return operation != "PutItem" }))
 	_, err := state.Write(t.Context(), storetest.State(1), "")
 	if !errors.Is(err, store.ErrUnfinished) || !errors.Is(err, store.ErrDenied) || !strings.Contains(err.Error(), "dynamodb:PutItem") {
 		t.Errorf("the digest: %v", err)
 	}
-	s.table.Allows = nil
+	s.table.Allows.Store(nil)
 	_, version, err := state.Read(t.Context())
 	must(t, err)
 	_, err = state.Write(t.Context(), storetest.State(2), version)
@@ -387,14 +387,14 @@ func TestTableMeanwhile(t *testing.T) {
 	s := serve(t, objecttest.Kept)
 	state := at(t, s.block.With("dynamodb_table", tableName))
 	at := func(operation string, n int, change func()) { // before the nth such request from now on is answered
-		s.table.Before = func(_ http.ResponseWriter, r *http.Request) bool {
+		s.table.Before.Store(new(func(_ http.ResponseWriter, r *http.Request) bool {
 			if strings.HasSuffix(r.Header.Get("X-Amz-Target"), operation) {
 				if n--; n == 0 {
 					change()
 				}
 			}
 			return false
-		}
+		}))
 	}
 
 	s.table.Put(item, "Info", string(storetest.Lock("other").JSON()))
@@ -408,7 +408,7 @@ func TestTableMeanwhile(t *testing.T) {
 		t.Errorf("the lock of somebody else is %q", got)
 	}
 
-	s.table.Before = nil
+	s.table.Before.Store(nil)
 	s.table.Put(digestItem, "Digest", "0123456789abcdef0123456789abcdef")
 	if _, _, err := state.Read(t.Context()); err == nil || !strings.Contains(err.Error(), digestItem) {
 		t.Errorf("a digest without an object: %v", err)
@@ -542,7 +542,7 @@ func TestStuck(t *testing.T) {
 	t.Parallel()
 	s := serve(t, objecttest.Kept)
 	state := at(t, s.block)
-	s.mayBe = func(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) }
+	s.mayBe.Store(new(func(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) }))
 	for name, err := range map[string]error{
 		"read": func() error { _, _, err := state.Read(t.Context()); return err }(), "lock": state.Lock(t.Context(), storetest.Lock("1")),
 	} {
@@ -551,14 +551,14 @@ func TestStuck(t *testing.T) {
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	s.mayBe = func(w http.ResponseWriter, r *http.Request) bool { // the lock is there, and its asker has gone
+	s.mayBe.Store(new(func(w http.ResponseWriter, r *http.Request) bool { // the lock is there, and its asker has gone
 		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, lockSuffix) {
 			s.ServeHTTP(httptest.NewRecorder(), r)
 			cancel()
 			panic(http.ErrAbortHandler)
 		}
 		return false
-	}
+	}))
 	if err := state.Lock(ctx, storetest.Lock("1")); !errors.Is(err, context.Canceled) || s.Get(bucketOf, "net/prod.tflock") != nil {
 		t.Errorf("gone: %v; the lock is %q", err, s.Get(bucketOf, "net/prod.tflock"))
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
@@ -15,9 +16,11 @@ import (
 type Table struct {
 	nettest.Log[string] // the operations
 
-	Name   string
-	Allows func(operation string) bool                          // nil allows all
-	Before func(http.ResponseWriter, *http.Request) (done bool) // it may be nil
+	Name string
+
+	// They may be exchanged while it serves.
+	Allows atomic.Pointer[func(operation string) bool]                          // nil allows all
+	Before atomic.Pointer[func(http.ResponseWriter, *http.Request) (done bool)] // it may be nil
 
 	mu    sync.Mutex
 	items map[string]map[string]any // :: LockID → attributes
@@ -71,7 +74,7 @@ func (d *Table) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	d.Note(operation)
-	if d.Before != nil && d.Before(w, r) {
+	if before := d.Before.Load(); before != nil && (*before)(w, r) {
 		return
 	}
 	d.mu.Lock()
@@ -83,10 +86,11 @@ func (d *Table) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	value, _ := key["LockID"].(map[string]any)
 	id, _ := value["S"].(string)
 	there, found := d.items[id]
+	allows := d.Allows.Load()
 	switch {
 	case in.TableName != d.Name:
 		d.refuse(w, "ResourceNotFoundException")
-	case d.Allows != nil && !d.Allows(operation):
+	case allows != nil && !(*allows)(operation):
 		d.refuse(w, "AccessDeniedException")
 	case in.ConditionExpression == "attribute_not_exists(LockID)" && found,
 		in.ConditionExpression == "Info = :info" && fmt.Sprint(there["Info"]) != fmt.Sprint(in.ExpressionAttributeValues[":info"]):
