@@ -236,7 +236,7 @@ func EndsWithProcess(s State) bool {
 }
 
 // Lend returns a file for a program to inherit, so that the lock, once it is taken, ends with
-// that program if this one is killed. It is nil where there is none.
+// that program if this one is killed. The caller closes it. It is nil where there is none.
 func Lend(s State) *os.File {
 	if l, ok := as[interface{ Lend() *os.File }](s); ok {
 		return l.Lend()

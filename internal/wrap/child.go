@@ -25,6 +25,7 @@ func (i *invocation) run(ctx context.Context, o Options, environ []string) (int,
 	err := copied.connect(cmd, o.Stdout, o.Stderr)
 	if i.lent != nil {
 		lend(cmd, i.lent)
+		defer i.lent.Close()
 	}
 	if err == nil {
 		err = o.signals.start(cmd)

@@ -163,15 +163,19 @@ func (s *state) Keeps(path string) bool {
 func (s *state) EndsWithProcess() bool { return true }
 
 // Lend returns the file that the lock is going to be on, for a program to inherit: if this
-// process is killed, the program keeps the lock until its own end. It is nil if locks are not
-// inherited here; if it cannot be opened, locking says why.
+// process is killed, the program keeps the lock until its own end. The caller closes it once
+// the program runs. It is nil if locks are not inherited here; if the file cannot be opened,
+// locking says why.
 func (s *state) Lend() *os.File {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if inherited && s.f == nil && s.lent == nil {
 		s.lent, _ = s.openFile(os.O_RDWR | os.O_CREATE)
 	}
-	return s.lent
+	if s.lent == nil {
+		return nil
+	}
+	return duplicate(s.lent)
 }
 
 // Reverts reports whether git tracks the file: branches go back.

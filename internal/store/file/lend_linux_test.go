@@ -26,10 +26,12 @@ func TestLent(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "terraform.tfstate")
 		s, other := at(t, path), at(t, path)
 		cmd := exec.CommandContext(t.Context(), "cat")
-		cmd.ExtraFiles = []*os.File{store.Lend(s)}
+		lent := store.Lend(s)
+		cmd.ExtraFiles = []*os.File{lent}
 		goOn, err := cmd.StdinPipe()
 		must(t, err)
 		must(t, cmd.Start())
+		must(t, lent.Close())
 		must(t, s.Lock(t.Context(), storetest.Lock("1")))
 		must(t, c.end(s))
 		s.f = nil

@@ -9,6 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// duplicate returns another descriptor of what was opened, nil if there can be none.
+func duplicate(f *os.File) *os.File {
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	return os.NewFile(uintptr(fd), f.Name())
+}
+
 // lockFile locks the whole file. The CLIs lock it for their process, and each kind of lock
 // excludes the other.
 func lockFile(f *os.File) error {
