@@ -43,8 +43,9 @@ func TestKilledRuns(t *testing.T) {
 		_ = p.Process.Kill()
 		_ = p.Wait()
 		if waits := steps == len(after); waits && runtime.GOOS == "linux" {
-			if _, held := errors.AsType[*stores.HeldError](other.Lock(t.Context(), stores.Lock{ID: "2"})); !held {
-				t.Fatalf("round %d: while the child works, somebody else has its lock", round)
+			err := other.Lock(t.Context(), stores.Lock{ID: "2"})
+			if _, held := errors.AsType[*stores.HeldError](err); !held {
+				t.Fatalf("round %d: while the child works, somebody else asked for its lock: %v", round, err)
 			}
 		}
 		_ = p.in.Close()
