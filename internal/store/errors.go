@@ -72,7 +72,7 @@ func Unlocking(id string) string {
 	return "statecrypt wrap -config FILE -- terraform force-unlock " + outside.Quoted(id, 100) + " gives it back"
 }
 
-var harmless = lazyregexp.New(`^[0-9A-Za-z][0-9A-Za-z._:-]*$`)
+var harmless = lazyregexp.New(`^[0-9A-Za-z][0-9A-Za-z._:-]{0,99}$`)
 
 // UnansweredError is that a store did not answer: another try may succeed.
 type UnansweredError struct{ Err error }

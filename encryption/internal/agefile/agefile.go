@@ -99,12 +99,14 @@ func parseRecipient(text string, v attr.Values) (age.Recipient, error) {
 	case strings.Contains(text, "://"):
 		return nil, errors.New("this is an address, which is not fetched; write the public key itself")
 	case strings.Contains(text, "@") && !strings.Contains(text, " "):
-		return nil, errors.New("this is a name, as PGP has them, and age has none; write the public key itself, such as age1… or ssh-ed25519 …")
+		return nil, errors.New("this is a name, as PGP has them, and age has none; write the public key itself, such as age1… or " +
+			"ssh-ed25519 …")
 	default:
 		err = errors.New("unknown")
 	}
 	if err != nil {
-		return nil, errors.New("this is not a known recipient; copy it whole, as age1…, age1pq1…, age1NAME1…, ssh-ed25519 … or ssh-rsa …")
+		return nil, errors.New("this is not a known recipient; copy it whole, as age1…, age1pq1…, age1NAME1…, ssh-ed25519 … or " +
+			"ssh-rsa …")
 	}
 	return recipient, nil
 }

@@ -272,7 +272,7 @@ type explainedError struct {
 func (e *explainedError) Unwrap() []error { return []error{e.error, e.failed} }
 
 var (
-	denied      = words(`Permission denied \(`, `Authentication failed`, `could not read (Username|Password)`, `returned error: 40[13]`, `Access denied`)
+	forbidden   = words(`returned error: 403`, `Access denied`)
 	signInError = words(`Permission denied \(`, `Authentication failed`, `could not read (Username|Password)`, `returned error: 401`)
 	clientError = words(`returned error: 4(0[0-79]|1\d|2[0-8])`)
 	unanswered  = words(`(?i)could not resolve host`, `failed to connect`, `couldn't connect`, `connection refused`, `connection timed out`,
@@ -282,7 +282,7 @@ var (
 )
 
 // IsDenied reports whether the server wants other credentials, or other rights.
-func IsDenied(err error) bool { return says(err, denied) }
+func IsDenied(err error) bool { return IsRejected(err) || says(err, forbidden) }
 
 // IsRejected reports whether the server wants other credentials, whatever their rights are.
 func IsRejected(err error) bool { return says(err, signInError) }
