@@ -151,7 +151,6 @@ func (c *call) code(from string) (encryption.Layer, error) {
 	}
 	with := unstable.With(func(o *unstable.Options) {
 		o.Arguments, o.Uses = arguments, c.uses
-		o.Workspace, _ = world.Lookup(c.environ)("TF_WORKSPACE")
 		o.Backends = wrap.Backends() // the file may serve wrap as well
 		c.backend = nil              // of an earlier file
 		o.Backend = func(block *unstable.Entry) { c.backend = block }

@@ -248,10 +248,10 @@ func (d *repository) explain(err error, at ref) error {
 			"repository to the address that it leads to", what)
 	}
 	said := oneLine(d.access.redact(failed.said))
-	if said == "" && !failed.wasKilled() {
-		return &explainedError{fmt.Errorf("%w (%w)", what, failed.err), failed}
-	}
 	if said == "" {
+		if !failed.wasKilled() {
+			what = fmt.Errorf("%w (%w)", what, failed.err)
+		}
 		return &explainedError{what, failed}
 	}
 	end := ". "
