@@ -14,6 +14,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
 // FileKind is the kind of a file that can be told without a key.
@@ -248,7 +249,7 @@ func unreadable(file []byte) error {
 
 // describeOther says what a file is that is neither a state nor a plan.
 func describeOther(file []byte) fact.Stranger {
-	if what := stranger(file); what.What != "" {
+	if what := recognize.File(file); what.What != "" {
 		return what
 	}
 	err := json.Unmarshal(file, &struct{}{})

@@ -1,14 +1,9 @@
 package encryption
 
 import (
-	"bytes"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -17,9 +12,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/mark"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
 // withFacts is the error of a method that did not open a file, beside what is known about
@@ -222,109 +215,26 @@ func (e *Encryption) isLayered() bool {
 	return false
 }
 
-// oddities says what is odd about a setting, or that a passphrase is something else that
-// leads to it.
+// oddities says what is odd about a setting.
 func oddities(name string, v cty.Value) []string {
-	odd := syntax.Oddities(v)
-	if odd := keyfile.OddToken(textOf(v)); name == "token" && odd != "" {
-		return []string{odd}
-	}
-	if text := textOf(v); name == "passphrase" {
-		if what := ofPassphrase(text, odd); what != "" {
+	switch text := textOf(v); name {
+	case "passphrase":
+		if what, _ := recognize.Passphrase(text); what != "" {
+			return []string{what}
+		}
+	case "token":
+		if what := recognize.Token(text); what != "" {
 			return []string{what}
 		}
 	}
-	return odd
+	return recognize.Oddities(v)
 }
 
-func ofPassphrase(text string, odd []string) string {
-	switch {
-	case isPath(text) || keyfile.Exists(text):
-		return looksLikePath
-	case len(odd) > 0:
-		return odd[0]
-	case isNoSecret(text) != "":
-		return isNoSecret(text)
-	case isWrapped(text) != "":
-		return isWrapped(text)
-	case strings.Contains(strings.TrimSpace(text), "\n"):
-		return "has several lines; check that nothing but the passphrase is in it"
-	case isText(text):
-		return "is text in base64, as Kubernetes keeps it: base64decode(…) gives the text"
-	case !strings.Contains(text, " ") && percentEncoded.MatchString(text):
-		return "has codes such as %20 in it, as addresses have for a space; write the characters themselves"
-	case strings.ContainsAny(text, "\u2013\u2014\u00a0\u201c\u201d\u2018\u2019\u201e"):
-		return "has a dash, a space or a quotation mark in it as word processors write it; type it anew"
-	case hexKey.MatchString(text):
-		return "has 64 hexadecimal digits, as a key has, and a key belongs in key_provider \"static\""
-	}
-	return ""
-}
-
-const looksLikePath = "looks like the path of a file: file(…) reads what is in it"
-
-// surelyPath is a path that no passphrase is by chance, also of a file that is elsewhere.
-var surelyPath = lazyregexp.New(`^(/(run|etc|var|home|root|tmp|opt|usr|mnt|srv|secrets|vault)/|~/|\./)[\w./-]+$`)
-
-var percentEncoded = lazyregexp.New(`%[2-7][0-9A-F]`)
-
-var hexKey = lazyregexp.New(`^[0-9a-f]{64}$`)
-
-// isNoSecret says what a text is that holds no secret at all, although it is in the place
-// of a passphrase: everybody may know it. It is "" for another text.
-func isNoSecret(text string) string {
-	switch {
-	case secretAddress.MatchString(text):
-		return "looks like a reference to a secret of another system, which is not looked up here; set the secret itself"
-	case programError.MatchString(text):
-		return "is what a program printed when it failed; set the secret itself"
-	case keyfile.Exists(strings.TrimPrefix(text, "@")):
-		return "is the path of a file: file(…) reads what is in it"
-	case sentence.MatchString(text):
-		return "" // it may be one that somebody chose, such as "your secret is safe with me"
-	}
-	return syntax.InPlaceOf(text)
-}
-
-// isWrapped says what a text is that has a passphrase in it, "" if it may be one.
-func isWrapped(text string) string {
-	switch {
-	case strings.HasPrefix(text, "{") && json.Valid([]byte(text)):
-		return "is JSON, as stores of secrets keep it: jsondecode(…) and the name of a member give the text"
-	case assigned.MatchString(text):
-		return "is a line NAME = VALUE, and the value alone is required"
-	}
-	return ""
-}
-
-var (
-	secretAddress = lazyregexp.New(`^([a-z][a-z0-9+.-]*://|arn:aws|vault:[\w/-]+#|projects/[^/]+/secrets/)`)
-	assigned      = lazyregexp.New(`^(export )?([A-Za-z_]\w* ?= ?(".*"|'.*')|[A-Z][A-Z0-9]*_[A-Z0-9_]*=.*)$`)
-	sentence      = lazyregexp.New(`^\w+( [\w,'-]+){3,}$`)
-	programError  = lazyregexp.New(`(?i)^(an error occurred|error: |fatal: |permission denied|access denied|unauthorized)`)
-)
-
-// isText reports whether a passphrase is text in base64. Random bytes in base64, which
-// are a good passphrase, hardly ever are.
-func isText(passphrase string) bool {
-	decoded, err := base64.StdEncoding.DecodeString(passphrase)
-	isControl := func(r rune) bool { return r < ' ' && r != '\n' }
-	return err == nil && len(decoded) >= 12 && utf8.Valid(decoded) && !bytes.ContainsFunc(decoded, isControl)
-}
-
-// sureOddity is about passphrases alone: no other text gives a key whatever it is. It
-// leaves out what one may be by chance, and what [Encryption.protects] refuses.
+// sureOddity is about passphrases alone: no other text gives a key whatever it is. What
+// [Encryption.protects] refuses is left out.
 func sureOddity(name string, v cty.Value) []string {
-	text := textOf(v)
-	odd, sure := syntax.Oddity(text)
-	switch {
-	case name != "passphrase" || isNoSecret(text) != "":
-	case sure:
-		return []string{odd}
-	case isWrapped(text) != "":
-		return []string{isWrapped(text)}
-	case surelyPath.MatchString(text):
-		return []string{looksLikePath}
+	if what, sure := recognize.Passphrase(textOf(v)); name == "passphrase" && sure == recognize.Surely {
+		return []string{what}
 	}
 	return nil
 }
@@ -332,7 +242,7 @@ func sureOddity(name string, v cty.Value) []string {
 // protects returns an error if a method would seal with a passphrase that is no secret.
 func (e *Encryption) protects(c candidate) error {
 	for _, entry := range e.entriesOf(c) {
-		if odd := isNoSecret(textOf(entry.Settings["passphrase"].Value)); odd != "" {
+		if odd, sure := recognize.Passphrase(textOf(entry.Settings["passphrase"].Value)); sure == recognize.NoSecret {
 			return is(fact.NoSecret, "passphrase of %s %s. It is no secret, so nothing is encrypted with it", entry.Address, odd)
 		}
 	}
@@ -349,8 +259,4 @@ func textOf(v cty.Value) string {
 		return ""
 	}
 	return v.AsString()
-}
-
-func isPath(text string) bool {
-	return slices.ContainsFunc([]string{"/", "~/", "./"}, func(start string) bool { return strings.HasPrefix(text, start) })
 }

@@ -58,6 +58,7 @@ func TestStrangers(t *testing.T) {
 		"\x28\xb5\x2f\xfd\x00",
 		"\xfd7zXZ\x00\x00",
 		"BZh91AY&SY\xff",
+		"1a2;chunk-signature=" + strings.Repeat("0f", 32) + "\r\n{}\r\n0;chunk-signature=",
 
 		"network.tfstate" + strings.Repeat("\x00", 242) + "ustar\x0000",
 		"PK\x03\x04\x14\x00",

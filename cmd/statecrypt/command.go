@@ -18,6 +18,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
@@ -164,7 +165,7 @@ func (c *call) add(name, text string) {
 		switch c.output = text; {
 		case text == "":
 			c.mistake = errors.Join(c.mistake, errors.New("-o requires the name of a file; is a variable empty?"))
-		case strings.Contains(text, "://"), keyfile.IsOfWindows(text):
+		case strings.Contains(text, "://"), recognize.IsOfWindows(text):
 			c.mistake = errors.Join(c.mistake, fmt.Errorf("-o requires the path of a file, and %s is an address, or a path of another system",
 				shown(text)))
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
@@ -47,7 +48,7 @@ func (c *call) read(name string) ([]byte, error) {
 // reason is why a file that an argument names cannot be read.
 func reason(name string, err error) error {
 	short := keyfile.Reason(err)
-	switch absent := errors.Is(err, fs.ErrNotExist) && !keyfile.IsContent(name); {
+	switch absent := errors.Is(err, fs.ErrNotExist) && !recognize.IsContent(name); {
 	case errors.Is(err, syscall.EISDIR):
 		return fmt.Errorf("%w; the name of a file is required%s", short, filesIn(", such as ", name))
 	case absent && strings.HasPrefix(name, "file://"):

@@ -17,7 +17,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
@@ -114,12 +114,12 @@ func (c *call) openedKey(ctx context.Context, provider driver.KeyProvider, store
 // checkIdentities is about what belongs elsewhere than in -i.
 func (c *call) checkIdentities() error {
 	for _, path := range c.identities {
-		if syntax.HoldsPrivateKey([]byte(path)) {
+		if recognize.HoldsPrivateKey([]byte(path)) {
 			return usageError("-i requires the name of a file, and this is an identity itself, which the shell may have stored in its history; " +
 				"write it to a file")
 		}
 		content, err := keyfile.ReadText(path)
-		if err == nil && (bytes.HasPrefix(content, []byte("age-encryption.org/")) || bytes.HasPrefix(content, []byte("-----BEGIN AGE "))) {
+		if err == nil && recognize.IsAge(content) {
 			return fmt.Errorf("%s is protected by a passphrase, and nobody can be asked here; decrypt it first: age -d FILE > key.txt", shown(path))
 		}
 	}
@@ -128,7 +128,7 @@ func (c *call) checkIdentities() error {
 
 func (c *call) ageKeyProvider(identities []string) (driver.KeyProvider, error) {
 	for _, recipient := range c.recipients {
-		if keyfile.IsPath(recipient) || keyfile.Exists(recipient) {
+		if recognize.IsPath(recipient) || recognize.Exists(recipient) {
 			return nil, usageError("-r requires a recipient, and this is the path of a file; -R reads recipients from one")
 		}
 	}

@@ -15,8 +15,8 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
@@ -71,7 +71,7 @@ func (c *call) all(ctx context.Context, examine func(ctx context.Context, name s
 	others := 0
 	for f := range c.inOrder(func(name string) finding {
 		f, err := examine(ctx, name)
-		if f.File = name; keyfile.IsContent(name) {
+		if f.File = name; recognize.IsContent(name) {
 			f.File = shown(name)
 		}
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
@@ -26,7 +26,7 @@ func (c *call) named(err error) error {
 	}
 	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
 	switch {
-	case strings.HasPrefix(err.Error(), "bad flag syntax"), unknown && keyfile.IsContent(name): // such as -----BEGIN PRIVATE KEY-----
+	case strings.HasPrefix(err.Error(), "bad flag syntax"), unknown && recognize.IsContent(name): // such as -----BEGIN PRIVATE KEY-----
 		return errors.New("an argument begins with a dash, and is no flag; the names of files are required")
 	case !unknown:
 		return err
@@ -181,7 +181,7 @@ func (c *call) miscounted() error {
 	if len(c.args) > c.max && slices.ContainsFunc(c.args, isWord) {
 		return errors.New(text + "; a flag such as -plan has no value: leave out true, or what stands for it")
 	}
-	if all := strings.Join(c.args, " "); len(c.args) > 1 && keyfile.Exists(all) {
+	if all := strings.Join(c.args, " "); len(c.args) > 1 && recognize.Exists(all) {
 		return fmt.Errorf("%s; %s is one file: put quotation marks around its name, or the variable", text, shown(all))
 	}
 	switch tooMany := len(c.args) > c.max; {
@@ -224,7 +224,7 @@ func noCommand(name string, names []string) string {
 		}
 	}
 	switch {
-	case keyfile.IsContent(name):
+	case recognize.IsContent(name):
 		return "there is no such command" + see
 	case strings.HasPrefix(name, "-"):
 		word := strings.TrimLeft(name, "-")
@@ -241,7 +241,7 @@ func noCommand(name string, names []string) string {
 		return `there is no command "state"; Terraform's runs under wrap: statecrypt wrap -config FILE -- terraform state pull`
 	case name == "terraform" || name == "tofu" || wrap.IsCommand(name) && near == "":
 		return fmt.Sprintf("there is no command %q; Terraform and OpenTofu run under wrap: statecrypt wrap -config FILE -- terraform plan", name)
-	case keyfile.Exists(name):
+	case recognize.Exists(name):
 		return fmt.Sprintf("%s is a file; a command comes first, such as statecrypt inspect FILE%s", shown(name), see)
 	}
 	if near != "" {

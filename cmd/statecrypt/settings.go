@@ -15,7 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
@@ -162,11 +162,11 @@ func (c *call) code(from string) (encryption.Layer, error) {
 	var text []byte
 	if from != "" {
 		text, err = keyfile.ReadArgument(from)
-		if err != nil && syntax.HoldsPrivateKey([]byte(from)) {
+		if err != nil && recognize.HoldsPrivateKey([]byte(from)) {
 			return nil, errors.New("-config requires the name of a file with settings, and this is a private key; the settings name the " +
 				"file that it is in")
 		}
-		if err != nil && from == c.config && keyfile.IsContent(from) {
+		if err != nil && from == c.config && recognize.IsContent(from) {
 			return nil, fmt.Errorf("-config: %w, or set TF_ENCRYPTION to it", err)
 		}
 		if err != nil && errors.Is(err, fs.ErrNotExist) && strings.Contains(from, ",") {

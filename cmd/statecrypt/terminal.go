@@ -12,6 +12,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -76,7 +77,7 @@ func shown(name string) string {
 	switch {
 	case name == stdinName:
 		return "standard input"
-	case keyfile.IsContent(name):
+	case recognize.IsContent(name):
 		return "what is given"
 	}
 	return outside.Line(keyfile.Argument(name), maxName)

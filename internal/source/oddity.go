@@ -13,8 +13,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
 // withSuspects is the error of a read, beside what is probably not meant in what a request
@@ -50,7 +49,7 @@ func (k Kind) suspects(req Request, credentials []*unstable.Entry, env attr.Look
 	EachOddity(req.Values, k.Table.Attrs, func(name, odd string) { facts = append(facts, fact.Suspect{Attr: name, What: odd}) })
 	for _, block := range credentials {
 		for _, name := range slices.Sorted(maps.Keys(block.Settings)) {
-			odd := syntax.Oddities(block.Settings[name].Value)
+			odd := recognize.Oddities(block.Settings[name].Value)
 			if token := oddToken(name, block.Settings[name].Value); token != "" {
 				odd = append(odd, token)
 			}
@@ -61,7 +60,7 @@ func (k Kind) suspects(req Request, credentials []*unstable.Entry, env attr.Look
 	}
 	for _, name := range slices.Concat(variables(k.Table.Attrs, k.Credentials.Attrs), k.Ambient) {
 		value, _ := env.Get(name)
-		if odd := syntax.OddVariable(value); odd != "" {
+		if odd := recognize.OddVariable(value); odd != "" {
 			facts = append(facts, fact.Suspect{Variable: name, What: odd})
 		}
 	}
@@ -91,7 +90,7 @@ func oddToken(name string, v cty.Value) string {
 	if !strings.HasSuffix(name, "token") || v == cty.NilVal || v.Type() != cty.String || !v.IsKnown() || v.IsNull() {
 		return ""
 	}
-	return keyfile.OddToken(v.AsString())
+	return recognize.Token(v.AsString())
 }
 
 // EachOddity finds the arguments of a table that are probably not what was meant.
@@ -100,7 +99,7 @@ func EachOddity(v attr.Values, attrs []attr.Attr, hint func(name, odd string)) {
 		if block, nested := v.Block(a.Name); nested {
 			EachOddity(block, a.Attrs, hint)
 		} else if a.Type == cty.String && v.Has(a.Name) {
-			if odd, _ := syntax.Oddity(v.String(a.Name)); odd != "" {
+			if odd, _ := recognize.Oddity(v.String(a.Name)); odd != "" {
 				hint(a.Name, odd)
 			}
 		}

@@ -3,7 +3,7 @@ package source
 import (
 	"fmt"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
 // CheckWord is the error of what is one word in a request, such as a token or a
@@ -11,7 +11,7 @@ import (
 // name of the setting. The word is not in the error. [attr.Attr.Lines] is about the
 // secrets of settings.
 func CheckWord(what, word string) error {
-	if problem := syntax.NoWord(word); problem != "" {
+	if problem := recognize.NoWord(word); problem != "" {
 		return fmt.Errorf("%s %s", what, problem)
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -141,7 +141,7 @@ func (k Kind) Start(s Settings) Open {
 // checkNames refuses documents in the place of names and addresses, which are shown.
 func (k Kind) checkNames(req Request) error {
 	for _, a := range k.Table.Attrs {
-		if a.Type == cty.String && keyfile.IsDocument(req.String(a.Name)) {
+		if a.Type == cty.String && recognize.IsDocument(req.String(a.Name)) {
 			return req.Errorf(a.Name, "a name or an address is required, and this is the content of a file: leave out file(…)")
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
@@ -228,7 +229,7 @@ func (m *move) pull(ctx context.Context, kind string, settings map[string]any) (
 func (m *move) resolved(name string, value any) any {
 	switch value := value.(type) {
 	case string:
-		if path := join(m.call.dir, value); namesFile.MatchString(name) && value != "" && keyfile.Exists(path) {
+		if path := join(m.call.dir, value); namesFile.MatchString(name) && value != "" && recognize.Exists(path) {
 			return path
 		}
 	case []any:

@@ -19,7 +19,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -181,13 +181,13 @@ func (a ageKeys) textFrom(i int) string {
 
 // notIdentity says where a path and a public key belong.
 func notIdentity(text string) fact.Odd {
-	if odd, _ := syntax.Oddity(strings.TrimSpace(text)); odd != "" {
+	if odd, _ := recognize.Oddity(strings.TrimSpace(text)); odd != "" {
 		return fact.Odd(odd)
 	}
 	switch text = strings.TrimSpace(text); {
 	case strings.HasPrefix(text, "age1"), strings.HasPrefix(text, "ssh-"):
 		return "is a public key, and the identity that belongs to it is required"
-	case keyfile.IsPath(text) || keyfile.Exists(text):
+	case recognize.IsPath(text) || recognize.Exists(text):
 		return "is the path of a file, which belongs in age_identity_files, or SOPS_AGE_KEY_FILE"
 	}
 	return ""
@@ -250,9 +250,9 @@ func readAge(name string) ([]age.Identity, error) {
 func parseAge(content []byte) ([]age.Identity, error) {
 	text := strings.TrimSpace(string(content))
 	switch {
-	case strings.HasPrefix(text, "age-encryption.org/"), strings.HasPrefix(text, "-----BEGIN AGE"):
+	case recognize.IsAge(content):
 		return nil, errors.New("is protected by a passphrase, which is not supported here; decrypt it with age or ssh-keygen -p first")
-	case strings.HasPrefix(text, "-----BEGIN"):
+	case recognize.IsPEM(text):
 		id, err := agessh.ParseIdentity(content)
 		if _, protected := errors.AsType[*ssh.PassphraseMissingError](err); protected {
 			return nil, errors.New("is protected by a passphrase, which is not supported here; decrypt it with age or ssh-keygen -p first")

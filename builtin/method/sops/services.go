@@ -21,6 +21,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
 // services calls the key services that are allowed. Each of its methods
@@ -188,7 +189,7 @@ func (s services) vault(k masterKey) (opener, error) {
 
 // savedToken is what "vault login" left behind.
 func (s services) savedToken() string {
-	path, err := keyfile.ExpandHome("~/.vault-token")
+	path, err := world.ExpandHome("~/.vault-token")
 	if err != nil {
 		return ""
 	}

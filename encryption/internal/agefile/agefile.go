@@ -21,9 +21,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/ageplugin"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -73,10 +72,10 @@ func parseRecipient(text string, v attr.Values) (age.Recipient, error) {
 	var recipient age.Recipient
 	var err error
 	switch {
-	case strings.HasPrefix(strings.TrimSpace(text), "-----BEGIN"):
+	case recognize.IsPEM(text):
 		return nil, errors.New("this is an SSH private key, which is secret, and a recipient is required: the public key is in the file with " +
 			"the same name and .pub, or ssh-keygen -y -f FILE prints it")
-	case syntax.HoldsPrivateKey([]byte(text)) && !ageplugin.IsIdentity(text):
+	case recognize.HoldsPrivateKey([]byte(text)) && !ageplugin.IsIdentity(text):
 		return nil, errors.New("this is an identity, which is secret, and a recipient is required: age-keygen -y FILE prints that of an identity")
 	case hasSeveral(text): // of which package agessh would read the first
 		return nil, errors.New("these are several recipients; write each as an element of its own, such as by split(\"\\n\", file(…))")
@@ -92,7 +91,7 @@ func parseRecipient(text string, v attr.Values) (age.Recipient, error) {
 		recipient, err = agessh.ParseRecipient(text)
 	case text == "":
 		return nil, errors.New("it is empty, as split makes one of the last line break: compact(split(…)) leaves it out")
-	case keyfile.IsPath(text) || keyfile.Exists(text):
+	case recognize.IsPath(text) || recognize.Exists(text):
 		return nil, errors.New("this is the path of a file; for what is in it, write compact(split(\"\\n\", file(…)))")
 	case strings.HasPrefix(text, "ecdsa-"), strings.HasPrefix(text, "sk-"):
 		return nil, errors.New("age encrypts for SSH keys of the types ssh-ed25519 and ssh-rsa alone, and this is another type")

@@ -19,6 +19,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/ageplugin"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
 // Identities are what opens files: the values of the attributes of [Attrs].
@@ -104,7 +105,7 @@ func (i *Identities) parse(text []byte, attribute string) ([]age.Identity, error
 		text = plain
 	}
 	text = bytes.TrimSpace(text)
-	if bytes.HasPrefix(text, []byte("-----BEGIN")) {
+	if recognize.IsPEM(string(text)) {
 		identity, err := i.parseSSH(text)
 		return []age.Identity{identity}, err
 	}
@@ -123,7 +124,7 @@ func (i *Identities) parse(text []byte, attribute string) ([]age.Identity, error
 			"has the same name without .pub")
 	case bytes.HasPrefix(bytes.ToUpper(text), []byte("AGE-SECRET-KEY-")):
 		return nil, errors.New("this begins as an age identity does, and is cut off or mistyped; copy it whole")
-	case keyfile.IsPath(string(text)):
+	case recognize.IsPath(string(text)):
 		return nil, errors.New("this is the path of a file; it belongs in identity_files")
 	}
 	return nil, errors.New("this is neither an age identity (AGE-SECRET-KEY-… or AGE-PLUGIN-…) nor an SSH private key in PEM; " +

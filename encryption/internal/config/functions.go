@@ -29,7 +29,8 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
 // functions are those that configuration text may call. They behave as
@@ -77,7 +78,7 @@ func functions(dir string) map[string]function.Function {
 		"nonsensitive":    identityFunction(),
 		"one":             valueFunction(1, one),
 		"parseint":        stdlib.ParseIntFunc,
-		"pathexpand":      textFunction(keyfile.ExpandHome),
+		"pathexpand":      textFunction(world.ExpandHome),
 		"pow":             stdlib.PowFunc,
 		"range":           stdlib.RangeFunc,
 		"regex":           stdlib.RegexFunc,
@@ -361,7 +362,7 @@ func fileExistsFunction(dir string) function.Function {
 		Params: []function.Parameter{{Name: "path", Type: cty.String}},
 		Type:   function.StaticReturnType(cty.Bool),
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-			path, err := keyfile.ExpandHome(from(dir, args[0].AsString()))
+			path, err := world.ExpandHome(from(dir, args[0].AsString()))
 			if err != nil {
 				return cty.NilVal, &callError{err.Error()}
 			}
@@ -425,7 +426,7 @@ func readText(dir, path string) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case syntax.IsUTF16(b):
+	case recognize.IsUTF16(b):
 		return "", &callError{shown(path) + " is UTF-16, as PowerShell writes it with >; save it as UTF-8"}
 	case !utf8.Valid(b):
 		return "", &callError{shown(path) + " does not hold UTF-8 text"}
@@ -447,7 +448,7 @@ func readBytes(dir, path string) ([]byte, error) {
 
 // shown is a path for an error only if it is one: it may be a secret by mistake.
 func shown(path string) string {
-	if keyfile.IsPath(path) {
+	if recognize.IsPath(path) {
 		return fmt.Sprintf("%q", path)
 	}
 	return "the file that its argument names"

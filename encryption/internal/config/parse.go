@@ -22,6 +22,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -109,7 +110,7 @@ func parse(text, filename string, p parser) (*Config, error) {
 	}
 	body, err := parseBody([]byte(text), filename, trimmed[0] == '{' || strings.HasSuffix(filename, ".json"), formOfSettings)
 	if err != nil {
-		if syntax.NotText([]byte(text)) != "" {
+		if recognize.NotText([]byte(text)) != "" {
 			return nil, err
 		}
 		if what := p.inPlaceOfSettings(trimmed); what != "" {
@@ -179,7 +180,7 @@ func (p *parser) inPlaceOfSettings(text string) string {
 		return "this is JSON that ends in the middle, so something cut it off; write it again"
 	case text[0] == '{' && strings.HasPrefix(strings.TrimSpace(text[1:]), `\`):
 		return `there is a backslash before each quotation mark, as in JSON inside of JSON; remove them`
-	case syntax.IsMasked(text):
+	case recognize.IsMasked(text):
 		return "this is what logs show in place of a secret, and not the settings themselves; set the variable to the secret anew"
 	case strings.HasPrefix(text, "@'"), strings.HasPrefix(text, `@"`):
 		return "the marks of a here-string of PowerShell (@' and '@) are part of the text; remove them"
@@ -210,7 +211,7 @@ func noneOfSettings(filename, text string) error {
 	switch {
 	case strings.Contains(text, "{"), text[0] == '"':
 		return nil
-	case syntax.HoldsPrivateKey([]byte(text)):
+	case recognize.HoldsPrivateKey([]byte(text)):
 		what = "this is a private key, and the encryption settings are required here"
 	case recipientStart.MatchString(text):
 		what = `these are recipients of age, and the encryption settings are required here; recipients belong in a block key_provider "age"`
@@ -249,7 +250,7 @@ func isBase64(text string) bool {
 }
 
 func parseBody(text []byte, filename string, isJSON bool, form string) (hcl.Body, error) {
-	if what := syntax.NotText(text); what != "" {
+	if what := recognize.NotText(text); what != "" {
 		return nil, mistakeAtStart(filename, errors.New(what))
 	}
 	blankEnds(text)

@@ -20,6 +20,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -182,7 +183,7 @@ func (o Options) given(m *module) (values, error) {
 func (all values) readFile(path string) error {
 	text, err := os.ReadFile(path) //nolint:gosec // the caller's own
 	switch {
-	case err != nil && (keyfile.IsContent(path) || strings.Contains(path, "=")): // which may be a secret
+	case err != nil && (recognize.IsContent(path) || strings.Contains(path, "=")): // which may be a secret
 		return errors.New("-var-file requires the name of a file; a value is given with -var NAME=VALUE")
 	case err != nil:
 		return fmt.Errorf("%.200q cannot be read: %w", path, keyfile.Explain(path, err))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -186,9 +187,9 @@ func problem(a attr.Attr, v cty.Value, ofVariable bool) string {
 	case a.Type != cty.String || v.IsNull():
 		return ""
 	case a.Sensitive && !a.Local && !a.Lines && ofVariable:
-		return syntax.NoWordInVariable(v.AsString())
+		return recognize.NoWordInVariable(v.AsString())
 	case a.Sensitive && !a.Local && !a.Lines:
-		return syntax.NoWord(v.AsString())
+		return recognize.NoWord(v.AsString())
 	}
 	problem := problemOf(a.Form, v.AsString())
 	if problem == "" || isEmpty(v) && !a.Required && a.Default == cty.NilVal { // an empty one is none

@@ -19,7 +19,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
 type failure struct {
@@ -93,7 +93,7 @@ func (s Settings) namedBy() string {
 // that is not there for an empty one.
 func (s Settings) checkFiles() string {
 	defaults := slices.Concat(awsconfig.DefaultSharedConfigFiles, awsconfig.DefaultSharedCredentialsFiles)
-	isMissing := func(path string) bool { return !keyfile.Exists(path) && !slices.Contains(defaults, path) }
+	isMissing := func(path string) bool { return !recognize.Exists(path) && !slices.Contains(defaults, path) }
 	switch {
 	case slices.ContainsFunc(s.credentialsFiles, isMissing):
 		return "shared_credentials_files names a file that does not exist; check both"
@@ -189,7 +189,7 @@ var signedOut = lazyregexp.New(`SSO (token|session)\b`)
 // missingFile says which variable of the SDK names a file that does not exist.
 func (s Settings) missingFile() string {
 	for _, name := range []string{"AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"} {
-		if path, _ := s.values.Environment().Get(name); path != "" && !keyfile.Exists(path) {
+		if path, _ := s.values.Environment().Get(name); path != "" && !recognize.Exists(path) {
 			return fmt.Sprintf("the environment variable %s names a file that does not exist", name)
 		}
 	}
@@ -206,7 +206,7 @@ func Ambient() []string {
 func (s Settings) oddVariables() (facts []fact.Fact) {
 	for _, name := range Ambient() {
 		value, _ := s.values.Environment().Get(name)
-		if odd := syntax.OddVariable(value); odd != "" {
+		if odd := recognize.OddVariable(value); odd != "" {
 			facts = append(facts, fact.Suspect{Variable: name, What: odd})
 		}
 	}

@@ -29,6 +29,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/trust"
 )
 
@@ -155,7 +156,7 @@ func (s Settings) options(client *awshttp.BuildableClient) ([]func(*awsconfig.Lo
 func (s Settings) sharedFiles() (config, credentials []string, err error) {
 	expand := func(paths []string) (out []string) {
 		for _, p := range paths {
-			path, e := keyfile.ExpandHome(p)
+			path, e := world.ExpandHome(p)
 			out, err = append(out, path), cmp.Or(err, e)
 		}
 		return out

@@ -18,7 +18,6 @@ import (
 	"github.com/aws/smithy-go/logging"
 	"github.com/aws/smithy-go/middleware"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -103,7 +102,7 @@ func (s Settings) loadProfile(ctx context.Context) (awsconfig.SharedConfig, erro
 
 // orHome is the file of the home if no files are named. Without a home, there is none.
 func orHome(files []string, ofHome string) []string {
-	if path, err := keyfile.ExpandHome(ofHome); err == nil && len(files) == 0 {
+	if path, err := world.ExpandHome(ofHome); err == nil && len(files) == 0 {
 		return []string{path}
 	}
 	return files

@@ -19,8 +19,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts/types"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -83,7 +83,7 @@ func Parse(v attr.Values, region string) (Settings, error) {
 		httpProxy: v.String("http_proxy"), httpsProxy: v.String("https_proxy"), noProxy: v.String("no_proxy"),
 	}
 	for _, name := range []string{"shared_config_files", "shared_credentials_files"} {
-		if slices.ContainsFunc(v.Strings(name), keyfile.IsContent) { // which the SDK takes for a file that is not there
+		if slices.ContainsFunc(v.Strings(name), recognize.IsContent) { // which the SDK takes for a file that is not there
 			return s, v.Errorf(name, "the path of a file is required, and this is the content of one; write it to a file, and give its path")
 		}
 	}

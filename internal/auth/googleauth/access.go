@@ -19,6 +19,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -194,7 +195,7 @@ func readCredentials(text string) ([]byte, credentials.CredType, error) {
 
 // notCredentials names what was given if that is surely the path of a file.
 func notCredentials(text string) error {
-	if keyfile.IsPath(text) {
+	if recognize.IsPath(text) {
 		return fmt.Errorf("there is no file %q with the JSON of Google credentials; check its path, and in which folder "+
 			"this runs", text)
 	}
@@ -202,7 +203,7 @@ func notCredentials(text string) error {
 		return errors.New("this is JSON in base64; base64decode(…) gives the JSON")
 	}
 	switch trimmed := strings.TrimSpace(text); {
-	case strings.HasPrefix(trimmed, "-----BEGIN"):
+	case recognize.IsPEM(trimmed):
 		return errors.New("this is a private key alone; the whole JSON file that Google gave is required")
 	case strings.HasPrefix(trimmed, "{"):
 		return errors.New("this is JSON that is cut off or damaged; use the whole file that Google gave")
@@ -214,7 +215,7 @@ func notCredentials(text string) error {
 // else text itself.
 func ReadPathOrContents(text string) ([]byte, error) {
 	// No error names the file: its name may be the secret.
-	if path, err := keyfile.ExpandHome(text); err == nil {
+	if path, err := world.ExpandHome(text); err == nil {
 		if _, err := os.Stat(path); err == nil {
 			content, err := keyfile.ReadText(path)
 			return content, cmp.Or(errors.Unwrap(err), err)

@@ -12,15 +12,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
-
-const maxName = 255 // bytes, which no file system exceeds
 
 // limit is in bytes. Files of keys, tokens and profiles are far smaller.
 const limit = 1 << 20
@@ -42,16 +40,16 @@ func Read(name string) ([]byte, error) {
 // beside the name.
 func ReadText(name string) ([]byte, error) {
 	content, err := Read(name)
-	if err == nil && syntax.IsUTF16(content) {
-		return nil, fmt.Errorf("%s: %w", Shown(name), errors.New(syntax.NotText(content)))
+	if err == nil && recognize.IsUTF16(content) {
+		return nil, fmt.Errorf("%s: %w", Shown(name), errors.New(recognize.NotText(content)))
 	}
 	return bytes.TrimPrefix(content, []byte("\ufeff")), err
 }
 
 // Shown is the name of a file for an error, in quotes, and "" if it may be a secret in the
-// place of one: it is of no file, and not what [IsPath] calls surely a path.
+// place of one: it is of no file, and not what [recognize.IsPath] calls surely a path.
 func Shown(name string) string {
-	if IsPath(name) || Exists(name) {
+	if recognize.IsPath(name) || recognize.Exists(name) {
 		return fmt.Sprintf("%.200q", name)
 	}
 	return ""
@@ -60,7 +58,7 @@ func Shown(name string) string {
 // ReadArgument is [Read] for a name that an argument of a command gives, which is shown as
 // [Argument] has it.
 func ReadArgument(name string) ([]byte, error) {
-	if IsContent(name) {
+	if recognize.IsContent(name) {
 		return nil, errContent
 	}
 	return readAs(name, fmt.Sprintf("%.200q", Argument(name)))
@@ -69,7 +67,7 @@ func ReadArgument(name string) ([]byte, error) {
 // Argument is a name that an argument of a command gives, as errors show it: of an address
 // without what may be a secret, and of pass:SECRET, as openssl has it, without the secret.
 func Argument(name string) string {
-	if Exists(name) {
+	if recognize.Exists(name) {
 		return name
 	}
 	if u, err := url.Parse(name); err == nil && u.Scheme != "" && (u.Host != "" || u.Scheme == "file") {
@@ -95,19 +93,8 @@ var namedSecret = lazyregexp.New(`^((pass|env|literal|key|secret|token|password|
 
 var errContent = errors.New("the path of a file is required, and this is the content of one; write it to a file, and give its path")
 
-// IsContent reports whether text in the place of the name of a file is what belongs in
-// one, such as "$(cat FILE)" makes it: it has lines, quotation marks, braces or a private
-// key, or is longer than any name, and there is no such file. It may be secret. A name with
-// quotation marks around it, or a line break at its end, is one.
-func IsContent(text string) bool {
-	text = strings.Trim(strings.TrimRight(text, "\r\n"), "\"'")
-	tooLong := slices.ContainsFunc(strings.Split(filepath.ToSlash(text), "/"), func(part string) bool { return len(part) > maxName })
-	return (tooLong || strings.ContainsFunc(text, unicode.IsControl) || strings.ContainsAny(text, `"{}`) ||
-		syntax.HoldsPrivateKey([]byte(text))) && !Exists(text) && !isFolder(text)
-}
-
 func readAs(name, shown string) ([]byte, error) {
-	path, err := ExpandHome(name)
+	path, err := world.ExpandHome(name)
 	if err != nil {
 		return nil, err
 	}
@@ -149,15 +136,6 @@ func read(path string) ([]byte, error) {
 	return content, err
 }
 
-// IsDocument reports whether text in the place of a name or an address, of which some may
-// have braces and quotation marks, is a document: it has several lines or a private key,
-// or begins as a JSON object does.
-func IsDocument(text string) bool {
-	const several = 3
-	return strings.Count(strings.TrimRight(text, "\r\n"), "\n") >= several-1 || syntax.HoldsPrivateKey([]byte(text)) ||
-		strings.HasPrefix(strings.TrimSpace(text), `{"`)
-}
-
 // Reason is what happened, without the name of the call and of the file.
 func Reason(err error) error {
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
@@ -173,7 +151,7 @@ var errAsk = errors.New("ask its owner for permission")
 func Explain(name string, err error) error {
 	err = Reason(err)
 	switch {
-	case IsContent(name):
+	case recognize.IsContent(name):
 		return errContent
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%w; %w", err, sought(name))
@@ -183,13 +161,7 @@ func Explain(name string, err error) error {
 	return err
 }
 
-var (
-	address   = lazyregexp.New(`^([a-z][a-z0-9+.-]*://|[a-z]+@[\w.-]+:)`)
-	ofWindows = lazyregexp.New(`^[A-Za-z]:[\\/]`)
-)
-
-// IsOfWindows reports whether a path begins with a drive, on another system.
-func IsOfWindows(path string) bool { return filepath.Separator != '\\' && ofWindows.MatchString(path) }
+var address = lazyregexp.New(`^([a-z][a-z0-9+.-]*://|[a-z]+@[\w.-]+:)`)
 
 // sought says where a file that is not there was looked for. Of the path, only folders
 // that exist are shown: the rest may be a secret in the place of a path.
@@ -210,7 +182,7 @@ func sought(name string) error {
 	if address.MatchString(name) {
 		return errors.New("this is an address, and a path is required: fetch the file first")
 	}
-	if IsOfWindows(name) {
+	if recognize.IsOfWindows(name) {
 		return errors.New("this is a path of Windows, and this is another system; give the path that the file has here")
 	}
 	path, err := filepath.Abs(name)
@@ -223,7 +195,7 @@ func sought(name string) error {
 		text = fmt.Sprintf("check the path: the last folder of it that exists is %q", folder)
 	}
 	err = errors.New(text)
-	if odd, _ := syntax.Oddity(name); odd != "" {
+	if odd, _ := recognize.Oddity(name); odd != "" {
 		err = fmt.Errorf("%w; the path %w", err, fact.Odd(odd))
 	}
 	if near != "" {
@@ -235,12 +207,12 @@ func sought(name string) error {
 // Near returns the last folder in an absolute path that exists, and what in it the path is
 // probably a misspelling of, "" if nothing is near.
 func Near(path string) (folder, name string) {
-	for folder = filepath.Dir(path); !isFolder(folder) && folder != filepath.Dir(folder); {
+	for folder = filepath.Dir(path); !recognize.IsFolder(folder) && folder != filepath.Dir(folder); {
 		folder = filepath.Dir(folder)
 	}
 	rest, _ := filepath.Rel(folder, path)
 	first, _, _ := strings.Cut(rest, string(filepath.Separator))
-	if len(first) > maxName {
+	if len(first) > recognize.MaxName {
 		return folder, ""
 	}
 	there := names(folder)
@@ -260,80 +232,4 @@ func names(folder string) (names []string) {
 	names, _ = f.Readdirnames(1000)
 	slices.Sort(names)
 	return names
-}
-
-// ExpandHome puts the home directory in the place of a leading ~.
-func ExpandHome(path string) (string, error) {
-	rest, ok := strings.CutPrefix(path, "~")
-	if !ok || rest != "" && rest[0] != '/' && rest[0] != filepath.Separator {
-		return path, nil
-	}
-	home, err := world.Home()
-	if err != nil {
-		return "", errors.New("~ is the home directory, and HOME, which names it, is not set; write the whole path")
-	}
-	return filepath.Join(home, rest), nil
-}
-
-var pathPattern = lazyregexp.New(`^(~|\.{0,2})[/\\]?[A-Za-z0-9_. /\\-]{1,200}\.(json|pem|crt|cer|key|p12|pfx|txt|pub|age|hcl|tf|tofu|tfvars|ya?ml|ini|conf)$`)
-
-// IsPath reports whether text, which may be a secret in the place of a path, is
-// surely a path, and may be shown: it looks like the path of a key file, begins at
-// the home directory, or begins with a folder that exists, which no key does.
-func IsPath(text string) bool {
-	return pathPattern.MatchString(text) || strings.HasPrefix(text, "~/") || isFolder(begin(text))
-}
-
-// NoPEM says what is in the place of a certificate or a key in PEM, and what to do about
-// it: a path, or base64. It is "" for anything else.
-func NoPEM(text string) string {
-	const encoded = "LS0tLS1CRUdJTi" // -----BEGIN
-	switch {
-	case IsPath(text) || Exists(text):
-		return "; use file(…) to read a file"
-	case strings.HasPrefix(text, encoded):
-		return "; use base64decode(…) to decode base64"
-	}
-	return ""
-}
-
-// Exists reports whether text is the path of a file that there is.
-func Exists(text string) bool {
-	path, err := ExpandHome(text)
-	if err != nil {
-		return false
-	}
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
-}
-
-// begin is the first folder in a path of several, below the root; "" if there is none.
-func begin(path string) string {
-	for folder := filepath.Dir(path); ; folder = filepath.Dir(folder) {
-		switch above := filepath.Dir(folder); {
-		case folder == above || folder == ".":
-			return ""
-		case above == filepath.Dir(above):
-			return folder
-		}
-	}
-}
-
-func isFolder(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
-}
-
-// OddToken says what is odd about a token, "" for nothing.
-func OddToken(text string) string {
-	const tokenInBase64 = "ZXlK" // eyJ, with which JSON Web Tokens begin
-	switch scheme, _, more := strings.Cut(text, " "); {
-	case more && (strings.EqualFold(scheme, "Bearer") || strings.EqualFold(scheme, "token")):
-		return "begins with " + scheme + ", which is sent before it anyway"
-	case IsPath(text) || Exists(text):
-		return "is the path of a file: file(…) reads what is in it"
-	case strings.HasPrefix(text, tokenInBase64):
-		return "is in base64, as Kubernetes keeps it: base64decode(…) gives the token"
-	}
-	return ""
 }

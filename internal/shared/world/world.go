@@ -4,8 +4,10 @@
 package world
 
 import (
+	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 )
@@ -76,6 +78,19 @@ func (w World) Lookup(name string) (string, bool) {
 // Home is the user's home directory. It belongs to the user and not to the
 // environment, and so do the files of the user's tools in it.
 func Home() (string, error) { return os.UserHomeDir() }
+
+// ExpandHome puts the home directory in the place of a leading ~.
+func ExpandHome(path string) (string, error) {
+	rest, ok := strings.CutPrefix(path, "~")
+	if !ok || rest != "" && rest[0] != '/' && rest[0] != filepath.Separator {
+		return path, nil
+	}
+	home, err := Home()
+	if err != nil {
+		return "", errors.New("~ is the home directory, and HOME, which names it, is not set; write the whole path")
+	}
+	return filepath.Join(home, rest), nil
+}
 
 // ConfigDir is the folder below [Home] in which command-line tools that were
 // written for Unix keep their settings. On Windows, it is that of all programs.

@@ -18,7 +18,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -89,7 +90,7 @@ func ExpandHome(path string) (string, error) {
 		return "", errors.New("of the home directories only your own can be written with ~; a file whose name begins with ~ can be written " +
 			"as ./~")
 	}
-	return keyfile.ExpandHome(path)
+	return world.ExpandHome(path)
 }
 
 // location is one file.
@@ -206,7 +207,7 @@ func (l location) explain(err error) error {
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		mistake := l.mistake(path)
-		odd, _ := syntax.Oddity(l.path) // which is said in any case
+		odd, _ := recognize.Oddity(l.path) // which is said in any case
 		missing := fmt.Sprintf("%q does not exist%s", path, mistake)
 		if _, err := os.Lstat(path); err == nil {
 			missing, mistake = fmt.Sprintf("%q is a symbolic link to a file that does not exist", path), ""
@@ -238,7 +239,7 @@ func (l location) mistake(path string) string {
 		return fmt.Sprintf(", and %q does", filepath.Join(folder, near))
 	case strings.Contains(l.path, "*"):
 		return "; the path looks like a pattern, and patterns are not expanded: name one file"
-	case keyfile.IsOfWindows(l.path):
+	case recognize.IsOfWindows(l.path):
 		return "; the path is one of Windows, and this is another system: give the one that the file has here"
 	case strings.Contains(l.path, `\`) && filepath.Separator == '/':
 		return "; the path has backslashes: write / between folders on this system"

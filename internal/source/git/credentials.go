@@ -17,6 +17,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -283,7 +285,7 @@ func notPrivateKey(content []byte) string {
 		return "the file holds an identity of age, and no ssh key"
 	case text == "":
 		return "the file of the private key is empty"
-	case !strings.HasPrefix(text, "-----BEGIN "):
+	case !recognize.IsPEM(text):
 		return "the file does not hold a private key, which begins with -----BEGIN"
 	}
 	return "the private key is cut off, or of a type that is not known here; check it with ssh-keygen -y -f FILE"
@@ -296,10 +298,10 @@ func readableFile(name string, grant source.Grant) (string, error) {
 	if path == "" {
 		return "", nil
 	}
-	if strings.Contains(path, "-----BEGIN") || strings.ContainsAny(path, "\r\n\x00") {
+	if recognize.IsPEM(path) || strings.ContainsAny(path, "\r\n\x00") {
 		return "", grant.Errorf(name, "the path of a file is required, not its content")
 	}
-	path, err := keyfile.ExpandHome(path)
+	path, err := world.ExpandHome(path)
 	if err == nil {
 		path, err = filepath.Abs(path)
 	}
@@ -318,7 +320,7 @@ func readableFile(name string, grant source.Grant) (string, error) {
 // shownFile is the path of a file as an error may show it: a key may have been given in
 // its place.
 func shownFile(given, path string) string {
-	if keyfile.IsPath(given) {
+	if recognize.IsPath(given) {
 		return fmt.Sprintf("the file %q", shown(path))
 	}
 	return "the file"

@@ -15,7 +15,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
@@ -45,7 +45,7 @@ func Doubts(text string, v attr.Values) error {
 		add("username is set, and password is not, or it is empty")
 	}
 	if scheme, _, more := strings.Cut(v.String("bearer_token"), " "); more && strings.EqualFold(scheme, "Bearer") {
-		add("bearer_token %w; leave it out", fact.Odd(keyfile.OddToken(v.String("bearer_token"))))
+		add("bearer_token %w; leave it out", fact.Odd(recognize.Token(v.String("bearer_token"))))
 	}
 	headers := v.StringMap("headers")
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
@@ -110,7 +110,7 @@ func (a *access) identify(g source.Grant, c *tls.Config) error {
 	pair, err := tls.X509KeyPair([]byte(certificate), []byte(key))
 	if err != nil {
 		return errors.New("client_certificate_pem and client_private_key_pem must be a certificate and its unencrypted key in PEM format" +
-			cmp.Or(keyfile.NoPEM(certificate), keyfile.NoPEM(key)))
+			cmp.Or(recognize.NoPEM(certificate), recognize.NoPEM(key)))
 	}
 	c.GetClientCertificate = func(asked *tls.CertificateRequestInfo) (*tls.Certificate, error) {
 		if asked.SupportsCertificate(&pair) != nil {

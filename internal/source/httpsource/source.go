@@ -16,7 +16,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
@@ -85,7 +85,7 @@ func parseAddress(req source.Request) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
 	case text != strings.TrimSpace(text):
-		odd, _ := syntax.Oddity(text) // which a reader then does not add
+		odd, _ := recognize.Oddity(text) // which a reader then does not add
 		odd = cmp.Or(odd, "begins or ends with a space or a line break: trimspace(…) removes it")
 		return nil, req.Errorf("address", "it %w", fact.Odd(odd))
 	case strings.ContainsAny(text, "<>"):

@@ -24,7 +24,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/trust"
 )
@@ -97,7 +99,7 @@ func (r *run) place(s settings) (*rest.Config, error) {
 	if list := s.String(kubectlVar); list != "" {
 		return s.kubeconfig(filepath.SplitList(list), false)
 	}
-	if path, err := keyfile.ExpandHome(homeConfig); err == nil {
+	if path, err := world.ExpandHome(homeConfig); err == nil {
 		if _, err := os.Stat(path); err == nil {
 			if err := s.Refuse("host", "the file "+homeConfig, "token", "password", "client_key"); err != nil {
 				return nil, err
@@ -132,7 +134,7 @@ var tabFirst = lazyregexp.New(`(?m)^ *\t`)
 func (s settings) kubeconfig(paths []string, all bool) (*rest.Config, error) {
 	rules := &clientcmd.ClientConfigLoadingRules{}
 	for _, p := range paths {
-		path, err := keyfile.ExpandHome(p)
+		path, err := world.ExpandHome(p)
 		if err != nil {
 			return nil, err
 		}
@@ -163,7 +165,7 @@ func (s settings) kubeconfig(paths []string, all bool) (*rest.Config, error) {
 	switch {
 	case err == nil:
 		return c, nil
-	case clientcmd.IsEmptyConfig(err) && !slices.ContainsFunc(rules.Precedence, keyfile.Exists):
+	case clientcmd.IsEmptyConfig(err) && !slices.ContainsFunc(rules.Precedence, recognize.Exists):
 		hint := ""
 		if slices.ContainsFunc(paths, func(p string) bool { return strings.Contains(p, ";") }) {
 			hint = "; a colon separates paths on this system"

@@ -12,7 +12,7 @@ import (
 	api "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
@@ -115,7 +115,7 @@ func (s *settings) check() error {
 	}
 	for _, name := range []string{"client_certificate", "client_key", "cluster_ca_certificate"} {
 		if text := s.String(name); text != "" && !strings.Contains(text, "-----BEGIN") {
-			return fmt.Errorf("%s: it is not in PEM format%s", name, keyfile.NoPEM(text))
+			return fmt.Errorf("%s: it is not in PEM format%s", name, recognize.NoPEM(text))
 		}
 	}
 	if s.host != "" {

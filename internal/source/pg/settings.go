@@ -280,7 +280,7 @@ func (t target) personal(name string) string {
 	case !strings.HasPrefix(name, "."):
 		name = ".postgresql/" + name
 	}
-	path, err := keyfile.ExpandHome("~/" + name)
+	path, err := world.ExpandHome("~/" + name)
 	if err != nil {
 		return ""
 	}

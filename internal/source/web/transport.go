@@ -14,8 +14,8 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/trust"
@@ -40,7 +40,7 @@ func TransportFor(w world.World, g source.Grant, settings *tls.Config, proxies *
 	settings.InsecureSkipVerify = g.Bool("skip_cert_verification") //nolint:gosec // the user's choice, with a warning at each read
 	if ca := g.String("client_ca_certificate_pem"); ca != "" {
 		if settings.RootCAs = Authorities([]byte(ca)); settings.RootCAs == nil {
-			return nil, g.Errorf("client_ca_certificate_pem", "it holds no certificate in PEM format%s", keyfile.NoPEM(ca))
+			return nil, g.Errorf("client_ca_certificate_pem", "it holds no certificate in PEM format%s", recognize.NoPEM(ca))
 		}
 	}
 	t := Transport(w, settings, proxies)

@@ -20,6 +20,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	filesource "github.com/statecrypt/terraform-provider-statecrypt/internal/source/file"
@@ -429,7 +430,7 @@ func (s *state) ofProcess() *store.Lock {
 
 // noteLeft is about a lock whose holder has ended without giving it back.
 func (s *state) noteLeft(ctx context.Context) {
-	if !keyfile.Exists(s.info) {
+	if !recognize.Exists(s.info) {
 		return
 	}
 	left := s.inInfo()
@@ -498,7 +499,7 @@ func (s *state) Unlock(ctx context.Context, id string) error {
 	}
 	left := s.inInfo()
 	switch {
-	case !keyfile.Exists(s.info):
+	case !recognize.Exists(s.info):
 		return store.ErrMissing
 	case left.ID != id:
 		return &store.HeldError{By: left}

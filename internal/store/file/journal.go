@@ -13,6 +13,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	filesource "github.com/statecrypt/terraform-provider-statecrypt/internal/source/file"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
@@ -27,7 +28,7 @@ func isUnfinished(data []byte) bool { return len(data) > 0 && data[0] == unfinis
 // notFinished is about a file that nobody reads.
 func (s *state) notFinished() error {
 	path := outside.Quoted(s.path, 300)
-	if journal := journalOf(s.path); !keyfile.Exists(journal) {
+	if journal := journalOf(s.path); !recognize.Exists(journal) {
 		return fmt.Errorf("a write to %s was not finished, and %s is missing, which the next command would finish it from: put it back, or "+
 			"restore the state, such as from %s", path, outside.Quoted(journal, 300), outside.Quoted(s.backup, 300))
 	}

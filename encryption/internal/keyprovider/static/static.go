@@ -21,7 +21,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
 const maxKeyLength = 1024 // bytes; the longest key of any cipher here is 32
@@ -80,7 +80,7 @@ func build(v attr.Values) (driver.KeyProvider, error) {
 	case v.Has("key"):
 		// The decoder's own errors repeat a character of the key.
 		if p.key, err = hex.DecodeString(v.String("key")); err != nil {
-			odd, _ := syntax.Oddity(v.String("key"))
+			odd, _ := recognize.Oddity(v.String("key"))
 			switch text := v.String("key"); {
 			case odd != "":
 				return nil, v.Errorf("key", "it %w", fact.Odd(odd))

@@ -1,4 +1,4 @@
-package syntax
+package recognize
 
 import (
 	"slices"
@@ -14,9 +14,9 @@ var (
 	shellVariable = lazyregexp.New(`^(\$\{?[A-Z_]+|%%?[A-Za-z_]\w*%)`)
 	wholeVariable = lazyregexp.New(`^(\$(\{[A-Za-z_]\w*\}|[A-Z][A-Z0-9_]*|env:\w+)|%[A-Za-z_]\w*%)$`)
 	reference     = lazyregexp.New(`^((var|local)|module\.[A-Za-z_][\w-]*)\.[A-Za-z_][\w-]*$`)
-	masked        = lazyregexp.New(`(?i)^(\*{3,}|[\[(<](masked|redacted|hidden|secret|sensitive|sensitive value)[\])>])$`)
+	masked        = lazyregexp.New(`(?i)^(\*{3,}|[\[(<](masked|redacted|hidden|secret|sensitive|sensitive value)[\])>]|\(known after apply\))$`)
 	placeholder   = lazyregexp.New(`(?i)^(<[^<>]+>|.*…|change[-_ ]?me.*|replace[-_ ](me|with).*|` + yours + `)$`)
-	expression    = lazyregexp.New(`^(\$?\{\{[^{}]*\}\}|\$\([^()]*\))$`)
+	expression    = lazyregexp.New(`^(\$?\{\{[^{}]*\}\}|\$\([^()]*\)|` + "`[^`]+`" + `|(random_[a-z]+|data\.[a-z]+_\w+)\.[\w-]+\.[\w.-]+)$`)
 )
 
 // yours is what placeholders ask for: "your-bucket", but not "your horse".
@@ -76,7 +76,7 @@ func InPlaceOf(text string) string {
 	case placeholder.MatchString(text):
 		return "is a placeholder that was not filled in; put the value in its place"
 	case expression.MatchString(text):
-		return "is an expression of a shell, a pipeline or a template that was not evaluated; put its value in its place"
+		return notEvaluated
 	case reference.MatchString(text):
 		return `is the name of a variable in quotation marks; remove them, or, in JSON, write "${var.NAME}"`
 	case wholeVariable.MatchString(text):
@@ -84,6 +84,8 @@ func InPlaceOf(text string) string {
 	}
 	return ""
 }
+
+const notEvaluated = "is an expression that was not evaluated; put its value in its place"
 
 const lineBreak = "ends with a line break, as text files do: "
 

@@ -1,4 +1,4 @@
-package keyfile
+package recognize
 
 import (
 	"path/filepath"

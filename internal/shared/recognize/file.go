@@ -1,4 +1,4 @@
-package encryption
+package recognize
 
 import (
 	"bytes"
@@ -11,7 +11,6 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
 // strangers are what people often have in place of a state: by what it begins with, what
@@ -73,11 +72,11 @@ const (
 	kubernetesObject = "it is an object of Kubernetes"
 )
 
-// stranger says what a file is that people often have in place of a state; it is zero if
-// that is nothing known.
-func stranger(file []byte) fact.Stranger {
+// File says what a file is that people often have in place of a state; it is zero if that
+// is nothing known.
+func File(file []byte) fact.Stranger {
 	start := file[:min(len(file), 4<<10)]
-	if syntax.HoldsPrivateKey(start) {
+	if HoldsPrivateKey(start) {
 		return fact.Stranger{What: "it is a private key", Is: fact.OtherFile}
 	}
 	for _, s := range strangers() {
@@ -87,6 +86,8 @@ func stranger(file []byte) fact.Stranger {
 	}
 	const tar = 257 // where its header says so
 	switch {
+	case chunk.Match(start):
+		return fact.Stranger{What: "it has the frames of an upload in chunks (aws-chunked) around it, which the store kept as if they belonged to it"}
 	case string(bytes.TrimSpace(start)) == "null":
 		return fact.Stranger{What: "it is null, as OpenTofu sends it to the program of a key provider for a new file", Is: fact.NullFile}
 	case len(start) > tar && bytes.HasPrefix(start[tar:], []byte("ustar")):
@@ -137,6 +138,7 @@ var (
 	settingsBlock = lazyregexp.New(`(?m)^(key_provider|method|backend|terraform|encryption|provider|resource|data|variable|module|output|locals)\b` +
 		`[^"\n]*("[^\n]*)?\{`)
 	member     = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_-]*:[ \t]*\r?\n[ \t]*[-A-Za-z]`)
+	chunk      = lazyregexp.New(`^[0-9a-f]+;chunk-signature=`)
 	message    = lazyregexp.New(`^(\x1b\[|(?i)(error|fatal|traceback|panic|warning)\b)`)
 	assignment = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_-]* *= `)
 )
@@ -198,3 +200,52 @@ const (
 	terraformShow = "it is what terraform show -json prints, which nothing reads back"
 	serverError   = "it is the error of a server"
 )
+
+var privateKey = lazyregexp.New(`(?m)^(AGE-SECRET-KEY-|AGE-PLUGIN-|-----BEGIN [A-Z ]*PRIVATE KEY)`)
+
+// HoldsPrivateKey reports whether a line begins a private key: an identity of age or of one
+// of its plugins, or a key in PEM.
+func HoldsPrivateKey(text []byte) bool { return privateKey.Match(text) }
+
+// IsPEM reports whether text begins as a key, a certificate or a message in PEM does.
+func IsPEM(text string) bool { return strings.HasPrefix(strings.TrimSpace(text), "-----BEGIN ") }
+
+// IsAge reports whether a file begins as those that age encrypts, armored or not.
+func IsAge(file []byte) bool {
+	return bytes.HasPrefix(file, []byte("age-encryption.org/")) || bytes.HasPrefix(bytes.TrimSpace(file), []byte("-----BEGIN AGE "))
+}
+
+// NotText says what is in the place of text in UTF-8, "" for text.
+func NotText(content []byte) string {
+	switch {
+	case IsUTF16(content):
+		return "this is UTF-16, as PowerShell writes it with >; save it as UTF-8, as Set-Content -Encoding utf8 does"
+	case bytes.HasPrefix(content, []byte("PK\x03\x04")):
+		return "this is a plan or another zip archive; check which file is read"
+	case bytes.HasPrefix(content, []byte("\x1f\x8b")):
+		return "this is compressed with gzip; decompress it"
+	case bytes.IndexByte(content, 0) >= 0, !utf8.Valid(content):
+		return "this is not text in UTF-8; check which file is read"
+	}
+	return ""
+}
+
+// IsUTF16 reports whether content is text in UTF-16: it has the mark of one, or every
+// other byte of its beginning is 0.
+func IsUTF16(content []byte) bool {
+	if bytes.HasPrefix(content, []byte("\xff\xfe")) || bytes.HasPrefix(content, []byte("\xfe\xff")) {
+		return true
+	}
+	const least, most = 4, 16 // bytes
+	start := content[:min(len(content)&^1, most)]
+	for _, zero := range []int{0, 1} {
+		every := len(start) >= least
+		for i, b := range start {
+			every = every && (b == 0) == (i%2 == zero)
+		}
+		if every {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,81 @@
+package recognize
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+)
+
+// MaxName is longer than the name of a file, in bytes, is on any system.
+const MaxName = 255
+
+var (
+	pathPattern  = lazyregexp.New(`^(~|\.{0,2})[/\\]?[A-Za-z0-9_. /\\-]{1,200}\.(json|pem|crt|cer|key|p12|pfx|txt|pub|age|hcl|tf|tofu|tfvars|ya?ml|ini|conf)$`)
+	systemFolder = lazyregexp.New(`^/(run|etc|var|home|root|tmp|opt|usr|mnt|srv|secrets|vault)/[\w./-]+$`)
+	ofWindows    = lazyregexp.New(`^[A-Za-z]:[\\/]`)
+)
+
+// IsPath reports whether text, which may be a secret in the place of a path, is surely a
+// path, and may be shown: it looks like the path of a key file, begins at the home
+// directory or here, or begins with a folder that exists or that systems have, which no
+// key does.
+func IsPath(text string) bool {
+	return pathPattern.MatchString(text) || strings.HasPrefix(text, "~/") || strings.HasPrefix(text, "./") || systemFolder.MatchString(text) ||
+		IsFolder(begin(text))
+}
+
+// IsOfWindows reports whether a path begins with a drive, on another system.
+func IsOfWindows(path string) bool { return filepath.Separator != '\\' && ofWindows.MatchString(path) }
+
+// IsContent reports whether text in the place of the name of a file is what belongs in
+// one, such as "$(cat FILE)" makes it: it has lines, quotation marks, braces or a private
+// key, or is longer than any name, and there is no such file. It may be secret. A name with
+// quotation marks around it, or a line break at its end, is one.
+func IsContent(text string) bool {
+	text = strings.Trim(strings.TrimRight(text, "\r\n"), "\"'")
+	tooLong := slices.ContainsFunc(strings.Split(filepath.ToSlash(text), "/"), func(part string) bool { return len(part) > MaxName })
+	return (tooLong || strings.ContainsFunc(text, unicode.IsControl) || strings.ContainsAny(text, `"{}`) ||
+		HoldsPrivateKey([]byte(text))) && !Exists(text) && !IsFolder(text)
+}
+
+// IsDocument reports whether text in the place of a name or an address, of which some may
+// have braces and quotation marks, is a document: it has several lines or a private key,
+// or begins as a JSON object does.
+func IsDocument(text string) bool {
+	const several = 3
+	return strings.Count(strings.TrimRight(text, "\r\n"), "\n") >= several-1 || HoldsPrivateKey([]byte(text)) ||
+		strings.HasPrefix(strings.TrimSpace(text), `{"`)
+}
+
+// Exists reports whether text is the path of a file that there is.
+func Exists(text string) bool {
+	path, err := world.ExpandHome(text)
+	if err != nil {
+		return false
+	}
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// IsFolder reports whether there is a folder of that path.
+func IsFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// begin is the first folder in a path of several, below the root; "" if there is none.
+func begin(path string) string {
+	for folder := filepath.Dir(path); ; folder = filepath.Dir(folder) {
+		switch above := filepath.Dir(folder); {
+		case folder == above || folder == ".":
+			return ""
+		case above == filepath.Dir(above):
+			return folder
+		}
+	}
+}

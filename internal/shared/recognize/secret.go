@@ -1,0 +1,122 @@
+package recognize
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+)
+
+// Certainty is how sure it is that a text is not what was meant.
+type Certainty int
+
+const (
+	Perhaps  Certainty = iota // somebody may have chosen it; said only beside an error
+	Surely                    // nobody chose it, but the secret is in it, or named by it
+	NoSecret                  // everybody may know it, so that nothing may be encrypted with it
+)
+
+// Passphrase says what a text is that stands in the place of a passphrase, "" if that is
+// nothing known.
+func Passphrase(text string) (what string, sure Certainty) {
+	if what := noSecret(text); what != "" {
+		return what, NoSecret
+	}
+	odd, certain := Oddity(text)
+	switch {
+	case certain:
+		return odd, Surely
+	case strings.HasPrefix(text, "{") && json.Valid([]byte(text)):
+		return "is JSON, as stores of secrets keep it: jsondecode(…) and the name of a member give the text", Surely
+	case assigned.MatchString(text):
+		return "is a line NAME = VALUE, and the value alone is required", Surely
+	case IsPath(text):
+		return looksLikePath, Surely
+	case odd != "":
+		return odd, Perhaps
+	case strings.Contains(strings.TrimSpace(text), "\n"):
+		return "has several lines; check that nothing but the passphrase is in it", Perhaps
+	case isTextInBase64(text):
+		return "is text in base64, as Kubernetes keeps it: base64decode(…) gives the text", Perhaps
+	case !strings.Contains(text, " ") && percentEncoded.MatchString(text):
+		return "has codes such as %20 in it, as addresses have for a space; write the characters themselves", Perhaps
+	case strings.ContainsAny(text, "\u2013\u2014\u00a0\u201c\u201d\u2018\u2019\u201e"):
+		return "has a dash, a space or a quotation mark in it as word processors write it; type it anew", Perhaps
+	case hexKey.MatchString(text):
+		return "has 64 hexadecimal digits, as a key has, and a key belongs in key_provider \"static\"", Perhaps
+	}
+	return "", Perhaps
+}
+
+// noSecret is about texts that hold no secret at all.
+func noSecret(text string) string {
+	switch {
+	case secretAddress.MatchString(text):
+		return "looks like a reference to a secret of another system, which is not looked up here; set the secret itself"
+	case strings.HasPrefix(text, "ENC[AES256_GCM,"):
+		return "is a value that sops encrypted, which is not decrypted here; set the secret itself"
+	case syntax.IsKeyProviderAddress(text):
+		return notEvaluated
+	case programError.MatchString(text):
+		return "is what a program printed when it failed; set the secret itself"
+	case Exists(strings.TrimPrefix(text, "@")):
+		return isPath
+	case sentence.MatchString(text):
+		return "" // it may be one that somebody chose, such as "your secret is safe with me"
+	}
+	return InPlaceOf(text)
+}
+
+const (
+	isPath        = "is the path of a file: file(…) reads what is in it"
+	looksLikePath = "looks like the path of a file: file(…) reads what is in it"
+)
+
+var (
+	secretAddress = lazyregexp.New(`^([a-z0-9][a-z0-9+.-]*://|arn:aws|vault:[\w/-]+#|projects/[^/]+/secrets/|@Microsoft\.KeyVault\(|ssm:/|env:\w+$)`)
+	programError  = lazyregexp.New(`(?i)^(an error occurred|error: |fatal: |permission denied|access denied|unauthorized)`)
+	sentence      = lazyregexp.New(`^\w+( [\w,'-]+){3,}$`)
+	assigned      = lazyregexp.New(`^(export )?([A-Za-z_]\w* ?= ?(".*"|'.*')|[A-Z][A-Z0-9]*_[A-Z0-9_]*=.*)$`)
+
+	percentEncoded = lazyregexp.New(`%[2-7][0-9A-F]`)
+	hexKey         = lazyregexp.New(`^[0-9a-f]{64}$`)
+)
+
+// isTextInBase64 tells it from random bytes in base64, which are a good passphrase, and
+// hardly ever text.
+func isTextInBase64(text string) bool {
+	decoded, err := base64.StdEncoding.DecodeString(text)
+	isControl := func(r rune) bool { return r < ' ' && r != '\n' }
+	return err == nil && len(decoded) >= 12 && utf8.Valid(decoded) && !bytes.ContainsFunc(decoded, isControl)
+}
+
+// Token says what is odd about a token, "" for nothing.
+func Token(text string) string {
+	const tokenInBase64 = "ZXlK" // eyJ, with which JSON Web Tokens begin
+	switch scheme, _, more := strings.Cut(text, " "); {
+	case more && (strings.EqualFold(scheme, "Bearer") || strings.EqualFold(scheme, "token")):
+		return "begins with " + scheme + ", which is sent before it anyway"
+	case IsPath(text) || Exists(text):
+		return isPath
+	case strings.HasPrefix(text, tokenInBase64):
+		return "is in base64, as Kubernetes keeps it: base64decode(…) gives the token"
+	}
+	return ""
+}
+
+// NoPEM says what is in the place of a certificate or a key in PEM, and what to do about
+// it: a path, or base64. It is "" for anything else.
+func NoPEM(text string) string {
+	const encoded = "LS0tLS1CRUdJTi" // -----BEGIN
+	switch {
+	case IsPath(text) || Exists(text):
+		return "; use file(…) to read a file"
+	case strings.HasPrefix(text, encoded):
+		return "; use base64decode(…) to decode base64"
+	}
+	return ""
+}
