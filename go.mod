@@ -12,7 +12,7 @@ require (
 	github.com/hashicorp/terraform-plugin-go v0.31.0 // values as they go over the plugin protocol
 	github.com/vmihailenco/msgpack/v5 v5.4.1 // results as they go over the plugin protocol
 	github.com/zclconf/go-cty v1.19.0 // the types and values of states and configurations
-	golang.org/x/crypto v0.59.0 // NaCl's secretbox, ssh keys; in tests, an ssh server
+	golang.org/x/crypto v0.58.0 // NaCl's secretbox, ssh keys; in tests, an ssh server; the last one with openpgp, as in encryption/go.mod
 	golang.org/x/net v0.62.0 // proxies from the environment, which can be switched off
 	golang.org/x/sys v0.50.0 // how Linux hands a secret to git, and Windows ends git with us
 	golang.org/x/term v0.48.0 // whether a stream is a terminal

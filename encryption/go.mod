@@ -11,7 +11,7 @@ require (
 	github.com/hashicorp/hcl/v2 v2.25.0 // the parser of OpenTofu's encryption text
 	github.com/statecrypt/terraform-provider-statecrypt/internal/shared v0.1.0
 	github.com/zclconf/go-cty v1.19.0 // the types and values of states and configurations
-	golang.org/x/crypto v0.59.0 // NaCl's secretbox, ssh keys
+	golang.org/x/crypto v0.58.0 // NaCl's secretbox, ssh keys; the last one with openpgp, which programs that adopt this may need
 )
 
 require (
