@@ -99,7 +99,9 @@ func (r rotation) needed(
 		f := finding{Result: resultSkipped}
 		if opened, err := r.to.Decrypt(ctx, state); err == nil && !opened.UsedFallback && !r.again {
 			f.add(opened)
-			return f, nil
+			if settled, err := states.IsSettled(ctx, name, state); err != nil || settled {
+				return f, err
+			}
 		}
 		return rotate(ctx, name)
 	}

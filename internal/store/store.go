@@ -250,6 +250,28 @@ func Reverts(ctx context.Context, s State) bool {
 	return ok && r.Reverts(ctx)
 }
 
+// settler is a state that others compare with something beside it, such as its digest.
+type settler interface {
+	IsSettled(ctx context.Context, read []byte) (bool, error)
+	Settle(ctx context.Context, read []byte) error
+}
+
+// IsSettled reports whether what others compare a state with is that of the one that was read.
+func IsSettled(ctx context.Context, s State, read []byte) (bool, error) {
+	if s, ok := as[settler](s); ok {
+		return s.IsSettled(ctx, read)
+	}
+	return true, nil
+}
+
+// Settle makes it so, for whoever has the lock, if an earlier write could not.
+func Settle(ctx context.Context, s State, read []byte) error {
+	if s, ok := as[settler](s); ok {
+		return s.Settle(ctx, read)
+	}
+	return nil
+}
+
 // Former compares a state with the backend that the module had without wrap, by its kind and
 // arguments: whether it is the same state. The error is that wrap may not have the lock of
 // those who go on without it.

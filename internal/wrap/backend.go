@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -31,6 +32,64 @@ type backend struct {
 	store.State
 	store store.Store
 	kind  string
+
+	former recorded    // what the module has had without wrap
+	open   atomic.Bool // what was read last is not OpenTofu's envelope
+	plain  atomic.Bool // but a state in plaintext
+	sealed atomic.Bool // which was replaced by an encrypted one
+}
+
+// Read notes whether the state is one that others work on without wrap.
+func (b *backend) Read(ctx context.Context) ([]byte, store.Version, error) {
+	state, version, err := b.State.Read(ctx)
+	if err == nil {
+		info, _ := encryption.Inspect(state) // unknown, for what it does not know
+		b.open.Store(state != nil && info.Kind != encryption.KindEncrypted)
+		b.plain.Store(info.Kind == encryption.KindState)
+	}
+	return state, version, err
+}
+
+// Write is the only way to encrypt a state in its place.
+func (b *backend) Write(ctx context.Context, sealed []byte, read store.Version) (store.Version, error) {
+	if err := b.mayEncrypt(); err != nil {
+		return "", err
+	}
+	next, err := b.State.Write(ctx, sealed, read)
+	if err == nil && b.plain.Load() {
+		b.sealed.Store(true)
+	}
+	return next, err
+}
+
+// mayEncrypt refuses to encrypt a state in its place without the lock of those who work on it
+// without wrap.
+func (b *backend) mayEncrypt() error {
+	if !b.open.Load() {
+		return nil
+	}
+	_, err := store.Former(b.State, b.former.Backend.Type, b.former.Backend.Config)
+	if err != nil {
+		err = fmt.Errorf("it is not encrypted, and stays so: %w", err)
+	}
+	return err
+}
+
+// lookAgain finds out, if a state was encrypted in its place, whether somebody who had read it
+// before has written it since, in plaintext, without the lock.
+func (b *backend) lookAgain(ctx context.Context) error {
+	if !b.sealed.Load() {
+		return nil
+	}
+	there, _, err := b.State.Read(ctx)
+	if err != nil {
+		return fmt.Errorf("the state in the backend: %w", err)
+	}
+	if info, err := encryption.Inspect(there); err == nil && info.Kind == encryption.KindState {
+		return errors.New("somebody has written the state in the backend meanwhile, in plaintext, and without its lock; have everybody use " +
+			"wrap, and then run init with -encrypt-existing once more")
+	}
+	return nil
 }
 
 // Close gives up what ends with the process.

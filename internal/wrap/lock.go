@@ -233,12 +233,22 @@ func (s *States) Look(ctx context.Context, name string) (state []byte, holder *s
 	return state, holder, nil
 }
 
+// IsSettled reports whether others who compare a state with something accept it.
+func (s *States) IsSettled(ctx context.Context, name string, state []byte) (bool, error) {
+	b, err := s.state(name)
+	if err != nil {
+		return false, err
+	}
+	return store.IsSettled(ctx, b.State, state)
+}
+
 func (b *backend) none() error {
 	return fmt.Errorf("there is none at %s; check the address", outside.Line(b.String(), 300))
 }
 
 // Rotate replaces a state, "" for that of the block, by what change makes of it, under the
-// lock. If that is nil, the state stays. The target of the options opens what change makes.
+// lock. If that is nil, the state stays, and change has left it as it was. The target of the
+// options opens what change makes.
 func (s *States) Rotate(ctx context.Context, name string, change func(state []byte) ([]byte, error)) error {
 	b, err := s.state(name)
 	if err != nil {
@@ -247,7 +257,7 @@ func (s *States) Rotate(ctx context.Context, name string, change func(state []by
 	if !b.hasLocks() {
 		say(s.options.Stderr, "warning: the backend has no lock; nobody may write the state meanwhile")
 	}
-	return b.underLock(ctx, "statecrypt rotate", func() error {
+	err = b.underLock(ctx, "statecrypt rotate", func() error {
 		state, version, err := b.Read(ctx)
 		switch {
 		case err != nil:
@@ -256,9 +266,13 @@ func (s *States) Rotate(ctx context.Context, name string, change func(state []by
 			return b.none()
 		}
 		changed, err := change(state)
-		if err == nil && changed != nil {
-			err = b.keep(ctx, s.options.State, changed, version)
+		switch {
+		case err != nil:
+			return err
+		case changed == nil:
+			return store.Settle(ctx, b.State, state)
 		}
-		return err
+		return b.keep(ctx, s.options.State, changed, version)
 	})
+	return errors.Join(err, b.lookAgain(context.WithoutCancel(ctx)))
 }

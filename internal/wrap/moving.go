@@ -54,38 +54,20 @@ func (m *move) sealExisting(ctx context.Context) error {
 	case info.Kind == encryption.KindEncrypted:
 		say(m.stderr, "the state in the backend is encrypted already")
 		m.call.warnOfLeft(m.stderr)
-		return nil
+		return store.Settle(ctx, m.backend.State, there)
 	case info.Kind != encryption.KindState:
 		if there, err = m.ofOtherTool(ctx, there); err != nil {
 			return err
 		}
 	}
-	r, err := readRecord(m.call.data)
-	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		_, err = store.Former(m.backend.State, r.Backend.Type, r.Backend.Config)
-	}
-	if err != nil {
-		return fmt.Errorf("the state in the backend is not encrypted, and stays so: %w", err)
+	if err := cmp.Or(m.noWorkspace(), m.backend.mayEncrypt()); err != nil {
+		return fmt.Errorf("the state in the backend: %w", err)
 	}
 	if err := m.store(ctx, there, "the state in the backend"); err != nil {
 		return err
 	}
 	say(m.stderr, "the state in the backend is encrypted now")
 	m.call.warnOfLeft(m.stderr)
-	return nil
-}
-
-// lookAgain finds out whether somebody who had read the state before has written it since, in
-// plaintext, without the lock.
-func (p *proxy) lookAgain(ctx context.Context) error {
-	there, _, err := p.backend.Read(ctx)
-	if err != nil {
-		return fmt.Errorf("the state in the backend: %w", err)
-	}
-	if info, err := encryption.Inspect(there); err == nil && info.Kind == encryption.KindState {
-		return errors.New("somebody has written the state in the backend meanwhile, in plaintext, and without its lock; have everybody use " +
-			"wrap, and then run init with -encrypt-existing once more")
-	}
 	return nil
 }
 
@@ -167,8 +149,8 @@ func (m *move) own(ctx context.Context) (place string, content []byte, err error
 	if err != nil {
 		return place, nil, err
 	}
-	if workspace := m.workspace(); workspace != "" && workspace != "default" {
-		return place, nil, errors.New("a workspace is selected, and there are none under wrap; select default first")
+	if err := m.noWorkspace(); err != nil {
+		return place, nil, err
 	}
 	if file == "" {
 		if address, _ := world.Lookup(m.options.Environ)("TF_HTTP_ADDRESS"); address == "" && r.lacksAddress() {
@@ -185,6 +167,14 @@ func (m *move) own(ctx context.Context) (place string, content []byte, err error
 		err = nil
 	}
 	return place, content, keyfile.Reason(err)
+}
+
+// noWorkspace refuses a module whose state is that of a workspace, which is another one.
+func (m *move) noWorkspace() error {
+	if workspace := m.workspace(); workspace != "" && workspace != "default" {
+		return errors.New("a workspace is selected, and there are none under wrap; select default first")
+	}
+	return nil
 }
 
 // workspace is what is selected, "" if nothing is.

@@ -151,6 +151,11 @@ func (p *proxy) open(ctx context.Context, state []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.call != nil {
+		if err := p.backend.mayEncrypt(); err != nil { // before anything is made that no state would have
+			return nil, err
+		}
+	}
 	p.warn(opened)
 	p.remember(seen.Lineage)
 	p.memory.remember(ctx, seen)

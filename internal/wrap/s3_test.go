@@ -2,6 +2,7 @@ package wrap_test
 
 import (
 	"bytes"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -86,7 +87,8 @@ func (b *bucket) state() (state, lock string) {
 
 // recordOf is Terraform's record of an s3 backend.
 func recordOf(arguments string) string {
-	return `{"version":3,"backend":{"type":"s3","config":{"bucket":"` + stateBucket + `","key":"` + stateKey + `"` + arguments + `},"hash":1}}`
+	return `{"version":3,"backend":{"type":"s3","config":{"bucket":"` + stateBucket + `","key":"` + stateKey + `","endpoints":{"s3":"STORE"}` +
+		arguments + `},"hash":1}}`
 }
 
 // TestInBucket: wrap keeps a state in a bucket as it does in a backend, and only a killed run leaves a
@@ -108,9 +110,13 @@ func TestInBucket(t *testing.T) {
 		store  objecttest.Conditions
 		held   bool
 		moveIn bool
-		code   int
-		want   string // what is in the bucket, opened
-		left   bool   // the lock is
+
+		workspace string // that is selected
+		falls     bool   // plaintext is a fallback
+		table     bool   // that is called locks has the lock
+		code      int
+		want      string // what is in the bucket, opened
+		left      bool   // the lock is
 	}{
 		"the first":      {script: locked + "POST:1=" + state + " UNLOCK=" + mine, want: state},
 		"the next":       {script: locked + "POST:1=" + newer + " UNLOCK=" + mine, there: sealed, want: newer},
@@ -156,6 +162,29 @@ func TestInBucket(t *testing.T) {
 			script: "ready", args: init, there: filled, record: recordOf(`,"use_lockfile":true`), with: map[string]any{"use_lockfile": false},
 			moveIn: true, code: 1,
 		},
+		"workspace": {
+			script: "ready", args: init, there: filled, record: recordOf(`,"use_lockfile":true`), moveIn: true, workspace: "dev", code: 1,
+		},
+		"by a fallback": {
+			script: locked + "POST:1=" + newer + " UNLOCK=" + mine, there: state, record: recordOf(`,"use_lockfile":true`), falls: true,
+			want: newer,
+		},
+		"by a fallback, without a record": {script: locked + "POST:1=" + newer, there: state, falls: true, code: 9, left: true},
+		"by a fallback, another lock": {
+			script: locked + "POST:1=" + newer, there: state, record: recordOf(`,"dynamodb_table":"locks"`), falls: true, code: 9, left: true,
+		},
+		"by a fallback, read only": {script: "GET", args: []string{"plan"}, there: state, falls: true},
+		"nothing there, another store by the record": {
+			script: locked + "POST:1=" + state, record: strings.Replace(recordOf(`,"use_lockfile":true`), "STORE", "https://other.example", 1),
+			code: 9, left: true,
+		},
+		"nothing there, AWS by the record": {
+			script: locked + "POST:1=" + state, record: strings.Replace(recordOf(`,"use_lockfile":true`), `"s3":"STORE"`, "", 1), code: 9, left: true,
+		},
+		"encrypted, the table is elsewhere": {
+			script: "ready", args: init, there: filled, moveIn: true, code: 1, table: true,
+			record: strings.Replace(recordOf(`,"dynamodb_table":"locks"`), `"STORE"`, `"STORE","dynamodb":"https://other.example"`, 1),
+		},
 		"nothing there, by the record": {
 			script: locked + "POST:1=" + state + " UNLOCK=" + mine, record: recordOf(`,"use_lockfile":true`), want: state,
 		},
@@ -170,13 +199,22 @@ func TestInBucket(t *testing.T) {
 			}
 			o, dir, out := scripted(t, newStore(t), c.script, args...)
 			o.Environ = withoutClouds(o.Environ)
+			if c.table {
+				b.lockIn(t, "locks")
+			}
 			block := b.block
 			for name, value := range c.with {
 				block = block.With(name, value)
 			}
 			o.Backend, o.EncryptExisting = s3Block(block), c.moveIn
+			if c.falls {
+				o.State = target(t, migrating)
+			}
 			if c.record != "" {
-				write(t, filepath.Join(dir, ".terraform", "terraform.tfstate"), c.record)
+				write(t, filepath.Join(dir, ".terraform", "terraform.tfstate"), strings.ReplaceAll(c.record, "STORE", b.url))
+			}
+			if c.workspace != "" {
+				write(t, filepath.Join(dir, ".terraform", "environment"), c.workspace)
 			}
 			if c.there != "" {
 				b.Put(stateBucket, stateKey, []byte(c.there))
@@ -202,6 +240,39 @@ func TestInBucket(t *testing.T) {
 				t.Errorf("the lock is %q", left)
 			}
 		})
+	}
+}
+
+// TestRotatePlaintextInBucket: rotate encrypts in place under the same rule, and looks again, too.
+func TestRotatePlaintextInBucket(t *testing.T) {
+	t.Parallel()
+	sealed := seal(t, sealing, filled)
+	for name, c := range map[string]struct {
+		locks, meanwhile bool
+		want             string
+		fails            bool
+	}{
+		"nothing says how others lock": {want: filled, fails: true},
+		"as the block says":            {locks: true, want: string(sealed)},
+		"written meanwhile":            {locks: true, meanwhile: true, want: filled, fails: true},
+	} {
+		b := newBucket(t)
+		b.Put(stateBucket, stateKey, []byte(filled))
+		b.Answer = func(_ http.ResponseWriter, r *http.Request) bool {
+			if c.meanwhile && r.Method == http.MethodDelete { // the lock is about to be given back
+				b.Put(stateBucket, stateKey, []byte(filled))
+			}
+			return false
+		}
+		block := b.block
+		if c.locks {
+			block = block.With("use_lockfile", true)
+		}
+		o := wrap.Options{Backend: s3Block(block), State: target(t, sealing), Environ: withoutClouds(os.Environ()), Stderr: io.Discard}
+		err := rotate(t.Context(), o, func([]byte) ([]byte, error) { return sealed, nil })
+		if there, lock := b.state(); (err != nil) != c.fails || there != c.want || lock != "" {
+			t.Errorf("%s: %v, lock %q, %.100s", name, err, lock, there)
+		}
 	}
 }
 

@@ -123,10 +123,7 @@ func protect(ctx context.Context, o Options, call *invocation) (code int, err er
 	}
 	code, err = p.serve(ctx, func(variables []string) (int, error) { return call.run(ctx, o, call.environ(o, variables...)) })
 	ctx = context.WithoutCancel(ctx)
-	if o.EncryptExisting {
-		err = errors.Join(err, p.lookAgain(ctx))
-	}
-	err = errors.Join(err, p.unwritten(), p.settle(ctx, call, code), files.finish(ctx))
+	err = errors.Join(err, p.backend.lookAgain(ctx), p.unwritten(), p.settle(ctx, call, code), files.finish(ctx))
 	if o.Leave {
 		call.tellLeft(o, code, err)
 		return code, err
@@ -140,6 +137,9 @@ func connect(ctx context.Context, o Options, call *invocation) (*proxy, error) {
 	var upstream *backend
 	if err == nil {
 		upstream, err = newBackend(o, call.dir)
+	}
+	if err == nil {
+		upstream.former, _ = readRecord(call.data) // without one, the block says which lock others take
 	}
 	if err == nil && call.effect() == changes { // other commands may be run by those who can only read
 		err = rehearse(ctx, o.State)

@@ -1,21 +1,36 @@
 package s3
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
 // Former compares the state with that of an s3 backend. A lock keeps out only those who take the
 // same one.
 func (s *state) Former(kind string, arguments map[string]any) (same bool, err error) {
 	text := func(name string) string { t, _ := arguments[name].(string); return t }
-	endpoints, _ := arguments["endpoints"].(map[string]any)
-	endpoint, _ := endpoints["s3"].(string)
-	elsewhere := endpoint != "" && strings.TrimSuffix(endpoint, "/") != strings.TrimSuffix(s.server.Endpoint(), "/")
-	same = kind == "s3" && text("bucket") == s.server.Bucket && text("key") == s.key && !elsewhere
+	theirEndpoints, _ := arguments["endpoints"].(map[string]any)
+	ourEndpoints, _ := s.Block("endpoints")
+	// An endpoint that only a variable names here is in a variable there as well.
+	at := func(service, deprecated string) (theirs, ours string) {
+		named, _ := theirEndpoints[service].(string)
+		theirs, ours = cmp.Or(named, text(deprecated)), ourEndpoints.String(service)
+		if theirs == "" && ourEndpoints.Variable(service) != "" {
+			ours = ""
+		}
+		return strings.TrimSuffix(awsauth.WithScheme(theirs), "/"), strings.TrimSuffix(awsauth.WithScheme(ours), "/")
+	}
+	theirS3, ourS3 := at("s3", "endpoint")
+	theirTables, ourTables := at("dynamodb", "dynamodb_endpoint")
+	same = kind == "s3" && text("bucket") == s.server.Bucket && text("key") == s.key && theirS3 == ourS3
 	lockfile, _ := arguments["use_lockfile"].(bool)
-	theirs, ours := lockNames(lockfile, text("dynamodb_table")), lockNames(s.lockfile, s.bucket.String("dynamodb_table"))
+	theirs := lockNames(lockfile, text("dynamodb_table"), theirTables)
+	ours := lockNames(s.lockfile, s.bucket.String("dynamodb_table"), ourTables)
 	switch {
 	case ours == "":
 		return same, errors.New("the block has no lock, so somebody who works without wrap may be about to write over it; set use_lockfile or " +
@@ -33,13 +48,17 @@ func (s *state) Former(kind string, arguments map[string]any) (same bool, err er
 	return same, nil
 }
 
-func lockNames(lockfile bool, table string) string {
+func lockNames(lockfile bool, table, endpoint string) string {
 	var names []string
 	if lockfile {
 		names = append(names, "use_lockfile")
 	}
 	if table != "" {
-		names = append(names, fmt.Sprintf("dynamodb_table = %q", table))
+		table = fmt.Sprintf("dynamodb_table = %q", table)
+		if endpoint != "" {
+			table += " at " + outside.Line(endpoint, 300)
+		}
+		names = append(names, table)
 	}
 	return strings.Join(names, " and ")
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
@@ -19,6 +20,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
+	s3source "github.com/statecrypt/terraform-provider-statecrypt/internal/source/s3"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
@@ -54,7 +56,7 @@ func (b *bucket) put(ctx context.Context, key string, data []byte, how condition
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := b.within(ctx)
+	ctx, cancel := b.within(ctx, len(data))
 	defer cancel()
 	in := &awss3.PutObjectInput{Bucket: &b.server.Bucket, Key: &key, Body: bytes.NewReader(data), ContentType: aws.String("application/json"),
 		ACL: types.ObjectCannedACL(b.String("acl")), Tagging: b.tags(how.lock)}
@@ -106,19 +108,25 @@ func (b *bucket) tags(ofLock bool) *string {
 	return aws.String(tags.Encode())
 }
 
-// remove deletes an object if it is this one, as far as the store looks.
+// remove deletes an object if it is this one, as far as the store looks. What may ignore the
+// condition is asked once: a repetition could meet the object of somebody else.
 func (b *bucket) remove(ctx context.Context, key, etag string) error {
 	client, err := b.client(ctx)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := b.within(ctx)
+	ctx, cancel := b.within(ctx, 0)
 	defer cancel()
+	once := func(o *awss3.Options) {
+		if !s3source.IsAWS(client) {
+			o.RetryMaxAttempts = 1
+		}
+	}
 	in := &awss3.DeleteObjectInput{Bucket: &b.server.Bucket, Key: &key, IfMatch: &etag}
 	words := b.server.Words
 	words.Read, words.List, words.Decrypt = "s3:DeleteObject", "", ""
 	for {
-		_, err = client.DeleteObject(ctx, in)
+		_, err = client.DeleteObject(ctx, in, once)
 		if err == nil {
 			return nil
 		}
@@ -143,7 +151,7 @@ func (b *bucket) list(ctx context.Context, prefix string) (keys []string, err er
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := b.within(ctx)
+	ctx, cancel := b.within(ctx, 0)
 	defer cancel()
 	pages := awss3.NewListObjectsV2Paginator(client, &awss3.ListObjectsV2Input{Bucket: &b.server.Bucket, Prefix: &prefix})
 	for pages.HasMorePages() {
@@ -164,12 +172,13 @@ func (b *bucket) list(ctx context.Context, prefix string) (keys []string, err er
 	return keys, nil
 }
 
-// within limits one request.
-func (b *bucket) within(ctx context.Context) (context.Context, context.CancelFunc) {
+// within limits one request that sends so many bytes, and its repetitions.
+func (b *bucket) within(ctx context.Context, size int) (context.Context, context.CancelFunc) {
+	const slowest = 100 << 10 // bytes in a second
 	if b.Patience <= 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeoutCause(ctx, b.Patience, &store.UnansweredError{Err: errors.New("the store takes too long")})
+	return context.WithTimeoutCause(ctx, b.Patience+time.Duration(size/slowest)*time.Second, &store.UnansweredError{Err: errors.New("the store takes too long")})
 }
 
 // refused makes an error one of [store.ErrDenied] without its words.

@@ -188,7 +188,7 @@ func (s *state) Write(ctx context.Context, data []byte, read store.Version) (sto
 		switch {
 		case err == nil:
 			return store.Version(etag), nil
-		case isOtherwise(answer, how):
+		case isOtherwise(err):
 			return "", store.ErrChanged
 		case answer != nil && answer.Status == http.StatusNotImplemented && how.match != "":
 			s.notice501(ctx)
@@ -396,10 +396,22 @@ func (s *state) Unlock(ctx context.Context, id string) error {
 	case by.ID != id:
 		return &store.HeldError{By: by}
 	}
-	if err := s.remove(ctx, s.key+lockSuffix, etag); err != nil {
-		if by, _, failed := s.look(ctx); failed != nil || by != nil && by.ID == id {
+	for try := 0; ; try++ {
+		err := s.remove(ctx, s.key+lockSuffix, etag)
+		if err == nil {
+			break
+		}
+		by, now, failed := s.look(ctx)
+		if failed == nil && (by == nil || by.ID != id) {
+			break
+		}
+		if _, unanswered := errors.AsType[*store.UnansweredError](err); failed != nil || !unanswered || try == maxTries {
 			return err
 		}
+		if stopped := pause(ctx); stopped != nil {
+			return stopped
+		}
+		etag = now
 	}
 	if ours {
 		s.held = nil
@@ -407,8 +419,10 @@ func (s *state) Unlock(ctx context.Context, id string) error {
 	return nil
 }
 
-// isOtherwise reports whether an answer is that a condition is not met.
-func isOtherwise(a *object.Answer, how condition) bool {
-	return a != nil && (a.Status == http.StatusPreconditionFailed ||
-		a.Status == http.StatusNotFound && how.match != "" && strings.EqualFold(a.Code, "NoSuchKey"))
+// isOtherwise reports whether a condition is not met: there is another object than the one
+// that was named, or none.
+func isOtherwise(err error) bool {
+	answer, _ := errors.AsType[*object.Answer](err)
+	_, missing := source.IsMissing(err)
+	return missing || answer != nil && answer.Status == http.StatusPreconditionFailed
 }

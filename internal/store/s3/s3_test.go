@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -338,6 +339,33 @@ func TestAmbiguous(t *testing.T) {
 	}
 }
 
+// TestUnlockIsNotRepeated: on a store that ignores conditions, the lock of somebody who takes it
+// between a request and its repetition would go.
+func TestUnlockIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	s := serve(t, objecttest.Ignored)
+	state := at(t, s.block.With("locks", "unproven"))
+	must(t, state.Lock(t.Context(), storetest.Lock("1")))
+	foreign := storetest.Lock("foreign").JSON()
+	var asked atomic.Int32
+	s.mayBe.Store(new(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodDelete {
+			return false
+		}
+		if asked.Add(1) > 1 {
+			return false
+		}
+		s.ServeHTTP(httptest.NewRecorder(), r)
+		s.Put(bucketOf, "net/prod.tflock", foreign)
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return true
+	}))
+	must(t, state.Unlock(t.Context(), "1"))
+	if got := s.Get(bucketOf, "net/prod.tflock"); !bytes.Equal(got, foreign) || asked.Load() != 1 {
+		t.Errorf("%d requests; the lock of somebody else is %q", asked.Load(), got)
+	}
+}
+
 // TestAmbiguousTable is the same for the table; a digest that cannot be written is no success.
 func TestAmbiguousTable(t *testing.T) {
 	t.Parallel()
@@ -408,7 +436,32 @@ func TestTableMeanwhile(t *testing.T) {
 		t.Errorf("the lock of somebody else is %q", got)
 	}
 
+	s.table.Delete(item)
+	s.table.Before.Store(new(func(w http.ResponseWriter, r *http.Request) bool { // no digest can be written
+		fails := strings.HasSuffix(r.Header.Get("X-Amz-Target"), "PutItem")
+		if fails {
+			w.WriteHeader(http.StatusBadRequest)
+		}
+		return fails
+	}))
+	if _, err := state.Write(t.Context(), []byte("new"), ""); !errors.Is(err, store.ErrUnfinished) {
+		t.Errorf("a digest that could not be written: %v", err)
+	}
 	s.table.Before.Store(nil)
+	if settled, err := store.IsSettled(t.Context(), state, []byte("new")); err != nil || settled {
+		t.Errorf("got %t, %v", settled, err)
+	}
+	must(t, store.Settle(t.Context(), state, []byte("new")))
+	if settled, err := store.IsSettled(t.Context(), state, []byte("new")); err != nil || !settled {
+		t.Errorf("got %t, %v", settled, err)
+	}
+	_, version, err := state.Read(t.Context())
+	must(t, err)
+	must(t, state.Remove(t.Context(), version))
+	if _, err := state.Write(t.Context(), []byte("newer"), version); !errors.Is(err, store.ErrChanged) {
+		t.Errorf("over what is gone: %v", err)
+	}
+
 	s.table.Put(digestItem, "Digest", "0123456789abcdef0123456789abcdef")
 	if _, _, err := state.Read(t.Context()); err == nil || !strings.Contains(err.Error(), digestItem) {
 		t.Errorf("a digest without an object: %v", err)

@@ -76,7 +76,7 @@ func (t *table) once(ctx context.Context, operation string, body []byte) (found 
 	if err != nil {
 		return found, false, err
 	}
-	limited, cancel := t.within(ctx)
+	limited, cancel := t.within(ctx, 0)
 	defer cancel()
 	req, err := http.NewRequestWithContext(limited, http.MethodPost, t.endpoint+"/", bytes.NewReader(body))
 	if err != nil {
@@ -191,12 +191,36 @@ func (s *tabled) Write(ctx context.Context, data []byte, read store.Version) (st
 	}
 	next, err := s.inner.Write(ctx, data, read)
 	if err == nil {
-		_, err = s.table.call(ctx, "PutItem", map[string]any{"Item": item{LockID: text{s.id() + "-md5"}, Digest: &text{digest(data)}}})
-		if err != nil {
-			err = fmt.Errorf("%w: %w", store.ErrUnfinished, err)
-		}
+		err = s.note(ctx, data)
 	}
 	return next, err
+}
+
+// note writes the digest of a state that is there.
+func (s *tabled) note(ctx context.Context, data []byte) error {
+	_, err := s.table.call(ctx, "PutItem", map[string]any{"Item": item{LockID: text{s.id() + "-md5"}, Digest: &text{digest(data)}}})
+	if err != nil {
+		err = fmt.Errorf("%w: %w", store.ErrUnfinished, err)
+	}
+	return err
+}
+
+// IsSettled reports whether the table has the digest of a state.
+func (s *tabled) IsSettled(ctx context.Context, read []byte) (bool, error) {
+	found, err := s.table.get(ctx, s.id()+"-md5")
+	return err == nil && found.Digest != nil && found.Digest.S == digest(read), err
+}
+
+// Settle writes the digest if it is another one.
+func (s *tabled) Settle(ctx context.Context, read []byte) error {
+	settled, err := s.IsSettled(ctx, read)
+	if err != nil || settled {
+		return err
+	}
+	if err := s.mayChange(ctx); err != nil {
+		return err
+	}
+	return s.note(ctx, read)
 }
 
 // Remove removes the digest after the state.
