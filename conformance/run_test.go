@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
 // run returns the run of this name.
@@ -297,13 +298,14 @@ func TestVersion(t *testing.T) {
 func TestMinimalReader(t *testing.T) {
 	t.Parallel()
 	p := python(t, "adapters/minimal.py")
+	runs := testkit.Sample(conformance.Runs())
 	var passed atomic.Int32
 	t.Cleanup(func() {
-		if !t.Failed() && passed.Load() < 35 {
+		if !t.Failed() && int(passed.Load()) < len(runs)/6 {
 			t.Errorf("%d passed", passed.Load())
 		}
 	})
-	for _, r := range conformance.Runs() {
+	for _, r := range runs {
 		t.Run(r.Name, func(t *testing.T) {
 			t.Parallel()
 			switch got := p.Judge(t.Context(), r); got.Verdict {

@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 folders() { sed 's|/[^/]*$||' | sort -u; } # of paths that contain a slash
 case ${1:-} in
 -racy) chosen=$(git grep -lE '"sync(/atomic)?"|[[:space:]]go (func|[a-z][A-Za-z.]*\()' -- '*/*.go' ':!*_test.go' ':!tools' ':!examples' | folders) ;;
--soak) chosen=$(git grep -lE '(testkit\.Rounds|mixes\.Of|Costs|[gG]row(All)?)\(' -- '*/*_test.go' | folders) ;;
+-soak) chosen=$(git grep -lE '(testkit\.(Rounds|Sample)|mixes\.Of|Costs|[gG]row(All)?)\(' -- '*/*_test.go' | folders) ;;
 *) chosen='' ;;
 esac
 module=$(sed -n 's/^module //p' go.mod)

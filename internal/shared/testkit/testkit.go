@@ -19,6 +19,16 @@ func Rounds(all int) int {
 	return max(1, all/10)
 }
 
+// Sample is every tenth of many rows, and all of them in "make soak": for what a change rarely
+// touches, such as files of others beside programs of others.
+func Sample[V any](all []V) (sample []V) {
+	step := max(1, len(all)/Rounds(len(all)))
+	for i := 0; i < len(all); i += step {
+		sample = append(sample, all[i])
+	}
+	return sample
+}
+
 // Some are all rows of a table, or with -short, as under the race detector, two of them: for tests
 // whose rows start processes, and differ in nothing that memory is shared for.
 func Some[V any](rows map[string]V) map[string]V {

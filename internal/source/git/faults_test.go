@@ -79,6 +79,7 @@ func TestFaultsOfPacks(t *testing.T) {
 	long(t)
 	t.Parallel()
 	h := faultHarness(t)
+	h.Few = true
 	h.At = func(_ *http.Request, body []byte) bool {
 		return bytes.Contains(unpacked(body), []byte("command=fetch"))
 	}

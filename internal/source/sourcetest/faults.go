@@ -34,6 +34,7 @@ type FaultHarness struct {
 	Sees, Cannot map[string]string // see [faults.Suite]
 	Late         []string          // see [faults.Suite]
 	SharedWire   bool              // see [faults.Suite]; web or object run all rows
+	Few          bool              // see [faults.Suite]
 }
 
 // Faults runs the table of [faults.Suite] on one kind that reads over HTTP.
@@ -68,7 +69,7 @@ func (h FaultHarness) suite(data []byte) faults.Suite {
 		Cannot: h.Cannot,
 		Late:   h.Late,
 
-		SharedWire: h.SharedWire,
+		SharedWire: h.SharedWire, Few: h.Few,
 	}
 }
 

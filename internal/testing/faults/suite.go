@@ -20,6 +20,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/sidebyside"
 )
 
@@ -68,6 +69,10 @@ type Suite struct {
 	// looks at an answer. It is for clients that share theirs with the client of a
 	// suite that runs all rows.
 	SharedWire bool
+
+	// Few leaves nine of ten rows to "make soak". It is for a client of which another suite
+	// runs all rows, and whose rows start processes.
+	Few bool
 
 	// Alone has the rows run one after another, because Client sets variables of
 	// the environment.
@@ -155,6 +160,9 @@ func (s Suite) rows(t *testing.T) []fault {
 	}
 	if testing.Short() {
 		rows = slices.DeleteFunc(rows, func(r fault) bool { return r.wire || r.large })
+	}
+	if s.Few {
+		rows = testkit.Sample(rows)
 	}
 	return rows
 }
