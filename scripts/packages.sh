@@ -1,5 +1,7 @@
 #!/bin/sh
-# Prints the packages that have tests, on one line.
+# Prints the packages that have tests, on one line, in the order in which they are
+# to start: internal/wrap first, since it takes long and often waits, and would
+# leave a core idle if it ran last and alone.
 #
 #   scripts/packages.sh [folder to leave out]
 #   scripts/packages.sh -racy   those whose own code shares memory between goroutines
@@ -13,7 +15,8 @@ case ${1:-} in
 *) chosen='' ;;
 esac
 module=$(sed -n 's/^module //p' go.mod)
-go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' work | while read -r package; do
+go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' work |
+  awk '/\/internal\/wrap$/ { print; next } { rest = rest $0 "\n" } END { printf "%s", rest }' | while read -r package; do
   folder=${package#"$module"/}
   if [ -n "$chosen" ]; then
     printf '%s\n' "$chosen" | grep -qx "$folder" || continue
