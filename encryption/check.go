@@ -21,9 +21,10 @@ type Finding struct {
 	// the target, the argument, and the place in the text.
 	Err *attr.Error
 
-	// Target is state, plan or the like. If it is set, a mistake keeps that target from opening
-	// and sealing anything. If not, an entry cannot be used, which does no harm unless a file
-	// needs it, as a fallback may never do.
+	// Target is "state", "plan", "remote_state_data_sources.default", "remote_state_data_source NAME"
+	// or "", and how errors of that target begin. If it is set, and Doubt is not, the target can open and seal nothing. If
+	// it is not set, an entry cannot be used, which does no harm unless a file needs it, as a
+	// fallback may never do.
 	Target string
 
 	// Doubt says that nothing fails: it is probably not what was meant in the key that the
@@ -35,7 +36,9 @@ type Finding struct {
 
 // Check looks at all that the settings say before there is a file: each target, and each
 // key provider and method, whether or not a target uses it. It contacts nothing and runs
-// nothing.
+// nothing. What only sealing finds is not among it: a passphrase that is no secret, two key
+// providers with one alias, a first method that only opens; and neither is that there are no
+// settings for a target.
 func (e *Encryption) Check() []Finding {
 	if !e.made() {
 		return []Finding{{Err: &attr.Error{Err: errNotMade()}}}
@@ -131,11 +134,21 @@ func (f *findings) dangling(e *Encryption, entry *entries.Entry, table attr.Tabl
 // doubt adds what is doubtful in the key that a target seals with. What is no passphrase at
 // all is not doubted: [Target.Encrypt] refuses it.
 func (f *findings) doubt(t Target) {
-	if len(t.methods) == 0 || t.encryption.methods[t.methods[0]] == nil {
+	e := t.encryption
+	if len(t.methods) == 0 {
 		return
 	}
-	for _, odd := range t.encryption.oddities(t.encryption.candidate(t.methods[0], nil, nil), sureOddity) {
-		*f = append(*f, Finding{Err: odd, Target: t.name, Doubt: true})
+	seen := map[string]bool{}
+	for address := t.methods[0]; e.methods[address] != nil && !seen[address]; { // and those that seal before it
+		seen[address] = true
+		for _, odd := range e.oddities(e.candidate(address, nil, nil), sureOddity) {
+			*f = append(*f, Finding{Err: odd, Target: t.name, Doubt: true})
+		}
+		m, err := e.methods[address]()
+		if err != nil {
+			return
+		}
+		address = m.then
 	}
 }
 

@@ -78,7 +78,11 @@ func TestCheck(t *testing.T) {
 			found: "remote_state_data_sources.default@remote_state_data_sources.default"},
 		"of one other state": {text: "remote_state_data_sources {\nremote_state_data_source \"x\" { method = method.a.b }\n}",
 			found: "remote_state_data_source x@remote_state_data_source x"},
-		"a doubt":                             {text: doubtful + state("method.aes_gcm.m"), found: "?key_provider.pbkdf2.k.passphrase@state"},
+		"a doubt": {text: doubtful + state("method.aes_gcm.m"), found: "?key_provider.pbkdf2.k.passphrase@state"},
+		"a doubt behind then": {found: "?key_provider.pbkdf2.k.passphrase@state", text: doubtful + `method "age" "outer" {
+			recipients = ["age1lvyvwawkr0mcnnnncaghunadrqkmuf9e6507x9y920xxpp866cnql7dp2z"]
+			then       = method.aes_gcm.m
+		}` + "\n" + state("method.age.outer")},
 		"a doubt that nothing is sealed with": {text: doubtful + keys + state("method.aes_gcm.a", "method.aes_gcm.m")},
 	} {
 		var found []string

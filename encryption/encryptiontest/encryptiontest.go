@@ -340,9 +340,10 @@ type Method struct {
 	Keys      driver.Keys // the key providers that Attrs refers to; called from several goroutines
 	OtherKeys driver.Keys // the same with other keys
 
-	// A method for whole files, whose Block has Recognizes, requires these.
-	Other       map[string]cty.Value // a configuration that works and has another key
-	File, Plain []byte               // encrypted for Attrs, if possible by the format's own tool; and what is in it
+	Other map[string]cty.Value // for any other method: a configuration that works and has another key
+
+	// A method for whole files, whose Block has Recognizes, requires these, too.
+	File, Plain []byte // encrypted for Attrs, if possible by the format's own tool; and what is in it
 
 	// Harmless is for whole files, too. It reports whether damage of File need not be
 	// noticed: damaged differs from it in a bit of byte at, or ends there. Nil notices all.
@@ -389,12 +390,19 @@ func (h Method) Run(t *testing.T) {
 	t.Run("round trip", func(t *testing.T) { h.roundTrip(t, encrypter) })
 	sealed := h.seal(t, encrypter, 0)
 	t.Run("another key", func(t *testing.T) {
-		opened, err := h.open(t, method, h.OtherKeys, sealed)
+		other, keys := method, h.OtherKeys
+		if !h.refers() {
+			other, keys = Build(t, h.Block, h.Other), h.Keys
+		}
+		opened, err := h.open(t, other, keys, sealed)
 		if opened != nil || !errors.Is(err, encryption.ErrNoKey) {
 			t.Errorf("got %q, %v", opened, err)
 		}
 	})
 	t.Run("no key", func(t *testing.T) {
+		if !h.refers() {
+			t.Skip("its key is its own")
+		}
 		failure := errors.New("the key service is away")
 		none := func(context.Context, string) ([]byte, error) { return nil, failure }
 		opened, err := h.open(t, method, none, sealed)
@@ -420,14 +428,19 @@ func (h Method) Run(t *testing.T) {
 
 // lacks names what the kind of method requires of the harness and is not there.
 func (h Method) lacks() string {
-	refers := slices.ContainsFunc(h.Block.Attrs, func(a attr.Attr) bool { return a.Reference })
-	switch {
+	switch refers := h.refers(); {
 	case h.Block.Recognizes != nil && (h.Other == nil || len(h.File) == 0 || len(h.Plain) == 0):
 		return "Other, File or Plain, for a method for whole files"
 	case h.Block.Recognizes == nil && refers && (h.Keys == nil || h.OtherKeys == nil):
 		return "Keys or OtherKeys, for a method that refers to key providers"
+	case h.Block.Recognizes == nil && !refers && h.Other == nil:
+		return "Other, for a method whose key is its own"
 	}
 	return ""
+}
+
+func (h Method) refers() bool {
+	return slices.ContainsFunc(h.Block.Attrs, func(a attr.Attr) bool { return a.Reference })
 }
 
 const samplePlain = `{"version":4,"outputs":{"secret":{"value":"canary","type":"string"}}}`

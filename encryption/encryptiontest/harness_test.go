@@ -24,16 +24,17 @@ func TestLacks(t *testing.T) {
 		harness Method
 		want    string
 	}{
-		"no keys needed":  {Method{}, ""},
-		"keys":            {Method{Block: refers, Keys: keys, OtherKeys: keys}, ""},
-		"no keys":         {Method{Block: refers, OtherKeys: keys}, "Keys"},
-		"no other keys":   {Method{Block: refers, Keys: keys}, "OtherKeys"},
-		"whole files":     {Method{Block: files, Other: other, File: file, Plain: file}, ""},
-		"no other":        {Method{Block: files, File: file, Plain: file}, "Other"},
-		"no file":         {Method{Block: files, Other: other, Plain: file}, "File"},
-		"no plain":        {Method{Block: files, Other: other, File: file}, "Plain"},
-		"keys of a file":  {Method{Block: files, Keys: keys, OtherKeys: keys}, "whole files"},
-		"files of others": {Method{Block: refers, Other: other, File: file, Plain: file}, "key providers"},
+		"a key of its own": {Method{Other: other}, ""},
+		"no other of it":   {Method{}, "Other"},
+		"keys":             {Method{Block: refers, Keys: keys, OtherKeys: keys}, ""},
+		"no keys":          {Method{Block: refers, OtherKeys: keys}, "Keys"},
+		"no other keys":    {Method{Block: refers, Keys: keys}, "OtherKeys"},
+		"whole files":      {Method{Block: files, Other: other, File: file, Plain: file}, ""},
+		"no other":         {Method{Block: files, File: file, Plain: file}, "Other"},
+		"no file":          {Method{Block: files, Other: other, Plain: file}, "File"},
+		"no plain":         {Method{Block: files, Other: other, File: file}, "Plain"},
+		"keys of a file":   {Method{Block: files, Keys: keys, OtherKeys: keys}, "whole files"},
+		"files of others":  {Method{Block: refers, Other: other, File: file, Plain: file}, "key providers"},
 	} {
 		if got := c.harness.lacks(); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)

@@ -19,7 +19,7 @@ import (
 func ownBlock() driver.Block[driver.KeyProvider] {
 	return driver.Block[driver.KeyProvider]{
 		Table: attr.Table{Name: "own", Doc: "Derives the key from a secret.", Attrs: []attr.Attr{
-			{Name: "secret", Type: cty.String, Required: true, Sensitive: true, Doc: "At least 16 bytes."},
+			{Name: "secret", Type: cty.String, Required: true, Sensitive: true, Local: true, Doc: "At least 16 bytes."},
 		}},
 		Build: func(v attr.Values) (driver.KeyProvider, error) {
 			if len(v.String("secret")) < 16 {
@@ -38,7 +38,7 @@ func (o own) Key(_ context.Context, _ driver.Keys, stored json.RawMessage) ([]by
 	}
 	var salt []byte
 	if json.Unmarshal(stored, &salt) != nil || len(salt) != 32 {
-		return nil, errors.New("the salt in the file is damaged")
+		return nil, fmt.Errorf("%w: the salt in the file has not 32 bytes", driver.ErrDamaged)
 	}
 	return hkdf.Key(sha256.New, []byte(o), salt, "own", 32)
 }

@@ -178,7 +178,8 @@ func (b *bucket) within(ctx context.Context, size int) (context.Context, context
 	if b.Patience <= 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeoutCause(ctx, b.Patience+time.Duration(size/slowest)*time.Second, &store.UnansweredError{Err: errors.New("the store takes too long")})
+	patience := b.Patience + time.Duration(size/slowest)*time.Second
+	return context.WithTimeoutCause(ctx, patience, &store.UnansweredError{Err: errors.New("the store takes too long")})
 }
 
 // refused makes an error one of [store.ErrDenied] without its words.
