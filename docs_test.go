@@ -271,7 +271,7 @@ func TestGuidesAreGrouped(t *testing.T) {
 	if err != nil || len(guides) == 0 {
 		t.Fatal(guides, err)
 	}
-	group := regexp.MustCompile(`(?m)\A---\n(?:.+\n)*?subcategory: "(?:Guides|Sources|Key services)"\n`)
+	group := regexp.MustCompile(`(?m)\A---\n(?:.+\n)*?subcategory: "(?:Start|Write encrypted state|Pipelines|Operate|Reference|Go library|Sources|Key services)"\n`)
 	for _, guide := range guides {
 		if !group.MatchString(readText(t, guide)) {
 			t.Errorf("%s has no known subcategory", guide)

@@ -54,6 +54,18 @@ run() {
 rm -rf docs/pictures # validate does not know what is in there
 run generate --rendered-provider-name statecrypt
 run validate
+cd docs
+awk -f ../scripts/split.awk index.md >"$work/index.md" && mv "$work/index.md" index.md
+{
+  printf '\n| Variable | Argument |\n|---|---|\n'
+  awk -f ../scripts/variables.awk data-sources/remote_state.md guides/*.md | LC_ALL=C sort -u -t '`' -k 2,2 -k 4
+} >>guides/variables.md
+for name in statecrypt decrypt encrypt outputs inspect verify rotate wrap key-provider completion version; do
+  printf '\n## %s\n\n```text\n' "$name"
+  cat "../cmd/statecrypt/text/$name.txt"
+  printf '```\n'
+done >>guides/command.md
+cd ..
 "$root/.tools/bin/pictures" templates/pictures docs/pictures
 if [ "${1:-}" = -check ] && ! diff -ru "$work/docs" docs; then
   echo 'docs/ changed: run "make generate", and commit the result' >&2

@@ -3,6 +3,8 @@ package provider
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	fwattr "github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
@@ -96,7 +98,7 @@ func (v atMostOneBlock) ValidateList(_ context.Context, req validator.ListReques
 }
 
 func attributeOf(f field) schema.Attribute {
-	doc, required, optional, computed, secret := f.Doc, f.required(), f.optional(), f.Computed, f.Sensitive
+	doc, required, optional, computed, secret := f.Doc+variables(f.Attr), f.required(), f.optional(), f.Computed, f.Sensitive
 	switch {
 	case f.Type == cty.String:
 		return schema.StringAttribute{
@@ -119,6 +121,20 @@ func attributeOf(f field) schema.Attribute {
 	}
 	return schema.DynamicAttribute{
 		MarkdownDescription: doc, Required: required, Optional: optional, Computed: computed, Sensitive: secret}
+}
+
+// variables are named behind what an argument is for, unless that names them; the first that
+// is set counts.
+func variables(a attr.Attr) string {
+	named := func(name string) bool { return strings.Contains(a.Doc, "`"+name+"`") }
+	switch names := slices.DeleteFunc(slices.Clone(a.Env), named); len(names) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf(" Variable: `%s`.", names[0])
+	default:
+		return fmt.Sprintf(" Variables: `%s`.", strings.Join(names, "`, `"))
+	}
 }
 
 func frameworkTypes(members map[string]cty.Type) map[string]fwattr.Type {

@@ -1,0 +1,32 @@
+# Prints a table of the variables that the pages of docs/ name behind an argument.
+#
+#   awk -f ../scripts/variables.awk data-sources/remote_state.md guides/*.md | sort
+
+FNR == 1 { id = "" }
+
+/^<a id="nestedblock--/ {
+  id = $0
+  sub(/^<a id="nestedblock--/, "", id)
+  sub(/".*/, "", id)
+}
+
+/^- `[a-z0-9_]+` \(.*`[A-Za-z0-9_]+`/ {
+  name = $2
+  gsub("`", "", name)
+  names = ""
+  text = $0
+  if (match(text, / Variables?: /)) {
+    names = substr(text, RSTART + RLENGTH)
+    text = substr(text, 1, RSTART)
+    gsub(/[`.,]/, "", names)
+  }
+  while (match(text, /`[A-Z][A-Z0-9]*_[A-Z0-9_]+`/)) { # in a sentence
+    names = names " " substr(text, RSTART + 1, RLENGTH - 2)
+    text = substr(text, RSTART + RLENGTH)
+  }
+  path = id
+  gsub("--", ".", path)
+  page = FILENAME ~ /^guides/ ? substr(FILENAME, 8) : "../" FILENAME
+  for (i = split(names, each, " "); i > 0; i--)
+    print "| `" each[i] "` | [`" (path == "" ? "" : path ".") name "`](" page (id == "" ? "#schema" : "#nestedblock--" id) ") |"
+}
