@@ -20,7 +20,7 @@ FNR == 1 { id = "" }
     text = substr(text, 1, RSTART)
     gsub(/[`.,]/, "", names)
   }
-  while (match(text, /`[A-Z][A-Z0-9]*_[A-Z0-9_]+`/)) { # in a sentence
+  while (match(text, /`[A-Z][A-Z0-9]*_[A-Z_][A-Z0-9_]*`/)) { # in a sentence
     names = names " " substr(text, RSTART + 1, RLENGTH - 2)
     text = substr(text, RSTART + RLENGTH)
   }
