@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os/exec"
 	"runtime"
+	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
@@ -15,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials/processcreds"
 	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go/logging"
 	"github.com/aws/smithy-go/middleware"
 
@@ -233,6 +236,33 @@ func runsProgram(p awsconfig.SharedConfig) bool {
 // usesBrowser reports whether a profile has a session that was begun in a browser.
 func usesBrowser(p awsconfig.SharedConfig) bool {
 	return p.SSOSessionName+p.SSORegion+p.SSOAccountID+p.SSOStartURL+p.SSORoleName+p.LoginSession != ""
+}
+
+// EndpointOf is where a service is for which there is no client of the SDK here: by
+// variables, by the profile, or AWS's own, as a client of the SDK finds it. Host is how
+// the host of AWS begins.
+func (s Settings) EndpointOf(ctx context.Context, service, host string) (string, error) {
+	cfg, err := s.Load(ctx)
+	if err != nil {
+		return "", err
+	}
+	endpoint := cfg.BaseEndpoint
+	for _, source := range slices.Backward(cfg.ConfigSources) { // the first one wins
+		if from, ok := source.(interface {
+			GetServiceBaseEndpoint(ctx context.Context, service string) (string, bool, error)
+		}); ok {
+			if own, found, err := from.GetServiceBaseEndpoint(ctx, service); err == nil && found {
+				endpoint = &own
+			}
+		}
+	}
+	s.SetEndpoint(ctx, cfg, service, &endpoint)
+	if endpoint != nil {
+		return *endpoint, nil
+	}
+	own, err := s.ownEndpoint(sts.ServiceID, s.Region) // whose partition has the names of hosts
+	own.URI.Host = strings.Replace(own.URI.Host, "sts", host, 1)
+	return own.URI.String(), err
 }
 
 // SetEndpoint sets the endpoint of a client if the SDK would otherwise take

@@ -1,7 +1,8 @@
 package s3
 
 import (
-	"cmp"
+	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -72,6 +73,10 @@ func Connect(v attr.Values, n object.Network) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	endpoints, _ := v.Block("endpoints")
+	if at := awsauth.WithScheme(endpoints.String("dynamodb")); at != "" && !isEndpoint(at) {
+		return nil, v.Errorf("endpoints", "%w", errDynamoDB)
+	}
 	words := Vendor().Words
 	words.Block = "the block " + v.Address()
 	words.Trust = "set custom_ca_bundle in " + words.Block
@@ -96,21 +101,19 @@ func IsAWS(client *awss3.Client) bool {
 var ofS3 = lazyregexp.New(`(?i)^(.+\.)?s3(-fips|-accelerate|-[a-z]{2}(-[a-z]+)+-\d)?\.(dualstack\.)?([a-z]{2}(-[a-z]+)+-\d\.)?(vpce\.)?` +
 	`(amazonaws\.com|amazonaws\.com\.cn|api\.aws)$`)
 
+var errDynamoDB = errors.New("dynamodb must be a URL such as https://dynamodb.example.com, without user name, password or query")
+
 // DynamoDB is the URL of that service, and a transport that leads there.
-func (s *Server) DynamoDB() (string, *http.Transport, error) {
+func (s *Server) DynamoDB(ctx context.Context) (endpoint string, transport *http.Transport, err error) {
 	endpoints, _ := s.access.Block("endpoints")
-	own := "https://dynamodb." + s.Region + ".amazonaws.com"
-	if s.access.Bool("use_fips_endpoint") {
-		own = "https://dynamodb-fips." + s.Region + ".amazonaws.com"
+	if endpoint = awsauth.WithScheme(endpoints.String("dynamodb")); endpoint == "" {
+		endpoint, err = s.access.settings.EndpointOf(ctx, "DynamoDB", "dynamodb")
 	}
-	if strings.HasPrefix(s.Region, "cn-") {
-		own += ".cn"
+	if err == nil && !isEndpoint(endpoint) {
+		err = errDynamoDB
 	}
-	endpoint := cmp.Or(awsauth.WithScheme(endpoints.String("dynamodb")), own)
-	if !isEndpoint(endpoint) {
-		return "", nil, s.access.Errorf("endpoints", "dynamodb must be a URL such as https://dynamodb.example.com, without user name, password "+
-			"or query")
+	if err == nil {
+		transport, err = s.access.settings.Transport()
 	}
-	transport, err := s.access.settings.Transport()
 	return strings.TrimSuffix(endpoint, "/"), transport, err
 }

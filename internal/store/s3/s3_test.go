@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -470,6 +471,26 @@ func TestTableMeanwhile(t *testing.T) {
 	if data, _, err := state.Read(t.Context()); err != nil || data != nil {
 		t.Errorf("neither: %q, %v", data, err)
 	}
+}
+
+// TestTableOfAProfile: a profile that leads S3 elsewhere leads to the table there as well, and not to AWS,
+// where nobody else would lock.
+func TestTableOfAProfile(t *testing.T) {
+	t.Parallel()
+	s := serve(t, objecttest.Kept)
+	at3, atTable := s.block["endpoints"].GetAttr("s3").AsString(), s.block["endpoints"].GetAttr("dynamodb").AsString()
+	config := filepath.Join(t.TempDir(), "config")
+	const profile = "[profile here]\nregion = eu-west-1\naws_access_key_id = AKIATEST\naws_secret_access_key = " + secret +
+		"\nservices = here\n\n[services here]\ns3 =\n  endpoint_url = %s\ndynamodb =\n  endpoint_url = %s\n"
+	must(t, os.WriteFile(config, fmt.Appendf(nil, profile, at3, atTable), 0o600))
+	b := s.block.With("endpoints", nil).With("access_key", nil).With("secret_key", nil).With("profile", "here").
+		With("shared_config_files", []string{config}).With("dynamodb_table", tableName)
+	state := at(t, b)
+	must(t, state.Lock(t.Context(), storetest.Lock("1")))
+	if s.table.Text(bucketOf+"/net/prod", "Info") == "" {
+		t.Error("the lock is elsewhere")
+	}
+	must(t, state.Unlock(t.Context(), "1"))
 }
 
 // TestForm: what is written is what both CLIs write.

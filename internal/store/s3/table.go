@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
@@ -25,14 +26,27 @@ import (
 // table is one of DynamoDB. Three calls need no SDK.
 type table struct {
 	*bucket
-	name, endpoint string
-	client         http.Client
+	name string
+
+	finding  sync.Mutex
+	endpoint string // once it is known, with its client
+	client   http.Client
 }
 
-func newTable(b *bucket, name string) (*table, error) {
-	endpoint, transport, err := b.server.DynamoDB()
-	return &table{bucket: b, name: name, endpoint: endpoint, client: http.Client{Transport: transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}, err
+// find looks once where the table is.
+func (t *table) find(ctx context.Context) error {
+	t.finding.Lock()
+	defer t.finding.Unlock()
+	if t.endpoint != "" {
+		return nil
+	}
+	endpoint, transport, err := t.server.DynamoDB(ctx)
+	if err != nil {
+		return err
+	}
+	t.client = http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	t.endpoint = endpoint
+	return nil
 }
 
 // text is a value of DynamoDB.
@@ -47,6 +61,9 @@ const tableTries = 5
 
 // call makes a call, and another one if it may succeed. What it did is looked up by the caller.
 func (t *table) call(ctx context.Context, operation string, arguments map[string]any) (found item, err error) {
+	if err := t.find(ctx); err != nil {
+		return found, err
+	}
 	arguments["TableName"] = t.name
 	body, err := json.Marshal(arguments)
 	if err != nil {
@@ -120,8 +137,8 @@ func (t *table) refused(operation string, status int, answer []byte) (again bool
 	var said struct {
 		Type string `json:"__type"`
 	}
-	_ = json.Unmarshal(answer, &said) // what is none has no type
-	_, code, _ := strings.Cut(said.Type, "#")
+	_ = json.Unmarshal(answer, &said)                       // what is none has no type
+	code := said.Type[strings.LastIndex(said.Type, "#")+1:] // some leave out the namespace
 	switch code {
 	case "ConditionalCheckFailedException":
 		return false, errCondition
