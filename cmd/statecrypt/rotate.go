@@ -99,8 +99,12 @@ func (r rotation) needed(
 		f := finding{Result: resultSkipped}
 		if opened, err := r.to.Decrypt(ctx, state); err == nil && !opened.UsedFallback && !r.again {
 			f.add(opened)
-			if settled, err := states.IsSettled(ctx, name, state); err != nil || settled {
-				return f, err
+			settled, err := states.IsSettled(ctx, name, state)
+			if err != nil {
+				return finding{Result: resultFailed}, err
+			}
+			if settled {
+				return f, nil
 			}
 		}
 		return rotate(ctx, name)

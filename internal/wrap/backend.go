@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -33,7 +34,10 @@ type backend struct {
 	store store.Store
 	kind  string
 
-	former recorded    // what the module has had without wrap
+	former   recorded // what the module has had without wrap
+	unread   error    // why that cannot be said
+	unlocked bool     // the user wants no lock
+
 	open   atomic.Bool // what was read last is not OpenTofu's envelope
 	plain  atomic.Bool // but a state in plaintext
 	sealed atomic.Bool // which was replaced by an encrypted one
@@ -68,7 +72,13 @@ func (b *backend) mayEncrypt() error {
 	if !b.open.Load() {
 		return nil
 	}
-	_, err := store.Former(b.State, b.former.Backend.Type, b.former.Backend.Config)
+	err := b.unread
+	if err == nil || errors.Is(err, fs.ErrNotExist) { // then the block says which lock others take
+		_, err = store.Former(b.State, b.former.Backend.Type, b.former.Backend.Config)
+	}
+	if err == nil && b.unlocked && b.hasLocks() {
+		err = errors.New("-lock=false keeps out nobody who works on it without wrap; leave that out")
+	}
 	if err != nil {
 		err = fmt.Errorf("it is not encrypted, and stays so: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclparse"
 	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
@@ -258,13 +260,25 @@ func literals(body hcl.Body) map[string]cty.Value {
 	return values
 }
 
+// hasUser reports whether a value is a URL with a user in it, and perhaps a password.
+func hasUser(v cty.Value) bool {
+	text, err := convert.Convert(v, cty.String)
+	if err != nil || text.IsNull() {
+		return false
+	}
+	u, err := url.Parse(text.AsString())
+	return err != nil || u.User != nil
+}
+
 // withoutSecrets reports whether a value is still whole. One that is null is left out.
 func withoutSecrets(a attr.Attr, v cty.Value) (cty.Value, bool) {
 	switch {
 	case a.Sensitive || !v.IsWhollyKnown():
 		return cty.NullVal(cty.DynamicPseudoType), false
-	case a.Attrs == nil || v.IsNull() || !v.Type().IsObjectType():
+	case v.IsNull() || a.Attrs == nil && !hasUser(v):
 		return v, true
+	case a.Attrs == nil || !v.Type().IsObjectType(): // of another form than the argument has
+		return cty.NullVal(cty.DynamicPseudoType), false
 	}
 	values, all := v.AsValueMap(), true
 	for _, inner := range a.Attrs {

@@ -173,6 +173,13 @@ func TestInBucket(t *testing.T) {
 		"by a fallback, another lock": {
 			script: locked + "POST:1=" + newer, there: state, record: recordOf(`,"dynamodb_table":"locks"`), falls: true, code: 9, left: true,
 		},
+		"by a fallback, without a lock": {
+			script: "GET POST=" + newer, args: []string{"apply", "-lock=false"}, there: state, record: recordOf(`,"use_lockfile":true`), falls: true,
+			code: 9,
+		},
+		"by a fallback, a damaged record": {
+			script: locked + "POST:1=" + newer, there: state, record: "{", with: map[string]any{"use_lockfile": true}, falls: true, code: 9, left: true,
+		},
 		"by a fallback, read only": {script: "GET", args: []string{"plan"}, there: state, falls: true},
 		"nothing there, another store by the record": {
 			script: locked + "POST:1=" + state, record: strings.Replace(recordOf(`,"use_lockfile":true`), "STORE", "https://other.example", 1),
@@ -364,6 +371,11 @@ func TestForSettings(t *testing.T) {
   assume_role {
     role_arn = "arn:aws:iam::1:role/r"
   }
+}`,
+		"other forms": `backend "s3" {
+  bucket      = "b"
+  assume_role = [{ external_id = "` + canary + `" }]
+  endpoints   = { s3 = "https://s3.example.com", sts = "https://me:` + canary + `@sts.example.com" }
 }`,
 		"JSON": `{"terraform":{"backend":{"s3":{"bucket":"b","secret_key":"` + canary + `"}}}}`,
 	} {

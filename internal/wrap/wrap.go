@@ -139,7 +139,8 @@ func connect(ctx context.Context, o Options, call *invocation) (*proxy, error) {
 		upstream, err = newBackend(o, call.dir)
 	}
 	if err == nil {
-		upstream.former, _ = readRecord(call.data) // without one, the block says which lock others take
+		upstream.former, upstream.unread = readRecord(call.data)
+		upstream.unlocked = call.isOff("lock")
 	}
 	if err == nil && call.effect() == changes { // other commands may be run by those who can only read
 		err = rehearse(ctx, o.State)

@@ -35,7 +35,7 @@ func (s *state) prove(ctx context.Context) error {
 		_, err := s.put(ctx, s.key+proofSuffix, []byte(inProof), how)
 		answer, _ := errors.AsType[*object.Answer](err)
 		switch {
-		case isOtherwise(err):
+		case isOtherwise(err, how):
 			return true, nil
 		case answer != nil && answer.Status == http.StatusNotImplemented:
 			return false, nil

@@ -188,7 +188,7 @@ func (s *state) Write(ctx context.Context, data []byte, read store.Version) (sto
 		switch {
 		case err == nil:
 			return store.Version(etag), nil
-		case isOtherwise(err):
+		case isOtherwise(err, how):
 			return "", store.ErrChanged
 		case answer != nil && answer.Status == http.StatusNotImplemented && how.match != "":
 			s.notice501(ctx)
@@ -421,8 +421,8 @@ func (s *state) Unlock(ctx context.Context, id string) error {
 
 // isOtherwise reports whether a condition is not met: there is another object than the one
 // that was named, or none.
-func isOtherwise(err error) bool {
+func isOtherwise(err error, how condition) bool {
 	answer, _ := errors.AsType[*object.Answer](err)
 	_, missing := source.IsMissing(err)
-	return missing || answer != nil && answer.Status == http.StatusPreconditionFailed
+	return missing && how.match != "" || answer != nil && answer.Status == http.StatusPreconditionFailed
 }

@@ -234,10 +234,19 @@ func (s *tabled) Settle(ctx context.Context, read []byte) error {
 	if err != nil || settled {
 		return err
 	}
-	if err := s.mayChange(ctx); err != nil {
-		return err
+	s.mu.Lock()
+	err = s.state.mayChange(ctx)
+	s.mu.Unlock()
+	if err == nil {
+		err = s.mayChange(ctx)
 	}
-	return s.note(ctx, read)
+	if err == nil {
+		err = s.note(ctx, read)
+	}
+	if err == nil {
+		notice.Show(ctx, fmt.Sprintf("the table %q has the digest of the state now; it had another one, or none", s.table.name))
+	}
+	return err
 }
 
 // Remove removes the digest after the state.
