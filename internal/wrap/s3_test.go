@@ -178,7 +178,8 @@ func TestInBucket(t *testing.T) {
 			code: 9,
 		},
 		"by a fallback, a damaged record": {
-			script: locked + "POST:1=" + newer, there: state, record: "{", with: map[string]any{"use_lockfile": true}, falls: true, code: 9, left: true,
+			script: locked + "POST:1=" + newer, there: state, record: "{", with: map[string]any{"use_lockfile": true}, falls: true,
+			code: 9, left: true,
 		},
 		"by a fallback, read only": {script: "GET", args: []string{"plan"}, there: state, falls: true},
 		"nothing there, another store by the record": {
