@@ -5,6 +5,7 @@ package wrap_test
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -43,12 +44,12 @@ func begin(t *testing.T, o wrap.Options, script string) (p *started) {
 	needSignals(t)
 	p = &started{Cmd: exec.CommandContext(t.Context(), os.Args[0])} //nolint:gosec // this program
 	p.Env = append(o.Environ, "WRAP_TEST_SCRIPT=wrap="+strings.Join(o.Command, ","), "WRAP_TEST_CHILD_SCRIPT="+script)
-	stdin, err := p.StdinPipe()
+	stdin, keeps, err := os.Pipe() // and not that of Cmd, which Wait closes although the child of the program still reads it
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.in = stdin
-	t.Cleanup(func() { _ = stdin.Close() }) // which ends a child that waits
+	p.Stdin, p.in = stdin, keeps
+	t.Cleanup(func() { _ = keeps.Close() }) // which ends a child that waits
 	out, in, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +58,7 @@ func begin(t *testing.T, o wrap.Options, script string) (p *started) {
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
-	_ = in.Close()
+	_ = errors.Join(stdin.Close(), in.Close())
 	t.Cleanup(func() { _ = out.Close() })
 	return p
 }
