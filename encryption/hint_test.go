@@ -121,6 +121,7 @@ func TestDoubts(t *testing.T) {
 		{passphrase: "key_provider.pbkdf2.other", refuses: true},
 		{passphrase: "correct_horse.battery.staple"},
 		{passphrase: "data.driven.decisions.win"},
+		{passphrase: "./no/such/passphrase", doubt: true},
 		{passphrase: "`cat passphrase.txt`", refuses: true},
 		{passphrase: "ENC[AES256_GCM,data:aGVsbG8=,type:str]", refuses: true},
 		{passphrase: "@Microsoft.KeyVault(VaultName=infra;SecretName=state)", refuses: true},

@@ -2,6 +2,7 @@ package wrap_test
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -191,7 +192,7 @@ func TestInBucket(t *testing.T) {
 		},
 		"encrypted, the table is elsewhere": {
 			script: "ready", args: init, there: filled, moveIn: true, code: 1, table: true,
-			record: strings.Replace(recordOf(`,"dynamodb_table":"locks"`), `"STORE"`, `"STORE","dynamodb":"https://other.example"`, 1),
+			record: strings.Replace(recordOf(`,"dynamodb_table":"locks"`), `"STORE"`, `"STORE","dynamodb":"https://me:`+canary+`@other.example"`, 1),
 		},
 		"nothing there, by the record": {
 			script: locked + "POST:1=" + state + " UNLOCK=" + mine, record: recordOf(`,"use_lockfile":true`), want: state,
@@ -232,7 +233,7 @@ func TestInBucket(t *testing.T) {
 			}
 			code, err, told := run(t, o)
 			mistakes.Ended(t, name, strings.ReplaceAll(told, b.url, "STORE"), code, err)
-			if code != c.code || strings.Contains(told, canary) {
+			if code != c.code || strings.Contains(fmt.Sprint(told, err), canary) {
 				t.Errorf("got %d, %v, want %d\n%s\n%s", code, err, c.code, out, told)
 			}
 			there, left := b.state()

@@ -87,7 +87,7 @@ func File(file []byte) fact.Stranger {
 	const tar = 257 // where its header says so
 	switch {
 	case chunk.Match(start):
-		return fact.Stranger{What: "it has the frames of an upload in chunks (aws-chunked) around it, which the store has kept"}
+		return fact.Stranger{What: "it has the frames of an upload in chunks (aws-chunked) around it, which the store has kept", Is: fact.Broken}
 	case string(bytes.TrimSpace(start)) == "null":
 		return fact.Stranger{What: "it is null, as OpenTofu sends it to the program of a key provider for a new file", Is: fact.NullFile}
 	case len(start) > tar && bytes.HasPrefix(start[tar:], []byte("ustar")):

@@ -16,7 +16,7 @@ var (
 	reference     = lazyregexp.New(`^((var|local)|module\.[A-Za-z_][\w-]*)\.[A-Za-z_][\w-]*$`)
 	masked        = lazyregexp.New(`(?i)^(\*{3,}|[\[(<](masked|redacted|hidden|secret|sensitive|sensitive value)[\])>]|\(known after apply\))$`)
 	placeholder   = lazyregexp.New(`(?i)^(<[^<>]+>|.*…|change[-_ ]?me.*|replace[-_ ](me|with).*|` + yours + `)$`)
-	expression    = lazyregexp.New(`^(\$?\{\{[^{}]*\}\}|\$\([^()]*\)|` + "`[^`]+`" + `|(random_[a-z]+|data\.[a-z]+_\w+)\.[\w-]+\.[\w.-]+)$`)
+	expression    = lazyregexp.New(`^(\$?\{\{[^{}]*\}\}|\$\([^()]*\)|` + "`[^`]+`" + `)$`)
 )
 
 // yours is what placeholders ask for: "your-bucket", but not "your horse".

@@ -15,18 +15,15 @@ import (
 const MaxName = 255
 
 var (
-	pathPattern  = lazyregexp.New(`^(~|\.{0,2})[/\\]?[A-Za-z0-9_. /\\-]{1,200}\.(json|pem|crt|cer|key|p12|pfx|txt|pub|age|hcl|tf|tofu|tfvars|ya?ml|ini|conf)$`)
-	systemFolder = lazyregexp.New(`^/(run|etc|var|home|root|tmp|opt|usr|mnt|srv|secrets|vault)/[\w./-]+$`)
-	ofWindows    = lazyregexp.New(`^[A-Za-z]:[\\/]`)
+	pathPattern = lazyregexp.New(`^(~|\.{0,2})[/\\]?[A-Za-z0-9_. /\\-]{1,200}\.(json|pem|crt|cer|key|p12|pfx|txt|pub|age|hcl|tf|tofu|tfvars|ya?ml|ini|conf)$`)
+	ofWindows   = lazyregexp.New(`^[A-Za-z]:[\\/]`)
 )
 
 // IsPath reports whether text, which may be a secret in the place of a path, is surely a
 // path, and may be shown: it looks like the path of a key file, begins at the home
-// directory or here, or begins with a folder that exists or that systems have, which no
-// key does.
+// directory, or begins with a folder that exists, which no key does.
 func IsPath(text string) bool {
-	return pathPattern.MatchString(text) || strings.HasPrefix(text, "~/") || strings.HasPrefix(text, "./") || systemFolder.MatchString(text) ||
-		IsFolder(begin(text))
+	return pathPattern.MatchString(text) || strings.HasPrefix(text, "~/") || IsFolder(begin(text))
 }
 
 // IsOfWindows reports whether a path begins with a drive, on another system.

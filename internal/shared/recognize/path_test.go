@@ -20,6 +20,7 @@ func TestIsPath(t *testing.T) {
 		"/no-such-folder/id_ed25519":       false,
 		"/id_ed25519":                      false,
 		"id_ed25519":                       false,
+		"./Zx0qN8w9c4n4ry":                 false,
 		"ya29.a0AfH6SMBx":                  false,
 		"eyJhbGciOi.eyJzdWIi.c2lnbmF0dXJl": false,
 		"/bXkgc2VjcmV0IGtleSBvZiAz+8=":     false,

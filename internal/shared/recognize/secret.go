@@ -34,7 +34,7 @@ func Passphrase(text string) (what string, sure Certainty) {
 		return "is JSON, as stores of secrets keep it: jsondecode(…) and the name of a member give the text", Surely
 	case assigned.MatchString(text):
 		return "is a line NAME = VALUE, and the value alone is required", Surely
-	case IsPath(text):
+	case IsPath(text), elsewhere.MatchString(text):
 		return looksLikePath, Surely
 	case odd != "":
 		return odd, Perhaps
@@ -59,7 +59,7 @@ func noSecret(text string) string {
 		return "looks like a reference to a secret of another system, which is not looked up here; set the secret itself"
 	case strings.HasPrefix(text, "ENC[AES256_GCM,"):
 		return "is a value that sops encrypted, which is not decrypted here; set the secret itself"
-	case syntax.IsKeyProviderAddress(text):
+	case syntax.IsKeyProviderAddress(text), valueAddress.MatchString(text):
 		return notEvaluated
 	case programError.MatchString(text):
 		return "is what a program printed when it failed; set the secret itself"
@@ -78,9 +78,13 @@ const (
 
 var (
 	secretAddress = lazyregexp.New(`^([a-z0-9][a-z0-9+.-]*://|arn:aws|vault:[\w/-]+#|projects/[^/]+/secrets/|@Microsoft\.KeyVault\(|ssm:/|env:\w+$)`)
+	valueAddress  = lazyregexp.New(`^(random_[a-z]+|data\.[a-z]+_\w+)\.[\w-]+\.[\w.-]+$`)
 	programError  = lazyregexp.New(`(?i)^(an error occurred|error: |fatal: |permission denied|access denied|unauthorized)`)
 	sentence      = lazyregexp.New(`^\w+( [\w,'-]+){3,}$`)
 	assigned      = lazyregexp.New(`^(export )?([A-Za-z_]\w* ?= ?(".*"|'.*')|[A-Z][A-Z0-9]*_[A-Z0-9_]*=.*)$`)
+
+	// A path that no passphrase is by chance, also of a file that is on another machine.
+	elsewhere = lazyregexp.New(`^(/(run|etc|var|home|root|tmp|opt|usr|mnt|srv|secrets|vault)/|\./)[\w./-]+$`)
 
 	percentEncoded = lazyregexp.New(`%[2-7][0-9A-F]`)
 	hexKey         = lazyregexp.New(`^[0-9a-f]{64}$`)

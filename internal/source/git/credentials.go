@@ -298,7 +298,7 @@ func readableFile(name string, grant source.Grant) (string, error) {
 	if path == "" {
 		return "", nil
 	}
-	if recognize.IsPEM(path) || strings.ContainsAny(path, "\r\n\x00") {
+	if strings.Contains(path, "-----BEGIN") || strings.ContainsAny(path, "\r\n\x00") {
 		return "", grant.Errorf(name, "the path of a file is required, not its content")
 	}
 	path, err := world.ExpandHome(path)

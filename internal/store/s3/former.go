@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
 // Former compares the state with that of an s3 backend. A lock keeps out only those who take the
@@ -55,8 +57,8 @@ func lockNames(lockfile bool, table, endpoint string) string {
 	}
 	if table != "" {
 		table = fmt.Sprintf("dynamodb_table = %q", table)
-		if endpoint != "" {
-			table += " at " + outside.Line(endpoint, 300)
+		if u, err := url.Parse(endpoint); err == nil && endpoint != "" {
+			table += " at " + outside.Line(source.Origin(u), 300)
 		}
 		names = append(names, table)
 	}
