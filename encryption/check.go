@@ -81,8 +81,7 @@ func (e *Encryption) targets() (targets []Target) {
 		names = append([]string{""}, names...)
 	}
 	for _, name := range names {
-		t, _ := e.RemoteState(name) // which is there
-		targets = append(targets, t)
+		targets = append(targets, e.RemoteState(name))
 	}
 	return targets
 }
@@ -90,8 +89,9 @@ func (e *Encryption) targets() (targets []Target) {
 type findings []Finding
 
 // add adds the mistakes in an error of what is at an address. What is wrong with a target
-// is not said again of the entry.
+// is not said again of the entry, nor what was found in an argument before.
 func (f *findings) add(target, address string, err error) {
+	before := *f
 	var all fact.List
 	if err != nil && !errors.As(err, &all) {
 		all = fact.List{err}
@@ -108,7 +108,7 @@ func (f *findings) add(target, address string, err error) {
 			at := other.Err
 			return target == "" && (at == mistake || at.Address == mistake.Address && at.Attr == mistake.Attr && at.Attr != "" && !other.Doubt)
 		}
-		if !slices.ContainsFunc(*f, isSame) {
+		if !slices.ContainsFunc(before, isSame) {
 			*f = append(*f, Finding{Err: mistake, Target: target})
 		}
 	}

@@ -125,6 +125,23 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// TestCheckTwoOfOneArgument: what excludes two others has two mistakes.
+func TestCheckTwoOfOneArgument(t *testing.T) {
+	t.Parallel()
+	registry := withBox()
+	registry.Methods[len(registry.Methods)-1].Attrs = []attr.Attr{
+		{Name: "key", Type: cty.String, Excludes: []string{"b", "c"}}, {Name: "b", Type: cty.String}, {Name: "c", Type: cty.String},
+	}
+	found := newEncryption(t, registry, `method "box" "m" {
+		key = "a"
+		b   = "b"
+		c   = "c"
+	}`).Check()
+	if len(found) != 2 || found[0].Err.Attr != "key" || found[1].Err.Attr != "key" {
+		t.Errorf("got %v", found)
+	}
+}
+
 // TestCheckIsNoCondition: a fallback that cannot be used harms nobody before its turn, as
 // in OpenTofu.
 func TestCheckIsNoCondition(t *testing.T) {

@@ -280,27 +280,15 @@ func (e *Encryption) State() Target { return e.target(KindState, "state", e.sett
 // [Encryption.State]. A plan is a zip archive with a member called tfplan.
 func (e *Encryption) Plan() Target { return e.target(KindPlan, "plan", e.settings().Plan) }
 
-// RemoteState is the target for the states of other configurations: the
-// remote_state_data_source called name or, for the empty name, the default of
-// remote_state_data_sources. An error is [ErrNotConfigured]: the settings have no such
-// block. OpenTofu then takes the default.
-func (e *Encryption) RemoteState(name string) (Target, error) {
+// RemoteState is the target for the states of other configurations: of the
+// remote_state_data_source called name or, if there is none of that name, of the default in
+// remote_state_data_sources, as in OpenTofu. Without a default either, see [Encryption.State].
+func (e *Encryption) RemoteState(name string) Target {
 	settings := e.settings()
 	if t := settings.Remote[name]; t != nil {
-		return e.target(KindState, "remote_state_data_source "+name, t), nil
+		return e.target(KindState, "remote_state_data_source "+name, t)
 	}
-	switch t := settings.RemoteDefault; {
-	case !e.made():
-		return Target{}, errNotMade()
-	case name != "":
-		return Target{}, because(ErrNotConfigured, "there is no remote_state_data_source %s in the settings%s", quoted(name),
-			syntax.Suggest(name, slices.Sorted(maps.Keys(settings.Remote))))
-	case t == nil:
-		return Target{}, fact.With(
-			because(ErrNotConfigured, "there is no default in remote_state_data_sources of the settings"), fact.NoDefault)
-	default:
-		return e.target(KindState, "remote_state_data_sources.default", t), nil
-	}
+	return e.target(KindState, "remote_state_data_sources.default", settings.RemoteDefault)
 }
 
 // Use is a target of the methods at these addresses: the primary, then the

@@ -139,6 +139,42 @@ func checkAppended(t *testing.T, target encryption.Target, room int, plain []byt
 	}
 }
 
+// keeper is a box that keeps what it was given.
+type keeper struct {
+	box
+	given *[]byte
+}
+
+func (k keeper) Encrypt(ctx context.Context, keys driver.Keys, plain []byte) ([]byte, error) {
+	*k.given = plain
+	return k.box.Encrypt(ctx, keys, plain)
+}
+
+// TestPlaintextIsOverwritten: in the memory that a method was given, whether or not the file
+// stays there.
+func TestPlaintextIsOverwritten(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{1, 60, 61, 1000} { // a method may add 64 bytes to what it seals in place
+		var given []byte
+		registry := withBox()
+		registry.Methods[len(registry.Methods)-1].Build = func(v attr.Values) (driver.Method, error) {
+			return keeper{box{v.String("key")}, &given}, nil
+		}
+		target := newEncryption(t, registry, `method "box" "m" { key = "`+strings.Repeat("k", size)+`" }
+			state { method = method.box.m }`).State()
+		file, err := target.Encrypt(t.Context(), []byte(state))
+		if err != nil || !bytes.HasSuffix(file, []byte(state)) {
+			t.Fatal(err)
+		}
+		for i := range file { // which may be in the same memory
+			file[i] = 0
+		}
+		if len(given) != len(state) || len(bytes.Trim(given, "\x00")) > 0 {
+			t.Errorf("a key of %d bytes: %.100q is left", size, given)
+		}
+	}
+}
+
 // marshalled returns an envelope as encoding/json writes it, with the fields of
 // opentofu/internal/encryption/base.go and state.go.
 func marshalled(t *testing.T, file []byte) []byte {

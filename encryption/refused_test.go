@@ -91,11 +91,10 @@ func TestNilContext(t *testing.T) {
 func TestNilEncryption(t *testing.T) {
 	t.Parallel()
 	var enc *encryption.Encryption
-	remote, _ := enc.RemoteState("x")
 	if _, err := enc.Use("unencrypted"); reason(t, err) != "not configured" {
 		t.Errorf("got %v", err)
 	}
-	for _, target := range []encryption.Target{enc.State(), enc.Plan(), remote} {
+	for _, target := range []encryption.Target{enc.State(), enc.Plan(), enc.RemoteState("x")} {
 		if _, err := target.Decrypt(t.Context(), []byte(state)); reason(t, err) != "not configured" {
 			t.Errorf("got %v", err)
 		}

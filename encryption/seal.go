@@ -126,7 +126,11 @@ func appendSealed(ctx context.Context, e driver.Encrypter, keys *newKeys, env *e
 		env.Meta = keys.meta
 		file, err = env.append(dst, data)
 	}
-	clear(scratch[min(room, len(file)-len(dst)):]) // the method may have left plaintext there
+	used := len(file) - len(dst)
+	if cap(file) != cap(dst) { // it outgrew its room, and is elsewhere
+		used = 0
+	}
+	clear(scratch[min(room, used):]) // the method may have left plaintext there
 	return file, err
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -132,10 +131,6 @@ func TestTargets(t *testing.T) {
 	none, says := newEncryption(t, lighttest.Registry(), ""), golden(t, "targets")
 	blank := newEncryption(t, lighttest.Registry(), "encryption {}")
 	strict := newEncryption(t, lighttest.Registry(), all)
-	remote, err := strict.RemoteState("")
-	if err != nil || remote.Methods()[0] != "method.aes_gcm.a" {
-		t.Errorf("the default: %v, %v", remote.Methods(), err)
-	}
 	plain := newEncryption(t, lighttest.Registry(), `state { method = "unencrypted" }`)
 	sealedState, sealedPlan := string(seal(t, all, state)), sealPlan(t)
 	const sops = `{"version":4,"outputs":{},"sops":{"mac":"ENC[AES256_GCM,data:x]","version":"3.9.0","lastmodified":"2026-01-01T00:00:00Z"}}`
@@ -164,7 +159,7 @@ func TestTargets(t *testing.T) {
 		"no settings, text":                 {target: none.State(), file: "hello", want: "damaged"},
 		"settings, state":                   {target: strict.State(), file: state, want: "plaintext"},
 		"settings, plan":                    {target: strict.Plan(), file: plan, want: "plaintext"},
-		"settings, remote state":            {target: remote, file: state, want: "plaintext"},
+		"settings, remote state":            {target: strict.RemoteState(""), file: state, want: "plaintext"},
 		"settings for another target":       {target: plain.Plan(), file: plan, want: "plaintext"},
 		"settings, encrypted state":         {target: strict.State(), file: sealedState, want: ""},
 		"settings, encrypted plan":          {target: strict.Plan(), file: sealedPlan, want: ""},
@@ -332,31 +327,34 @@ func TestKindsOfRecords(t *testing.T) {
 	}
 }
 
-// TestRemoteState: a name that is not configured is an error that says so.
+// TestRemoteState: as in OpenTofu, a name that is not configured is the default.
 func TestRemoteState(t *testing.T) {
 	t.Parallel()
 	none, strict := newEncryption(t, lighttest.Registry(), ""), newEncryption(t, lighttest.Registry(), all)
+	noDefault := newEncryption(t, lighttest.Registry(), keys+`remote_state_data_sources {
+		remote_state_data_source "network" { method = method.aes_gcm.b }
+	}`)
 	says := golden(t, "remote states")
 	for name, c := range map[string]struct {
 		enc          *encryption.Encryption
 		name, method string
-		refused      bool
+		refused      bool // plaintext is
 	}{
-		"named":       {enc: strict, name: "network", method: "method.aes_gcm.b"},
-		"the default": {enc: strict, method: "method.aes_gcm.a"},
-		"misspelt":    {enc: strict, name: "netwerk", refused: true},
-		"another":     {enc: strict, name: "other", refused: true},
-		"none":        {enc: none, name: "network", refused: true},
-		"no default":  {enc: none, refused: true},
+		"named":                  {enc: strict, name: "network", method: "method.aes_gcm.b", refused: true},
+		"the default":            {enc: strict, method: "method.aes_gcm.a", refused: true},
+		"another":                {enc: strict, name: "other", method: "method.aes_gcm.a", refused: true},
+		"named, without default": {enc: noDefault, name: "network", method: "method.aes_gcm.b", refused: true},
+		"no default":             {enc: noDefault, name: "other", refused: true},
+		"no settings":            {enc: none, name: "network"},
+		"no settings, no name":   {enc: none},
 	} {
-		target, err := c.enc.RemoteState(c.name)
-		switch {
-		case c.refused:
-			if says.Error(t, name, err); !errors.Is(err, encryption.ErrNotConfigured) || target.Methods() != nil {
-				t.Errorf("%s: got %v, %v", name, target.Methods(), err)
-			}
-		case err != nil || !slices.Equal(target.Methods(), []string{c.method}):
-			t.Errorf("%s: got %v, %v", name, target.Methods(), err)
+		target := c.enc.RemoteState(c.name)
+		_, err := target.Decrypt(t.Context(), []byte(state))
+		if c.refused {
+			says.Error(t, name, err)
+		}
+		if got := strings.Join(target.Methods(), " "); got != c.method || (err != nil) != c.refused {
+			t.Errorf("%s: got %q, %v", name, got, err)
 		}
 	}
 }
@@ -365,16 +363,12 @@ func TestRemoteState(t *testing.T) {
 func TestZero(t *testing.T) {
 	t.Parallel()
 	var enc encryption.Encryption
-	remote, err := enc.RemoteState("x")
-	if !errors.Is(err, encryption.ErrNotConfigured) {
-		t.Errorf("a remote state: %v", err)
-	}
 	for _, methods := range [][]string{nil, {"unencrypted"}, {"method.a.b"}} {
 		if target, err := enc.Use(methods...); reason(t, err) != "not configured" || target.Methods() != nil {
 			t.Errorf("%q: got %v, %v", methods, target.Methods(), err)
 		}
 	}
-	for _, target := range []encryption.Target{{}, enc.State(), enc.Plan(), remote} {
+	for _, target := range []encryption.Target{{}, enc.State(), enc.Plan(), enc.RemoteState("x")} {
 		for _, file := range []string{"", state, plan, record, string(seal(t, all, state))} {
 			if opened, err := target.Decrypt(t.Context(), []byte(file)); reason(t, err) != "not configured" {
 				t.Errorf("%q: %v, %v", file, opened, err)

@@ -8,7 +8,6 @@ func ofCase(c fact.Case) string {
 		fact.Repeated:          "; it is listed more than once, and a fallback must be another method",
 		fact.Layered:           "; the method was chosen by TF_ENCRYPTION, which is merged over the other settings",
 		fact.OtherThen:         "; correct that argument",
-		fact.NoDefault:         "; add one, with its method",
 		fact.CircleOfMethods:   "; leave out the argument then of one",
 		fact.CircleOfKeys:      "; let one of them have a key of its own",
 		fact.SameAlias:         "; give one of them another encrypted_metadata_alias",

@@ -59,12 +59,13 @@ func (c *configured) source(req stateRequest) (source.Source, error) {
 
 // target is the methods that may open the state.
 func (c *configured) target(req stateRequest) (encryption.Target, error) {
-	t, err := c.encryption.RemoteState(req.name)
-	if err != nil && req.name != "" {
-		return t, c.noSuchName(req.name)
-	}
+	err := c.checkName(req.name)
 	if err != nil {
-		t, err = c.encryption.State(), nil
+		return encryption.Target{}, err
+	}
+	t := c.encryption.RemoteState(req.name)
+	if len(t.Methods()) == 0 {
+		t = c.encryption.State()
 	}
 	switch {
 	case req.target != nil:

@@ -88,14 +88,9 @@ var someCredentials = fact.NoBlock{Path: "credentials.git", Arguments: []string{
 
 // checkName finds out whether there is a remote_state_data_source of this name.
 func (c *configured) checkName(name string) error {
-	if _, err := c.encryption.RemoteState(name); err == nil || name == "" {
-		return nil
-	}
-	return c.noSuchName(name)
-}
-
-func (c *configured) noSuchName(name string) error {
 	switch {
+	case name == "", slices.Contains(c.names, name):
+		return nil
 	case c.blocks:
 		return fact.With(errors.New("a name chooses a remote_state_data_source of OpenTofu's text, and the provider block has blocks in place "+
 			"of that text"), fact.NameBesideBlocks)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
@@ -59,8 +60,11 @@ func (s encryptionSettings) check(e *encryption.Encryption) {
 		if !isBlock || f.Doubt || !s.isFinal(f.Err) {
 			continue
 		}
-		a, _ := s.table(f.Err.Address).Attr(f.Err.Attr)
+		name, inside, isNested := strings.Cut(f.Err.Attr, ".")
+		a, _ := s.table(f.Err.Address).Attr(name)
 		switch {
+		case isNested:
+			s.fail(place.AtName(name), "%s: %w", inside, f.Err.Err)
 		case f.Err.Attr == "":
 			s.failAt(place, f.Err.Err)
 		case a.Name == "": // then, which is in no table

@@ -78,7 +78,7 @@ func (e *Entry) Resolve(t attr.Table, scope Scope) (attr.Values, error) {
 	if t.Variables != nil {
 		attrs = slices.Concat(attrs, t.Variables)
 	}
-	v, err := r.decode(e.Address, attrs, e.Settings, e.Pos)
+	v, err := r.decode(e.Address, "", attrs, e.Settings, e.Pos)
 	if err != nil {
 		return nil, err
 	}
@@ -102,9 +102,12 @@ func (r resolver) beside(name string) *written {
 	return &r.secrets[i]
 }
 
-func (r resolver) decode(address string, attrs []attr.Attr, settings map[string]Setting, pos attr.Pos) (*values, error) {
+// decode decodes the attributes of an entry, or of the block in it that within names.
+func (r resolver) decode(
+	address, within string, attrs []attr.Attr, settings map[string]Setting, pos attr.Pos,
+) (*values, error) {
 	v := &values{
-		address: address, attrs: map[string]cty.Value{}, blocks: map[string]*values{}, pos: map[string]attr.Pos{"": pos},
+		address: address, within: within, attrs: map[string]cty.Value{}, blocks: map[string]*values{}, pos: map[string]attr.Pos{"": pos},
 		resolver: r, variables: map[string]string{}, layered: map[string]bool{},
 	}
 	var errs fact.List
@@ -149,7 +152,7 @@ func (v *values) set(a attr.Attr, s Setting, g groups) (err error) {
 	case s.Err != nil:
 		return s.Err
 	case !s.Value.IsWhollyKnown():
-		return &attr.Error{Address: v.address, Attr: a.Name, Pos: s.Pos, Unknown: true, Err: errors.New("the value is not known yet")}
+		return &attr.Error{Address: v.address, Attr: v.path(a.Name), Pos: s.Pos, Unknown: true, Err: errors.New("the value is not known yet")}
 	case a.Attrs != nil:
 		return v.setBlock(a, s)
 	case !s.fills(a):
@@ -272,28 +275,27 @@ func ofVariable(name, text string, t cty.Type) (cty.Value, error) {
 func (v *values) setBlock(a attr.Attr, s Setting) (err error) {
 	switch {
 	case !s.Value.IsNull():
-		v.blocks[a.Name], err = v.resolver.decodeBlock(v.address+"."+a.Name, a, s)
+		v.blocks[a.Name], err = v.decodeBlock(a, s)
 	case a.Always:
-		v.blocks[a.Name], err = v.resolver.decode(v.address+"."+a.Name, a.Attrs, nil, s.Pos)
+		v.blocks[a.Name], err = v.resolver.decode(v.address, v.within+a.Name+".", a.Attrs, nil, s.Pos)
 	case a.Required && !v.resolver.OnlyEnvironment:
 		err = v.Errorf(a.Name, "this block is required")
 	}
 	return err
 }
 
-func (r resolver) decodeBlock(address string, a attr.Attr, s Setting) (*values, error) {
+func (v *values) decodeBlock(a attr.Attr, s Setting) (*values, error) {
 	if !s.Value.Type().IsObjectType() && !s.Value.Type().IsMapType() {
-		return nil, &attr.Error{Address: address, Pos: s.Pos, Err: fmt.Errorf("a block is required")}
+		return nil, v.Errorf(a.Name, "a block is required")
 	}
 	settings := map[string]Setting{}
 	for name, val := range s.Value.AsValueMap() {
 		if _, ok := (attr.Table{Attrs: a.Attrs}).Attr(name); !ok {
-			return nil, &attr.Error{Address: address, Pos: s.Pos, Err: fmt.Errorf("an argument named %q is not "+
-				"expected here%s", name, didYouMean(name, a.Attrs))}
+			return nil, v.Errorf(a.Name, "an argument named %q is not expected here%s", name, didYouMean(name, a.Attrs))
 		}
 		settings[name] = Setting{Value: val, Pos: s.Pos, FromEnvironment: s.FromEnvironment}
 	}
-	return r.decode(address, a.Attrs, settings, s.Pos)
+	return v.resolver.decode(v.address, v.within+a.Name+".", a.Attrs, settings, s.Pos)
 }
 
 func didYouMean(name string, attrs []attr.Attr) string {

@@ -15,7 +15,8 @@ import (
 
 // values are the [attr.Values] of one entry.
 type values struct {
-	address string
+	address string // of the entry
+	within  string // the nested block that these are of, such as "assume_role."; "" for the entry itself
 
 	attrs  map[string]cty.Value // :: attribute name → value, null when absent
 	blocks map[string]*values   // :: nested block name → its values
@@ -26,7 +27,7 @@ type values struct {
 	layered   map[string]bool   // :: attribute name, "" for the entry → a layer of the environment says it
 }
 
-func (v *values) Address() string { return v.address }
+func (v *values) Address() string { return strings.TrimSuffix(v.address+"."+v.within, ".") }
 
 func (v *values) Environment() attr.LookupEnv {
 	if v.resolver.OtherServer {
@@ -73,7 +74,7 @@ func (v *values) Refuse(attribute, what string, handed ...string) error {
 func (v *values) get(name string) cty.Value {
 	val, ok := v.attrs[name]
 	if !ok {
-		panic(fmt.Sprintf("%s has no attribute %q in its table", v.address, name))
+		panic(fmt.Sprintf("%s has no attribute %q in its table", v.Address(), name))
 	}
 	return val
 }
@@ -159,10 +160,10 @@ func (v *values) Block(name string) (attr.Values, bool) {
 }
 
 func (v *values) Errorf(attribute, format string, args ...any) error {
-	e := &attr.Error{Address: v.address, Attr: attribute, Pos: v.pos[attribute], Err: fmt.Errorf(format, args...)}
+	e := &attr.Error{Address: v.address, Attr: v.path(attribute), Pos: v.pos[attribute], Err: fmt.Errorf(format, args...)}
 	variable := v.variables[attribute]
 	if variable == attribute || v.resolver.OnlyEnvironment { // nobody can write it, or has written anything
-		e.Attr = ""
+		e.Attr = v.path("")
 	}
 	if variable != "" {
 		e.Err = fmt.Errorf("the environment variable %s: %w", variable, e.Err)
@@ -172,3 +173,6 @@ func (v *values) Errorf(attribute, format string, args ...any) error {
 	}
 	return e
 }
+
+// path is that of an attribute in the entry; that of the nested block for "".
+func (v *values) path(attribute string) string { return strings.TrimSuffix(v.within+attribute, ".") }

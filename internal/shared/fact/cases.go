@@ -17,7 +17,6 @@ const (
 	Repeated               Case = "repeated"             // a method is listed more than once
 	Layered                Case = "layered"              // TF_ENCRYPTION chose the method, beside settings elsewhere
 	OtherThen              Case = "other then"           // what a method decrypted is not for the method that its then names
-	NoDefault              Case = "no default"           // in remote_state_data_sources
 	CircleOfMethods        Case = "circle of methods"    // by their then
 	CircleOfKeys           Case = "circle of keys"       // of key providers
 	SameAlias              Case = "same alias"           // of two key providers

@@ -110,11 +110,7 @@ func targetWith(t *testing.T, registry encryption.Registry, v conformance.Case, 
 	}
 	switch {
 	case remoteState != "":
-		target, err := enc.RemoteState(remoteState)
-		if err != nil {
-			return enc.RemoteState("") // as OpenTofu does
-		}
-		return target, nil
+		return enc.RemoteState(remoteState), nil
 	case method != "":
 		return enc.Use(method)
 	case v.Kind == "opentofu_plan":
