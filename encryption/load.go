@@ -147,7 +147,8 @@ func find(tables []attr.Table, name string) (attr.Table, bool) {
 //	enc, err := encryption.Load(registry, encryption.Code(text, "encryption.hcl"), encryption.Environment(os.LookupEnv))
 //
 // It contacts nothing. An error is about text that cannot be read or parsed, each
-// mistake in it an [*attr.Error]; mistakes in an entry are reported when something uses
+// mistake in it an [*attr.Error]: several are in an error whose Unwrap returns them all, as
+// that of [errors.Join] does. Mistakes in an entry are reported when something uses
 // it, and by [Encryption.Check].
 func Load(registry Registry, layers ...Layer) (*Encryption, error) {
 	cfg, err := config.Read(config.For(registry.KeyProviders, registry.Methods), layers)
@@ -163,8 +164,8 @@ func Load(registry Registry, layers ...Layer) (*Encryption, error) {
 //
 //	opened, err := encryption.Open(ctx, light.Registry(), file, encryption.Environment(os.LookupEnv))
 //
-// Errors are those of [Load] and [Target.Decrypt]. A program with many files calls these
-// two itself.
+// Errors are those of [Load] and [Target.Decrypt]. A program with many files, or
+// that writes back with [Opened.Reseal], calls these two itself, and [Encryption.Close].
 func Open(ctx context.Context, registry Registry, file []byte, layers ...Layer) (*Opened, error) {
 	enc, err := Load(registry, layers...)
 	if err != nil {

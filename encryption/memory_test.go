@@ -48,7 +48,6 @@ func TestMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	room := make([]byte, 0, len(file)+8192)
 	for _, c := range []struct {
 		name  string
 		limit uint64
@@ -62,10 +61,6 @@ func TestMemory(t *testing.T) {
 		}},
 		{name: "to seal without a method", limit: size * 3 / 2, work: func() error {
 			_, err := plaintext.Encrypt(t.Context(), plain)
-			return err
-		}},
-		{name: "to seal where there is room", limit: mebi / 2, work: func() error {
-			_, err := target.AppendEncrypt(t.Context(), room, plain)
 			return err
 		}},
 	} {
@@ -85,14 +80,15 @@ func inspect(file []byte, want encryption.FileKind) error {
 	return err
 }
 
-func TestAppendEncrypt(t *testing.T) {
+// TestEncryptInItsRoom: of every length, also with more metadata than is set aside for it.
+func TestEncryptInItsRoom(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
 		"aes_gcm":     keys + "state { method = method.aes_gcm.a }",
 		"unencrypted": keys + "state { method = method.unencrypted.u }",
 		"long metadata": `key_provider "static" "a" {
 				key                      = "00000000000000000000000000000000"
-				encrypted_metadata_alias = "` + strings.Repeat("n", 10_000) + `" # more than is set aside for it
+				encrypted_metadata_alias = "` + strings.Repeat("n", 10_000) + `"
 			}
 			method "aes_gcm" "a" { keys = key_provider.static.a }
 			state { method = method.aes_gcm.a }`,
@@ -100,42 +96,25 @@ func TestAppendEncrypt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			target := newEncryption(t, lighttest.Registry(), text).State()
-			for _, room := range []int{0, 1, 100, 5000, 100_000} {
-				for _, size := range []int{0, 1, 2, 3, 5000, 100_000} {
-					checkAppended(t, target, room, largeState(size))
+			for _, size := range []int{0, 1, 2, 3, 100, 3000, 5000, 100_000} {
+				plain := largeState(size)
+				before := bytes.Clone(plain)
+				file, err := target.Encrypt(t.Context(), plain)
+				if err != nil || !bytes.Equal(plain, before) {
+					t.Fatalf("%v; the plaintext changed: %t", err, !bytes.Equal(plain, before))
+				}
+				if rest := file[len(file):cap(file)]; len(bytes.Trim(rest, "\x00")) > 0 {
+					t.Errorf("a state of %d: something is left behind the file: %.100q", len(plain), rest)
+				}
+				if want := marshalled(t, file); !bytes.Equal(file, plain) && !bytes.Equal(file, want) {
+					t.Errorf("got %.300s, OpenTofu writes %.300s", file, want)
+				}
+				opened, err := target.Decrypt(t.Context(), bytes.Clone(file))
+				if err != nil || !bytes.Equal(opened.Data, plain) {
+					t.Errorf("a state of %d: %v", len(plain), err)
 				}
 			}
 		})
-	}
-}
-
-// TestAppendWithLittleRoom: up to the byte from which on all of it has room.
-func TestAppendWithLittleRoom(t *testing.T) {
-	t.Parallel()
-	target := newEncryption(t, lighttest.Registry(), keys+"state { method = method.unencrypted.u }").State()
-	plain := largeState(0)
-	for room := range len(plain) + 100 {
-		checkAppended(t, target, room, plain)
-	}
-}
-
-func checkAppended(t *testing.T, target encryption.Target, room int, plain []byte) {
-	t.Helper()
-	before := bytes.Clone(plain)
-	all, err := target.AppendEncrypt(context.Background(), append(make([]byte, 0, 5+room), "start"...), plain)
-	if err != nil || !bytes.Equal(plain, before) {
-		t.Fatalf("%v; the plaintext changed: %t", err, !bytes.Equal(plain, before))
-	}
-	file, ok := bytes.CutPrefix(all, []byte("start"))
-	if rest := all[len(all):cap(all)]; len(bytes.Trim(rest, "\x00")) > 0 {
-		t.Errorf("%d bytes of room: something is left behind the file: %.100q", room, rest)
-	}
-	if want := marshalled(t, file); !bytes.Equal(file, plain) && !bytes.Equal(file, want) {
-		t.Errorf("got %.300s, OpenTofu writes %.300s", file, want)
-	}
-	opened, err := target.Decrypt(context.Background(), bytes.Clone(file))
-	if err != nil || !ok || !bytes.Equal(opened.Data, plain) {
-		t.Errorf("%d bytes of room, a state of %d: %v", room, len(plain), err)
 	}
 }
 

@@ -14,23 +14,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 )
 
-// AppendEncrypt is [Target.Encrypt] to the end of dst, for callers that have
-// room for many files. Without room for 4/3 of plain and 6 KiB, it allocates as
-// much. The room of dst, which is overwritten, and plain must not overlap. With an
-// error, the result is nil.
-func (t Target) AppendEncrypt(ctx context.Context, dst, plain []byte) ([]byte, error) {
-	if err := t.begin(ctx); err != nil {
-		return nil, err
-	}
-	if len(t.methods) == 0 {
-		return nil, &Error{Step: StepConfiguration, Err: t.encryptedError("", nil, t.fail("no method is set"))}
-	}
-	if err := t.checkPlain(plain); err != nil {
-		return nil, err
-	}
-	return t.encryption.seal(ctx, t.kept, t.methods[0], dst, plain)
-}
-
 // Reseal is [Target.Encrypt], with the target that has opened the file, for a tool that
 // has changed it and writes it back. It differs where Encrypt is [ErrNotConfigured] and
 // Decrypt is not: without any settings, what was plaintext stays plaintext, as in
@@ -55,9 +38,9 @@ func (o *Opened) Reseal(ctx context.Context, plain []byte) ([]byte, error) {
 	return bytes.Clone(plain), nil
 }
 
-// seal encrypts plain to the end of dst with the method at address, and before
-// that with those that its then leads to.
-func (e *Encryption) seal(ctx context.Context, kept *keptKeys, address string, dst, plain []byte) ([]byte, error) {
+// seal encrypts plain with the method at address, and before that with those that its then
+// leads to.
+func (e *Encryption) seal(ctx context.Context, kept *keptKeys, address string, plain []byte) ([]byte, error) {
 	m, encrypter, err := e.encrypter(address)
 	if err != nil {
 		return nil, &Error{Step: StepConfiguration, Err: err}
@@ -69,7 +52,7 @@ func (e *Encryption) seal(ctx context.Context, kept *keptKeys, address string, d
 	}
 	switch {
 	case m.then != "":
-		if plain, err = e.seal(ctx, kept, m.then, nil, plain); err != nil {
+		if plain, err = e.seal(ctx, kept, m.then, plain); err != nil {
 			return nil, err
 		}
 	case env != nil && kind == KindState:
@@ -78,10 +61,10 @@ func (e *Encryption) seal(ctx context.Context, kept *keptKeys, address string, d
 		}
 	}
 	keys := &newKeys{encryption: e, made: map[string][]byte{}, meta: map[string][]byte{}}
-	sealed, err := appendSealed(ctx, encrypter, keys, env, dst, plain)
+	sealed, err := sealCopy(ctx, encrypter, keys, env, plain)
 	if last := kept.of(address); err != nil && ctx.Err() == nil && last != nil {
 		keys = last
-		sealed, err = appendSealed(ctx, encrypter, keys, env, dst, plain)
+		sealed, err = sealCopy(ctx, encrypter, keys, env, plain)
 	}
 	if err != nil {
 		err = fact.Later(err, func() []fact.Fact { return e.suspects(e.candidate(address, nil, nil)) })
@@ -103,9 +86,9 @@ func (e *Encryption) encrypter(address string) (method, driver.Encrypter, error)
 	return m, encrypter, err
 }
 
-// appendSealed has a copy of plain sealed in place, where dst has room. Env is
-// nil for a file without an envelope.
-func appendSealed(ctx context.Context, e driver.Encrypter, keys *newKeys, env *envelope, dst, plain []byte) ([]byte, error) {
+// sealCopy has a copy of plain sealed in place, in the memory of the file. Env is nil for a
+// file without an envelope.
+func sealCopy(ctx context.Context, e driver.Encrypter, keys *newKeys, env *envelope, plain []byte) ([]byte, error) {
 	size := len(plain) + methodRoom
 	room := size
 	if env != nil {
@@ -113,24 +96,21 @@ func appendSealed(ctx context.Context, e driver.Encrypter, keys *newKeys, env *e
 		// not catch up with what it reads.
 		room = envelopeRoom + base64.StdEncoding.EncodedLen(size)
 	}
-	if cap(dst)-len(dst) < room { // exactly: append would allocate more
-		dst = append(make([]byte, 0, len(dst)+room), dst...)
-	}
-	scratch := dst[len(dst) : len(dst)+room]
-	data, err := e.Encrypt(ctx, keys.key, append(scratch[room-size:room-size:room], plain...))
-	file := dst
+	memory := make([]byte, room)
+	data, err := e.Encrypt(ctx, keys.key, append(memory[room-size:room-size], plain...))
+	file := memory[:0]
 	switch {
 	case err == nil && env == nil:
-		file = append(dst, data...)
+		file = append(file, data...)
 	case err == nil:
 		env.Meta = keys.meta
-		file, err = env.append(dst, data)
+		file, err = env.append(file, data)
 	}
-	used := len(file) - len(dst)
-	if cap(file) != cap(dst) { // it outgrew its room, and is elsewhere
+	used := len(file)
+	if cap(file) != room { // it outgrew its room, and is elsewhere
 		used = 0
 	}
-	clear(scratch[min(room, used):]) // the method may have left plaintext there
+	clear(memory[used:]) // the method may have left plaintext there
 	return file, err
 }
 
@@ -140,7 +120,7 @@ const (
 )
 
 // append appends what [json.Marshal] makes of the envelope with this data, which may
-// still be where appendSealed put it.
+// still be where sealCopy put it.
 func (env *envelope) append(dst, data []byte) ([]byte, error) {
 	const end = `","encryption_version":"` + envelopeVersion + `"}`
 	env.Data = []byte{}

@@ -139,10 +139,19 @@ func (t Target) passes(kind FileKind, file []byte) bool {
 // writes it; with the method unencrypted, it is a copy of plain.
 //
 // An error is an [*Error]: [ErrNotConfigured] without a method, see [Opened.Reseal];
-// others for no bytes, for what is encrypted already, and for what is no such state or
-// plan.
+// others for a passphrase that is no secret, such as the address of one, for no bytes, for
+// what is encrypted already, and for what is no such state or plan.
 func (t Target) Encrypt(ctx context.Context, plain []byte) ([]byte, error) {
-	return t.AppendEncrypt(ctx, nil, plain)
+	if err := t.begin(ctx); err != nil {
+		return nil, err
+	}
+	if len(t.methods) == 0 {
+		return nil, &Error{Step: StepConfiguration, Err: t.encryptedError("", nil, t.fail("no method is set"))}
+	}
+	if err := t.checkPlain(plain); err != nil {
+		return nil, err
+	}
+	return t.encryption.seal(ctx, t.kept, t.methods[0], plain)
 }
 
 // checkPlain looks at what is to be written: it could be opened again as what it is.

@@ -15,15 +15,21 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
-// KeyProvider gives the key of a file. Its methods are called from several
-// goroutines at once.
+// KeyProvider gives the key of a file. It is built once for each set of settings, when a
+// file first needs it, and its methods are called from several goroutines at once.
+//
+// Errors become part of one line: they have no control characters, at most 3,000 bytes, and
+// nothing that is secret.
 type KeyProvider interface {
-	// Key returns the key that a file was sealed with. Stored is the JSON that
+	// Key returns the key that a file was sealed with. The key belongs to the caller, who
+	// overwrites it: return a copy of one that is kept. Stored is the JSON that
 	// the key provider put into that file when it was sealed; nil if there is
-	// none. Stored comes from outside: treat every number in it as hostile
-	// until checked. Keys gives the keys of other key providers of the same
-	// file. An error that wraps [ErrNoKey] means that this is not the right key
-	// provider for the file; anything else is final.
+	// none. Stored comes from outside, and is not to be changed: treat every number in it
+	// as hostile until checked. Keys gives the keys of other key providers of the same
+	// file, and is called with ctx or a context made of it. An error that wraps [ErrNoKey]
+	// means that this is not the right key provider for the file, which is also so if
+	// stored is nil for one that stores something, or if the key is empty. Anything else is
+	// final, such as the error of ctx. Beside an error, there is no key.
 	Key(ctx context.Context, keys Keys, stored json.RawMessage) ([]byte, error)
 }
 
@@ -46,9 +52,9 @@ type Keys func(ctx context.Context, address string) ([]byte, error)
 // KeyMaker is a key provider that can make keys for new files. Others open files
 // only.
 type KeyMaker interface {
-	// NewKey returns a fresh key and what to store in the file, as a JSON
-	// document, so that Key finds the same key again. Store is nil when
-	// nothing needs to be stored. Any error ends the sealing.
+	// NewKey returns a fresh key, which belongs to the caller, and what to store in the
+	// file, as a JSON document, so that Key finds the same key again. It is stored in
+	// cleartext. Store is nil if nothing needs to be stored. Any error ends the sealing.
 	NewKey(ctx context.Context, keys Keys) (key []byte, store json.RawMessage, err error)
 }
 

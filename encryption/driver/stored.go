@@ -12,7 +12,8 @@ import (
 // DecodeStored decodes what a file stores of a key provider, which is JSON, for
 // [KeyProvider.Key]. Kind is for errors, such as "an aws_kms key provider".
 // The error wraps [ErrNoKey] if the file stores nothing, and [ErrDamaged] if it
-// stores something else.
+// stores something else. As in encoding/json, null leaves into as it is: check what is
+// required.
 func DecodeStored(stored json.RawMessage, kind string, into any) error {
 	if stored == nil {
 		return fmt.Errorf("%w: %w", ErrNoKey, mark.ErrNothingStored)
