@@ -60,7 +60,7 @@ awk -f ../scripts/split.awk index.md >"$work/index.md" && mv "$work/index.md" in
   printf '\n| Variable | Argument |\n|---|---|\n'
   awk -f ../scripts/variables.awk data-sources/remote_state.md guides/*.md | LC_ALL=C sort -u -t '`' -k 2,2 -k 4
 } >>guides/variables.md
-for name in statecrypt decrypt encrypt outputs inspect verify rotate wrap key-provider completion version; do
+for name in statecrypt decrypt encrypt outputs inspect verify rotate wrap recover key-provider completion version; do
   printf '\n## %s\n\n```text\n' "$name"
   cat "../cmd/statecrypt/text/$name.txt"
   printf '```\n'

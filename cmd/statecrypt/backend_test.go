@@ -124,6 +124,45 @@ func TestRotateBackend(t *testing.T) {
 	}
 }
 
+// TestRecover: the state in a file replaces an older one, and a lock is given back only by its ID.
+func TestRecover(t *testing.T) {
+	newer := strings.Replace(plain, `"serial":7`, `"serial":8`, 1)
+	stored := must(t, onlyNew, plain, "encrypt")
+	mistakes := openMistakes(t, "recover")
+	for row, c := range map[string]struct {
+		lock, flags string
+		bad         bool
+	}{
+		"written":        {},
+		"held":           {lock: "4711", bad: true},
+		"unlocked":       {lock: "4711", flags: "-unlock 4711"},
+		"an empty ID":    {lock: "4711", flags: "-unlock=", bad: true},
+		"two files":      {flags: "x", bad: true},
+		"another's flag": {flags: "-force", bad: true},
+	} {
+		t.Run(row, func(t *testing.T) {
+			s := newHTTPStore(t, stored)
+			s.lock = c.lock
+			settings := write(t, "new.hcl", onlyNew+s.block())
+			t.Chdir(filepath.Dir(settings))
+			args := append([]string{"recover", "-config", settings}, strings.Fields(c.flags)...)
+			if err := os.WriteFile("kept", []byte(newer), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			got := statecrypt(t, "", "", append(args, "kept")...)
+			mistakes.checkAll(t, row, got)
+			want, held := newer, ""
+			if c.bad {
+				want, held = plain, c.lock
+			}
+			there := must(t, "", s.state, "decrypt", "-config", settings)
+			if (got.code == 0) == c.bad || there != want || s.lock != held {
+				t.Errorf("got %d, the lock is %q, and this is there: %s", got.code, s.lock, there)
+			}
+		})
+	}
+}
+
 // Ctrl-C while the state is fetched leaves no lock.
 func TestRotateBackendInterrupted(t *testing.T) {
 	t.Parallel()

@@ -60,6 +60,8 @@ func commands() []command {
 		{name: "outputs", wants: oneFile, max: 1, flags: "only sensitive o force", run: (*call).outputs},
 		{name: "wrap", wants: "a program and its arguments", min: 1, max: many, program: true, run: (*call).wrap,
 			flags: "config var var-file force accept encrypt-existing leave lineage minimum-serial"},
+		{name: "recover", wants: "one file, or none for what the run in this module has left", max: 1, run: (*call).recover,
+			flags: "config var var-file unlock"},
 		{name: "key-provider", wants: "the name of a key provider: age", min: 1, max: 1, flags: "r R i", run: (*call).keyProvider},
 		{name: "completion", wants: "the name of a shell: bash, zsh or fish", min: 1, max: 1, run: (*call).completion},
 		{name: "version", wants: "no arguments", run: (*call).version},
@@ -88,6 +90,7 @@ type call struct {
 	configInVariable             bool // and not in a flag
 	inBackend, again             bool
 	prefix                       *string // of states; nil for that of the block
+	unlock                       string  // the ID of a lock
 
 	used    []string             // variables of the environment that -config uses
 	noted   []setIn              // those of which it was said where they are set
@@ -153,6 +156,10 @@ func (c *call) add(name, text string) {
 		}
 	case "prefix":
 		c.prefix = &text
+	case "unlock":
+		if c.unlock = text; text == "" {
+			c.mistake = errors.Join(c.mistake, errors.New("-unlock requires the ID of a lock; leave it out to be told who has the lock"))
+		}
 	case "r":
 		c.recipients = append(c.recipients, text)
 	case "R":

@@ -1,14 +1,17 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
@@ -117,6 +120,18 @@ func (c *call) emptyInput() error {
 
 // wrap runs terraform or tofu with a backend that encrypts. Its exit code is ours.
 func (c *call) wrap(ctx context.Context) error {
+	o, err := c.wrapOptions()
+	if err != nil {
+		return err
+	}
+	code, err := wrap.Run(ctx, o)
+	if err != nil {
+		c.report(err)
+	}
+	return exitStatus(code)
+}
+
+func (c *call) wrapOptions() (o wrap.Options, err error) {
 	enc, err := c.settings(c.config)
 	if err == nil {
 		err = c.check(enc, false)
@@ -125,17 +140,37 @@ func (c *call) wrap(ctx context.Context) error {
 		_, err = found(enc, "plan")
 	}
 	if err != nil {
-		return c.misplaced(withoutSettings(err, c.config))
+		return o, c.misplaced(withoutSettings(err, c.config))
 	}
 	c.noteUnused()
-	code, err := wrap.Run(ctx, wrap.Options{
+	return wrap.Options{
 		State: enc.State(), Plan: enc.Plan(), Doubts: c.doubts, Backend: c.backend, Settings: c.config,
 		Command: c.args, Environ: c.environ, Withhold: c.used, Force: c.force,
 		Accept: c.accept, EncryptExisting: c.encryptExisting, Leave: c.leave, Pins: c.pins,
 		Stdin: c.stdin, Stdout: c.stdout, Stderr: c.stderr,
-	})
+	}, nil
+}
+
+// recover writes the state that a run of wrap could not write.
+func (c *call) recover(ctx context.Context) error {
+	o, err := c.wrapOptions()
 	if err != nil {
-		c.report(err)
+		return err
 	}
-	return exitStatus(code)
+	r := wrap.Recovery{Unlock: c.unlock}
+	if len(c.args) > 0 {
+		r.File = c.args[0]
+	}
+	if isTerminal(c.stdin) && isTerminal(c.stderr) {
+		r.Ask = c.ask
+	}
+	return wrap.Recover(ctx, o, r)
+}
+
+// ask reports whether the answer of the user is yes.
+func (c *call) ask(question string) bool {
+	_, _ = fmt.Fprintln(c.stderr, outside.Text(question))
+	_, _ = fmt.Fprint(c.stderr, "Answer yes or no: ")
+	answer, _ := bufio.NewReader(c.stdin).ReadString('\n') // no answer is no
+	return strings.TrimSpace(answer) == "yes"
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -56,6 +57,26 @@ func TestTerminal(t *testing.T) {
 				t.Errorf("got %d, %q", code, shown)
 			}
 		})
+	}
+}
+
+// TestAsks: only yes gives a lock back.
+func TestAsks(t *testing.T) {
+	stored := must(t, onlyNew, plain, "encrypt")
+	newer := write(t, "kept", strings.Replace(plain, `"serial":7`, `"serial":8`, 1))
+	for answer, held := range map[string]string{"yes": "", "no": "4711", "y": "4711", "": "4711"} {
+		s := newHTTPStore(t, stored)
+		s.lock = "4711"
+		settings := write(t, "new.hcl", onlyNew+s.block())
+		t.Chdir(filepath.Dir(settings))
+		outer, inner := clitest.Terminal(t)
+		if _, err := outer.WriteString(answer + "\n"); err != nil {
+			t.Fatal(err)
+		}
+		code := run(t.Context(), []string{"recover", "-config", settings, newer}, inner, inner, inner, nil)
+		if (code == 0) != (held == "") || s.lock != held {
+			t.Errorf("%q: %d, and the lock is %q", answer, code, s.lock)
+		}
 	}
 }
 

@@ -53,23 +53,33 @@ func (e *AliveError) Error() string {
 		outside.Quoted(cmp.Or(e.By.Who, "somebody"), 100), outside.Quoted(e.By.Created, 100), outside.Quoted(e.By.Operation, 100))
 }
 
-// Holder is who has the lock.
+// Holder is who has the lock, and how it is given back.
 func (l *Lock) Holder() string {
-	text := fmt.Sprintf("%s has the lock %s since %s, for %s", outside.Quoted(cmp.Or(l.Who, "somebody"), 100),
-		outside.Quoted(l.ID, 100), outside.Quoted(l.Created, 100), outside.Quoted(l.Operation, 100))
+	text := l.Describe()
 	if l.ID != "" && !l.OfProcess {
 		text += "; if that has ended, " + Unlocking(l.ID)
 	}
 	return text
 }
 
-// Unlocking says how a lock is given back that somebody has left. Whoever made it has chosen the ID,
-// and what is said may be pasted into a shell.
+// Describe is who has the lock.
+func (l *Lock) Describe() string {
+	return fmt.Sprintf("%s has the lock %s since %s, for %s", outside.Quoted(cmp.Or(l.Who, "somebody"), 100),
+		outside.Quoted(l.ID, 100), outside.Quoted(l.Created, 100), outside.Quoted(l.Operation, 100))
+}
+
+// Unlocking says how a lock is given back that somebody has left.
 func Unlocking(id string) string {
+	return Proposed("statecrypt wrap -config FILE -- terraform force-unlock", id, "force-unlock with its ID") + " gives it back"
+}
+
+// Proposed is a command with the ID of a lock, or else otherwise: whoever made the lock has chosen
+// the ID, and what is said may be pasted into a shell.
+func Proposed(command, id, otherwise string) string {
 	if !harmless.MatchString(id) {
-		return "force-unlock with its ID gives it back"
+		return otherwise
 	}
-	return "statecrypt wrap -config FILE -- terraform force-unlock " + outside.Quoted(id, 100) + " gives it back"
+	return command + " " + outside.Quoted(id, 100)
 }
 
 var harmless = lazyregexp.New(`^[0-9A-Za-z][0-9A-Za-z._:-]{0,99}$`)

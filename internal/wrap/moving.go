@@ -63,7 +63,7 @@ func (m *move) sealExisting(ctx context.Context) error {
 	if err := cmp.Or(m.noWorkspace(), m.backend.mayEncrypt()); err != nil {
 		return fmt.Errorf("the state in the backend: %w", err)
 	}
-	if err := m.store(ctx, there, "the state in the backend"); err != nil {
+	if err := m.store(ctx, there, "the state in the backend", "encrypted"); err != nil {
 		return err
 	}
 	say(m.stderr, "the state in the backend is encrypted now")
@@ -94,7 +94,7 @@ func (m *move) sealOwn(ctx context.Context) error {
 		say(m.stderr, "there is no state yet, neither in the backend nor in "+place)
 		return nil
 	}
-	if err := m.store(ctx, content, "the state in "+place); err != nil {
+	if err := m.store(ctx, content, "the state in "+place, "encrypted"); err != nil {
 		return err
 	}
 	say(m.stderr, "the state in "+place+" is in the backend now, encrypted")
@@ -262,8 +262,9 @@ func (m *move) run(ctx context.Context, dir string, more []string, commands ...[
 	return printed, nil
 }
 
-// store seals a state, if it is the one that is expected, and writes it to the backend.
-func (m *move) store(ctx context.Context, plain []byte, what string) error {
+// store seals a state, if it is the one that is expected, and writes it to the backend. If it
+// fails, what was not is for the error, such as "encrypted".
+func (m *move) store(ctx context.Context, plain []byte, what, wasNot string) error {
 	seen, err := m.expect(plain)
 	m.noteDoubts()
 	var sealed []byte
@@ -277,7 +278,7 @@ func (m *move) store(ctx context.Context, plain []byte, what string) error {
 	case errors.Is(err, errNotReadBack):
 		return fmt.Errorf("%s: %w", what, err)
 	case err != nil:
-		return fmt.Errorf("%s was not encrypted: %w", what, err)
+		return fmt.Errorf("%s was not %s: %w", what, wasNot, err)
 	}
 	m.memory.remember(ctx, seen)
 	return nil

@@ -140,14 +140,7 @@ func (p *proxy) acceptNone(ctx context.Context, _ []byte) ([]byte, error) {
 // open returns the plaintext of what the backend has.
 func (p *proxy) open(ctx context.Context, state []byte) ([]byte, error) {
 	readers := Recipients(state)
-	opened, err := p.state.DecryptInPlace(ctx, state)
-	if errors.Is(err, encryption.ErrPlaintext) {
-		return nil, fmt.Errorf("%w; to encrypt it, run init with statecrypt wrap -encrypt-existing", err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	seen, err := p.expect(opened.Data)
+	opened, seen, err := p.decrypt(ctx, state)
 	if err != nil {
 		return nil, err
 	}
@@ -161,6 +154,19 @@ func (p *proxy) open(ctx context.Context, state []byte) ([]byte, error) {
 	p.memory.remember(ctx, seen)
 	p.readers.Store(int64(readers))
 	return opened.Data, nil
+}
+
+// decrypt opens what the backend has, if it is accepted. It overwrites state.
+func (p *proxy) decrypt(ctx context.Context, state []byte) (*encryption.Opened, *label, error) {
+	opened, err := p.state.DecryptInPlace(ctx, state)
+	if errors.Is(err, encryption.ErrPlaintext) {
+		return nil, nil, fmt.Errorf("%w; to encrypt it, run init with statecrypt wrap -encrypt-existing", err)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	seen, err := p.expect(opened.Data)
+	return opened, seen, err
 }
 
 // expect returns the label of a state that is accepted.
@@ -238,8 +244,7 @@ func (p *proxy) save(ctx context.Context, sealed []byte, size int, why error) bo
 	if p.call == nil || p.call.canLeave(size) {
 		return false
 	}
-	err := fmt.Errorf("the state was not written, whatever the program says: %w. It is encrypted in %s. Write it with wrap and "+
-		"state push, and then delete it", why, p.call.save(ctx, sealed))
+	err := fmt.Errorf("the state was not written, whatever the program says: %w. It is encrypted in %s", why, p.call.save(ctx, sealed))
 	p.saved.Store(&err)
 	return true
 }

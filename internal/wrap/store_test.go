@@ -125,6 +125,13 @@ func (s *store) hold(lock []byte) {
 	s.lock = lock
 }
 
+// held is the lock, nil if nobody has it.
+func (s *store) held() []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lock
+}
+
 func (s *store) intercept(before func(http.ResponseWriter, *http.Request) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

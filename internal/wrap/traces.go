@@ -28,6 +28,9 @@ type traces struct {
 
 const errored = "errored.tfstate"
 
+// recovers is what writes it.
+const recovers = "statecrypt recover -config FILE"
+
 // lookAround notes what is there before the run.
 func (i *invocation) lookAround() *traces {
 	t := &traces{dir: i.dir, keeps: i.keeps, seen: map[string][sha256.Size]byte{}}
@@ -86,7 +89,7 @@ func asErrored(path, name string) error {
 	case err != nil:
 		return fmt.Errorf("%s is in the way of a state that cannot be written, so move it away: %w", name, keyfile.Reason(err))
 	case info.Kind != encryption.KindEmpty:
-		return fmt.Errorf("%s holds a state that could not be written; write it with wrap and state push, and then delete it", name)
+		return fmt.Errorf("%s holds a state that could not be written; %s writes it", name, recovers)
 	}
 	return nil
 }
@@ -114,20 +117,30 @@ func (i *invocation) canLeave(size int) bool {
 	return errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name())) == nil
 }
 
-// save keeps a sealed state that the child cannot leave, and says where it is: if nothing can be
-// written, here.
+// save keeps a sealed state that the child cannot leave, and says where it is, and what writes it: if
+// nothing can be written, it is here.
 func (i *invocation) save(ctx context.Context, sealed []byte) (where string) {
 	if i.saved == "" {
 		i.saved = i.atHome()
 	}
 	if i.saved != "" && replace.File(ctx, i.saved, sealed, nil) == nil {
-		return outside.Line(i.saved, 300)
+		return i.whereSaved()
 	}
 	dir, err := os.MkdirTemp("", "errored-")
 	if i.saved = filepath.Join(dir, errored); err == nil && os.WriteFile(i.saved, sealed, 0o600) == nil {
-		return outside.Line(i.saved, 300)
+		return i.whereSaved()
 	}
-	return "this text, in base64: " + base64.StdEncoding.EncodeToString(sealed)
+	return "this text, in base64, and once it is decoded, " + recovers + " and the name of its file write it: " +
+		base64.StdEncoding.EncodeToString(sealed)
+}
+
+// whereSaved is the name of that file, and what writes it: in the home directory, that finds it.
+func (i *invocation) whereSaved() string {
+	name, named := outside.Line(i.saved, 300), ""
+	if i.saved != i.atHome() {
+		named = " " + name
+	}
+	return name + ", and " + recovers + named + " writes it"
 }
 
 // follow deals with what the run has left: a state that could not be written is
@@ -180,7 +193,7 @@ func (t *traces) sealErrored(ctx context.Context, o Options, path string, conten
 	if err != nil {
 		return fmt.Errorf("%s is not encrypted, and cannot be: %w", errored, keyfile.Reason(err))
 	}
-	say(o.Stderr, errored+" is encrypted now; state push with wrap opens it, and then it can be deleted")
+	say(o.Stderr, errored+" is encrypted now; "+recovers+" writes it")
 	if others != "" {
 		say(o.Stderr, "warning: "+errored+": "+others)
 	}

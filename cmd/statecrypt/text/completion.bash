@@ -6,7 +6,7 @@ _statecrypt() {
     done
   fi
   case $COMP_CWORD,${COMP_WORDS[1]} in
-    1,*) words='inspect decrypt encrypt verify rotate outputs wrap key-provider completion version help' ;;
+    1,*) words='inspect decrypt encrypt verify rotate outputs wrap recover key-provider completion version help' ;;
     *,inspect) words='-config -backend -prefix -var -var-file -json' ;;
     *,decrypt) words='-config -var -var-file -lineage -minimum-serial -plan -o -force' ;;
     *,encrypt) words='-config -var -var-file -plan -o' ;;
@@ -14,6 +14,7 @@ _statecrypt() {
     *,rotate) words='-from -to -again -backend -prefix -var -var-file -plan -json' ;;
     *,outputs) words='-only -sensitive -o -force' ;;
     *,wrap) words='-config -var -var-file -force -accept -encrypt-existing -leave -lineage -minimum-serial' ;;
+    *,recover) words='-config -var -var-file -unlock' ;;
     2,key-provider) words='age' ;;
     *,key-provider) words='-r -R -i' ;;
     *,completion) words='bash zsh fish' ;;

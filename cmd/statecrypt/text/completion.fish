@@ -1,7 +1,7 @@
-complete -c statecrypt -n __fish_use_subcommand -f -a 'inspect decrypt encrypt verify rotate outputs wrap key-provider completion version help'
-complete -c statecrypt -n '__fish_seen_subcommand_from inspect decrypt encrypt verify wrap' -o config -r
-complete -c statecrypt -n '__fish_seen_subcommand_from inspect decrypt encrypt verify rotate wrap' -o var -x
-complete -c statecrypt -n '__fish_seen_subcommand_from inspect decrypt encrypt verify rotate wrap' -o var-file -r
+complete -c statecrypt -n __fish_use_subcommand -f -a 'inspect decrypt encrypt verify rotate outputs wrap recover key-provider completion version help'
+complete -c statecrypt -n '__fish_seen_subcommand_from inspect decrypt encrypt verify wrap recover' -o config -r
+complete -c statecrypt -n '__fish_seen_subcommand_from inspect decrypt encrypt verify rotate wrap recover' -o var -x
+complete -c statecrypt -n '__fish_seen_subcommand_from inspect decrypt encrypt verify rotate wrap recover' -o var-file -r
 complete -c statecrypt -n '__fish_seen_subcommand_from decrypt verify' -o lineage -x
 complete -c statecrypt -n '__fish_seen_subcommand_from decrypt verify' -o minimum-serial -x
 complete -c statecrypt -n '__fish_seen_subcommand_from rotate' -o from -r
@@ -20,6 +20,7 @@ complete -c statecrypt -n '__fish_seen_subcommand_from wrap' -o minimum-serial -
 complete -c statecrypt -n '__fish_seen_subcommand_from inspect verify rotate' -o json
 complete -c statecrypt -n '__fish_seen_subcommand_from outputs' -o only -x
 complete -c statecrypt -n '__fish_seen_subcommand_from outputs' -o sensitive
+complete -c statecrypt -n '__fish_seen_subcommand_from recover' -o unlock -x
 complete -c statecrypt -n '__fish_seen_subcommand_from key-provider' -f -a age
 complete -c statecrypt -n '__fish_seen_subcommand_from key-provider' -s r -x
 complete -c statecrypt -n '__fish_seen_subcommand_from key-provider' -s R -r

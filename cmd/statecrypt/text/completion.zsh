@@ -1,7 +1,7 @@
 #compdef statecrypt
 _statecrypt() {
   if (( CURRENT == 2 )); then
-    compadd -- inspect decrypt encrypt verify rotate outputs wrap key-provider completion version help
+    compadd -- inspect decrypt encrypt verify rotate outputs wrap recover key-provider completion version help
     return
   fi
   local wrapped=${words[(i)--]}
@@ -23,6 +23,7 @@ _statecrypt() {
     rotate) compadd -- -from -to -again -backend -prefix -var -var-file -plan -json ;;
     outputs) compadd -- -only -sensitive -o -force ;;
     wrap) compadd -- -config -var -var-file -force -accept -encrypt-existing -leave -lineage -minimum-serial ;;
+    recover) compadd -- -config -var -var-file -unlock ;;
     key-provider) compadd -- -r -R -i ;;
     completion) compadd -- bash zsh fish && return ;;
   esac

@@ -1,0 +1,213 @@
+package wrap
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+)
+
+// Recovery is of a state that an earlier run could not write.
+type Recovery struct {
+	File   string                     // "" looks where Terraform and wrap leave one
+	Unlock string                     // the ID of the lock that the run has left; "" asks
+	Ask    func(question string) bool // nil if there is nobody
+}
+
+// Recover writes the state that an earlier run in this module could not write, in place of the
+// one in the backend, if that is still older: under a lock of its own, after it has given
+// back that of the run. It can be called again after any failure.
+func Recover(ctx context.Context, o Options, r Recovery) (err error) {
+	call := &invocation{command: command{name: "recover"}}
+	if _, err := call.locateFolders(nil, world.Lookup(o.Environ)); err != nil {
+		return err
+	}
+	noteVariables(o)
+	p, err := connect(ctx, o, call)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.backend.Close()) }()
+	m := &recovery{move: move{proxy: p, call: call, options: o}, Recovery: r}
+	if err := m.find(ctx); err != nil {
+		return err
+	}
+	const operation = "statecrypt recover"
+	write := func() error { return m.write(ctx) }
+	err = p.backend.underLock(ctx, operation, write)
+	if held, ok := errors.AsType[*store.HeldError](err); ok {
+		if err = m.release(context.WithoutCancel(ctx), held.By); err == nil {
+			err = p.backend.underLock(ctx, operation, write)
+		}
+	}
+	return errors.Join(err, p.backend.lookAgain(context.WithoutCancel(ctx)))
+}
+
+// recovery is a state on its way in, in the end.
+type recovery struct {
+	move
+	Recovery
+
+	path  string // of the file
+	name  string // of it, for people
+	plain []byte // what is in it
+	label label
+}
+
+// find reads the state that is to be written.
+func (m *recovery) find(ctx context.Context) error {
+	m.path, m.name = m.File, outside.Line(m.File, 300)
+	if m.File == "" {
+		m.path, m.name = m.call.left()
+	}
+	if m.path == "" {
+		return fmt.Errorf("there is no %s here, and the home directory has no state of this module that could not be written; "+
+			"if the run has named another file, add that", errored)
+	}
+	content, err := readFile(m.path)
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.name, keyfile.Explain(m.path, err))
+	}
+	switch info, err := encryption.Inspect(content); {
+	case err != nil:
+		return fmt.Errorf("%s: %w", m.name, err)
+	case info.Kind == encryption.KindState:
+		m.plain = content
+	default:
+		opened, err := m.state.Decrypt(ctx, content)
+		if err != nil {
+			return fmt.Errorf("%s: %s", m.name, explain.Text(err, explain.Wrap{}))
+		}
+		m.plain = opened.Data
+	}
+	m.label.Serial, m.label.Lineage, err = store.Label(m.plain)
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.name, err)
+	}
+	return nil
+}
+
+// left is where a state is that could not be written, "" if there is none.
+func (i *invocation) left() (path, name string) {
+	path = filepath.Join(i.dir, errored)
+	if content, err := readFile(path); !errors.Is(err, os.ErrNotExist) && (err != nil || len(content) > 0) {
+		return path, errored
+	}
+	if path = i.atHome(); path != "" {
+		if _, err := os.Stat(path); err == nil {
+			return path, outside.Line(path, 300)
+		}
+	}
+	return "", ""
+}
+
+// release gives back the lock that the run has left.
+func (m *recovery) release(ctx context.Context, by *store.Lock) error {
+	switch {
+	case by == nil || by.ID == "":
+		return errors.New("somebody has the lock, and nobody says who; if it is the run that has left " + m.name + ", and that has ended, " +
+			"remove the lock where the backend keeps it")
+	case by.OfProcess:
+		return errors.New(by.Describe() + "; its end gives it back")
+	case m.Unlock != "" && m.Unlock != by.ID:
+		return errors.New(by.Describe() + ", which is not the lock in -unlock")
+	case m.Unlock == by.ID:
+	case m.Ask == nil || !m.Ask(by.Describe()+".\nIs that the run that has left "+m.name+", and has it ended?"):
+		named := ""
+		if m.File != "" {
+			named = " " + m.name
+		}
+		return fmt.Errorf("%s. If that is the run that has left %s, and it has ended, run %s%s", by.Describe(), m.name,
+			store.Proposed(recovers+" -unlock", by.ID, recovers+" -unlock ID"), named)
+	}
+	if _, err := m.compare(ctx); err != nil { // or the lock is better left
+		return err
+	}
+	if err := m.backend.Unlock(ctx, by.ID); err != nil && !errors.Is(err, store.ErrMissing) {
+		return fmt.Errorf("the lock was not given back: %w", err)
+	}
+	say(m.stderr, "the lock "+outside.Quoted(by.ID, 100)+" is given back")
+	return nil
+}
+
+// write puts the state into the backend, and deletes the file, which is in the way of the
+// next run.
+func (m *recovery) write(ctx context.Context) error {
+	there, err := m.compare(ctx)
+	switch {
+	case err != nil:
+		return err
+	case there != nil:
+		say(m.stderr, "the state in "+m.name+" is in the backend already")
+		if err := store.Settle(ctx, m.backend.State, there); err != nil {
+			return err
+		}
+	default:
+		if err := m.store(ctx, m.plain, "the state in "+m.name, "written"); err != nil {
+			return err
+		}
+		say(m.stderr, "the state in "+m.name+" is in the backend now, encrypted")
+	}
+	if m.File != "" {
+		say(m.stderr, "delete "+m.name+", which nobody needs any more")
+		return nil
+	}
+	if err := os.Remove(m.path); err != nil {
+		return fmt.Errorf("%s cannot be deleted, which nobody needs any more: %w", m.name, keyfile.Reason(err))
+	}
+	say(m.stderr, m.name+" is deleted")
+	return nil
+}
+
+// compare returns what the backend has if it is the state already, and nil if it may become that.
+func (m *recovery) compare(ctx context.Context) ([]byte, error) {
+	there, version, err := m.backend.Read(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("the state in the backend: %w", err)
+	}
+	m.there = version
+	var opened *encryption.Opened
+	var now *label
+	if there == nil {
+		_, err = m.acceptNone(ctx, nil)
+	} else {
+		opened, now, err = m.decrypt(ctx, bytes.Clone(there))
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the state in the backend: %s", explain.Text(err, explain.Wrap{}))
+	case there == nil:
+		return nil, nil
+	case bytes.Equal(opened.Data, m.plain):
+		return there, nil
+	}
+	return nil, m.isNewer(now)
+}
+
+// isNewer refuses to replace a state that is not an older one of this kind, or not the one that was
+// seen last here, which the run has begun with: somebody has gone on without this one. The serial
+// alone does not tell, because the CLIs count each try.
+func (m *recovery) isNewer(there *label) error {
+	seen, _ := m.memory.last() // which was read a moment ago
+	last := seen[m.memory.of]
+	switch {
+	case there.Lineage != m.label.Lineage:
+		return fmt.Errorf("%s is of another state: its lineage is %s, and that in the backend is %s. Both stay as they are", m.name,
+			outside.Quoted(m.label.Lineage, 100), outside.Quoted(there.Lineage, 100))
+	case there.Serial == nil || m.label.Serial == nil:
+		return fmt.Errorf("%s or the state in the backend has no serial, so nobody can tell which is newer. Both stay as they are", m.name)
+	case *there.Serial >= *m.label.Serial, last.Lineage == there.Lineage && last.Serial != nil && *there.Serial > *last.Serial:
+		return fmt.Errorf("somebody has gone on without the state in %s: its serial is %d, and the backend has %d. Both stay as they are. "+
+			"Import what only the file has, and then delete it", m.name, *m.label.Serial, *there.Serial)
+	}
+	return nil
+}

@@ -1,0 +1,250 @@
+package wrap_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+)
+
+// recovering is a run in the folder of a module, of which the home directory has nothing.
+func recovering(t *testing.T, s *store) (o wrap.Options, dir string) {
+	t.Helper()
+	o, dir, _ = scripted(t, s, "")
+	o.Command = nil
+	t.Chdir(dir)
+	t.Setenv("HOME", t.TempDir())
+	return o, dir
+}
+
+// recovered runs it, and returns what wrap says.
+func recovered(t *testing.T, o wrap.Options, r wrap.Recovery) (err error, said string) { //nolint:staticcheck // as run
+	t.Helper()
+	told := &lines{}
+	o.Stderr = told
+	err = wrap.Recover(t.Context(), o, r)
+	return err, told.String()
+}
+
+// newer is what comes after state.
+var newer = strings.Replace(state, `"serial":1`, `"serial":2`, 1)
+
+// TestRecover: a state that was left is written in place of an older one, and in place of no
+// other, under the lock.
+func TestRecover(t *testing.T) {
+	mistakes := wrap.OpenMistakes(t, "recover")
+	const anonymous = `{}`
+	for name, c := range testkit.Some(map[string]struct {
+		left   string // "sealed" is newer
+		named  bool   // and not where wrap looks
+		stored string // "" for none
+		seen   int    // the serial of an earlier run in this folder
+		held   string
+		r      wrap.Recovery
+		yes    bool
+		asked  bool
+		want   string // what is in the backend then; "" if it stays
+	}{
+		"plaintext":            {left: newer, stored: state, want: newer},
+		"sealed":               {left: "sealed", stored: state, want: newer},
+		"named":                {left: newer, named: true, stored: state, want: newer},
+		"none there yet":       {left: newer, want: newer},
+		"there already":        {left: "sealed", stored: newer, want: newer},
+		"nothing left":         {stored: state},
+		"an empty one":         {stored: state, left: " "},
+		"something else":       {left: "something " + canary, stored: state},
+		"of another key":       {left: "other", stored: state},
+		"of another state":     {left: other, stored: state},
+		"as old":               {left: strings.Replace(newer, "[]", "[{}]", 1), stored: newer},
+		"older":                {left: state, stored: newer},
+		"no serial":            {left: `{"version":4,"lineage":"l","outputs":{},"resources":[]}`, stored: state},
+		"somebody has gone on": {left: strings.Replace(state, `"serial":1`, `"serial":9`, 1), stored: newer, seen: 1},
+		"the last one here": {left: strings.Replace(state, `"serial":1`, `"serial":9`, 1), stored: newer, seen: 2,
+			want: strings.Replace(state, `"serial":1`, `"serial":9`, 1)},
+		"gone":                      {left: newer, seen: 1},
+		"held":                      {left: newer, stored: state, held: lock},
+		"held, no":                  {left: newer, stored: state, held: lock, asked: true},
+		"held, yes":                 {left: newer, stored: state, held: lock, asked: true, yes: true, want: newer},
+		"held, by this one":         {left: newer, stored: state, held: lock, r: wrap.Recovery{Unlock: "4711"}, want: newer},
+		"held, by another one":      {left: newer, stored: state, held: lock, r: wrap.Recovery{Unlock: "1"}},
+		"held, and moved on":        {left: state, stored: newer, held: lock, r: wrap.Recovery{Unlock: "4711"}},
+		"held, by nobody":           {left: newer, stored: state, held: anonymous, asked: true, yes: true},
+		"held, with an odd ID":      {left: newer, stored: state, held: `{"ID":"-x $(touch y)","Who":"a"}`},
+		"not held, and unlocked":    {left: newer, stored: state, r: wrap.Recovery{Unlock: "4711"}, want: newer},
+		"in the backend, plaintext": {left: newer, stored: "plaintext"},
+	}) {
+		t.Run(name, func(t *testing.T) {
+			s := newStore(t)
+			o, dir := recovering(t, s)
+			switch c.stored {
+			case "":
+			case "plaintext":
+				s.put([]byte(state))
+			default:
+				s.put(seal(t, sealing, c.stored))
+			}
+			if c.held != "" {
+				s.hold([]byte(c.held))
+			}
+			path := filepath.Join(dir, "errored.tfstate")
+			if c.named {
+				path = filepath.Join(t.TempDir(), "kept")
+				c.r.File = path
+			}
+			switch c.left {
+			case "":
+			case "sealed":
+				write(t, path, string(seal(t, sealing, newer)))
+			case "other":
+				write(t, path, string(seal(t, strings.ReplaceAll(sealing, "6f6f70", "6f6f71"), newer)))
+			default:
+				write(t, path, c.left)
+			}
+			if c.seen > 0 {
+				remember(t, dir, s, c.seen)
+			}
+			if c.asked {
+				c.r.Ask = func(question string) bool {
+					mistakes.Said(t, name+", asked", question)
+					return c.yes
+				}
+			}
+			before, held := s.stored(), s.held()
+			err, told := recovered(t, o, c.r)
+			mistakes.Failed(t, name, told, err)
+			_, missing := os.Stat(path)
+			if c.want == "" {
+				if err == nil || !bytes.Equal(s.stored(), before) || (missing != nil) != (c.left == "") {
+					t.Errorf("got %v, and this is stored: %s; the file: %v", err, s.stored(), missing)
+				}
+				if !bytes.Equal(s.held(), held) {
+					t.Errorf("the lock is %s", s.held())
+				}
+				c.r.Ask = nil
+				if again, _ := recovered(t, o, c.r); again == nil {
+					t.Error("a second try has success")
+				}
+				return
+			}
+			opened, failed := o.State.Decrypt(t.Context(), s.stored())
+			if err != nil || failed != nil || !opened.Encrypted || string(opened.Data) != c.want {
+				t.Errorf("%v, %v, this is stored: %s", err, failed, s.stored())
+			}
+			if s.held() != nil || (missing == nil) != c.named {
+				t.Errorf("the lock is %s, the file %v", s.held(), missing)
+			}
+		})
+	}
+}
+
+// remember has an earlier run see a state of this serial.
+func remember(t *testing.T, dir string, s *store, serial int) {
+	t.Helper()
+	there := s.stored()
+	s.put(seal(t, sealing, strings.Replace(state, `"serial":1`, fmt.Sprintf(`"serial":%d`, serial), 1)))
+	o, _, _ := scripted(t, s, "GET", "plan")
+	o.Command[1] = "-chdir=" + dir
+	if code, err := wrap.Run(t.Context(), o); code != 0 || err != nil {
+		t.Fatal(code, err)
+	}
+	s.put(there)
+}
+
+// TestRecoverAgain: after any failure, the file is there, and another try has success.
+func TestRecoverAgain(t *testing.T) {
+	for _, method := range []string{"GET", "POST", "LOCK", "UNLOCK"} {
+		s := newStore(t)
+		o, dir := recovering(t, s)
+		s.put(seal(t, sealing, state))
+		s.hold([]byte(lock))
+		path := filepath.Join(dir, "errored.tfstate")
+		write(t, path, string(seal(t, sealing, newer)))
+		s.refuse(method)
+		err, told := recovered(t, o, wrap.Recovery{Unlock: "4711"})
+		if _, missing := os.Stat(path); err == nil || missing != nil {
+			t.Errorf("%s: %v, %v\n%s", method, err, missing, told)
+		}
+		s.intercept(nil)
+		r := wrap.Recovery{Unlock: "4711"}
+		if held := s.held(); held != nil {
+			r.Unlock = id(held) // of the first try, if it could not give it back
+		}
+		err, told = recovered(t, o, r)
+		opened, failed := o.State.Decrypt(t.Context(), s.stored())
+		if err != nil || failed != nil || string(opened.Data) != newer || s.held() != nil {
+			t.Errorf("%s, again: %v, %v\n%s", method, err, failed, told)
+		}
+	}
+}
+
+// TestRecoverFromHome: what wrap has kept itself is found.
+func TestRecoverFromHome(t *testing.T) {
+	s := newStore(t)
+	o, dir := recovering(t, s)
+	s.put(seal(t, sealing, state))
+	path := filepath.Join(os.Getenv("HOME"), "errored-"+filepath.Base(wrap.Own(dir))+".tfstate")
+	write(t, path, string(seal(t, sealing, newer)))
+	err, told := recovered(t, o, wrap.Recovery{})
+	opened, failed := o.State.Decrypt(t.Context(), s.stored())
+	if _, there := os.Stat(path); err != nil || failed != nil || string(opened.Data) != newer || there == nil {
+		t.Errorf("%v, %v\n%s", err, failed, told)
+	}
+}
+
+// TestRecoverBesideAProcess: a lock that ends with its process is nobody's to give back.
+func TestRecoverBesideAProcess(t *testing.T) {
+	o, dir, _ := inFile(t, "")
+	o.Command = nil
+	mistakes := wrap.OpenMistakes(t, "recover")
+	t.Chdir(dir)
+	t.Setenv("HOME", t.TempDir())
+	path := filepath.Join(dir, "terraform.tfstate")
+	write(t, path, string(seal(t, sealing, state)))
+	write(t, filepath.Join(dir, "errored.tfstate"), newer)
+	holdFile(t, path)
+	before := read(t, path)
+	err, told := recovered(t, o, wrap.Recovery{Unlock: "4711", Ask: func(string) bool { return true }})
+	if mistakes.Failed(t, "beside a process", told, err); err == nil || read(t, path) != before {
+		t.Errorf("got %v, and %s", err, read(t, path))
+	}
+}
+
+// TestAccRecover: an apply whose state and lock the repository refuses, and the command that it names.
+func TestAccRecover(t *testing.T) {
+	repo := gittest.NewRepo(t, gittest.RepoOptions{Push: true})
+	p := newProject(t, nil, empty)
+	p.with.Backend = gitBlock(repo.FileURL())
+	p.must(t, "init")
+	p.must(t, "apply", "-auto-approve")
+	repo.Git("config", "receive.denyDeletes", "true")
+	hook := filepath.Join(repo.Dir, "hooks", "update")
+	write(t, hook, "#!/bin/sh\ntest \"$1\" != refs/heads/main\n")
+	if err := os.Chmod(hook, 0o700); err != nil { //nolint:gosec // git runs it
+		t.Fatal(err)
+	}
+	code, err, out := p.wrapped(t, "apply", "-auto-approve", "-var=text=newer")
+	if code == 0 || !strings.Contains(out, "errored.tfstate is encrypted now; statecrypt recover -config FILE writes it") {
+		t.Fatalf("got %d, %v\n%s", code, err, out)
+	}
+	if err := os.Remove(hook); err != nil {
+		t.Fatal(err)
+	}
+	repo.Git("config", "receive.denyDeletes", "false")
+	t.Chdir(p.dir)
+	o := p.with
+	o.State, o.Environ = p.target, p.env
+	err, told := recovered(t, o, wrap.Recovery{Ask: func(string) bool { return true }})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, told)
+	}
+	if code, err, out := p.wrapped(t, "plan", "-detailed-exitcode", "-var=text=newer"); code != 0 || err != nil {
+		t.Errorf("afterwards: %d, %v\n%s", code, err, out)
+	}
+	p.checkClean(t)
+}
