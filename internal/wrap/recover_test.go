@@ -201,7 +201,7 @@ func TestRecoverFromHome(t *testing.T) {
 func TestRecoverBesideAProcess(t *testing.T) {
 	o, dir, _ := inFile(t, "")
 	o.Command = nil
-	mistakes := wrap.OpenMistakes(t, "recover")
+	mistakes := wrap.OpenMistakes(t, "recover beside others")
 	t.Chdir(dir)
 	t.Setenv("HOME", t.TempDir())
 	path := filepath.Join(dir, "terraform.tfstate")
