@@ -17,15 +17,14 @@ var programs = []string{"cmd/statecrypt", "internal/provider", "internal/wrap"}
 
 func run(pass *analysis.Pass) (any, error) {
 	path := strings.TrimPrefix(strings.TrimSuffix(pass.Pkg.Path(), "_test"), module)
-	if strings.HasPrefix(path, "internal/testing/") || strings.HasSuffix(path, "test") || strings.HasSuffix(path, "testkit") {
+	files := slices.DeleteFunc(slices.Clone(pass.Files), func(file *ast.File) bool {
+		return strings.HasSuffix(pass.Fset.File(file.FileStart).Name(), "_test.go")
+	})
+	if strings.HasPrefix(path, "internal/testing/") || path == "internal/auth/azureauth/azureauthtest" ||
+		slices.ContainsFunc(files, importsTesting) {
 		return nil, nil // what only tests import
 	}
-	var files []*ast.File
-	for _, file := range pass.Files {
-		if strings.HasSuffix(pass.Fset.File(file.FileStart).Name(), "_test.go") {
-			continue
-		}
-		files = append(files, file)
+	for _, file := range files {
 		for _, spec := range file.Imports {
 			if spec.Path.Value == `"`+module+`internal/explain"` && !slices.Contains(programs, path) {
 				pass.Reportf(spec.Pos(), "only programs explain errors: %s has facts instead", path)
@@ -53,6 +52,10 @@ func run(pass *analysis.Pass) (any, error) {
 		}
 	}
 	return nil, nil
+}
+
+func importsTesting(file *ast.File) bool {
+	return slices.ContainsFunc(file.Imports, func(spec *ast.ImportSpec) bool { return spec.Path.Value == `"testing"` })
 }
 
 // nameOf is the name of a function, behind that of its type for a method; "" for what is none.
@@ -106,6 +109,8 @@ func (t texts) spread(files []*ast.File) bool {
 					t.assign(n.Value, n.X)
 				case *ast.KeyValueExpr:
 					t.assign(n.Key, n.Value)
+				case *ast.CompositeLit:
+					t.fill(n)
 				case *ast.CallExpr:
 					if !isListed {
 						t.hand(n)
@@ -124,7 +129,20 @@ func (t texts) spread(files []*ast.File) bool {
 	return len(t.of) > before
 }
 
+// fill follows texts into the fields of a struct that has no names for them.
+func (t texts) fill(literal *ast.CompositeLit) {
+	typ, ok := t.info.TypeOf(literal).Underlying().(*types.Struct)
+	for i, element := range literal.Elts {
+		if _, isNamed := element.(*ast.KeyValueExpr); ok && !isNamed && t.isText(element) {
+			t.note(typ.Field(i))
+		}
+	}
+}
+
 func (t texts) assign(left, right ast.Expr) {
+	if name, ok := left.(*ast.Ident); ok && t.isMade(right) {
+		t.of[t.info.ObjectOf(name)] = true
+	}
 	if left == nil || !t.isText(right) {
 		return
 	}
@@ -134,6 +152,24 @@ func (t texts) assign(left, right ast.Expr) {
 	case *ast.SelectorExpr:
 		t.note(t.info.ObjectOf(left.Sel))
 	}
+}
+
+// isMade reports whether a value is a function that returns the text of an error.
+func (t texts) isMade(value ast.Expr) (is bool) {
+	if method, ok := value.(*ast.SelectorExpr); ok {
+		return method.Sel.Name == "Error" && isError(t.info.TypeOf(method.X))
+	}
+	f, ok := value.(*ast.FuncLit)
+	if !ok {
+		return false
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		if r, ok := n.(*ast.ReturnStmt); ok && slices.ContainsFunc(r.Results, t.isText) {
+			is = true
+		}
+		return true
+	})
+	return is
 }
 
 func (t texts) note(o types.Object) {
@@ -192,7 +228,7 @@ func (t texts) isText(e ast.Expr) bool {
 // and returns one. Of other packages, it is enough that it is given an error.
 func (t texts) returnsText(call *ast.CallExpr) bool {
 	if len(call.Args) == 1 && t.info.Types[call.Fun].IsType() { // a conversion
-		return isString(t.info.TypeOf(call)) && t.isText(call.Args[0])
+		return (isString(t.info.TypeOf(call)) || isBytes(t.info.TypeOf(call))) && t.isText(call.Args[0])
 	}
 	o := t.called(call)
 	if o != nil && t.of[o] {
@@ -226,6 +262,8 @@ func isString(typ types.Type) bool {
 	return false
 }
 
+func isBytes(typ types.Type) bool { return typ.String() == "[]byte" }
+
 func isYield(typ types.Type) bool {
 	yield, ok := typ.Underlying().(*types.Signature)
 	return ok && yield.Params().Len() == 1 && isString(yield.Params().At(0).Type())
@@ -237,9 +275,9 @@ func isError(typ types.Type) bool {
 	return typ != nil && typ != types.Typ[types.UntypedNil] && types.Implements(typ, errorType)
 }
 
-// deciding are the functions of package strings that look for something in a text, by how
-// their names begin.
-var deciding = []string{"Contains", "Count", "Cut", "EqualFold", "Fields", "Has", "Index", "LastIndex", "Replace", "Split", "TrimPrefix",
+// deciding are the functions of packages strings and bytes that look for something in a text, by
+// how their names begin.
+var deciding = []string{"Compare", "Contains", "Count", "Cut", "Equal", "Fields", "Has", "Index", "LastIndex", "Replace", "Split", "TrimPrefix",
 	"TrimSuffix"}
 
 // decisions are the places in a declaration that depend on the text of an error.
@@ -247,12 +285,20 @@ func (t texts) decisions(decl ast.Decl) (at []token.Pos) {
 	ast.Inspect(decl, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.BinaryExpr:
-			if (n.Op == token.EQL || n.Op == token.NEQ) && (t.isText(n.X) && !t.isEmpty(n.Y) || t.isText(n.Y) && !t.isEmpty(n.X)) {
+			if compares[n.Op] && (t.isText(n.X) && !t.isEmpty(n.Y) || t.isText(n.Y) && !t.isEmpty(n.X)) {
 				at = append(at, n.OpPos)
 			}
 		case *ast.SwitchStmt:
 			if n.Tag != nil && t.isText(n.Tag) {
 				at = append(at, n.Switch)
+			}
+		case *ast.CaseClause:
+			if slices.ContainsFunc(n.List, t.isText) {
+				at = append(at, n.Case)
+			}
+		case *ast.IndexExpr:
+			if t.isText(n.Index) {
+				at = append(at, n.Lbrack)
 			}
 		case *ast.CallExpr:
 			if t.decides(n) && slices.ContainsFunc(n.Args, t.isText) {
@@ -264,25 +310,28 @@ func (t texts) decisions(decl ast.Decl) (at []token.Pos) {
 	return at
 }
 
+var compares = map[token.Token]bool{token.EQL: true, token.NEQ: true, token.LSS: true, token.GTR: true, token.LEQ: true, token.GEQ: true}
+
 // isEmpty reports whether an expression is "", which is no wording.
 func (t texts) isEmpty(e ast.Expr) bool {
 	value := t.info.Types[e].Value
 	return value != nil && value.ExactString() == `""`
 }
 
-// decides reports whether a call looks for something in a text: a function of package
-// strings, or a method of a regular expression.
+// decides reports whether a call looks for something in a text: a function of packages strings
+// and bytes, or a regular expression.
 func (t texts) decides(call *ast.CallExpr) bool {
 	f, ok := t.called(call).(*types.Func)
 	if !ok {
 		return false
 	}
-	if f.Pkg() != nil && f.Pkg().Path() == "strings" {
+	if f.Pkg() != nil && (f.Pkg().Path() == "strings" || f.Pkg().Path() == "bytes") {
 		return slices.ContainsFunc(deciding, func(begin string) bool { return strings.HasPrefix(f.Name(), begin) })
 	}
 	if f.Pkg() != nil && f.Pkg().Path() == "slices" {
 		return strings.HasPrefix(f.Name(), "Contains") || strings.HasPrefix(f.Name(), "Index")
 	}
-	return f.Signature().Recv() != nil && (f.Name() == "MatchString" || strings.HasPrefix(f.Name(), "FindString") ||
-		strings.HasPrefix(f.Name(), "FindAllString") || strings.HasPrefix(f.Name(), "ReplaceAll"))
+	isOfRegexp := f.Signature().Recv() != nil || f.Pkg() != nil && f.Pkg().Path() == "regexp"
+	return isOfRegexp && (f.Name() == "Match" || f.Name() == "MatchString" || strings.HasPrefix(f.Name(), "Find") ||
+		strings.HasPrefix(f.Name(), "ReplaceAll"))
 }

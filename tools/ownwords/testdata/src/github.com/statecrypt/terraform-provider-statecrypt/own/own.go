@@ -1,6 +1,7 @@
 package own
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -46,6 +47,24 @@ func decisions(err error, name string) bool {
 		strings.HasSuffix(f.text, "?") || // want `this decides`
 		strings.Contains(explain.Text(err), "gone") || // want `this decides`
 		handed(err.Error())
+}
+
+func others(err error) bool {
+	say := err.Error
+	made := func() string { return err.Error() }
+	f := failed{err.Error(), "key", err}
+	switch "it is gone" {
+	case err.Error(): // want `this decides`
+		return true
+	}
+	matched, _ := regexp.MatchString("gone", err.Error())              // want `this decides`
+	return matched || regexp.MustCompile("x").Match([]byte(f.text)) || // want `this decides`
+		bytes.Contains([]byte(err.Error()), []byte("gone")) || // want `this decides`
+		strings.Compare(err.Error(), "gone") == 0 || // want `this decides`
+		err.Error() > "gone" || // want `this decides`
+		map[string]bool{"gone": true}[err.Error()] || // want `this decides`
+		strings.Contains(say(), "gone") || // want `this decides`
+		strings.Contains(made(), "gone") // want `this decides`
 }
 
 func sentence(err error) string { return strings.ToUpper(err.Error()) }
