@@ -16,6 +16,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
@@ -303,12 +304,34 @@ func (h *handover) finish(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the plan was not saved: %w", keyfile.Reason(err))
 	}
-	applies := "wrap does, with apply and this name"
+	applies := "; this does:\n  " + h.apply()
 	if h.blind {
-		applies = "nor do these settings open it"
+		applies = ", nor do these settings open it"
 	}
-	say(h.o.Stderr, fmt.Sprintf("the plan is in %s, encrypted; the command above does not apply it, %s", h.plan, applies))
+	say(h.o.Stderr, fmt.Sprintf("the plan is in %s, encrypted. The command above does not apply it%s", h.plan, applies))
 	return nil
+}
+
+var plainWord = lazyregexp.New(`^[0-9A-Za-z_./@:,+=-]+$`)
+
+// apply is the command that applies the plan, for a shell. What would need quotation marks there
+// stands as FILE.
+func (h *handover) apply() string {
+	inShell := func(word, otherwise string) string {
+		if plainWord.MatchString(word) {
+			return " " + word
+		}
+		return otherwise
+	}
+	words := "statecrypt wrap"
+	if h.o.Settings != "" {
+		words += " -config" + inShell(h.o.Settings, " FILE")
+	}
+	words += " --" + inShell(h.o.Command[0], " terraform")
+	if chdir := h.o.Command[1]; strings.HasPrefix(chdir, "-chdir=") {
+		words += inShell(chdir, " -chdir=FOLDER")
+	}
+	return words + " apply" + inShell(h.plan, " FILE")
 }
 
 func readFile(path string) ([]byte, error) {

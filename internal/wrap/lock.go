@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"sync"
 
@@ -22,7 +21,6 @@ type childLock struct {
 	given bool   // to somebody, at any time
 	id    string // of the last one
 	held  []byte // as it was asked for, nil if nobody has it
-	known string // the last holder that the user was told of
 	stuck bool   // it was to be given back, and that failed
 
 	forced string // the ID that force-unlock names
@@ -76,7 +74,7 @@ func (p *proxy) giveLock(w http.ResponseWriter, r *http.Request) {
 	lock, _ := store.ParseLock(body) // of what is none, the ID is empty, as that of a write without one
 	err := p.backend.Lock(r.Context(), lock)
 	if err != nil {
-		if l.noteHolder(p.stderr, err) {
+		if p.noteHolder(err) {
 			p.answer(r.Context(), w, err)
 		} else {
 			p.refuse(r.Context(), w, err)
@@ -87,17 +85,13 @@ func (p *proxy) giveLock(w http.ResponseWriter, r *http.Request) {
 	pass(w, http.StatusOK, nil)
 }
 
-// noteHolder says who has the lock, if that is told, and once: a child that waits asks
-// again and again.
-func (l *childLock) noteHolder(stderr io.Writer, err error) bool {
+// noteHolder says who has the lock, if that is told.
+func (p *proxy) noteHolder(err error) bool {
 	held, ok := errors.AsType[*store.HeldError](err)
 	if !ok || held.By == nil {
 		return false
 	}
-	if who := held.By.Holder(); who != l.known {
-		say(stderr, who)
-		l.known = who
-	}
+	p.tell(held.By.Holder())
 	return true
 }
 

@@ -42,6 +42,7 @@ type proxy struct {
 	mux  *http.ServeMux
 	work sync.RWMutex // held by each request of the child, and in the end by serve, for good
 
+	told    told                          // of the requests of the child
 	memory  *memory                       // of earlier runs
 	lock    childLock                     // what a child has, of ours and of the real backend
 	used    atomic.Bool                   // a state was asked for, or sent
@@ -82,6 +83,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer p.work.RUnlock()
+	p.told.begin(r.Method)
 	p.mux.ServeHTTP(w, r)
 }
 
@@ -357,7 +359,7 @@ func (p *proxy) receive(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 func (p *proxy) refuse(ctx context.Context, w http.ResponseWriter, err error) {
 	_, isAnswer := errors.AsType[*store.AnswerError](err)
 	if _, isHeld := errors.AsType[*store.HeldError](err); isAnswer != isHeld {
-		say(p.stderr, err.Error())
+		p.tell(err.Error())
 	}
 	p.answer(ctx, w, err)
 }
@@ -390,6 +392,31 @@ func pass(w http.ResponseWriter, status int, body []byte) {
 }
 
 func (p *proxy) fail(w http.ResponseWriter, status int, reason string) {
-	say(p.stderr, reason)
+	p.tell(reason)
 	http.Error(w, reason, status)
+}
+
+// told is what the user was told last: a child that tries again and again fails each time.
+type told struct {
+	mu           sync.Mutex
+	method, text string
+}
+
+// begin notes that a request begins. One of another method is no further try.
+func (t *told) begin(method string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if method != t.method {
+		t.method, t.text = method, ""
+	}
+}
+
+// tell says something of a request, once for all tries.
+func (p *proxy) tell(text string) {
+	p.told.mu.Lock()
+	defer p.told.mu.Unlock()
+	if text != p.told.text {
+		say(p.stderr, text)
+		p.told.text = text
+	}
 }

@@ -609,3 +609,27 @@ func TestEncodings(t *testing.T) {
 		e.Check(t, []byte(state), w.Body.Bytes(), err)
 	}
 }
+
+// TestToldOnce: what each try of the child fails with is said once, and again after anything else.
+func TestToldOnce(t *testing.T) {
+	t.Parallel()
+	answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != "LOCK" {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	})
+	url, _ := upstream(t, &answer)
+	p, told := between(t, url, sealing)
+	for _, step := range []struct {
+		method, path string
+		lines        int
+	}{
+		{http.MethodGet, "/state", 1}, {http.MethodGet, "/state", 0}, {http.MethodGet, "/state", 0},
+		{"LOCK", "/lock", 0}, {http.MethodGet, "/state", 1},
+	} {
+		ask(p, step.method, step.path, `{"ID":"1"}`)
+		if said := told.take(); strings.Count(said, "\n") != step.lines {
+			t.Errorf("%s: %q", step.method, said)
+		}
+	}
+}
