@@ -2,6 +2,7 @@ package wrap_test
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -19,6 +20,15 @@ func TestAccGit(t *testing.T) {
 	p.must(t, "apply", "-auto-approve")
 	if code, err, out := p.wrapped(t, "plan", "-detailed-exitcode"); code != 0 || err != nil {
 		t.Errorf("after apply: %d, %v\n%s", code, err, out)
+	}
+	for _, args := range [][]string{{"plan"}, {"init"}, {"init", "-reconfigure"}, {"init", "-migrate-state"}} { // by who forgets wrap
+		says := `address(": required field is not set| argument is required)`
+		if args[0] == "plan" {
+			says = "nitialization required"
+		}
+		if code, out := p.bare(t, p.cli, nil, args...); code != 1 || !regexp.MustCompile(says).MatchString(out) {
+			t.Errorf("%q without wrap: %d\n%s", args, code, out)
+		}
 	}
 	p.must(t, "state", "mv", "terraform_data.x", "terraform_data.y")
 	p.must(t, "state", "mv", "terraform_data.y", "terraform_data.x")
