@@ -79,7 +79,7 @@ func (b *bucket) put(ctx context.Context, key string, data []byte, how condition
 	}
 	out, err := client.PutObject(ctx, in)
 	if answer, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && answer.HTTPStatusCode() == http.StatusNotImplemented && b.unproven {
-		in.IfMatch, in.IfNoneMatch = nil, nil // the caller has looked
+		in.IfMatch, in.IfNoneMatch, in.Body = nil, nil, bytes.NewReader(data) // the caller has looked
 		out, err = client.PutObject(ctx, in)
 	}
 	if err != nil {

@@ -216,17 +216,34 @@ func TestIgnored(t *testing.T) {
 	}
 	must(t, inTable.Unlock(t.Context(), "1"))
 
-	unproven := at(t, s.block.With("locks", "unproven"))
-	must(t, unproven.Lock(t.Context(), storetest.Lock("1")))
-	next, err := unproven.Write(t.Context(), storetest.State(1), "")
-	must(t, err)
-	s.Put(bucketOf, "net/prod", storetest.State(2))
-	if _, err := unproven.Write(t.Context(), storetest.State(3), next); !errors.Is(err, store.ErrChanged) {
-		t.Errorf("unproven: %v", err)
-	}
-	must(t, unproven.Unlock(t.Context(), "1"))
-	if err := at(t, s.block.With("locks", "unproven").With("key", "net/dev")).Lock(t.Context(), storetest.Lock("1")); !isHeldBy(err, "4711") {
-		t.Errorf("unproven, held: %v", err)
+}
+
+// TestUnproven: on a store that ignores conditions, or answers 501 to them, what is there is looked at
+// first, and written whole.
+func TestUnproven(t *testing.T) {
+	t.Parallel()
+	for name, conditions := range map[string]objecttest.Conditions{"ignored": objecttest.Ignored, "501": objecttest.Unknown} {
+		s := serve(t, conditions)
+		block := s.block.With("locks", "unproven").With("skip_s3_checksum", true)
+		s.Put(bucketOf, "net/dev.tflock", storetest.Lock("4711").JSON())
+		state := at(t, block)
+		must(t, state.Lock(t.Context(), storetest.Lock("1")))
+		if by, err := state.Holder(t.Context()); err != nil || by == nil || by.ID != "1" {
+			t.Errorf("%s: the lock is %v, %v", name, by, err)
+		}
+		next, err := state.Write(t.Context(), storetest.State(1), "")
+		must(t, err)
+		if there := s.Get(bucketOf, "net/prod"); string(there) != string(storetest.State(1)) {
+			t.Errorf("%s: %q was written", name, there)
+		}
+		s.Put(bucketOf, "net/prod", storetest.State(2))
+		if _, err := state.Write(t.Context(), storetest.State(3), next); !errors.Is(err, store.ErrChanged) {
+			t.Errorf("%s: %v", name, err)
+		}
+		must(t, state.Unlock(t.Context(), "1"))
+		if err := at(t, block.With("key", "net/dev")).Lock(t.Context(), storetest.Lock("1")); !isHeldBy(err, "4711") {
+			t.Errorf("%s, held: %v", name, err)
+		}
 	}
 }
 

@@ -78,6 +78,7 @@ const (
 	IgnoredIfs               // If-Match, as by stores that know If-None-Match alone
 	UnknownMatch             // If-Match is 501
 	UnknownDelete            // the same, when something is deleted
+	Unknown                  // all of them are 501
 )
 
 type bucket struct {
@@ -322,7 +323,7 @@ func (s *Server) refuses(w http.ResponseWriter, r *http.Request, name, key strin
 	switch {
 	case s.Conditions == Ignored, match != "" && s.Conditions == IgnoredIfs, match == "" && none == "":
 		return false
-	case match != "" && (s.Conditions == UnknownMatch || deletes && s.Conditions == UnknownDelete):
+	case s.Conditions == Unknown, match != "" && (s.Conditions == UnknownMatch || deletes && s.Conditions == UnknownDelete):
 		s.refuse(w, http.StatusNotImplemented, "NotImplemented")
 	case match != "" && !there && deletes:
 		return false
