@@ -139,7 +139,7 @@ func (l Location) CheckEncryption(client *s3.Client, words Words) ([]source.Warn
 		return nil, fmt.Errorf("%s is sent over TLS only, and the endpoint begins with http; write https", words.CustomerKey)
 	case plain:
 		return []source.Warning{source.Warning(
-			netfail.Unencrypted("The state was", "the endpoint begins with http", "read and replace it"))}, nil
+			netfail.Unencrypted("The state was", "the endpoint begins with http", "replace it, and read what in it is not encrypted"))}, nil
 	case l.Unverified:
 		return []source.Warning{web.Unverified("the server", "insecure is set")}, nil
 	}

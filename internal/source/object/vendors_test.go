@@ -183,7 +183,7 @@ func (v vendor) warnings(t *testing.T) {
 	for endpoint, want := range map[string][]source.Warning{
 		front.URL: nil,
 		server.Serve(t): {{Title: netfail.NotEncrypted, Text: "The state was sent without encryption, because the endpoint begins with http. " +
-			"Anybody on the way can read and replace it."}},
+			"Anybody on the way can replace it, and read what in it is not encrypted."}},
 	} {
 		kind := v.over(front.CA)
 		snapshot, err := objecttest.Read(t, kind, objecttest.Settings(kind, nil, v.who(t, endpoint, front.CA)), v.where, "default")
