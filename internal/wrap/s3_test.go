@@ -115,6 +115,7 @@ func TestInBucket(t *testing.T) {
 		workspace string // that is selected
 		falls     bool   // plaintext is a fallback
 		table     bool   // that is called locks has the lock
+		variable  bool   // a variable names the endpoint
 		code      int
 		want      string // what is in the bucket, opened
 		left      bool   // the lock is
@@ -163,6 +164,26 @@ func TestInBucket(t *testing.T) {
 			script: "ready", args: init, there: filled, record: recordOf(`,"use_lockfile":true`), with: map[string]any{"use_lockfile": false},
 			moveIn: true, code: 1,
 		},
+		"encrypted, others at a variable": {
+			script: "GET", args: init, there: filled, record: strings.Replace(recordOf(`,"use_lockfile":true`), `"s3":"STORE"`, `"s3":null`, 1),
+			moveIn: true, variable: true, want: filled,
+		},
+		"encrypted, others at a variable without a lock": {
+			script: "ready", args: init, there: filled, record: strings.Replace(recordOf(""), `"s3":"STORE"`, "", 1),
+			with: map[string]any{"use_lockfile": true}, moveIn: true, variable: true, code: 1,
+		},
+		"encrypted, others at another address without a lock": {
+			script: "ready", args: init, there: filled, record: strings.Replace(recordOf(""), "STORE", "http://other.example", 1),
+			with: map[string]any{"use_lockfile": true}, moveIn: true, code: 1,
+		},
+		"encrypted, others in capitals": {
+			script: "GET", args: init, there: filled, record: strings.Replace(recordOf(`,"use_lockfile":true`), "STORE", "LOUD", 1),
+			moveIn: true, want: filled,
+		},
+		"encrypted already, others at another address": {
+			script: "GET", args: init, there: sealed, record: strings.Replace(recordOf(`,"use_lockfile":true`), "STORE", "http://other.example", 1),
+			moveIn: true, want: state,
+		},
 		"workspace": {
 			script: "ready", args: init, there: filled, record: recordOf(`,"use_lockfile":true`), moveIn: true, workspace: "dev", code: 1,
 		},
@@ -208,6 +229,10 @@ func TestInBucket(t *testing.T) {
 			}
 			o, dir, out := scripted(t, newStore(t), c.script, args...)
 			o.Environ = withoutClouds(o.Environ)
+			if c.variable {
+				o.Environ = append(o.Environ, "AWS_ENDPOINT_URL_S3="+b.url)
+			}
+			c.record = strings.ReplaceAll(c.record, "LOUD", strings.ToUpper(b.url)+"/")
 			if c.table {
 				b.lockIn(t, "locks")
 			}

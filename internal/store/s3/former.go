@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
@@ -18,18 +19,19 @@ func (s *state) Former(kind string, arguments map[string]any) (same bool, err er
 	text := func(name string) string { t, _ := arguments[name].(string); return t }
 	theirEndpoints, _ := arguments["endpoints"].(map[string]any)
 	ourEndpoints, _ := s.Block("endpoints")
-	// An endpoint that only a variable names here is in a variable there as well.
-	at := func(service, deprecated string) (theirs, ours string) {
+	// An endpoint that they do not name is in a variable, for them as well.
+	at := func(service, deprecated string, variables ...string) (theirs, ours string) {
 		named, _ := theirEndpoints[service].(string)
-		theirs, ours = cmp.Or(named, text(deprecated)), ourEndpoints.String(service)
-		if theirs == "" && ourEndpoints.Variable(service) != "" {
-			ours = ""
+		if theirs = cmp.Or(named, text(deprecated)); theirs == "" {
+			theirs, _ = s.Environment().Get(variables...)
 		}
-		return strings.TrimSuffix(awsauth.WithScheme(theirs), "/"), strings.TrimSuffix(awsauth.WithScheme(ours), "/")
+		return endpoint(theirs), endpoint(ourEndpoints.String(service))
 	}
-	theirS3, ourS3 := at("s3", "endpoint")
-	theirTables, ourTables := at("dynamodb", "dynamodb_endpoint")
-	same = kind == "s3" && text("bucket") == s.server.Bucket && text("key") == s.key && theirS3 == ourS3
+	theirS3, ourS3 := at("s3", "endpoint", "AWS_ENDPOINT_URL_S3", "AWS_S3_ENDPOINT", "AWS_ENDPOINT_URL")
+	theirTables, ourTables := at("dynamodb", "dynamodb_endpoint", "AWS_ENDPOINT_URL_DYNAMODB", "AWS_DYNAMODB_ENDPOINT", "AWS_ENDPOINT_URL")
+	// A store may have several addresses, so what is called the same elsewhere may be this one.
+	mayBe := kind == "s3" && text("bucket") == s.server.Bucket && text("key") == s.key
+	same = mayBe && theirS3 == ourS3
 	lockfile, _ := arguments["use_lockfile"].(bool)
 	theirs := lockNames(lockfile, text("dynamodb_table"), theirTables)
 	ours := lockNames(s.lockfile, s.bucket.String("dynamodb_table"), ourTables)
@@ -37,18 +39,33 @@ func (s *state) Former(kind string, arguments map[string]any) (same bool, err er
 	case ours == "":
 		return same, errors.New("the block has no lock, so somebody who works without wrap may be about to write over it; set use_lockfile or " +
 			"dynamodb_table")
-	case !same && !s.Has("use_lockfile") && !s.Has("dynamodb_table"):
+	case !mayBe && !s.Has("use_lockfile") && !s.Has("dynamodb_table"):
 		return false, errors.New("nothing says which lock those take who work without wrap; set use_lockfile or dynamodb_table in the block, " +
 			"as their backend has it")
-	case same && theirs == "":
-		return true, errors.New("the s3 backend of this module takes no lock, so somebody who works without wrap may be about to write over " +
+	case mayBe && theirs == "":
+		return same, errors.New("the s3 backend of this module takes no lock, so somebody who works without wrap may be about to write over " +
 			"it; set use_lockfile = true there, and have everybody init first")
-	case same && theirs != ours:
-		return true, fmt.Errorf("the s3 backend of this module locks with %s, and the block with %s: neither keeps the other out; set the "+
+	case mayBe && theirs != ours:
+		return same, fmt.Errorf("the s3 backend of this module locks with %s, and the block with %s: neither keeps the other out; set the "+
 			"same in both", theirs, ours)
 	}
 	return same, nil
 }
+
+// endpoint is a URL in the form in which it is compared: "" for AWS's own.
+func endpoint(text string) string {
+	u, err := url.Parse(strings.TrimSuffix(awsauth.WithScheme(text), "/"))
+	if err != nil {
+		return text
+	}
+	u.Host = strings.ToLower(u.Host)
+	if ofAWS.MatchString(u.String()) {
+		return ""
+	}
+	return u.String()
+}
+
+var ofAWS = lazyregexp.New(`^https://(s3|dynamodb)([.-][0-9a-z-]+)?\.amazonaws\.com(\.cn)?$`)
 
 func lockNames(lockfile bool, table, endpoint string) string {
 	var names []string
