@@ -13,6 +13,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
@@ -44,7 +45,7 @@ func (c *call) inspect(ctx context.Context) error {
 }
 
 func (c *call) printInspection(found inspection, file []byte) error {
-	text := found.text(file)
+	text := found.text(c.shown(found.File), file)
 	if c.json {
 		encoded, _ := json.Marshal(found) // of texts and numbers
 		text = outside.JSON(string(encoded)) + "\n"
@@ -74,13 +75,17 @@ func (c *call) inspectBackend(ctx context.Context) error {
 		if err == nil {
 			found, err = inspectFile(name, state)
 		}
+		if c.prefix != nil && errors.Is(err, wrap.ErrNone) {
+			others++
+			continue
+		}
 		if err != nil {
-			c.report(fmt.Errorf("%s: %w", shown(name), err))
+			c.report(fmt.Errorf("%s: %w", c.shown(name), err))
 			worst = exitStatus(exitFailure)
 			continue
 		}
 		if holder != nil {
-			found.Holder = holder.Holder()
+			found.Holder = c.holder(holder)
 		}
 		if c.prefix != nil && found.Kind != "encrypted" && found.Kind != "state" {
 			others++
@@ -92,6 +97,14 @@ func (c *call) inspectBackend(ctx context.Context) error {
 	}
 	c.noteOthers(others, len(c.args))
 	return worst
+}
+
+// holder is who has a lock. How it is given back is said of the state that the block names.
+func (c *call) holder(l *store.Lock) string {
+	if c.prefix != nil {
+		return l.Describe()
+	}
+	return l.Holder()
 }
 
 func inspectFile(name string, file []byte) (inspection, error) {
@@ -131,8 +144,8 @@ func why(file []byte) string {
 const maxWhy = 300 // bytes
 
 // text is the inspection for people.
-func (i inspection) text(file []byte) string {
-	text := shown(i.File) + ": " + strings.Join(strings.Fields(i.Kind+" "+i.Format+" "+i.Version), " ")
+func (i inspection) text(name string, file []byte) string {
+	text := name + ": " + strings.Join(strings.Fields(i.Kind+" "+i.Format+" "+i.Version), " ")
 	if i.Kind == "unknown" {
 		text += why(file)
 	}

@@ -71,7 +71,7 @@ func (c *call) all(ctx context.Context, examine func(ctx context.Context, name s
 	others := 0
 	for f := range c.inOrder(func(name string) finding {
 		f, err := examine(ctx, name)
-		if f.File = name; recognize.IsContent(name) {
+		if f.File = name; c.prefix == nil && recognize.IsContent(name) {
 			f.File = shown(name)
 		}
 		if err != nil {
@@ -192,7 +192,7 @@ func (c *call) tell(f finding) error {
 	if f.opened != nil {
 		c.warn(f.File, f.opened)
 		for _, note := range f.notes {
-			c.say(yellow, "warning:", shown(f.File)+": "+note)
+			c.say(yellow, "warning:", c.shown(f.File)+": "+note)
 		}
 	}
 	if f.Holder != "" && !c.json {
@@ -205,7 +205,7 @@ func (c *call) tell(f finding) error {
 	}
 	_, err := io.WriteString(c.stdout, text+"\n")
 	if f.err != nil {
-		c.report(fmt.Errorf("%s: %w", shown(f.File), f.err))
+		c.report(fmt.Errorf("%s: %w", c.shown(f.File), f.err))
 	}
 	return err
 }
@@ -225,7 +225,7 @@ func (c *call) line(f finding) string {
 	case resultFailed:
 		text = map[string]string{"verify": "does not open", "rotate": "not rotated"}[c.name]
 	}
-	text = shown(f.File) + ": " + c.paint(c.stdout, colour, text)
+	text = c.shown(f.File) + ": " + c.paint(c.stdout, colour, text)
 	if f.err == nil {
 		text += ", " + f.Method
 	}
@@ -267,7 +267,7 @@ func (c *call) verifyBackend(ctx context.Context, target encryption.Target) erro
 		}
 		f, err := c.verifyFile(ctx, target, state)
 		if holder != nil {
-			f.Holder = holder.Holder()
+			f.Holder = c.holder(holder)
 		}
 		return f, err
 	})
@@ -301,7 +301,7 @@ func (c *call) inStore(name string) string {
 func (c *call) states(ctx context.Context, settings string, target encryption.Target) (*wrap.States, error) {
 	states, err := wrap.OpenStates(wrap.Options{
 		State: target, Doubts: c.doubts, Backend: c.backend, Settings: settings, Environ: c.environ, Stderr: c.stderr,
-	})
+	}, c.prefix != nil)
 	if err != nil {
 		return nil, err
 	}

@@ -65,10 +65,12 @@ func (c *call) rotate(ctx context.Context) error {
 			}
 			return sealed, err
 		})
-		_, held := errors.AsType[*store.HeldError](err)
+		held, isHeld := errors.AsType[*store.HeldError](err)
 		switch {
-		case held && c.prefix != nil:
-			f.Result = resultHeld
+		case isHeld && c.prefix != nil:
+			if f.Result = resultHeld; held.By != nil {
+				err = errors.New(held.By.Describe())
+			}
 		case err != nil:
 			f.Result, f.Method = resultFailed, "" // it has still the one that it had
 		case others != "" && f.Result == resultRotated:
@@ -90,6 +92,9 @@ func (r rotation) needed(
 ) func(context.Context, string) (finding, error) {
 	return func(ctx context.Context, name string) (finding, error) {
 		state, _, err := states.Look(ctx, name)
+		if errors.Is(err, wrap.ErrNone) {
+			return finding{Result: resultOther}, nil
+		}
 		if err != nil {
 			return finding{Result: resultFailed}, err
 		}

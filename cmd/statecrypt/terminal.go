@@ -83,6 +83,14 @@ func shown(name string) string {
 	return outside.Line(keyfile.Argument(name), maxName)
 }
 
+// shown is the name of a file, or of a state that a store has listed, which is no argument.
+func (c *call) shown(name string) string {
+	if c.prefix != nil {
+		return outside.Line(name, maxName)
+	}
+	return shown(name)
+}
+
 // say prints a line about the run. It is the only exit for text that may come from
 // outside.
 func (c *call) say(colour, what, text string) {

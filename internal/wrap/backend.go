@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -145,12 +146,19 @@ type States struct {
 	named   string // by the block
 }
 
-// OpenStates opens the store of the module that we are in.
-func OpenStates(o Options) (*States, error) {
+// OpenStates opens the store of the module that we are in. If it is for others than the one that
+// the block names, that may depend on a module that there is not.
+func OpenStates(o Options, others bool) (*States, error) {
 	noteVariables(o)
 	module, err := resolve("", ".")
 	if err != nil {
 		return nil, err
+	}
+	if place := kindOf(o.Backend).Place; others && o.Backend != nil && names(o.Backend.Settings[place].Value, unstable.Module) {
+		block := *o.Backend
+		block.Settings = maps.Clone(block.Settings)
+		block.Settings[place] = unstable.Setting{Value: cty.StringVal("any")}
+		o.Backend = &block
 	}
 	return openStates(o, module)
 }

@@ -236,8 +236,11 @@ func (s *States) IsSettled(ctx context.Context, name string, state []byte) (bool
 	return store.IsSettled(ctx, b.State, state)
 }
 
+// ErrNone is that there is no state.
+var ErrNone = errors.New("there is none")
+
 func (b *backend) none() error {
-	return fmt.Errorf("there is none at %s; check the address", outside.Line(b.String(), 300))
+	return fmt.Errorf("%w at %s; check the address", ErrNone, outside.Line(b.String(), 300))
 }
 
 // Rotate replaces a state, "" for that of the block, by what change makes of it, under the

@@ -148,7 +148,7 @@ func TestRotateWithoutLocks(t *testing.T) {
 
 // rotate changes the state of the block.
 func rotate(ctx context.Context, o wrap.Options, change func([]byte) ([]byte, error)) error {
-	states, err := wrap.OpenStates(o)
+	states, err := wrap.OpenStates(o, false)
 	if err != nil {
 		return err
 	}
