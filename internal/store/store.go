@@ -208,6 +208,14 @@ func Digest(data []byte) Version {
 
 // What not every state has. Those that lack a method are the usual case.
 
+// Ready finds out, before anything is made that a state has to hold, whether the store takes one.
+func Ready(ctx context.Context, s State) error {
+	if r, ok := as[interface{ Ready(context.Context) error }](s); ok {
+		return r.Ready(ctx)
+	}
+	return nil
+}
+
 // HasLocks reports whether locks keep others out, rather than nobody.
 func HasLocks(s State) bool {
 	l, ok := as[interface{ HasLocks() bool }](s)

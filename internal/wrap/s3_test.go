@@ -135,11 +135,14 @@ func TestInBucket(t *testing.T) {
 		},
 		"a plaintext state": {script: "GET", there: filled, code: 9},
 		"a store without conditions": {
-			script: locked + "POST:1=" + newer, there: sealed, store: objecttest.Ignored, code: 9, want: state,
+			script: locked + "POST:1=" + newer, there: sealed, store: objecttest.Ignored, code: 1, want: state,
 		},
 		"unproven": {
 			script: locked + "POST:1=" + newer + " UNLOCK=" + mine, there: sealed, store: objecttest.Ignored,
 			with: map[string]any{"locks": "unproven"}, want: newer,
+		},
+		"a store without conditions, and no lock": { // which the child does not come to
+			script: "GET POST=" + newer, args: []string{"apply", "-lock=false"}, there: sealed, store: objecttest.Ignored, code: 1, want: state,
 		},
 		"no If-Match": {
 			script: locked + "POST:1=" + newer + " UNLOCK=" + mine, there: sealed, store: objecttest.UnknownMatch, want: newer,

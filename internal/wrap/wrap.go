@@ -133,6 +133,7 @@ func protect(ctx context.Context, o Options, call *invocation) (code int, err er
 
 // connect is the proxy of a command, between it and where its state is.
 func connect(ctx context.Context, o Options, call *invocation) (*proxy, error) {
+	ctx = noticing(ctx, o.Stderr)
 	err := checkOneModule(o, call.dir)
 	var upstream *backend
 	if err == nil {
@@ -143,7 +144,7 @@ func connect(ctx context.Context, o Options, call *invocation) (*proxy, error) {
 		upstream.unlocked = call.isOff("lock")
 	}
 	if err == nil && call.effect() == changes { // other commands may be run by those who can only read
-		err = rehearse(ctx, o.State)
+		err = rehearse(ctx, o.State, upstream)
 	}
 	if err != nil {
 		return nil, err
@@ -329,8 +330,12 @@ func (p *proxy) checkUse(call *invocation, code int) error {
 }
 
 // rehearse seals a state before a run whose own could not be written otherwise.
-func rehearse(ctx context.Context, target encryption.Target) error {
-	if _, _, err := Seal(ctx, target, []byte(`{"version":4,"serial":1,"lineage":"rehearsal"}`)); err != nil {
+func rehearse(ctx context.Context, target encryption.Target, b *backend) error {
+	_, _, err := Seal(ctx, target, []byte(`{"version":4,"serial":1,"lineage":"rehearsal"}`))
+	if err == nil {
+		err = store.Ready(ctx, b.State)
+	}
+	if err != nil {
 		return fmt.Errorf("the run was not started, because its state could not be written afterwards: %w", err)
 	}
 	return nil
@@ -363,12 +368,10 @@ func (p *proxy) serve(ctx context.Context, run func(variables []string) (int, er
 func (p *proxy) server(certificate tls.Certificate) *http.Server {
 	server := &http.Server{
 		Handler: p, ReadHeaderTimeout: time.Minute, ReadTimeout: patience, IdleTimeout: -1, // a child may work for hours
-		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
-		Protocols: new(http.Protocols),
-		ErrorLog:  slog.NewLogLogger(slog.DiscardHandler, 0), // a child that hangs up is no news
-		BaseContext: func(net.Listener) context.Context {
-			return notice.With(context.Background(), func(text string) { say(p.stderr, text) })
-		},
+		TLSConfig:   &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
+		Protocols:   new(http.Protocols),
+		ErrorLog:    slog.NewLogLogger(slog.DiscardHandler, 0), // a child that hangs up is no news
+		BaseContext: func(net.Listener) context.Context { return noticing(context.Background(), p.stderr) },
 	}
 	server.Protocols.SetHTTP1(true)
 	return server
@@ -424,6 +427,11 @@ func (i *invocation) noteWithheld(o Options) {
 				"same name: give one of the two another name", name))
 		}
 	}
+}
+
+// noticing has the user told what is noticed below.
+func noticing(ctx context.Context, stderr io.Writer) context.Context {
+	return notice.With(ctx, func(text string) { say(stderr, text) })
 }
 
 // say writes a line for the user.

@@ -30,41 +30,47 @@ func (s *state) prove(ctx context.Context) error {
 	if proven {
 		return nil
 	}
-	refuses := func(how condition) (bool, error) {
+	try := func(how condition) (refused, unknown bool, err error) {
 		how.lock = true
-		_, err := s.put(ctx, s.key+proofSuffix, []byte(inProof), how)
+		_, err = s.put(ctx, s.key+proofSuffix, []byte(inProof), how)
 		answer, _ := errors.AsType[*object.Answer](err)
 		switch {
 		case isOtherwise(err, how):
-			return true, nil
-		case answer != nil && answer.Status == http.StatusNotImplemented:
-			return false, nil
+			return true, false, nil
+		case answer != nil && answer.Status == http.StatusNotImplemented && how != (condition{lock: true}):
+			return false, true, nil
 		case errors.Is(err, store.ErrDenied):
-			err = fmt.Errorf("whether the store keeps one run from taking the lock of another is tried on the object %s, for which s3:PutObject is "+
+			err = fmt.Errorf("whether the store keeps one run from writing over another is tried on the object %s, for which s3:PutObject is "+
 				"required: %w", outside.Quoted(s.key+proofSuffix, 300), err)
 		}
-		return false, err
+		return false, false, err
 	}
-	refused, err := refuses(condition{none: true})
-	if err == nil && !refused { // it was not there
-		refused, err = refuses(condition{none: true})
+	refused, unknown, err := try(condition{none: true})
+	switch {
+	case err == nil && unknown: // that, or something else that the block asks for
+		_, _, err = try(condition{})
+	case err == nil && !refused: // it was not there
+		refused, unknown, err = try(condition{none: true})
 	}
 	if err != nil {
 		return err
 	}
 	if !refused && s.lockfile {
-		return errors.New("the store replaces an object although the request says that there must be none (If-None-Match): two runs would " +
-			`both have the lock, and each would give back that of the other. Keep the state elsewhere, or, if nobody else writes it, set ` +
-			`locks = "unproven"`)
+		what := "replaces an object although the request says that there must be none"
+		if unknown {
+			what = "does not know requests that say that there must be no object"
+		}
+		return errors.New("the store " + what + " (If-None-Match): two runs would both have the lock, and each would give back that of the " +
+			`other. Keep the state elsewhere, or, if nobody else writes it, set locks = "unproven"`)
 	}
 	if refused {
-		refused, err = refuses(condition{match: noObject})
+		refused, _, err = try(condition{match: noObject})
 	}
 	if err != nil {
 		return err
 	}
 	s.bucket.mu.Lock()
-	s.proven = true
+	s.proven, s.bare = true, unknown
 	s.bucket.mu.Unlock()
 	if !refused {
 		s.notice501(ctx)

@@ -56,6 +56,7 @@ type bucket struct {
 	known  *awss3.Client
 	proven bool // the store refuses what does not meet its condition, or nobody wants to know
 	blind  bool // it does not know If-Match, so that what is there is looked at before
+	bare   bool // nor If-None-Match
 }
 
 func open(s store.Settings, n object.Network) (store.Store, error) {
@@ -181,7 +182,7 @@ func (s *state) Write(ctx context.Context, data []byte, read store.Version) (sto
 			if err := s.unchanged(ctx, read); err != nil {
 				return "", err
 			}
-			how.match = ""
+			how.match, how.none = "", how.none && !s.isBare()
 		}
 		etag, err := s.put(ctx, s.key, data, how)
 		answer, _ := errors.AsType[*object.Answer](err)
@@ -217,6 +218,12 @@ func (s *state) looksFirst() bool {
 	s.bucket.mu.Lock()
 	defer s.bucket.mu.Unlock()
 	return s.blind || s.unproven
+}
+
+func (s *state) isBare() bool {
+	s.bucket.mu.Lock()
+	defer s.bucket.mu.Unlock()
+	return s.bare
 }
 
 // unchanged looks whether there is what was read.
@@ -258,6 +265,13 @@ func (s *state) mayChange(ctx context.Context) error {
 		return &store.HeldError{By: by}
 	}
 	return nil
+}
+
+// Ready proves what locks and writes rely on.
+func (s *state) Ready(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.prove(ctx)
 }
 
 // Lock makes the object of the lock.

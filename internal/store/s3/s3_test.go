@@ -218,6 +218,63 @@ func TestIgnored(t *testing.T) {
 
 }
 
+// TestReady: what a write needs is found out before anything depends on it, and named.
+func TestReady(t *testing.T) {
+	t.Parallel()
+	noKeys := func(w http.ResponseWriter, r *http.Request) bool { // as MinIO without a key service
+		if r.Header.Get("X-Amz-Server-Side-Encryption") == "" {
+			return false
+		}
+		w.WriteHeader(http.StatusNotImplemented)
+		return true
+	}
+	for name, c := range map[string]struct {
+		conditions objecttest.Conditions
+		with       attrs
+		answer     func(http.ResponseWriter, *http.Request) bool
+		allows     func(action, resource string) bool
+		says       string // "" if it is ready
+	}{
+		"as S3":               {},
+		"ignored":             {conditions: objecttest.Ignored, says: "replaces an object"},
+		"ignored, in a table": {conditions: objecttest.Ignored, with: attrs{"dynamodb_table": cty.StringVal(tableName)}},
+		"501":                 {conditions: objecttest.Unknown, says: "does not know requests"},
+		"501, in a table":     {conditions: objecttest.Unknown, with: attrs{"dynamodb_table": cty.StringVal(tableName)}},
+		"501, without a lock": {conditions: objecttest.Unknown, with: attrs{"use_lockfile": cty.False}},
+		"encrypt":             {with: attrs{"encrypt": cty.True}, answer: noKeys, says: "501"},
+		"encrypt, in a table": {with: attrs{"encrypt": cty.True, "dynamodb_table": cty.StringVal(tableName)}, answer: noKeys, says: "501"},
+		"no right": {with: attrs{"use_lockfile": cty.False}, says: "s3:PutObject is required", allows: func(_, resource string) bool {
+			return !strings.HasSuffix(resource, "-proof")
+		}},
+	} {
+		s := serve(t, c.conditions)
+		s.Allows = c.allows
+		if c.answer != nil {
+			s.mayBe.Store(&c.answer)
+		}
+		block := s.block
+		for name, value := range c.with {
+			block = block.With(name, value)
+		}
+		state := at(t, block)
+		err := store.Ready(t.Context(), state)
+		if (err == nil) != (c.says == "") || err != nil && (!strings.Contains(err.Error(), c.says) ||
+			strings.Contains(err.Error(), "unproven") != (c.conditions != objecttest.Kept)) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err != nil {
+			continue
+		}
+		read, err := state.Write(t.Context(), storetest.State(1), "")
+		if err == nil {
+			_, err = state.Write(t.Context(), storetest.State(2), read)
+		}
+		if there := s.Get(bucketOf, "net/prod"); err != nil || string(there) != string(storetest.State(2)) {
+			t.Errorf("%s: %v, there is %q", name, err, there)
+		}
+	}
+}
+
 // TestUnproven: on a store that ignores conditions, or answers 501 to them, what is there is looked at
 // first, and written whole.
 func TestUnproven(t *testing.T) {
