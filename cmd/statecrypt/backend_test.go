@@ -133,12 +133,13 @@ func TestRecover(t *testing.T) {
 		lock, flags string
 		bad         bool
 	}{
-		"written":        {},
+		"not here":       {bad: true},
+		"forced":         {flags: "-force"},
 		"held":           {lock: "4711", bad: true},
 		"unlocked":       {lock: "4711", flags: "-unlock 4711"},
 		"an empty ID":    {lock: "4711", flags: "-unlock=", bad: true},
 		"two files":      {flags: "x", bad: true},
-		"another's flag": {flags: "-force", bad: true},
+		"another's flag": {flags: "-leave", bad: true},
 	} {
 		t.Run(row, func(t *testing.T) {
 			s := newHTTPStore(t, stored)

@@ -61,7 +61,7 @@ func commands() []command {
 		{name: "wrap", wants: "a program and its arguments", min: 1, max: many, program: true, run: (*call).wrap,
 			flags: "config var var-file force accept encrypt-existing leave lineage minimum-serial"},
 		{name: "recover", wants: "one file, or none for what the run in this module has left", max: 1, run: (*call).recover,
-			flags: "config var var-file unlock"},
+			flags: "config var var-file unlock force"},
 		{name: "key-provider", wants: "the name of a key provider: age", min: 1, max: 1, flags: "r R i", run: (*call).keyProvider},
 		{name: "completion", wants: "the name of a shell: bash, zsh or fish", min: 1, max: 1, run: (*call).completion},
 		{name: "version", wants: "no arguments", run: (*call).version},

@@ -157,7 +157,7 @@ func (c *call) recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r := wrap.Recovery{Unlock: c.unlock}
+	r := wrap.Recovery{Unlock: c.unlock, Force: c.force}
 	if len(c.args) > 0 {
 		r.File = c.args[0]
 	}

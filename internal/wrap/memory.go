@@ -13,6 +13,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
 // memory is what wrap has last seen of a state, beside its record: whoever can write to
@@ -33,7 +34,10 @@ type label struct {
 	Serial  *int64 `json:"serial"`
 }
 
-const memoryName = "seen.json"
+const (
+	memoryName = "seen.json"
+	baseName   = "base.json"
+)
 
 func newMemory(data, of string) *memory {
 	return &memory{path: filepath.Join(data, memoryName), of: of}
@@ -103,3 +107,37 @@ func (m *memory) remember(ctx context.Context, state *label) {
 		_ = replace.File(ctx, m.path, append(text, '\n'), nil)
 	}
 }
+
+// begin notes what a run goes on from. If its last write fails, that is what its state may replace.
+func (m *memory) begin(ctx context.Context, version store.Version) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.path == "" {
+		return
+	}
+	all := m.bases()
+	all[m.of] = version
+	if text, err := json.Marshal(all); err == nil {
+		_ = replace.File(ctx, m.basePath(), append(text, '\n'), nil)
+	}
+}
+
+// begun is what the last run that changes something has gone on from.
+func (m *memory) begun() (version store.Version, known bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	version, known = m.bases()[m.of]
+	return version, known
+}
+
+// bases are those of each state. What cannot be read is not known.
+func (m *memory) bases() map[string]store.Version {
+	all := map[string]store.Version{}
+	text, err := keyfile.Read(m.basePath())
+	if err != nil || json.Unmarshal(text, &all) != nil {
+		return map[string]store.Version{}
+	}
+	return all
+}
+
+func (m *memory) basePath() string { return filepath.Join(filepath.Dir(m.path), baseName) }

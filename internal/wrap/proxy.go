@@ -106,7 +106,7 @@ func (p *proxy) get(w http.ResponseWriter, r *http.Request) {
 	// Without a lock, what was read first counts: before the first write, Terraform reads once
 	// more if there was no state, and would send back what it planned nothing for.
 	if p.version.Load() == nil || p.backend.hasLocks() && p.lock.isHeld() {
-		p.version.Store(&version)
+		p.goOnFrom(r.Context(), version)
 	}
 	if state == nil {
 		w.WriteHeader(http.StatusNotFound)
@@ -266,9 +266,18 @@ func (p *proxy) write(ctx context.Context, sealed []byte) error {
 		version, err = p.backend.Write(ctx, sealed, version)
 	}
 	if err == nil {
-		p.version.Store(&version)
+		p.goOnFrom(ctx, version)
 	}
 	return err
+}
+
+// goOnFrom notes what the next write replaces: here, and, of a run that changes something, for
+// [Recover].
+func (p *proxy) goOnFrom(ctx context.Context, version store.Version) {
+	p.version.Store(&version)
+	if p.call != nil {
+		p.memory.begin(ctx, version)
+	}
 }
 
 // read is the version that was read last.
@@ -341,7 +350,7 @@ func (p *proxy) remove(w http.ResponseWriter, r *http.Request) {
 	}
 	p.lineage.Store(new(string))
 	p.memory.remember(ctx, nil)
-	p.version.Store(new(store.Version))
+	p.goOnFrom(ctx, "")
 	pass(w, http.StatusOK, nil)
 }
 

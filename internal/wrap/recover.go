@@ -19,6 +19,7 @@ import (
 // Recovery is of a state that an earlier run could not write.
 type Recovery struct {
 	File   string                     // "" looks where Terraform and wrap leave one
+	Force  bool                       // replaces another state than the run has begun with, if it is older
 	Unlock string                     // the ID of the lock that the run has left; "" asks
 	Ask    func(question string) bool // nil if there is nobody
 }
@@ -61,6 +62,7 @@ type recovery struct {
 	name  string // of it, for people
 	plain []byte // what is in it
 	label label
+	freed bool // its lock was there until now, so that nobody has gone on
 }
 
 // find reads the state that is to be written.
@@ -129,6 +131,7 @@ func (m *recovery) release(ctx context.Context, by *store.Lock) error {
 		return fmt.Errorf("%s. If that is the run that has left %s, and it has ended, run %s%s", by.Describe(), m.name,
 			store.Proposed(recovers+" -unlock", by.ID, recovers+" -unlock ID"), named)
 	}
+	m.freed = true
 	if _, err := m.compare(ctx); err != nil { // or the lock is better left
 		return err
 	}
@@ -179,35 +182,40 @@ func (m *recovery) compare(ctx context.Context) ([]byte, error) {
 	var now *label
 	if there == nil {
 		_, err = m.acceptNone(ctx, nil)
+		now = &label{Lineage: m.label.Lineage}
 	} else {
 		opened, now, err = m.decrypt(ctx, bytes.Clone(there))
 	}
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("the state in the backend: %s", explain.Text(err, explain.Wrap{}))
-	case there == nil:
-		return nil, nil
-	case bytes.Equal(opened.Data, m.plain):
+	case there != nil && bytes.Equal(opened.Data, m.plain):
 		return there, nil
 	}
-	return nil, m.isNewer(now)
+	return nil, m.mayReplace(now)
 }
 
-// isNewer refuses to replace a state that is not an older one of this kind, or not the one that was
-// seen last here, which the run has begun with: somebody has gone on without this one. The serial
-// alone does not tell, because the CLIs count each try.
-func (m *recovery) isNewer(there *label) error {
-	seen, _ := m.memory.last() // which was read a moment ago
-	last := seen[m.memory.of]
+// mayReplace refuses to replace what is no older state of this lineage, and what is not the one that
+// the run has begun with: somebody has gone on. The serial alone does not tell, because the CLIs
+// count each try.
+func (m *recovery) mayReplace(there *label) error {
+	const stay = ". Both stay as they are"
+	base, known := m.memory.begun()
 	switch {
 	case there.Lineage != m.label.Lineage:
-		return fmt.Errorf("%s is of another state: its lineage is %s, and that in the backend is %s. Both stay as they are", m.name,
+		return fmt.Errorf("%s is of another state: its lineage is %s, and that in the backend is %s"+stay, m.name,
 			outside.Quoted(m.label.Lineage, 100), outside.Quoted(there.Lineage, 100))
-	case there.Serial == nil || m.label.Serial == nil:
-		return fmt.Errorf("%s or the state in the backend has no serial, so nobody can tell which is newer. Both stay as they are", m.name)
-	case *there.Serial >= *m.label.Serial, last.Lineage == there.Lineage && last.Serial != nil && *there.Serial > *last.Serial:
-		return fmt.Errorf("somebody has gone on without the state in %s: its serial is %d, and the backend has %d. Both stay as they are. "+
-			"Import what only the file has, and then delete it", m.name, *m.label.Serial, *there.Serial)
+	case m.there != "" && (there.Serial == nil || m.label.Serial == nil):
+		return fmt.Errorf("%s or the state in the backend has no serial, so nobody can tell which is newer"+stay, m.name)
+	case m.there != "" && *there.Serial >= *m.label.Serial:
+		return fmt.Errorf("somebody has gone on without the state in %s: its serial is %d, and the backend has %d"+stay+". Import what only "+
+			"the file has, and then delete it", m.name, *m.label.Serial, *there.Serial)
+	case m.Force, known && base == m.there, m.freed && !known:
+		return nil
+	case known:
+		return fmt.Errorf("the state in the backend is not the one that the run has begun with which has left %s: somebody has gone on, or "+
+			"has given it another key"+stay+". Once you have looked that nothing is lost, add -force", m.name)
 	}
-	return nil
+	return fmt.Errorf("nobody knows here which state the run has begun with that has left %s, so somebody may have gone on without it"+stay+
+		". Run this where that run was, or, once you have looked that nothing is lost, add -force", m.name)
 }

@@ -2,7 +2,6 @@ package wrap_test
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,59 +34,80 @@ func recovered(t *testing.T, o wrap.Options, r wrap.Recovery) (err error, said s
 // newer is what comes after state.
 var newer = strings.Replace(state, `"serial":1`, `"serial":2`, 1)
 
-// TestRecover: a state that was left is written in place of an older one, and in place of no
-// other, under the lock.
+// TestRecover: a state that was left is written in place of the one that its run has begun with, and in
+// place of no other, under the lock.
 func TestRecover(t *testing.T) {
 	mistakes := wrap.OpenMistakes(t, "recover")
-	const anonymous = `{}`
+	ninth := strings.Replace(state, `"serial":1`, `"serial":9`, 1)
+	force := wrap.Recovery{Force: true}
 	for name, c := range testkit.Some(map[string]struct {
 		left   string // "sealed" is newer
 		named  bool   // and not where wrap looks
-		stored string // "" for none
-		seen   int    // the serial of an earlier run in this folder
+		stored string // when the run began; "" for none
+		since  string // was written by somebody else; "" for nothing
+		looked bool   // at that, in this folder
+		fresh  bool   // the run was not here
 		held   string
 		r      wrap.Recovery
 		yes    bool
 		asked  bool
 		want   string // what is in the backend then; "" if it stays
 	}{
-		"plaintext":            {left: newer, stored: state, want: newer},
-		"sealed":               {left: "sealed", stored: state, want: newer},
-		"named":                {left: newer, named: true, stored: state, want: newer},
-		"none there yet":       {left: newer, want: newer},
-		"there already":        {left: "sealed", stored: newer, want: newer},
-		"nothing left":         {stored: state},
-		"an empty one":         {stored: state, left: " "},
-		"something else":       {left: "something " + canary, stored: state},
-		"of another key":       {left: "other", stored: state},
-		"of another state":     {left: other, stored: state},
-		"as old":               {left: strings.Replace(newer, "[]", "[{}]", 1), stored: newer},
-		"older":                {left: state, stored: newer},
-		"no serial":            {left: `{"version":4,"lineage":"l","outputs":{},"resources":[]}`, stored: state},
-		"somebody has gone on": {left: strings.Replace(state, `"serial":1`, `"serial":9`, 1), stored: newer, seen: 1},
-		"the last one here": {left: strings.Replace(state, `"serial":1`, `"serial":9`, 1), stored: newer, seen: 2,
-			want: strings.Replace(state, `"serial":1`, `"serial":9`, 1)},
-		"gone":                      {left: newer, seen: 1},
-		"held":                      {left: newer, stored: state, held: lock},
-		"held, no":                  {left: newer, stored: state, held: lock, asked: true},
-		"held, yes":                 {left: newer, stored: state, held: lock, asked: true, yes: true, want: newer},
-		"held, by this one":         {left: newer, stored: state, held: lock, r: wrap.Recovery{Unlock: "4711"}, want: newer},
-		"held, by another one":      {left: newer, stored: state, held: lock, r: wrap.Recovery{Unlock: "1"}},
-		"held, and moved on":        {left: state, stored: newer, held: lock, r: wrap.Recovery{Unlock: "4711"}},
-		"held, by nobody":           {left: newer, stored: state, held: anonymous, asked: true, yes: true},
-		"held, with an odd ID":      {left: newer, stored: state, held: `{"ID":"-x $(touch y)","Who":"a"}`},
-		"not held, and unlocked":    {left: newer, stored: state, r: wrap.Recovery{Unlock: "4711"}, want: newer},
-		"in the backend, plaintext": {left: newer, stored: "plaintext"},
+		"plaintext":                  {left: newer, stored: state, want: newer},
+		"sealed":                     {left: "sealed", stored: state, want: newer},
+		"named":                      {left: newer, named: true, stored: state, want: newer},
+		"none there yet":             {left: newer, want: newer},
+		"none there yet, not here":   {left: newer, fresh: true},
+		"there already":              {left: "sealed", stored: state, since: newer, want: newer},
+		"nothing left":               {stored: state},
+		"an empty one":               {stored: state, left: " "},
+		"something else":             {left: "something " + canary, stored: state},
+		"of another key":             {left: "other", stored: state},
+		"of another state":           {left: other, stored: state},
+		"of another state, forced":   {left: other, stored: state, r: force},
+		"as old":                     {left: strings.Replace(newer, "[]", "[{}]", 1), stored: state, since: newer, r: force},
+		"older":                      {left: state, stored: state, since: newer, r: force},
+		"no serial":                  {left: `{"version":4,"lineage":"l","outputs":{},"resources":[]}`, stored: state, r: force},
+		"somebody has gone on":       {left: ninth, stored: state, since: newer},
+		"somebody has, and was seen": {left: ninth, stored: state, since: newer, looked: true},
+		"somebody has, forced":       {left: ninth, stored: state, since: newer, r: force, want: ninth},
+		"another key meanwhile":      {left: ninth, stored: state, since: state, want: ninth}, // the store has the label alone
+		"not here":                   {left: newer, stored: state, fresh: true},
+		"not here, but seen":         {left: newer, stored: state, fresh: true, looked: true},
+		"not here, forced":           {left: newer, stored: state, fresh: true, r: force, want: newer},
+		"not here, held":             {left: newer, stored: state, fresh: true, held: lock, r: wrap.Recovery{Unlock: "4711"}, want: newer},
+		"gone":                       {left: newer, stored: state, since: "none"},
+		"held":                       {left: newer, stored: state, held: lock},
+		"held, no":                   {left: newer, stored: state, held: lock, asked: true},
+		"held, yes":                  {left: newer, stored: state, held: lock, asked: true, yes: true, want: newer},
+		"held, by this one":          {left: newer, stored: state, held: lock, r: wrap.Recovery{Unlock: "4711"}, want: newer},
+		"held, by another one":       {left: newer, stored: state, held: lock, r: wrap.Recovery{Unlock: "1"}},
+		"held, and moved on":         {left: ninth, stored: state, since: newer, held: lock, r: wrap.Recovery{Unlock: "4711"}},
+		"held, by nobody":            {left: newer, stored: state, held: `{}`, asked: true, yes: true},
+		"held, with an odd ID":       {left: newer, stored: state, held: `{"ID":"-x $(touch y)","Who":"a"}`},
+		"not held, and unlocked":     {left: newer, stored: state, r: wrap.Recovery{Unlock: "4711"}, want: newer},
+		"in the backend, plaintext":  {left: newer, stored: state, since: "plaintext"},
 	}) {
 		t.Run(name, func(t *testing.T) {
 			s := newStore(t)
 			o, dir := recovering(t, s)
-			switch c.stored {
+			if c.stored != "" {
+				s.put(seal(t, sealing, c.stored))
+			}
+			if !c.fresh {
+				begins(t, dir, s, "apply")
+			}
+			switch c.since {
 			case "":
+			case "none":
+				s.put(nil)
 			case "plaintext":
 				s.put([]byte(state))
 			default:
-				s.put(seal(t, sealing, c.stored))
+				s.put(seal(t, sealing, c.since))
+			}
+			if c.looked {
+				begins(t, dir, s, "plan")
 			}
 			if c.held != "" {
 				s.hold([]byte(c.held))
@@ -105,9 +125,6 @@ func TestRecover(t *testing.T) {
 				write(t, path, string(seal(t, strings.ReplaceAll(sealing, "6f6f70", "6f6f71"), newer)))
 			default:
 				write(t, path, c.left)
-			}
-			if c.seen > 0 {
-				remember(t, dir, s, c.seen)
 			}
 			if c.asked {
 				c.r.Ask = func(question string) bool {
@@ -143,17 +160,14 @@ func TestRecover(t *testing.T) {
 	}
 }
 
-// remember has an earlier run see a state of this serial.
-func remember(t *testing.T, dir string, s *store, serial int) {
+// begins has a run in the folder read the state that there is.
+func begins(t *testing.T, dir string, s *store, command string) {
 	t.Helper()
-	there := s.stored()
-	s.put(seal(t, sealing, strings.Replace(state, `"serial":1`, fmt.Sprintf(`"serial":%d`, serial), 1)))
-	o, _, _ := scripted(t, s, "GET", "plan")
+	o, _, _ := scripted(t, s, "GET", command)
 	o.Command[1] = "-chdir=" + dir
 	if code, err := wrap.Run(t.Context(), o); code != 0 || err != nil {
 		t.Fatal(code, err)
 	}
-	s.put(there)
 }
 
 // TestRecoverAgain: after any failure, the file is there, and another try has success.
@@ -162,6 +176,7 @@ func TestRecoverAgain(t *testing.T) {
 		s := newStore(t)
 		o, dir := recovering(t, s)
 		s.put(seal(t, sealing, state))
+		begins(t, dir, s, "apply")
 		s.hold([]byte(lock))
 		path := filepath.Join(dir, "errored.tfstate")
 		write(t, path, string(seal(t, sealing, newer)))
@@ -188,6 +203,7 @@ func TestRecoverFromHome(t *testing.T) {
 	s := newStore(t)
 	o, dir := recovering(t, s)
 	s.put(seal(t, sealing, state))
+	begins(t, dir, s, "apply")
 	path := filepath.Join(os.Getenv("HOME"), "errored-"+filepath.Base(wrap.Own(dir))+".tfstate")
 	write(t, path, string(seal(t, sealing, newer)))
 	err, told := recovered(t, o, wrap.Recovery{})

@@ -14,7 +14,7 @@ _statecrypt() {
     *,rotate) words='-from -to -again -backend -prefix -var -var-file -plan -json' ;;
     *,outputs) words='-only -sensitive -o -force' ;;
     *,wrap) words='-config -var -var-file -force -accept -encrypt-existing -leave -lineage -minimum-serial' ;;
-    *,recover) words='-config -var -var-file -unlock' ;;
+    *,recover) words='-config -var -var-file -unlock -force' ;;
     2,key-provider) words='age' ;;
     *,key-provider) words='-r -R -i' ;;
     *,completion) words='bash zsh fish' ;;

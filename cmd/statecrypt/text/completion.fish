@@ -11,7 +11,7 @@ complete -c statecrypt -n '__fish_seen_subcommand_from inspect rotate verify' -o
 complete -c statecrypt -n '__fish_seen_subcommand_from inspect rotate' -o prefix -x
 complete -c statecrypt -n '__fish_seen_subcommand_from decrypt encrypt verify rotate' -o plan
 complete -c statecrypt -n '__fish_seen_subcommand_from decrypt encrypt outputs' -s o -r
-complete -c statecrypt -n '__fish_seen_subcommand_from decrypt outputs wrap' -o force
+complete -c statecrypt -n '__fish_seen_subcommand_from decrypt outputs wrap recover' -o force
 complete -c statecrypt -n '__fish_seen_subcommand_from wrap' -o accept
 complete -c statecrypt -n '__fish_seen_subcommand_from wrap' -o encrypt-existing
 complete -c statecrypt -n '__fish_seen_subcommand_from wrap' -o leave

@@ -23,7 +23,7 @@ _statecrypt() {
     rotate) compadd -- -from -to -again -backend -prefix -var -var-file -plan -json ;;
     outputs) compadd -- -only -sensitive -o -force ;;
     wrap) compadd -- -config -var -var-file -force -accept -encrypt-existing -leave -lineage -minimum-serial ;;
-    recover) compadd -- -config -var -var-file -unlock ;;
+    recover) compadd -- -config -var -var-file -unlock -force ;;
     key-provider) compadd -- -r -R -i ;;
     completion) compadd -- bash zsh fish && return ;;
   esac
