@@ -161,16 +161,28 @@ func (c *call) recover(ctx context.Context) error {
 	if len(c.args) > 0 {
 		r.File = c.args[0]
 	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // what is under way ends, and no lock stays
+	defer stop()
+	context.AfterFunc(ctx, stop) // the second signal ends the process
 	if isTerminal(c.stdin) && isTerminal(c.stderr) {
-		r.Ask = c.ask
+		r.Ask = func(question string) bool { return c.ask(ctx, question) }
 	}
 	return wrap.Recover(ctx, o, r)
 }
 
 // ask reports whether the answer of the user is yes.
-func (c *call) ask(question string) bool {
+func (c *call) ask(ctx context.Context, question string) bool {
 	_, _ = fmt.Fprintln(c.stderr, outside.Text(question))
 	_, _ = fmt.Fprint(c.stderr, "Answer yes or no: ")
-	answer, _ := bufio.NewReader(c.stdin).ReadString('\n') // no answer is no
-	return strings.TrimSpace(answer) == "yes"
+	answer := make(chan string, 1)
+	go func() {
+		text, _ := bufio.NewReader(c.stdin).ReadString('\n') // no answer is no
+		answer <- text
+	}()
+	select {
+	case text := <-answer:
+		return strings.TrimSpace(text) == "yes"
+	case <-ctx.Done():
+		return false
+	}
 }

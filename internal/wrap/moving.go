@@ -104,7 +104,6 @@ func (m *move) sealOwn(ctx context.Context) error {
 
 // warnOfLeft is about states beside that in the backend, which nobody will look at.
 func (i *invocation) warnOfLeft(stderr io.Writer) {
-	const advice = ", which is not used under wrap; if it is an older version of this state, delete it"
 	i.warnOfWorkspaces(stderr)
 	backups, _ := filepath.Glob(filepath.Join(i.dir, "*.backup"))
 	for _, path := range backups {
@@ -115,8 +114,8 @@ func (i *invocation) warnOfLeft(stderr io.Writer) {
 	switch file, r, err := i.former(); {
 	case err != nil:
 	case file == "":
-		say(stderr, "warning: this module has also had a state in the backend "+r.name()+", which is not used under wrap; if it is not this very "+
-			"one by another address, but an older version of it, delete it")
+		say(stderr, "warning: this module has also had a state in the backend "+r.name()+", which is not used under wrap; if it is not this "+
+			"very one by another address, but an older version of it, delete it")
 	case i.kindOf(file) == encryption.KindState:
 		say(stderr, "warning: there is also a plaintext state in "+outside.Line(file, 200)+", which stays there, and is not used under wrap; "+
 			"if it is an older version of this state, delete it")

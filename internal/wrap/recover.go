@@ -10,6 +10,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
@@ -32,6 +33,9 @@ func Recover(ctx context.Context, o Options, r Recovery) (err error) {
 	if _, err := call.locateFolders(nil, world.Lookup(o.Environ)); err != nil {
 		return err
 	}
+	if err := checkWorkspace(o); err != nil {
+		return err
+	}
 	noteVariables(o)
 	p, err := connect(ctx, o, call)
 	if err != nil {
@@ -50,7 +54,10 @@ func Recover(ctx context.Context, o Options, r Recovery) (err error) {
 			err = p.backend.underLock(ctx, operation, write)
 		}
 	}
-	return errors.Join(err, p.backend.lookAgain(context.WithoutCancel(ctx)))
+	if err = errors.Join(err, p.backend.lookAgain(context.WithoutCancel(ctx))); err != nil {
+		return err
+	}
+	return m.remove()
 }
 
 // recovery is a state on its way in, in the end.
@@ -58,26 +65,30 @@ type recovery struct {
 	move
 	Recovery
 
-	path  string // of the file
-	name  string // of it, for people
-	plain []byte // what is in it
-	label label
-	freed bool // its lock was there until now, so that nobody has gone on
+	path    string // of the file
+	name    string // of it, for people
+	content []byte // of it
+	plain   []byte // the state in it
+	label   label
+	freed   bool // its lock was there until now, so that nobody has gone on
 }
 
 // find reads the state that is to be written.
 func (m *recovery) find(ctx context.Context) error {
 	m.path, m.name = m.File, outside.Line(m.File, 300)
 	if m.File == "" {
-		m.path, m.name = m.call.left()
-	}
-	if m.path == "" {
-		return fmt.Errorf("there is no %s here, and the home directory has no state of this module that could not be written; "+
-			"if the run has named another file, add that", errored)
+		var err error
+		if m.path, m.name, err = m.call.left(); err != nil {
+			return err
+		}
 	}
 	content, err := readFile(m.path)
-	if err != nil {
+	m.content = content
+	switch {
+	case err != nil:
 		return fmt.Errorf("%s: %w", m.name, keyfile.Explain(m.path, err))
+	case m.call.keeps(m.path):
+		return errors.New(m.name + " is the state in the backend itself; name the file that the run has left")
 	}
 	switch info, err := encryption.Inspect(content); {
 	case err != nil:
@@ -98,18 +109,29 @@ func (m *recovery) find(ctx context.Context) error {
 	return nil
 }
 
-// left is where a state is that could not be written, "" if there is none.
-func (i *invocation) left() (path, name string) {
-	path = filepath.Join(i.dir, errored)
-	if content, err := readFile(path); !errors.Is(err, os.ErrNotExist) && (err != nil || len(content) > 0) {
-		return path, errored
-	}
-	if path = i.atHome(); path != "" {
-		if _, err := os.Stat(path); err == nil {
-			return path, outside.Line(path, 300)
+// left is where a state is that could not be written.
+func (i *invocation) left() (path, name string, err error) {
+	var paths, names []string
+	for _, path := range []string{filepath.Join(i.dir, errored), i.atHome()} {
+		content, err := readFile(path)
+		if path == "" || errors.Is(err, os.ErrNotExist) || err == nil && len(content) == 0 || i.keeps(path) {
+			continue
 		}
+		name := outside.Line(path, 300)
+		if filepath.Dir(path) == i.dir {
+			name = errored
+		}
+		paths, names = append(paths, path), append(names, name)
 	}
-	return "", ""
+	switch len(paths) {
+	case 0:
+		return "", "", fmt.Errorf("there is no %s here, and the home directory has no state of this module that could not be written; "+
+			"if the run has named another file, add that", errored)
+	case 1:
+		return paths[0], names[0], nil
+	}
+	return "", "", fmt.Errorf("there are %s and %s: add the name of the one with the higher serial, which statecrypt inspect shows, and "+
+		"then delete both", names[0], names[1])
 }
 
 // release gives back the lock that the run has left.
@@ -142,8 +164,7 @@ func (m *recovery) release(ctx context.Context, by *store.Lock) error {
 	return nil
 }
 
-// write puts the state into the backend, and deletes the file, which is in the way of the
-// next run.
+// write puts the state into the backend.
 func (m *recovery) write(ctx context.Context) error {
 	there, err := m.compare(ctx)
 	switch {
@@ -160,14 +181,33 @@ func (m *recovery) write(ctx context.Context) error {
 		}
 		say(m.stderr, "the state in "+m.name+" is in the backend now, encrypted")
 	}
+	return nil
+}
+
+// remove deletes the file, which is in the way of the next run.
+func (m *recovery) remove() error {
 	if m.File != "" {
 		say(m.stderr, "delete "+m.name+", which nobody needs any more")
 		return nil
 	}
-	if err := os.Remove(m.path); err != nil {
+	others := replace.OtherNames(m.path)
+	if to, err := filepath.EvalSymlinks(m.path); err == nil && filepath.Base(to) != filepath.Base(m.path) {
+		others = "it was a link; delete what it led to, too: " + outside.Line(to, 300)
+	}
+	now, err := readFile(m.path)
+	if err == nil && !bytes.Equal(now, m.content) {
+		return errors.New("somebody has written another state to " + m.name + " meanwhile; run this again")
+	}
+	if err == nil {
+		err = os.Remove(m.path)
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("%s cannot be deleted, which nobody needs any more: %w", m.name, keyfile.Reason(err))
 	}
 	say(m.stderr, m.name+" is deleted")
+	if others != "" {
+		say(m.stderr, "warning: "+m.name+": "+others)
+	}
 	return nil
 }
 
@@ -208,8 +248,8 @@ func (m *recovery) mayReplace(there *label) error {
 	case m.there != "" && (there.Serial == nil || m.label.Serial == nil):
 		return fmt.Errorf("%s or the state in the backend has no serial, so nobody can tell which is newer"+stay, m.name)
 	case m.there != "" && *there.Serial >= *m.label.Serial:
-		return fmt.Errorf("somebody has gone on without the state in %s: its serial is %d, and the backend has %d"+stay+". Import what only "+
-			"the file has, and then delete it", m.name, *m.label.Serial, *there.Serial)
+		return fmt.Errorf("somebody has gone on without the state in %s: its serial is %d, and the backend has %d"+stay+". Move the file away, and "+
+			"import what only it has", m.name, *m.label.Serial, *there.Serial)
 	case m.Force, known && base == m.there, m.freed && !known:
 		return nil
 	case known:

@@ -2,6 +2,8 @@ package wrap_test
 
 import (
 	"bytes"
+	"context"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -195,6 +197,71 @@ func TestRecoverAgain(t *testing.T) {
 		if err != nil || failed != nil || string(opened.Data) != newer || s.held() != nil {
 			t.Errorf("%s, again: %v, %v\n%s", method, err, failed, told)
 		}
+	}
+}
+
+// TestRecoverInterrupted: what is under way is finished, and no lock stays.
+func TestRecoverInterrupted(t *testing.T) {
+	for method, written := range map[string]bool{"LOCK": false, "GET": false, "POST": true, "UNLOCK": true} {
+		s := newStore(t)
+		o, dir := recovering(t, s)
+		s.put(seal(t, sealing, state))
+		begins(t, dir, s, "apply")
+		path := filepath.Join(dir, "errored.tfstate")
+		write(t, path, newer)
+		ctx, interrupt := context.WithCancel(t.Context())
+		s.intercept(func(_ http.ResponseWriter, r *http.Request) bool {
+			if r.Method == method {
+				interrupt()
+			}
+			return false
+		})
+		err := wrap.Recover(ctx, o, wrap.Recovery{})
+		opened, failed := o.State.Decrypt(t.Context(), s.stored())
+		if _, missing := os.Stat(path); (err == nil) != written || (missing != nil) != written || failed != nil ||
+			(string(opened.Data) == newer) != written || s.held() != nil {
+			t.Errorf("%s: %v, %v, the lock is %s", method, err, missing, s.held())
+		}
+	}
+}
+
+// TestRecoverNotTheStateItself: the state in the backend is no file that was left, whatever it is called.
+func TestRecoverNotTheStateItself(t *testing.T) {
+	mistakes := wrap.OpenMistakes(t, "recover the state itself")
+	for _, name := range []string{"terraform.tfstate", "errored.tfstate"} {
+		o, dir, _ := inFile(t, "")
+		o.Command, o.Backend = nil, fileBlock(name)
+		t.Chdir(dir)
+		t.Setenv("HOME", t.TempDir())
+		path := filepath.Join(dir, name)
+		write(t, path, string(seal(t, sealing, state)))
+		for _, r := range []wrap.Recovery{{Force: true}, {Force: true, File: name}} {
+			err, told := recovered(t, o, r)
+			mistakes.Failed(t, strings.TrimSpace(name+" "+r.File), told, err)
+			if _, missing := os.Stat(path); err == nil || missing != nil {
+				t.Errorf("%s: %v, %v", name, err, missing)
+			}
+		}
+	}
+}
+
+// TestRecoverTwo: if there are two, the user says which is the newest.
+func TestRecoverTwo(t *testing.T) {
+	mistakes := wrap.OpenMistakes(t, "recover one of two")
+	s := newStore(t)
+	o, dir := recovering(t, s)
+	s.put(seal(t, sealing, state))
+	begins(t, dir, s, "apply")
+	kept := filepath.Join(os.Getenv("HOME"), "errored-"+filepath.Base(wrap.Own(dir))+".tfstate")
+	write(t, kept, string(seal(t, sealing, newer)))
+	write(t, filepath.Join(dir, "errored.tfstate"), newer)
+	err, _ := recovered(t, o, wrap.Recovery{})
+	if err == nil || !strings.Contains(err.Error(), "higher serial") {
+		t.Error(err)
+	}
+	err, told := recovered(t, o, wrap.Recovery{File: "errored.tfstate"})
+	if mistakes.Failed(t, "named", told, err); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -104,8 +104,8 @@ const noWorkspaces = "there are none under wrap; each state has an address of it
 
 // protect runs a command that has to do with the state.
 func protect(ctx context.Context, o Options, call *invocation) (code int, err error) {
-	if workspace, _ := world.Lookup(o.Environ)("TF_WORKSPACE"); workspace != "" && workspace != "default" {
-		return 1, errors.New("a workspace is selected in TF_WORKSPACE: " + noWorkspaces)
+	if err := checkWorkspace(o); err != nil {
+		return 1, err
 	}
 	o.State, o.Plan = o.State.KeepKeys(), o.Plan.KeepKeys() // what was rehearsed works in the end, too
 	noteVariables(o)
@@ -129,6 +129,13 @@ func protect(ctx context.Context, o Options, call *invocation) (code int, err er
 		return code, err
 	}
 	return code, errors.Join(err, before.follow(ctx, o), checkRecord(call.own(call.ownData())), p.checkUse(call, code))
+}
+
+func checkWorkspace(o Options) error {
+	if workspace, _ := world.Lookup(o.Environ)("TF_WORKSPACE"); workspace != "" && workspace != "default" {
+		return errors.New("a workspace is selected in TF_WORKSPACE: " + noWorkspaces)
+	}
+	return nil
 }
 
 // connect is the proxy of a command, between it and where its state is.
