@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -25,7 +26,7 @@ type Command struct {
 func (Command) beside(f fact.Fact) string {
 	switch f := f.(type) {
 	case fact.NoMethod:
-		return "; " + methodInText(f)
+		return "; " + methodInText(f, "")
 	case fact.NotConfigured:
 		return inText(f)
 	}
@@ -147,15 +148,16 @@ func keyOfText(err error) string {
 		"add the old one as a fallback."
 }
 
-// methodInText says what to add to OpenTofu's text.
-func methodInText(e fact.NoMethod) string {
+// methodInText says what to add to OpenTofu's text. Where is what selects the methods, "" for the
+// block of the file's kind.
+func methodInText(e fact.NoMethod, where string) string {
 	target := "state"
 	if e.Plan {
 		target = "plan"
 	}
 	chosen := func(methods ...string) string {
 		if len(e.Selected) > 0 { // a second block would be an error
-			return fmt.Sprintf("let %s have method = %s, or a fallback with it", target, strings.Join(methods, " or "))
+			return fmt.Sprintf("let %s have method = %s, or a fallback with it", cmp.Or(where, target), strings.Join(methods, " or "))
 		}
 		return "add " + join(methods, func(method string) string { return fmt.Sprintf("%s { method = %s }", target, method) })
 	}

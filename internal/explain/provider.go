@@ -179,10 +179,13 @@ func (p Provider) method(e fact.NoMethod) string {
 		return fmt.Sprintf("; in place of method = %q, set method = %s where that stands (on the data source, or in the default block), or "+
 			"remove it from the data source if there is a default block that has it",
 			e.Selected[0], join(e.Methods, strconv.Quote))
+	case p.InText && (len(e.Methods) > 0 || e.Format != "" || len(e.KeyProviders) > 0):
+		return notOfFiles(e) + "; where the settings are (TF_ENCRYPTION, or encryption in the provider block), " +
+			methodInText(e, "state, or the block of remote_state_data_sources that applies,")
+	case len(e.Methods) > 0 && len(e.Selected) > 0:
+		return fmt.Sprintf("; where the methods are set (on the data source, or in the default block), set method = %s, or add a fallback "+
+			"with it", join(e.Methods, strconv.Quote))
 	case len(e.Methods) > 0:
-		if p.InText {
-			return "; add to the settings: " + join(e.Methods, func(method string) string { return fmt.Sprintf("state { method = %s }", method) })
-		}
 		add := "; add to the provider block: " + join(e.Methods, func(method string) string {
 			return fmt.Sprintf("default { method = %q }", method)
 		})
@@ -203,9 +206,6 @@ func (p Provider) method(e fact.NoMethod) string {
 			"method = method.aes_gcm.main", kind, strings.Join(p.example("key_provider." + kind).Arguments[:1], ""), kind)
 	case len(e.KeyProviders) == 0:
 		return p.keyProvider(e)
-	case p.InText:
-		return fmt.Sprintf("; where the settings are (TF_ENCRYPTION, or encryption in the provider block), add method \"aes_gcm\" \"main\" "+
-			"{ keys = %s } and state { method = method.aes_gcm.main }", e.KeyProviders[0])
 	}
 	others := ""
 	for _, k := range e.KeyProviders[1:] {

@@ -393,6 +393,25 @@ func TestAccErrorsHideSecrets(t *testing.T) {
 	}
 }
 
+// TestAccOneLine: the CLIs print the line where a mistake is, so it is never at a block that fits into a
+// line, with a secret as its only argument.
+func TestAccOneLine(t *testing.T) {
+	needAcceptance(t)
+	t.Parallel()
+	const short = "0x" + "c4n4" // no key, and no passphrase
+	for _, blocks := range []string{
+		"key_provider {\nstatic { key = %q }\n}", "key_provider {\npbkdf2 { passphrase = %q }\n}", "method {\nkubeform { key = %q }\n}",
+		"key_provider {\nstatic { key = \"00000000000000000000000000000000\" }\nstatic { key = %q }\n}",
+	} {
+		p := newProject(t, map[string]string{"main.tf": "terraform {\nrequired_providers {\n" +
+			"statecrypt = { source = \"statecrypt/statecrypt\" }\n}\n}\nprovider \"statecrypt\" {\n" + fmt.Sprintf(blocks, short) + "\n}\n" +
+			"data \"statecrypt_remote_state\" \"s\" {\nfile { path = \"s.tfstate\" }\n}\n"})
+		if out, err := p.run("plan"); err == nil || strings.Contains(out, short) {
+			t.Errorf("%s: %v\n%s", blocks, err, out)
+		}
+	}
+}
+
 // failure is a root module whose read fails, and what is said of it.
 type failure struct {
 	env         map[string]string

@@ -189,7 +189,10 @@ func (b providerBlock) entries(
 				switch {
 				case entry == nil:
 				case out[entry.Address] != nil:
-					b.failAs(fact.SameName, p.AtName("name"), "%s is configured twice", entry.Address)
+					if _, named := given(block, "name"); named {
+						p = p.AtName("name")
+					}
+					b.failAs(fact.SameName, p, "%s is configured twice", entry.Address)
 				default:
 					places[entry.Address], out[entry.Address] = p, entry
 				}

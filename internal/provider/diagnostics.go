@@ -133,15 +133,26 @@ func problemDiagnostics(problems []problem) diagnostics {
 	var out diagnostics
 	for _, p := range problems {
 		err := p.err
-		at := attributePath(p.path)
-		if at != nil { // some versions print a deep path as that of the whole block
+		if len(p.path.Steps()) > 0 { // some versions print a deep path as that of the whole block
 			err = fmt.Errorf("%s: %w", strings.ReplaceAll(p.path.String(), "[0]", ""), err)
 		}
 		d := errorDiagnostic(invalidConfiguration, explain.Text(err, explain.Provider{}))
-		d.Attribute = at
+		d.Attribute = attributePath(beforeBlock(p.path))
 		out.add(d)
 	}
 	return out
+}
+
+// beforeBlock is the path of an argument, or of what a block is in: Terraform prints the line where a
+// block begins, and one with a single argument, which may be a secret, fits into a line.
+func beforeBlock(p path.Path) path.Path {
+	steps := p.Steps()
+	if last := len(steps) - 1; last > 0 {
+		if _, isBlock := steps[last].(path.PathStepElementKeyInt); isBlock {
+			return p.ParentPath().ParentPath()
+		}
+	}
+	return p
 }
 
 // attributePath is a path as the protocol has it, nil for an empty one.

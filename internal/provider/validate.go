@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,12 +65,12 @@ func (s encryptionSettings) check(e *encryption.Encryption) {
 		a, _ := s.table(f.Err.Address).Attr(name)
 		switch {
 		case isNested:
-			s.fail(place.AtName(name), "%s: %w", inside, f.Err.Err)
+			s.fail(place.AtName(name).AtListIndex(0), "%s: %w", inside, f.Err.Err)
 		case f.Err.Attr == "":
 			s.failAt(place, f.Err.Err)
 		case a.Name == "": // then, which is in no table
 			s.failAt(place, f.Err)
-		case a.Sensitive:
+		case a.Sensitive, !s.entry(f.Err.Address).Settings[name].IsSet():
 			s.fail(place, "%s: %w", a.Name, f.Err.Err)
 		default:
 			s.failAt(place.AtName(a.Name), f.Err.Err)
@@ -81,10 +82,8 @@ func (s encryptionSettings) check(e *encryption.Encryption) {
 // passphrase that is too short. That of a method is said when its turn comes, unless it
 // leads nowhere.
 func (s encryptionSettings) isFinal(mistake *attr.Error) bool {
-	entry, isMethod := s.Methods[mistake.Address]
-	if !isMethod {
-		entry = s.KeyProviders[mistake.Address]
-	}
+	_, isMethod := s.Methods[mistake.Address]
+	entry := s.entry(mistake.Address)
 	table := s.table(mistake.Address)
 	a, _ := table.Attr(mistake.Attr)
 	switch {
@@ -98,6 +97,11 @@ func (s encryptionSettings) isFinal(mistake *attr.Error) bool {
 	return !slices.ContainsFunc(table.Attrs, func(a attr.Attr) bool {
 		return len(a.Env) > 0 || a.Attrs != nil || entry.Settings[a.Name].Err != nil
 	})
+}
+
+// entry is the key provider or the method at an address.
+func (s encryptionSettings) entry(address string) *unstable.Entry {
+	return cmp.Or(s.Methods[address], s.KeyProviders[address])
 }
 
 // table is that of the kind of the key provider or the method at an address.

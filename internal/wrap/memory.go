@@ -108,34 +108,36 @@ func (m *memory) remember(ctx context.Context, state *label) {
 	}
 }
 
-// begin notes what a run goes on from. If its last write fails, that is what its state may replace.
-func (m *memory) begin(ctx context.Context, version store.Version) {
+// begin notes what a run goes on from, or, unless it starts there, what it has sent, which may be there
+// in spite of an error. If its last write fails, that is what its state may replace.
+func (m *memory) begin(ctx context.Context, version store.Version, starts bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.path == "" {
 		return
 	}
 	all := m.bases()
-	all[m.of] = version
+	if all[m.of] = append(all[m.of], version); starts {
+		all[m.of] = []store.Version{version}
+	}
 	if text, err := json.Marshal(all); err == nil {
 		_ = replace.File(ctx, m.basePath(), append(text, '\n'), nil)
 	}
 }
 
-// begun is what the last run that changes something has gone on from.
-func (m *memory) begun() (version store.Version, known bool) {
+// begun is what the last run that changes something has gone on from, nil if that is not known.
+func (m *memory) begun() []store.Version {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	version, known = m.bases()[m.of]
-	return version, known
+	return m.bases()[m.of]
 }
 
 // bases are those of each state. What cannot be read is not known.
-func (m *memory) bases() map[string]store.Version {
-	all := map[string]store.Version{}
+func (m *memory) bases() map[string][]store.Version {
+	all := map[string][]store.Version{}
 	text, err := keyfile.Read(m.basePath())
 	if err != nil || json.Unmarshal(text, &all) != nil {
-		return map[string]store.Version{}
+		return map[string][]store.Version{}
 	}
 	return all
 }

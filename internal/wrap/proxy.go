@@ -265,8 +265,11 @@ func (p *proxy) write(ctx context.Context, sealed []byte) error {
 	if err == nil {
 		version, err = p.backend.Write(ctx, sealed, version)
 	}
-	if err == nil {
+	switch {
+	case err == nil:
 		p.goOnFrom(ctx, version)
+	case p.call != nil:
+		p.memory.begin(ctx, store.Digest(sealed), false)
 	}
 	return err
 }
@@ -276,7 +279,7 @@ func (p *proxy) write(ctx context.Context, sealed []byte) error {
 func (p *proxy) goOnFrom(ctx context.Context, version store.Version) {
 	p.version.Store(&version)
 	if p.call != nil {
-		p.memory.begin(ctx, version)
+		p.memory.begin(ctx, version, true)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
@@ -221,7 +222,9 @@ func (m *recovery) compare(ctx context.Context) ([]byte, error) {
 	var opened *encryption.Opened
 	var now *label
 	if there == nil {
-		_, err = m.acceptNone(ctx, nil)
+		if _, err = m.acceptNone(ctx, nil); err == nil {
+			err = m.call.elsewhere()
+		}
 		now = &label{Lineage: m.label.Lineage}
 	} else {
 		opened, now, err = m.decrypt(ctx, bytes.Clone(there))
@@ -232,15 +235,16 @@ func (m *recovery) compare(ctx context.Context) ([]byte, error) {
 	case there != nil && bytes.Equal(opened.Data, m.plain):
 		return there, nil
 	}
-	return nil, m.mayReplace(now)
+	return nil, m.mayReplace(now, store.Digest(there))
 }
 
 // mayReplace refuses to replace what is no older state of this lineage, and what is not the one that
 // the run has begun with: somebody has gone on. The serial alone does not tell, because the CLIs
 // count each try.
-func (m *recovery) mayReplace(there *label) error {
+func (m *recovery) mayReplace(there *label, digest store.Version) error {
 	const stay = ". Both stay as they are"
-	base, known := m.memory.begun()
+	begun := m.memory.begun()
+	known := begun != nil
 	switch {
 	case there.Lineage != m.label.Lineage:
 		return fmt.Errorf("%s is of another state: its lineage is %s, and that in the backend is %s"+stay, m.name,
@@ -248,9 +252,9 @@ func (m *recovery) mayReplace(there *label) error {
 	case m.there != "" && (there.Serial == nil || m.label.Serial == nil):
 		return fmt.Errorf("%s or the state in the backend has no serial, so nobody can tell which is newer"+stay, m.name)
 	case m.there != "" && *there.Serial >= *m.label.Serial:
-		return fmt.Errorf("somebody has gone on without the state in %s: its serial is %d, and the backend has %d"+stay+". Move the file away, and "+
-			"import what only it has", m.name, *m.label.Serial, *there.Serial)
-	case m.Force, known && base == m.there, m.freed && !known:
+		return fmt.Errorf("somebody has gone on without the state in %s: its serial is %d, and the backend has %d"+stay+
+			". Move the file away, and import what only it has", m.name, *m.label.Serial, *there.Serial)
+	case m.Force, slices.Contains(begun, m.there), slices.Contains(begun, digest), m.freed && !known:
 		return nil
 	case known:
 		return fmt.Errorf("the state in the backend is not the one that the run has begun with which has left %s: somebody has gone on, or "+

@@ -3,6 +3,7 @@ package wrap_test
 import (
 	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -222,6 +223,36 @@ func TestRecoverInterrupted(t *testing.T) {
 			(string(opened.Data) == newer) != written || s.held() != nil {
 			t.Errorf("%s: %v, %v, the lock is %s", method, err, missing, s.held())
 		}
+	}
+}
+
+// TestRecoverAfterAnAnswerThatWasWrong: what the run has written itself, in spite of an error, is nobody
+// else's.
+func TestRecoverAfterAnAnswerThatWasWrong(t *testing.T) {
+	s := newStore(t)
+	o, dir := recovering(t, s)
+	s.put(seal(t, sealing, state))
+	run, _, _ := scripted(t, s, "GET POST="+newer, "apply")
+	run.Command[1] = "-chdir=" + dir
+	var down bool
+	s.intercept(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPost {
+			down = true
+			body, _ := io.ReadAll(r.Body)
+			s.put(body)
+		}
+		if down {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+		return down
+	})
+	_, _ = wrap.Run(t.Context(), run) // which fails
+	s.intercept(nil)
+	write(t, filepath.Join(dir, "errored.tfstate"), strings.Replace(state, `"serial":1`, `"serial":3`, 1))
+	err, told := recovered(t, o, wrap.Recovery{})
+	opened, failed := o.State.Decrypt(t.Context(), s.stored())
+	if err != nil || failed != nil || !strings.Contains(string(opened.Data), `"serial":3`) {
+		t.Errorf("%v, %v\n%s", err, failed, told)
 	}
 }
 
