@@ -65,12 +65,14 @@ func (c *call) rotate(ctx context.Context) error {
 			}
 			return sealed, err
 		})
+		_, isStuck := errors.AsType[*wrap.StuckError](err)
 		held, isHeld := errors.AsType[*store.HeldError](err)
 		switch {
 		case isHeld && c.prefix != nil:
 			if f.Result = resultHeld; held.By != nil {
 				err = errors.New(held.By.Describe())
 			}
+		case isStuck: // which is all that went wrong
 		case err != nil:
 			f.Result, f.Method = resultFailed, "" // it has still the one that it had
 		case others != "" && f.Result == resultRotated:

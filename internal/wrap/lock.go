@@ -162,12 +162,26 @@ func (b *backend) underLock(ctx context.Context, operation string, work func() e
 	if err := b.Lock(context.WithoutCancel(ctx), lock); err != nil {
 		return fmt.Errorf("the state cannot be locked: %w", err)
 	}
-	defer func() { err = errors.Join(err, b.giveBack(context.WithoutCancel(ctx), lock.ID)) }()
+	defer func() {
+		stuck := b.giveBack(context.WithoutCancel(ctx), lock.ID)
+		if err == nil && stuck != nil {
+			stuck = &StuckError{stuck}
+		}
+		err = errors.Join(err, stuck)
+	}()
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
 	return work()
 }
+
+// StuckError is that all was done under a lock, and that it was not given back.
+type StuckError struct{ Err error }
+
+func (e *StuckError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what went wrong.
+func (e *StuckError) Unwrap() error { return e.Err }
 
 func (b *backend) giveBack(ctx context.Context, id string) error {
 	if err := b.Unlock(ctx, id); err != nil {

@@ -125,7 +125,7 @@ func (b *bucket) remove(ctx context.Context, key, etag string) error {
 	in := &awss3.DeleteObjectInput{Bucket: &b.server.Bucket, Key: &key, IfMatch: &etag}
 	words := b.server.Words
 	words.Read, words.List, words.Decrypt = "s3:DeleteObject", "", ""
-	for {
+	for try := 0; ; try++ {
 		_, err = client.DeleteObject(ctx, in, once)
 		if err == nil {
 			return nil
@@ -138,6 +138,11 @@ func (b *bucket) remove(ctx context.Context, key, etag string) error {
 			return nil
 		case answer != nil && answer.Status == http.StatusPreconditionFailed:
 			return store.ErrChanged
+		case answer != nil && answer.Status == http.StatusConflict && try < maxTries: // with another request, and nothing was done
+			if err := pause(ctx); err != nil {
+				return err
+			}
+			continue
 		case in.IfMatch == nil || answer == nil || answer.Status != http.StatusNotImplemented && answer.Code != "InvalidArgument":
 			return b.failed(ctx, key, err)
 		}

@@ -218,6 +218,26 @@ func TestIgnored(t *testing.T) {
 
 }
 
+// TestConflictOfUnlock: a lock is given back if another request was in the way for a moment.
+func TestConflictOfUnlock(t *testing.T) {
+	t.Parallel()
+	s := serve(t, objecttest.Kept)
+	state := at(t, s.block)
+	must(t, state.Lock(t.Context(), storetest.Lock("1")))
+	var once atomic.Bool
+	s.mayBe.Store(new(func(w http.ResponseWriter, r *http.Request) bool {
+		conflicts := r.Method == http.MethodDelete && once.CompareAndSwap(false, true)
+		if conflicts {
+			w.WriteHeader(http.StatusConflict)
+		}
+		return conflicts
+	}))
+	must(t, state.Unlock(t.Context(), "1"))
+	if lock := s.Get(bucketOf, "net/prod.tflock"); lock != nil || !once.Load() {
+		t.Errorf("there is %s", lock)
+	}
+}
+
 // TestReady: what a write needs is found out before anything depends on it, and named.
 func TestReady(t *testing.T) {
 	t.Parallel()
