@@ -24,6 +24,7 @@ import (
 type rotation struct {
 	from, to encryption.Target
 	again    bool // files that have the new key, too
+	alone    bool // there are no old settings
 }
 
 // stateInBackend stands for the name of a file.
@@ -123,7 +124,7 @@ func (c *call) rotation() (r rotation, err error) {
 	if err := c.checkRotation(); err != nil {
 		return r, err
 	}
-	r.again = c.again
+	r.again, r.alone = c.again, c.from == ""
 	if r.from, err = c.target(cmp.Or(c.from, c.to)); err != nil && c.from != "" {
 		return r, fmt.Errorf("-from: %w", err)
 	}
@@ -210,6 +211,9 @@ func (r rotation) seal(ctx context.Context, f *finding, file []byte) ([]byte, er
 	if isNew && !r.again {
 		f.add(opened)
 		return nil, nil
+	}
+	if errNew != nil && r.alone {
+		return nil, errNew
 	}
 	if !isNew {
 		var errOld error

@@ -258,6 +258,7 @@ func TestRotateAgain(t *testing.T) {
 		{"without it", []string{"-from", both, "-to", one}, true},
 		{"from itself", []string{"-again", "-to", one}, false},
 		{"from others", []string{"-again", "-from", one, "-to", both}, true},
+		{"from itself, with another key", []string{"-again", "-to", write(t, "other.hcl", otherKey)}, true},
 	} {
 		got := statecrypt(t, "", "", slices.Concat([]string{"rotate"}, step.args, []string{file})...)
 		mistakes.checkAll(t, step.name, got)
