@@ -69,11 +69,11 @@ func (c *call) rotate(ctx context.Context) error {
 		_, isStuck := errors.AsType[*wrap.StuckError](err)
 		held, isHeld := errors.AsType[*store.HeldError](err)
 		switch {
+		case isStuck: // which is all that went wrong
 		case isHeld && c.prefix != nil:
 			if f.Result = resultHeld; held.By != nil {
 				err = errors.New(held.By.Describe())
 			}
-		case isStuck: // which is all that went wrong
 		case err != nil:
 			f.Result, f.Method = resultFailed, "" // it has still the one that it had
 		case others != "" && f.Result == resultRotated:

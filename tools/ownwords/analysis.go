@@ -277,8 +277,8 @@ func isError(typ types.Type) bool {
 
 // deciding are the functions of packages strings and bytes that look for something in a text, by
 // how their names begin.
-var deciding = []string{"Compare", "Contains", "Count", "Cut", "Equal", "Fields", "Has", "Index", "LastIndex", "Replace", "Split", "TrimPrefix",
-	"TrimSuffix"}
+var deciding = []string{"Compare", "Contains", "Count", "Cut", "Equal", "Fields", "Has", "Index", "LastIndex", "Replace", "Split",
+	"TrimPrefix", "TrimSuffix"}
 
 // decisions are the places in a declaration that depend on the text of an error.
 func (t texts) decisions(decl ast.Decl) (at []token.Pos) {
