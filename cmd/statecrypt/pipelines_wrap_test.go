@@ -236,3 +236,21 @@ func TestAtlantisWraps(t *testing.T) {
 		})
 	}
 }
+
+// The script for Terragrunt asks for a version without settings, which there are not yet then.
+func TestTerragruntScript(t *testing.T) {
+	t.Parallel()
+	s := newHTTPStore(t, "")
+	r := under(t, s.block())
+	name := absolute(t, wrapped+"terragrunt/terraform-wrapped")
+	if out := r.must(t, "cd /\n'"+name+"' -version"); !strings.Contains(out, "Terraform v") {
+		t.Errorf("the version is %s", out)
+	}
+	keys := []string{"TF_VAR_plan_identity=", "TF_VAR_state_identity=" + r.secrets["secrets.STATE_IDENTITY"]}
+	for _, args := range []string{"init", "apply -auto-approve"} {
+		r.must(t, "'"+name+"' "+args, keys...)
+	}
+	if !strings.HasPrefix(s.state, `{"`) || strings.Contains(s.state, canary) {
+		t.Errorf("this is stored: %.60q", s.state)
+	}
+}

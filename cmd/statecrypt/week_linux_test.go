@@ -119,15 +119,6 @@ func newWeek(t *testing.T, provider string) *week {
 	return w
 }
 
-func absolute(t *testing.T, path string) string {
-	t.Helper()
-	path, err := filepath.Abs(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 func (w *week) in(name string) string { return filepath.Join(w.root, name) }
 
 func (w *week) make(t *testing.T, folder string) {
