@@ -253,8 +253,8 @@ func TestRecoverIsRobbed(t *testing.T) {
 	err, told := recovered(t, o, wrap.Recovery{Ask: func(string) bool { t.Error("it asks for the lock of somebody else"); return true }})
 	mistakes.Failed(t, "in the end", told, err)
 	opened, failed := o.State.Decrypt(t.Context(), s.stored())
-	if _, there := os.Stat(filepath.Join(dir, "errored.tfstate")); err == nil || there == nil || failed != nil || string(opened.Data) != newer ||
-		string(s.held()) != lock {
+	_, there := os.Stat(filepath.Join(dir, "errored.tfstate"))
+	if err == nil || there == nil || failed != nil || string(opened.Data) != newer || string(s.held()) != lock {
 		t.Errorf("%v, %v, %v, the lock is %s", err, failed, there, s.held())
 	}
 }
