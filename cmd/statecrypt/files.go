@@ -179,7 +179,7 @@ func (c *call) checkReplaced(ctx context.Context, place string, r result) error 
 		return errors.New("it is this state with its resources, which would be lost; name another file, or delete it first")
 	}
 	bothHave := func(m driver.Block[driver.Method]) bool {
-		return m.Recognizes != nil && (!m.Vague || after.Kind == "unknown") && m.Recognizes(there) && m.Recognizes(r.data)
+		return m.OwnFormat != nil && (!m.Vague || after.Kind == "unknown") && m.OwnFormat(there) && m.OwnFormat(r.data)
 	}
 	switch {
 	case slices.ContainsFunc(builtin.Registry().Methods, bothHave):

@@ -119,7 +119,7 @@ func (c Credentials) For(target *url.URL) (Grant, error) {
 	if err != nil || g.Found || near != Undecided {
 		return g, err
 	}
-	if name := c.stray(); name != "" {
+	if name := c.variableWithSecret(); name != "" {
 		origin := Origin(target)
 		or := ""
 		if len(c.Home.Vars) > 0 {
@@ -293,8 +293,8 @@ func nearURL(home, asked string) Match {
 	return OtherServer
 }
 
-// stray returns a variable that holds a secret; "" if none does.
-func (c Credentials) stray() string {
+// variableWithSecret returns a variable that holds a secret; "" if none does.
+func (c Credentials) variableWithSecret() string {
 	var names []string
 	for _, a := range slices.Concat(c.Table.Attrs, c.Table.Variables) {
 		if isSecret(a) {

@@ -64,7 +64,8 @@ func (s *server) explain(ctx context.Context, err error, path, key string) error
 		{Status: "400", Said: "missing client token", Wraps: driver.ErrNoKey, Text: denied},
 		{Status: "404", Wraps: driver.ErrNoKey, Text: what + " has nothing at " + at + "; check transit_engine_path and namespace"},
 
-		// keysutil.Policy.DecryptWithFactory in openbao/sdk/helper/keysutil/policy.go and openbao/builtin/logical/transit/path_decrypt.go
+		// keysutil.Policy.DecryptWithFactory in openbao/sdk/helper/keysutil/policy.go, and
+		// openbao/builtin/logical/transit/path_decrypt.go
 		{Status: "400", Said: "message authentication failed", Wraps: noFit,
 			Text: cannot + "the key is another one, or the metadata in the file was changed"},
 		{Status: "400", Said: "encryption key not found", Wraps: noFit,
