@@ -101,10 +101,8 @@ type Attr struct {
 }
 
 // Attr returns the attribute called name, or false.
-func (t Table) Attr(name string) (Attr, bool) { return find(t.Attrs, name) }
-
-func find(attrs []Attr, name string) (Attr, bool) {
-	for _, a := range attrs {
+func (t Table) Attr(name string) (Attr, bool) {
+	for _, a := range t.Attrs {
 		if a.Name == name {
 			return a, true
 		}

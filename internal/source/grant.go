@@ -91,6 +91,14 @@ const (
 	SamePlace                // it needs no block
 )
 
+// SameServerIf is for kinds that compare nothing but servers.
+func SameServerIf(is bool) Match {
+	if is {
+		return SameServer
+	}
+	return OtherServer
+}
+
 // Grant is what may be used at one place. Without a block and without variables
 // for the place, all its values are absent.
 type Grant struct {
