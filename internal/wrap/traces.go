@@ -57,7 +57,7 @@ func (i *invocation) checkErrored(stderr io.Writer) error {
 	if err == nil || i.effect() == changes {
 		return err
 	}
-	if i.name != "state push" { // which writes it
+	if i.Name != "state push" { // which writes it
 		say(stderr, "warning: "+err.Error())
 	}
 	return nil

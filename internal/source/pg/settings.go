@@ -113,7 +113,9 @@ func home() source.Home {
 	return source.Home{Vars: []string{"PGHOST", "PGHOSTADDR"}, Attrs: []string{"host", "hostaddr"}, Compare: near}
 }
 
-func near(home, asked string) source.Match { return source.SameServerIf(strings.EqualFold(home, asked)) }
+func near(home, asked string) source.Match {
+	return source.SameServerIf(strings.EqualFold(home, asked))
+}
 
 // keywords are those of a connection string that libpq has variables for.
 //

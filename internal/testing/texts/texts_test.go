@@ -99,7 +99,7 @@ func compares(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.KeyValueExpr:
 		key, ok := n.Key.(*ast.Ident)
-		return ok && key.Name == "Said" // of an answers.Row
+		return ok && (key.Name == "Said" || key.Name == "Flags") // of an answers.Row, of a cli.Command
 	case *ast.ImportSpec:
 		return true
 	case *ast.Field:
