@@ -128,7 +128,7 @@ func protect(ctx context.Context, o Options, call *invocation) (code int, err er
 		call.tellLeft(o, code, err)
 		return code, err
 	}
-	return code, errors.Join(err, before.follow(ctx, o), checkRecord(call.own(call.ownData())), p.checkUse(call, code))
+	return code, errors.Join(err, before.follow(ctx, o, p.memory), checkRecord(call.own(call.ownData())), p.checkUse(call, code))
 }
 
 func checkWorkspace(o Options) error {
@@ -157,6 +157,10 @@ func connect(ctx context.Context, o Options, call *invocation) (*proxy, error) {
 		return nil, err
 	}
 	call.keeps = func(path string) bool { return store.Keeps(upstream.State, path) }
+	if call.keeps(filepath.Join(call.dir, errored)) {
+		return nil, errors.Join(errors.New("the state cannot be in "+errored+", where Terraform leaves what it could not write; "+
+			"name another file in the backend block"), upstream.Close())
+	}
 	call.same = func(r recorded) bool {
 		same, _ := store.Former(upstream.State, r.Backend.Type, r.Backend.Config)
 		return same
