@@ -686,36 +686,36 @@ func TestTexts(t *testing.T) {
 	t.Parallel()
 	page := must(t, "", "", "-h")
 	for _, x := range commands() {
-		help := must(t, "", "", x.name, "-h")
-		if again := must(t, "", "", "help", x.name); again != help {
-			t.Errorf("help %s: got %s", x.name, again)
+		help := must(t, "", "", x.Name, "-h")
+		if again := must(t, "", "", "help", x.Name); again != help {
+			t.Errorf("help %s: got %s", x.Name, again)
 		}
-		if !strings.Contains(help, "\nExample") || !strings.HasPrefix(strings.Join(strings.Fields(help), " "), "Usage: statecrypt "+x.name+" ") ||
-			!strings.Contains(page, "\n  statecrypt "+x.name+" ") {
-			t.Errorf("%s: the help is %s", x.name, help)
+		if !strings.Contains(help, "\nExample") || !strings.HasPrefix(strings.Join(strings.Fields(help), " "), "Usage: statecrypt "+x.Name+" ") ||
+			!strings.Contains(page, "\n  statecrypt "+x.Name+" ") {
+			t.Errorf("%s: the help is %s", x.Name, help)
 		}
-		for flag := range strings.FieldsSeq(x.flags) {
+		for flag := range strings.FieldsSeq(x.Flags) {
 			if !strings.Contains(help, "\n  -"+flag+" ") {
-				t.Errorf("%s: the help does not explain -%s", x.name, flag)
+				t.Errorf("%s: the help does not explain -%s", x.Name, flag)
 			}
 		}
-		if described := strings.Count(help, "\n  -"); described != len(strings.Fields(x.flags)) {
-			t.Errorf("%s: the help explains %d flags", x.name, described)
+		if described := strings.Count(help, "\n  -"); described != len(strings.Fields(x.Flags)) {
+			t.Errorf("%s: the help explains %d flags", x.Name, described)
 		}
 		for _, shell := range []string{"bash", "zsh"} {
 			script := must(t, "", "", "completion", shell)
-			row := x.name + ") compadd -- " + "-" + strings.ReplaceAll(x.flags, " ", " -") + " ;;"
+			row := x.Name + ") compadd -- " + "-" + strings.ReplaceAll(x.Flags, " ", " -") + " ;;"
 			if shell == "bash" {
-				row = x.name + ") words='" + "-" + strings.ReplaceAll(x.flags, " ", " -") + "' ;;"
+				row = x.Name + ") words='" + "-" + strings.ReplaceAll(x.Flags, " ", " -") + "' ;;"
 			}
-			if !strings.Contains(script, x.name+" ") || x.flags != "" && !strings.Contains(script, row) {
+			if !strings.Contains(script, x.Name+" ") || x.Flags != "" && !strings.Contains(script, row) {
 				t.Errorf("%s: no %q in %s", shell, row, script)
 			}
 		}
 		fish := must(t, "", "", "completion", "fish")
-		for flag := range strings.FieldsSeq(x.flags) {
-			if !hasFishRow(fish, x.name, flag) {
-				t.Errorf("fish: no -%s of %s", flag, x.name)
+		for flag := range strings.FieldsSeq(x.Flags) {
+			if !hasFishRow(fish, x.Name, flag) {
+				t.Errorf("fish: no -%s of %s", flag, x.Name)
 			}
 		}
 	}

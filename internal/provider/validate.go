@@ -89,7 +89,7 @@ func (s encryptionSettings) isFinal(mistake *attr.Error) bool {
 	switch {
 	case mistake.Unknown:
 		return false
-	case a.Reference:
+	case a.Form == attr.KeyProvider:
 		return true
 	case isMethod:
 		return mistake.Attr == "then" && entry.Settings["then"].Err == nil

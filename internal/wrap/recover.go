@@ -31,7 +31,7 @@ type Recovery struct {
 // one in the backend, if that is still older: under a lock of its own, after it has given
 // back that of the run. It can be called again after any failure.
 func Recover(ctx context.Context, o Options, r Recovery) (err error) {
-	call := &invocation{command: command{name: "recover"}}
+	call := &invocation{command: command{Name: "recover"}}
 	if _, err := call.locateFolders(nil, world.Lookup(o.Environ)); err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func (i *invocation) checkErrored(stderr io.Writer) error {
 	switch {
 	case err == nil || i.effect() == changes:
 		return err
-	case i.name == "state push" && len(i.args) == 1 && filepath.Base(i.args[0]) == errored: // without a look whether somebody has gone on
+	case i.Name == "state push" && len(i.args) == 1 && filepath.Base(i.args[0]) == errored: // without a look whether somebody has gone on
 		return err
 	}
 	say(stderr, "warning: "+err.Error())

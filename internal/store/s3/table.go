@@ -149,9 +149,8 @@ func (t *table) refused(operation string, status int, answer []byte) (again bool
 	case "AccessDeniedException":
 		return false, fmt.Errorf("DynamoDB: %w; the credentials need dynamodb:%s on the table %q", store.ErrDenied, operation, t.name)
 	}
-	text, known := awsauth.CommonReason(code)
-	switch {
-	case known:
+	switch text := awsauth.CommonReason(code); {
+	case text != "":
 		return false, fmt.Errorf("DynamoDB %s: %s (%s)", operation, text, awsauth.Code(code))
 	case status >= http.StatusInternalServerError:
 		return true, &store.UnansweredError{Err: fmt.Errorf("DynamoDB %s: the answer has the status %d", operation, status)}
