@@ -12,6 +12,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 )
 
 // explain says what an error of the vault means, and whether another key
@@ -42,17 +43,17 @@ func (p *provider) explainAnswer(verb string, answer *azcore.ResponseError) erro
 	}
 	switch answer.StatusCode {
 	case http.StatusNotFound:
-		return fmt.Errorf("%w: the vault does not know %s, or the version that is needed; check vault_uri and "+
-			"vault_key_name", driver.ErrNoKey, key)
+		return fact.Advise(fmt.Errorf("%w: the vault does not know %s, or the version that is needed", driver.ErrNoKey, key),
+			"check vault_uri and vault_key_name")
 	case http.StatusForbidden:
 		switch innerCode(answer) {
 		case "ForbiddenByFirewall", "ForbiddenByConnection":
 			return fmt.Errorf("no access: the network rules of %s do not let this machine in; allow its address, or run inside the network", p.vault)
 		case "KeyDisabled":
-			return fmt.Errorf("%w: %s, or the version that is needed, is disabled; enable it", driver.ErrNoKey, key)
+			return fact.Advise(fmt.Errorf("%w: %s, or the version that is needed, is disabled", driver.ErrNoKey, key), "enable it")
 		}
-		return fmt.Errorf("%w: the vault denies to %s with %s, or the key is disabled or has expired; grant the key "+
-			"permission %s (role Key Vault Crypto User)", driver.ErrNoKey, verb, key, verb)
+		return fact.Advise(fmt.Errorf("%w: the vault denies to %s with %s, or the key is disabled or has expired", driver.ErrNoKey, verb, key),
+			"grant the key permission "+verb+" (role Key Vault Crypto User)")
 	case http.StatusBadRequest:
 		return fmt.Errorf("%w: the vault cannot %s this with %s: it was encrypted with another key, it is damaged, "+
 			"or the key is of another type", driver.ErrNoKey, verb, key)

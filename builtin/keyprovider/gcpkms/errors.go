@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
@@ -31,10 +32,10 @@ func (p *provider) refusal(verb string, status int, body []byte) error {
 	// https://cloud.google.com/apis/design/errors
 	switch answer.Error.Status {
 	case "NOT_FOUND":
-		return fmt.Errorf("%w: Cloud KMS does not know the key %s; check kms_encryption_key", driver.ErrNoKey, p.name)
+		return fact.Advise(fmt.Errorf("%w: Cloud KMS does not know the key %s", driver.ErrNoKey, p.name), "check kms_encryption_key")
 	case "PERMISSION_DENIED":
-		return fmt.Errorf("%w: Cloud KMS denies to %s with the key %s, or the key does not exist; grant the "+
-			"permission cloudkms.cryptoKeyVersions.useTo%s on it", driver.ErrNoKey, verb, p.name, strings.ToUpper(verb[:1])+verb[1:])
+		return fact.Advise(fmt.Errorf("%w: Cloud KMS denies to %s with the key %s, or the key does not exist", driver.ErrNoKey, verb, p.name),
+			"grant the permission cloudkms.cryptoKeyVersions.useTo"+strings.ToUpper(verb[:1])+verb[1:]+" on it")
 	case "FAILED_PRECONDITION":
 		return fmt.Errorf("%w: Cloud KMS cannot use the key %s: it, or the version that is needed, is disabled "+
 			"or destroyed", driver.ErrNoKey, p.name)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 )
 
 var (
@@ -21,13 +22,13 @@ var (
 // refusals are what a transit engine says with status 400 when it cannot open
 // a ciphertext with the key: keysutil.Policy.DecryptWithFactory in
 // openbao/sdk/helper/keysutil/policy.go and openbao/builtin/logical/transit/path_decrypt.go.
-var refusals = []struct{ said, means string }{
-	{"message authentication failed", "the key is another one, or the metadata in the file was changed"},
-	{"encryption key not found", "there is no such key; check key_name and transit_engine_path"},
-	{"disallowed by policy", "its version of the key is disabled (min_decryption_version)"},
-	{"version is too new", "its version of the key is not there"},
-	{"invalid key version", "its version of the key is not there"},
-	{"invalid ciphertext", "the key is another one, or the metadata in the file was changed"},
+var refusals = []struct{ said, means, advice string }{
+	{said: "message authentication failed", means: "the key is another one, or the metadata in the file was changed"},
+	{said: "encryption key not found", means: "there is no such key", advice: "check key_name and transit_engine_path"},
+	{said: "disallowed by policy", means: "its version of the key is disabled (min_decryption_version)"},
+	{said: "version is too new", means: "its version of the key is not there"},
+	{said: "invalid key version", means: "its version of the key is not there"},
+	{said: "invalid ciphertext", means: "the key is another one, or the metadata in the file was changed"},
 }
 
 // cannotOpen says that the key and the file do not belong together.
@@ -67,19 +68,19 @@ func (s *server) explain(ctx context.Context, err error, path, key string) error
 		return s.explainLogin(code, path)
 	case code == http.StatusForbidden, code == http.StatusUnauthorized, code == http.StatusBadRequest && said(answer, "missing client token"):
 		if s.token == "" && s.login == nil {
-			return fmt.Errorf("%w: %s asks for a token (status %d); set token, BAO_TOKEN or one of the "+
-				"auth_ blocks", driver.ErrNoKey, what, code)
+			return fact.Advise(fmt.Errorf("%w: %s asks for a token (status %d)", driver.ErrNoKey, what, code),
+				"set token, BAO_TOKEN or one of the auth_ blocks")
 		}
-		return fmt.Errorf("%w: %s denies it (status %d); the token must be valid there%s, and its policy must allow "+
-			"update on %s", driver.ErrNoKey, what, code, s.inNamespace(), path)
+		return fact.Advise(fmt.Errorf("%w: %s denies it (status %d)", driver.ErrNoKey, what, code),
+			fmt.Sprintf("the token must be valid there%s, and its policy must allow update on %s", s.inNamespace(), path))
 	case code == http.StatusNotFound:
-		return fmt.Errorf("%w: %s has nothing at %s%s; check transit_engine_path "+
-			"and namespace", driver.ErrNoKey, what, path, s.inNamespace())
+		return fact.Advise(fmt.Errorf("%w: %s has nothing at %s%s", driver.ErrNoKey, what, path, s.inNamespace()),
+			"check transit_engine_path and namespace")
 	case code == http.StatusBadRequest:
 		for _, refusal := range refusals {
 			if said(answer, refusal.said) {
-				return cannotOpen{fmt.Errorf("%w: %s cannot use the key %q for "+
-					"this file: %s", driver.ErrNoKey, what, key, refusal.means)}
+				return cannotOpen{fact.Advise(fmt.Errorf("%w: %s cannot use the key %q for this file: %s", driver.ErrNoKey, what, key,
+					refusal.means), refusal.advice)}
 			}
 		}
 	}
@@ -91,8 +92,8 @@ func (s *server) explain(ctx context.Context, err error, path, key string) error
 func (s *server) explainLogin(code int, path string) error {
 	switch code {
 	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden:
-		return fmt.Errorf("%w: the server at %s denies the login at %s%s (status %d); check the role and "+
-			"its credentials%s", driver.ErrNoKey, s.address, path, s.inNamespace(), code, s.besides())
+		return fact.Advise(fmt.Errorf("%w: the server at %s denies the login at %s%s (status %d)", driver.ErrNoKey, s.address, path,
+			s.inNamespace(), code), "check the role and its credentials"+s.besides())
 	}
 	return fmt.Errorf("the server at %s refuses the login at %s%s (status %d); check mount_path "+
 		"and namespace", s.address, path, s.inNamespace(), code)
