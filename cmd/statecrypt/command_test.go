@@ -474,6 +474,7 @@ func TestRefusals(t *testing.T) {
 		"an empty -only, alone":     {args: "outputs -only=", stdin: plain},
 		"an empty -only, last":      {args: "outputs -sensitive -only=s,", stdin: plain},
 		"no key for a method":       {args: "decrypt", settings: unusable, stdin: sealed},
+		"age without identities":    {args: "decrypt", settings: "method \"age\" \"m\" {}\nstate {\n  method = method.age.m\n}", stdin: sealed},
 		"no value of a variable":    {args: "encrypt -config " + variable, stdin: plain},
 		"outputs, a module":         {args: "outputs", stdin: `{"version":3,"modules":[{"path":["root","x"],"outputs":{}}]}`},
 		"inspect, cut off":          {args: "inspect", stdin: sealed[:len(sealed)-1]},
