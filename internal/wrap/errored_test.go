@@ -13,8 +13,8 @@ import (
 )
 
 // TestErroredIsInTheWay: beside a state that could not be written, nothing is changed,
-// whether it is encrypted or not, and every other command but the one that writes it says
-// that it is there.
+// whether it is encrypted or not, nor is it pushed, and every other command says that it is
+// there.
 func TestErroredIsInTheWay(t *testing.T) {
 	t.Parallel()
 	mistakes := wrap.OpenMistakes(t, "errored.tfstate there")
@@ -30,10 +30,10 @@ func TestErroredIsInTheWay(t *testing.T) {
 		"plaintext, refresh": {left: state, args: []string{"refresh"}, refused: true},
 		"plaintext, plan":    {left: state, args: []string{"plan"}},
 		"plaintext, init":    {left: state, args: []string{"init"}},
-		"plaintext, push":    {left: state, args: push},
+		"plaintext, push":    {left: state, args: push, refused: true},
 		"sealed, apply":      {left: "sealed", args: []string{"apply"}, refused: true},
 		"sealed, plan":       {left: "sealed", args: []string{"plan"}},
-		"sealed, push":       {left: "sealed", args: push},
+		"sealed, push":       {left: "sealed", args: push, refused: true},
 		"an empty one":       {left: " ", args: []string{"apply"}, refused: true},
 		"no bytes":           {args: []string{"apply"}},
 		"something else":     {left: "something " + canary, args: []string{"apply"}, refused: true},

@@ -128,7 +128,7 @@ func protect(ctx context.Context, o Options, call *invocation) (code int, err er
 		call.tellLeft(o, code, err)
 		return code, err
 	}
-	return code, errors.Join(err, before.follow(ctx, o), checkRecord(call.own(call.ownData())), p.checkUse(call, code))
+	return code, errors.Join(err, before.follow(ctx, o, p.memory), checkRecord(call.own(call.ownData())), p.checkUse(call, code))
 }
 
 func checkWorkspace(o Options) error {

@@ -29,7 +29,7 @@ import (
 
 // Kind is the http store.
 func Kind() store.Kind {
-	return store.Kind{Table: httpsource.Backend(), Place: "address", Open: open}
+	return store.Kind{Table: httpsource.Backend(), Place: "address", Older: "what the server keeps", Open: open}
 }
 
 // backend is the server, and what is known of its state.
