@@ -40,8 +40,10 @@ func (p *provider) explainAnswer(verb string, refused *azcore.ResponseError) err
 			Text: "the vault does not know " + key + ", or the version that is needed", Advice: "check vault_uri and vault_key_name"},
 		{Status: "403", Code: "ForbiddenByFirewall ForbiddenByConnection", Text: "no access: the network rules of " + p.vault +
 			" do not let this machine in; allow its address, or run inside the network"},
-		{Status: "403", Code: "KeyDisabled", Wraps: driver.ErrNoKey, Text: key + ", or the version that is needed, is disabled", Advice: "enable it"},
-		{Status: "403", Wraps: driver.ErrNoKey, Text: fmt.Sprintf("the vault denies to %s with %s, or the key is disabled or has expired", verb, key),
+		{Status: "403", Code: "KeyDisabled", Wraps: driver.ErrNoKey, Text: key + ", or the version that is needed, is disabled",
+			Advice: "enable it"},
+		{Status: "403", Wraps: driver.ErrNoKey,
+			Text:   fmt.Sprintf("the vault denies to %s with %s, or the key is disabled or has expired", verb, key),
 			Advice: "grant the key permission " + verb + " (role Key Vault Crypto User)"},
 		{Status: "400", Wraps: driver.ErrNoKey, Text: fmt.Sprintf("the vault cannot %s this with %s: it was encrypted with another key, "+
 			"it is damaged, or the key is of another type", verb, key)},
