@@ -474,6 +474,7 @@ func TestRefusals(t *testing.T) {
 		"an empty -only, alone":     {args: "outputs -only=", stdin: plain},
 		"an empty -only, last":      {args: "outputs -sensitive -only=s,", stdin: plain},
 		"no key for a method":       {args: "decrypt", settings: unusable, stdin: sealed},
+		"age without identities":    {args: "decrypt", settings: "method \"age\" \"m\" {}\nstate {\n  method = method.age.m\n}", stdin: sealed},
 		"no value of a variable":    {args: "encrypt -config " + variable, stdin: plain},
 		"outputs, a module":         {args: "outputs", stdin: `{"version":3,"modules":[{"path":["root","x"],"outputs":{}}]}`},
 		"inspect, cut off":          {args: "inspect", stdin: sealed[:len(sealed)-1]},
@@ -681,12 +682,16 @@ func quoted(text string) string {
 	return string(out)
 }
 
-// The texts are written by hand, so each has to have what the table has.
+// The texts are written by hand, so each has to have what the table has. A page of the docs
+// has them all.
 func TestTexts(t *testing.T) {
 	t.Parallel()
-	page := must(t, "", "", "-h")
+	page, guide := must(t, "", "", "-h"), read(t, "../../docs/guides/command.md")
 	for _, x := range commands() {
 		help := must(t, "", "", x.Name, "-h")
+		if !strings.Contains(guide, "\n## "+x.Name+"\n\n```text\n"+help) {
+			t.Errorf("the page of the command lacks the help of %s", x.Name)
+		}
 		if again := must(t, "", "", "help", x.Name); again != help {
 			t.Errorf("help %s: got %s", x.Name, again)
 		}

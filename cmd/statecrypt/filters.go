@@ -137,7 +137,7 @@ func (c *call) wrapOptions() (o wrap.Options, err error) {
 		err = c.check(enc, false)
 	}
 	if err == nil {
-		_, err = found(enc, "plan")
+		_, err = found(enc.Plan())
 	}
 	if err != nil {
 		return o, c.misplaced(withoutSettings(err, c.config))

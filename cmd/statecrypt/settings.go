@@ -103,7 +103,7 @@ func (c *call) check(enc *encryption.Encryption, plan bool) (err error) {
 	}
 	switch methods := beside.Methods(); {
 	case len(target.Methods()) > 0:
-		c.doubts, err = found(enc, kind)
+		c.doubts, err = found(target)
 		return err
 	case len(methods) > 0:
 		instead := ""
@@ -126,18 +126,15 @@ func (c *call) check(enc *encryption.Encryption, plan bool) (err error) {
 	return errNoSettings
 }
 
-// found is what is doubtful in the target for a kind of file, or a mistake in it. A method
-// that cannot be used is an error when its turn comes, and that of a fallback may never
-// come.
-func found(enc *encryption.Encryption, kind string) (doubts []encryption.Finding, err error) {
-	for _, f := range enc.Check() {
-		switch {
-		case f.Target != kind:
-		case f.Doubt:
-			doubts = append(doubts, f)
-		default:
+// found is what is doubtful in a target, or a mistake that no file could do without. A
+// method that cannot be used beside one that can is an error when its turn comes, and that
+// of a fallback may never come.
+func found(t encryption.Target) (doubts []encryption.Finding, err error) {
+	for _, f := range t.Check() {
+		if !f.Doubt {
 			return nil, f.Err
 		}
+		doubts = append(doubts, f)
 	}
 	return doubts, nil
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 )
 
 // Row is an answer of a service, and what it means. What is not set fits all.
@@ -19,6 +21,8 @@ type Row struct {
 
 	Wraps error // comes before the text, and may be without one
 	Text  string
+
+	Advice string // what to do about it; see fact.Advice
 }
 
 // Find returns the first row that fits, the zero Row if none does. A status of 600 and more is
@@ -39,11 +43,12 @@ func isOne(words string, given ...string) bool {
 
 // Err is the error that the row stands for.
 func (r Row) Err() error {
+	err := r.Wraps
 	switch {
 	case r.Wraps == nil:
-		return errors.New(r.Text)
-	case r.Text == "":
-		return r.Wraps
+		err = errors.New(r.Text)
+	case r.Text != "":
+		err = fmt.Errorf("%w: %s", r.Wraps, r.Text)
 	}
-	return fmt.Errorf("%w: %s", r.Wraps, r.Text)
+	return fact.Advise(err, r.Advice)
 }

@@ -116,6 +116,8 @@ func beside(f fact.Fact) string {
 	case fact.KindAlone:
 		const block = "configure a method of this kind, and name its address, such as method.%s.main"
 		return map[bool]string{true: ": ", false: "; "}[f.Never] + fmt.Sprintf(block, f.Kind)
+	case fact.Advice:
+		return "; " + string(f)
 	case fact.Suspect:
 		return fmt.Sprintf("; %s %s", subject(f), f.What)
 	case fact.NoBlock:

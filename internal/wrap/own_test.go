@@ -164,3 +164,23 @@ func TestAnswered(t *testing.T) {
 		mistakes.Failed(t, address, "", made(map[string]cty.Value{"address": cty.StringVal(address)}))
 	}
 }
+
+// The page of the command says what wrap runs.
+func TestCommandsAreDocumented(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/guides/command.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for does, what := range map[effect]string{passes: "nothing", reads: "read it", writes: "write it", changes: "change what it describes"} {
+		var names []string
+		for _, c := range commands() {
+			if c.does == does {
+				names = append(names, c.name)
+			}
+		}
+		if row := "\n| " + what + " | `" + strings.Join(names, "`, `") + "` |\n"; !strings.Contains(string(page), row) {
+			t.Errorf("the page lacks %s", row)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
@@ -173,8 +174,8 @@ func (m *recovery) release(ctx context.Context, by *store.Lock) error {
 		return fmt.Errorf("%s. If that is the run that has left %s, and it has ended, run %s%s", by.Describe(), m.name,
 			store.Proposed(recovers+" -unlock", by.ID, recovers+" -unlock ID"), named)
 	}
-	m.freed = true
-	if _, err := m.compare(ctx); err != nil { // or the lock is better left
+	m.freed = !strings.HasPrefix(by.Operation, "statecrypt ") && by.Operation != "OperationTypePlan" // or the run ended before
+	if _, err := m.compare(ctx); err != nil {                                                        // or the lock is better left
 		return err
 	}
 	if err := m.backend.Unlock(ctx, by.ID); errors.Is(err, store.ErrMissing) {

@@ -12,6 +12,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/answers"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 )
 
 // explain says what an error of KMS means. The codes are those of
@@ -24,10 +25,11 @@ func (p *provider) explain(operation string, err error) error {
 	code := api.ErrorCode()
 	row := answers.Find([]answers.Row{
 		// The next method may be tried if this key is denied, disabled, not found or the wrong one.
-		{Code: "AccessDeniedException", Wraps: driver.ErrNoKey, Text: "access is denied; the credentials need kms:" + operation +
-			" on this key, and its policy, with any encryption context that this asks for, must allow it" + p.otherRegion()},
-		{Code: "NotFoundException", Wraps: driver.ErrNoKey,
-			Text: "there is no such key; check kms_key_id, region and the account of the credentials" + p.otherRegion()},
+		{Code: "AccessDeniedException", Wraps: driver.ErrNoKey, Text: "access is denied" + p.otherRegion(),
+			Advice: "the credentials need kms:" + operation + " on this key, and its policy, with any encryption context that this asks for, " +
+				"must allow it"},
+		{Code: "NotFoundException", Wraps: driver.ErrNoKey, Text: "there is no such key" + p.otherRegion(),
+			Advice: "check kms_key_id, region and the account of the credentials"},
 		{Code: "DisabledException", Wraps: driver.ErrNoKey, Text: "the key is disabled"},
 		{Code: "KMSInvalidStateException", Wraps: driver.ErrNoKey,
 			Text: "the key cannot be used in its state, such as one that waits for its deletion"},
@@ -43,9 +45,9 @@ func (p *provider) explain(operation string, err error) error {
 	}, 0, code, "")
 	err = awsauth.Failure(fmt.Sprintf("%s: %s (%s)", p.service(), row.Text, awsauth.Code(code)), err)
 	if row.Wraps != nil {
-		return fmt.Errorf("%w: %w", row.Wraps, err)
+		err = fmt.Errorf("%w: %w", row.Wraps, err)
 	}
-	return err
+	return fact.Advise(err, row.Advice)
 }
 
 // otherRegion points out the most likely mistake if a key is not found.

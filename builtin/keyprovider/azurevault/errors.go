@@ -37,12 +37,12 @@ func (p *provider) explainAnswer(verb string, refused *azcore.ResponseError) err
 		{Unless: !isProxy, Status: "400 403 404", Text: fmt.Sprintf("no usable answer from %s: it is not that of Key Vault (HTTP status %d); "+
 			"check vault_uri and any proxy", p.vault, refused.StatusCode)},
 		{Status: "404", Wraps: driver.ErrNoKey,
-			Text: "the vault does not know " + key + ", or the version that is needed; check vault_uri and vault_key_name"},
+			Text: "the vault does not know " + key + ", or the version that is needed", Advice: "check vault_uri and vault_key_name"},
 		{Status: "403", Code: "ForbiddenByFirewall ForbiddenByConnection", Text: "no access: the network rules of " + p.vault +
 			" do not let this machine in; allow its address, or run inside the network"},
-		{Status: "403", Code: "KeyDisabled", Wraps: driver.ErrNoKey, Text: key + ", or the version that is needed, is disabled; enable it"},
-		{Status: "403", Wraps: driver.ErrNoKey, Text: fmt.Sprintf("the vault denies to %s with %s, or the key is disabled or has expired; "+
-			"grant the key permission %[1]s (role Key Vault Crypto User)", verb, key)},
+		{Status: "403", Code: "KeyDisabled", Wraps: driver.ErrNoKey, Text: key + ", or the version that is needed, is disabled", Advice: "enable it"},
+		{Status: "403", Wraps: driver.ErrNoKey, Text: fmt.Sprintf("the vault denies to %s with %s, or the key is disabled or has expired", verb, key),
+			Advice: "grant the key permission " + verb + " (role Key Vault Crypto User)"},
 		{Status: "400", Wraps: driver.ErrNoKey, Text: fmt.Sprintf("the vault cannot %s this with %s: it was encrypted with another key, "+
 			"it is damaged, or the key is of another type", verb, key)},
 		{Status: "401", Text: "no access: " + p.vault + " does not accept the credentials; check the tenant and the cloud"},

@@ -29,9 +29,9 @@ func (p *provider) refusal(verb string, status int, body []byte) error {
 		return fmt.Errorf("an answer that is not of Cloud KMS came back (%s); check any proxy", web.Status(status))
 	}
 	return answers.Find([]answers.Row{ // https://cloud.google.com/apis/design/errors
-		{Code: "NOT_FOUND", Wraps: driver.ErrNoKey, Text: "Cloud KMS does not know the key " + p.name + "; check kms_encryption_key"},
-		{Code: "PERMISSION_DENIED", Wraps: driver.ErrNoKey, Text: fmt.Sprintf("Cloud KMS denies to %s with the key %s, or the key does not "+
-			"exist; grant the permission cloudkms.cryptoKeyVersions.useTo%s on it", verb, p.name, strings.ToUpper(verb[:1])+verb[1:])},
+		{Code: "NOT_FOUND", Wraps: driver.ErrNoKey, Text: "Cloud KMS does not know the key " + p.name, Advice: "check kms_encryption_key"},
+		{Code: "PERMISSION_DENIED", Wraps: driver.ErrNoKey, Text: fmt.Sprintf("Cloud KMS denies to %s with the key %s, or the key does not exist",
+			verb, p.name), Advice: "grant the permission cloudkms.cryptoKeyVersions.useTo" + strings.ToUpper(verb[:1]) + verb[1:] + " on it"},
 		{Code: "FAILED_PRECONDITION", Wraps: driver.ErrNoKey,
 			Text: "Cloud KMS cannot use the key " + p.name + ": it, or the version that is needed, is disabled or destroyed"},
 		// Sent as well when a request was damaged on its way. The name of the

@@ -45,10 +45,10 @@ func (s *server) explain(ctx context.Context, err error, path, key string) error
 		return fmt.Errorf("no answer from %s: %s", what, reason)
 	}
 	status, at := fmt.Sprintf(" (status %d)", refused.StatusCode), path+s.inNamespace()
-	denied := what + " denies it" + status + "; the token must be valid there" + s.inNamespace() + ", and its policy must allow update on " +
-		path
+	denied := answers.Row{Status: "401 403", Wraps: driver.ErrNoKey, Text: what + " denies it" + status,
+		Advice: "the token must be valid there" + s.inNamespace() + ", and its policy must allow update on " + path}
 	if s.token == "" && s.login == nil {
-		denied = what + " asks for a token" + status + "; set token, BAO_TOKEN or one of the auth_ blocks"
+		denied.Text, denied.Advice = what+" asks for a token"+status, "set token, BAO_TOKEN or one of the auth_ blocks"
 	}
 	isLogin, noFit, cannot := key == "", cannotOpen{driver.ErrNoKey}, fmt.Sprintf("%s cannot use the key %q for this file: ", what, key)
 	return answers.Find([]answers.Row{
@@ -57,19 +57,19 @@ func (s *server) explain(ctx context.Context, err error, path, key string) error
 		{Unless: !refused.RawError, Text: what + ": " + errNotTheAPI.Error() + status + "; check address and any proxy"},
 
 		{Unless: !isLogin, Status: "400 401 403", Wraps: driver.ErrNoKey, // for wrong credentials
-			Text: what + " denies the login at " + at + status + "; check the role and its credentials" + s.besides()},
+			Text: what + " denies the login at " + at + status, Advice: "check the role and its credentials" + s.besides()},
 		{Unless: !isLogin, Text: what + " refuses the login at " + at + status + "; check mount_path and namespace"},
 
-		{Status: "401 403", Wraps: driver.ErrNoKey, Text: denied},
-		{Status: "400", Said: "missing client token", Wraps: driver.ErrNoKey, Text: denied},
-		{Status: "404", Wraps: driver.ErrNoKey, Text: what + " has nothing at " + at + "; check transit_engine_path and namespace"},
+		denied,
+		{Status: "400", Said: "missing client token", Wraps: denied.Wraps, Text: denied.Text, Advice: denied.Advice},
+		{Status: "404", Wraps: driver.ErrNoKey, Text: what + " has nothing at " + at, Advice: "check transit_engine_path and namespace"},
 
 		// keysutil.Policy.DecryptWithFactory in openbao/sdk/helper/keysutil/policy.go, and
 		// openbao/builtin/logical/transit/path_decrypt.go
 		{Status: "400", Said: "message authentication failed", Wraps: noFit,
 			Text: cannot + "the key is another one, or the metadata in the file was changed"},
 		{Status: "400", Said: "encryption key not found", Wraps: noFit,
-			Text: cannot + "there is no such key; check key_name and transit_engine_path"},
+			Text: cannot + "there is no such key", Advice: "check key_name and transit_engine_path"},
 		{Status: "400", Said: "disallowed by policy", Wraps: noFit, Text: cannot + "its version of the key is disabled (min_decryption_version)"},
 		{Status: "400", Said: "version is too new", Wraps: noFit, Text: cannot + "its version of the key is not there"},
 		{Status: "400", Said: "invalid key version", Wraps: noFit, Text: cannot + "its version of the key is not there"},

@@ -11,6 +11,19 @@ import (
 // Fact is a value of one of the types of this package.
 type Fact any
 
+// Advice is what to do about an error, in words that are the same for whoever reads it, such
+// as those of a vendor. It is no part of a reason that wraps ErrNoKey: a fallback that opens
+// the file shows that nothing is to be done.
+type Advice string
+
+// Advise returns the reason with advice beside it, unless there is none.
+func Advise(reason error, advice string) error {
+	if advice == "" {
+		return reason
+	}
+	return With(reason, Advice(advice))
+}
+
 // Error is an error with facts beside it. Its text is that of the reason.
 type Error struct {
 	reason error

@@ -79,7 +79,7 @@ type (
 	// that the method does not use.
 	KeyElsewhere struct {
 		Address  string
-		Selected bool // another selected method uses it
+		Selected bool // a selected method before this one uses it
 	}
 
 	// NoKeyProvider means that nothing is configured of what the file's metadata names.

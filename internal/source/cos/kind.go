@@ -91,8 +91,8 @@ func credentials() attr.Table {
 				Doc: "The root domain of STS, which is asked for `assume_role` at `sts.<domain>`. Defaults to `tencentcloudapi.com`."},
 			{
 				Name: "assume_role", Group: "role",
-				Doc: "A role to assume for the read. The variables `TENCENTCLOUD_ASSUME_ROLE_ARN`, `…_SESSION_NAME`, `…_SESSION_DURATION` and " +
-					"`…_EXTERNAL_ID` can replace the block.",
+				Doc: "A role to assume for the read: this block, or variables. Variables: `TENCENTCLOUD_ASSUME_ROLE_ARN`, " +
+					"`TENCENTCLOUD_ASSUME_ROLE_SESSION_NAME`, `TENCENTCLOUD_ASSUME_ROLE_SESSION_DURATION`, `TENCENTCLOUD_ASSUME_ROLE_EXTERNAL_ID`.",
 				Attrs: []attr.Attr{
 					{Name: "role_arn", Type: cty.String, Required: true,
 						Doc: "The ARN of the role, such as `qcs::cam::uin/100000000001:roleName/state-reader`."},

@@ -55,7 +55,8 @@ func credentials() attr.Table {
 			{Name: "config_path", Type: cty.String, Group: "cluster", Env: []string{"KUBE_CONFIG_PATH"},
 				Doc: "The kubeconfig to use. `~/` is your home directory."},
 			{Name: "config_paths", Type: cty.List(cty.String), Group: "cluster", Excludes: []string{"config_path"},
-				Doc: "Several kubeconfigs, which are merged. In `KUBE_CONFIG_PATHS` they are separated as in `PATH`."},
+				Doc: "Several kubeconfigs, which are merged; in a variable, they are separated as in `PATH`. Variables: `KUBE_CONFIG_PATHS`, " +
+					"`KUBECONFIG`."},
 			{Name: "config_context", Type: cty.String, UnlessGroup: "cluster", Env: []string{"KUBE_CTX"},
 				Doc: "The context of the kubeconfig to use, in place of its current one."},
 			{Name: "config_context_auth_info", Type: cty.String, UnlessGroup: "cluster", Env: []string{"KUBE_CTX_AUTH_INFO"},

@@ -20,6 +20,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 )
 
 const (
@@ -195,8 +196,8 @@ func parse(document json.RawMessage) (metadata, error) {
 		return m, err
 	}
 	if len(m.Salt) == 0 || m.Iterations == 0 || m.HashFunction == "" || m.KeyLength == 0 {
-		return m, fmt.Errorf("%w: the metadata in the file lacks a salt, iterations, hash_function or key_length; "+
-			"check which kind of key provider wrote it, or restore an intact copy", driver.ErrNoKey)
+		return m, fact.Advise(fmt.Errorf("%w: the metadata in the file lacks a salt, iterations, hash_function or key_length",
+			driver.ErrNoKey), "check which kind of key provider wrote it, or restore an intact copy")
 	}
 	if hashFunctions[m.HashFunction] == nil {
 		return m, fmt.Errorf("the metadata in the file: %w", errHashFunction)
