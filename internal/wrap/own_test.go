@@ -175,8 +175,8 @@ func TestCommandsAreDocumented(t *testing.T) {
 	for does, what := range map[effect]string{passes: "nothing", reads: "read it", writes: "write it", changes: "change what it describes"} {
 		var names []string
 		for _, c := range commands() {
-			if c.does == does {
-				names = append(names, c.name)
+			if c.Does == does {
+				names = append(names, c.Name)
 			}
 		}
 		if row := "\n| " + what + " | `" + strings.Join(names, "`, `") + "` |\n"; !strings.Contains(string(page), row) {
