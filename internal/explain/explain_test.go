@@ -40,10 +40,15 @@ func TestText(t *testing.T) {
 			"the key is wrong\nthe key is wrong" + said(fact.Repeated)},
 		"attempts": {failed(noKey("a"), noKey("b", fact.Untried{Address: "c"})),
 			"none fits:\n  - a: no key for this file\n  - b: no key for this file" + said(fact.Untried{Address: "c"})},
+		"two reasons of an attempt": {failed(encryption.Attempt{Method: "a", Err: fact.List{reason, fact.With(reason, odd)}}),
+			"none fits:\n  - a: the key is wrong\n    the key is wrong" + said(odd)},
 		"a text that is left out": {errors.Join(errors.New("x"), hidden{fact.With(reason, odd)}), "x\nhidden"},
 	} {
 		if got := explain.Text(c.err, explain.Wrap{}); got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+		if reasons := c.err.Error(); strings.Count(reasons, "\n    ") != strings.Count(c.want, "\n    ") {
+			t.Errorf("%s: got %q without facts", name, reasons)
 		}
 	}
 }
