@@ -150,7 +150,7 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 // envelope is nil for another format, or for a file that is still to be made.
 func (t Target) encryptedError(format string, env *envelope, text error) error {
 	found := fact.NoMethod{
-		Format: format, Methods: t.encryption.configuredFor(format), Plan: t.kind == KindPlan, Selected: t.Methods(),
+		Format: format, Methods: t.encryption.configuredFor(format), Plan: t.kind == KindPlan, Selected: t.Methods(), In: t.name,
 		KeyProviders: addresses(t.encryption.config.KeyProviders),
 	}
 	if named, ok := t.encryption.methods[format]; ok {

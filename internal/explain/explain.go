@@ -38,7 +38,7 @@ func words(err error, to Audience) string {
 			text = words(e.Err, to)
 		}
 		for _, a := range e.Attempts {
-			text += fmt.Sprintf("\n  - %s: %s", a.Method, words(a.Err, to))
+			text += fmt.Sprintf("\n  - %s: %s", a.Method, fact.Indented(words(a.Err, to)))
 		}
 		return text
 	case *fact.Error:

@@ -580,6 +580,7 @@ func (p *parser) content(body hcl.Body, schema *hcl.BodySchema) *hcl.BodyContent
 
 func (p *parser) diagnostics(diags hcl.Diagnostics, schema *hcl.BodySchema) {
 	said := map[string]bool{}
+	slices.SortStableFunc(diags, func(a, b *hcl.Diagnostic) int { return a.Subject.Start.Byte - b.Subject.Start.Byte }) // of a map
 	for _, d := range diags {
 		// These details hold names of arguments and blocks, never values.
 		text, found := wordFor(d)

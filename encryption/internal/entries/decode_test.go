@@ -48,6 +48,18 @@ func decode(attrs map[string]cty.Value, env map[string]string) (attr.Values, err
 	})
 }
 
+// The first of several names that nobody knows is the same each time.
+func TestUnknownNamesInOrder(t *testing.T) {
+	t.Parallel()
+	role := cty.ObjectVal(map[string]cty.Value{"a": text("x"), "b": text("x"), "c": text("x"), "arn": text("x"), "d": text("x")})
+	_, want := decode(map[string]cty.Value{"role": role}, nil)
+	for range 30 {
+		if _, err := decode(map[string]cty.Value{"role": role}, nil); err == nil || err.Error() != want.Error() {
+			t.Fatalf("got %v, and before %v", err, want)
+		}
+	}
+}
+
 // TestDecode: every type of value, absent and present, from the code and from
 // variables.
 func TestDecode(t *testing.T) {

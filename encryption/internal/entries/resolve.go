@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -289,11 +290,12 @@ func (v *values) decodeBlock(a attr.Attr, s Setting) (*values, error) {
 		return nil, v.Errorf(a.Name, "a block is required")
 	}
 	settings := map[string]Setting{}
-	for name, val := range s.Value.AsValueMap() {
+	written := s.Value.AsValueMap()
+	for _, name := range slices.Sorted(maps.Keys(written)) {
 		if _, ok := (attr.Table{Attrs: a.Attrs}).Attr(name); !ok {
 			return nil, v.Errorf(a.Name, "an argument named %q is not expected here%s", name, didYouMean(name, a.Attrs))
 		}
-		settings[name] = Setting{Value: val, Pos: s.Pos, FromEnvironment: s.FromEnvironment}
+		settings[name] = Setting{Value: written[name], Pos: s.Pos, FromEnvironment: s.FromEnvironment}
 	}
 	return v.resolver.decode(v.address, v.within+a.Name+".", a.Attrs, settings, s.Pos)
 }

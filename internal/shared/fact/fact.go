@@ -5,6 +5,7 @@ package fact
 
 import (
 	"errors"
+	"strings"
 	"sync"
 )
 
@@ -89,6 +90,18 @@ func Parts(err error) []error {
 type Odd string
 
 func (o Odd) Error() string { return string(o) }
+
+// Indented is a text of several lines in a list: what begins a line of its own stays below
+// what the list has it for.
+func Indented(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if i > 0 && line != "" && line[0] != ' ' {
+			lines[i] = "    " + line
+		}
+	}
+	return strings.Join(lines, "\n")
+}
 
 // List has the errors that are found in one pass.
 type List []error
