@@ -11,10 +11,10 @@ function page(id, part, kind, name) {
   else if (part[1] == "credentials" || part[1] == "key_provider") {
     kind = part[2]
     gsub("_", "-", kind)
-    name = kind == "kubernetes" ? "guides/kubeform-and-crossplane.md" : part[1] == "credentials" ? "guides/source-" kind ".md" : "guides/key-provider-" kind ".md"
+    name = (part[1] == "credentials" ? "guides/source-" : "guides/key-provider-") kind ".md"
     if (!exists(name)) name = "guides/key-providers.md"
   } else {
-    name = part[1] ~ /^(kubernetes|object)$/ ? "guides/kubeform-and-crossplane.md" : "guides/source-" part[1] ".md"
+    name = part[1] == "object" ? "guides/kubeform-and-crossplane.md" : "guides/source-" part[1] ".md"
     if (!exists(name)) name = "data-sources/remote_state.md"
   }
   return FILENAME == "index.md" && (part[2] == "" || part[1] == "default") ? "" : name
