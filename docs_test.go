@@ -11,7 +11,7 @@ import (
 )
 
 // A promise is worth what its test is worth, so the tests that the threat model
-// and the design name have to exist.
+// and SECURITY.md name have to exist.
 func TestDocsNameTests(t *testing.T) {
 	var code strings.Builder
 	if err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
@@ -23,7 +23,7 @@ func TestDocsNameTests(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	for path, least := range map[string]int{"templates/guides/threat-model.md.tmpl": 60, "DESIGN.md": 40} {
+	for path, least := range map[string]int{"templates/guides/threat-model.md.tmpl": 60, "SECURITY.md": 150, "DESIGN.md": 1} {
 		names := regexp.MustCompile("`((?:Test|Fuzz)[A-Za-z0-9]+)`").FindAllStringSubmatch(readText(t, path), -1)
 		if len(names) < least {
 			t.Errorf("%s names %d tests", path, len(names))
@@ -39,9 +39,9 @@ func TestDocsNameTests(t *testing.T) {
 // Each promise of SECURITY.md has a row in the table of its tests.
 func TestPromisesHaveTests(t *testing.T) {
 	promises := strings.Count(section(t, "SECURITY.md", "What we promise"), "\n- ")
-	rows := strings.Count(section(t, "DESIGN.md", "Promises and their tests"), "\n| ") - 1
+	rows := strings.Count(section(t, "SECURITY.md", "Promises and their tests"), "\n| ") - 1
 	if promises == 0 || rows != promises {
-		t.Errorf("SECURITY.md makes %d promises, and DESIGN.md has tests for %d", promises, rows)
+		t.Errorf("SECURITY.md makes %d promises, and has tests for %d", promises, rows)
 	}
 }
 
@@ -265,16 +265,48 @@ func TestInstallingNamesTheArchive(t *testing.T) {
 	}
 }
 
-// The registry lists guides without a subcategory after all others, in one heap.
+// The registry lists guides without a subcategory after all others, in one heap. None is
+// longer than people read, apart from those in which they search, and what is played.
 func TestGuidesAreGrouped(t *testing.T) {
-	guides, err := filepath.Glob("templates/guides/*.tmpl")
+	guides, err := filepath.Glob("docs/guides/*.md")
 	if err != nil || len(guides) == 0 {
 		t.Fatal(guides, err)
 	}
+	const most = 300
+	longer := []string{"troubleshooting.md", "command.md", "variables.md", "a-week-with-wrap.md", "go-library.md"}
 	group := regexp.MustCompile(`(?m)\A---\n(?:.+\n)*?subcategory: "(?:Start|Write encrypted state|Pipelines|Operate|Reference|Go library|Sources|Key services)"\n`)
 	for _, guide := range guides {
-		if !group.MatchString(readText(t, guide)) {
+		text := readText(t, guide)
+		if !group.MatchString(text) {
 			t.Errorf("%s has no known subcategory", guide)
+		}
+		if lines := strings.Count(text, "\n"); lines > most && !slices.Contains(longer, filepath.Base(guide)) {
+			t.Errorf("%s has %d lines", guide, lines)
+		}
+	}
+}
+
+// The page that has the guide for each job leads to every one, and README and the index to
+// that page; sources and key services are in the tables of the index.
+func TestStartLeadsEverywhere(t *testing.T) {
+	start, index := readText(t, "docs/guides/start.md"), readText(t, "docs/index.md")
+	for _, page := range []string{"docs/index.md", "README.md"} {
+		if !strings.Contains(readText(t, page), "guides/start.md)") {
+			t.Errorf("%s does not lead to the page for each job", page)
+		}
+	}
+	guides, err := filepath.Glob("docs/guides/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, guide := range guides {
+		name := filepath.Base(guide)
+		if regexp.MustCompile(`^(?:source|key-provider)-|^start`).MatchString(name) {
+			if !strings.Contains(index, "](guides/"+name+")") {
+				t.Errorf("the index lacks %s", name)
+			}
+		} else if !strings.Contains(start, "]("+name+")") {
+			t.Errorf("the page for each job lacks %s", name)
 		}
 	}
 }

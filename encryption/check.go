@@ -168,7 +168,7 @@ func (f *findings) dangling(e *Encryption, target string, entry *entries.Entry, 
 	for _, a := range table.Attrs {
 		setting := entry.Settings[a.Name]
 		name := textOf(setting.Value)
-		if _, _, literal := e.config.Literal(name); !a.Reference || setting.Err != nil || name == "" || literal {
+		if _, _, literal := e.config.Literal(name); a.Form != attr.KeyProvider || setting.Err != nil || name == "" || literal {
 			continue
 		}
 		_, err := e.keyProvider(name)

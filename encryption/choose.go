@@ -31,14 +31,14 @@ func (e *Encryption) candidate(address string, file []byte, env *envelope) candi
 	inside := env != nil && recognizesExactly(kind, env.start())
 	return candidate{
 		method: m, address: address, broken: err, plaintext: plaintext,
-		whole: (kind.Recognizes != nil || plaintext) && !inside, recognizes: err == nil && kind.Recognizes != nil && kind.Recognizes(file),
+		whole: (kind.OwnFormat != nil || plaintext) && !inside, recognizes: err == nil && kind.OwnFormat != nil && kind.OwnFormat(file),
 	}
 }
 
 // recognizesExactly reports whether a file has the format of a kind, which no other file
 // has.
 func recognizesExactly(kind driver.Block[driver.Method], file []byte) bool {
-	return kind.Recognizes != nil && !kind.Vague && kind.Recognizes(file)
+	return kind.OwnFormat != nil && !kind.Vague && kind.OwnFormat(file)
 }
 
 // kindOf returns the kind of the method at an address, which may be the kind itself.

@@ -238,7 +238,8 @@ func TestHintOfTheAlias(t *testing.T) {
 	const b = "key_provider \"pbkdf2\" \"b\" { passphrase = \"another horse battery\" }\n"
 	wrong := strings.Replace(a, "correct", "another", 1)
 	ofBoth := func(first, second string) string {
-		return wrong + b + "method \"aes_gcm\" \"a\" { keys = key_provider.pbkdf2.a }\nmethod \"aes_gcm\" \"b\" { keys = key_provider.pbkdf2.b }\n" +
+		return wrong + b + "method \"aes_gcm\" \"a\" { keys = key_provider.pbkdf2.a }\n" +
+			"method \"aes_gcm\" \"b\" { keys = key_provider.pbkdf2.b }\n" +
 			"state {\nmethod = method.aes_gcm." + first + "\nfallback {\nmethod = method.aes_gcm." + second + "\n}\n}\n"
 	}
 	file := seal(t, settings(a, "pbkdf2.a"), `{"version":4,"serial":1,"lineage":"l"}`)

@@ -55,7 +55,14 @@ rm -rf docs/pictures # validate does not know what is in there
 run generate --rendered-provider-name statecrypt
 run validate
 cd docs
-awk -f ../scripts/split.awk index.md >"$work/index.md" && mv "$work/index.md" index.md
+split() {
+  awk -f ../scripts/split.awk "$@" >"$work/page"
+  for page; do :; done
+  mv "$work/page" "$page"
+}
+split -v write=1 data-sources/remote_state.md
+for page in data-sources/resource.md ephemeral-resources/remote_state.md ephemeral-resources/resource.md; do split "$page"; done
+split -v write=1 index.md
 {
   printf '\n| Variable | Argument |\n|---|---|\n'
   awk -f ../scripts/variables.awk data-sources/remote_state.md guides/*.md | LC_ALL=C sort -u -t '`' -k 2,2 -k 4

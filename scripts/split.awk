@@ -1,18 +1,23 @@
-# Moves the nested schemas of credentials, key providers and methods from docs/index.md,
-# which tfplugindocs writes as one, to the page of each kind. Run in docs/.
+# Moves the nested schemas that tfplugindocs writes into docs/index.md, and into each of the
+# four pages that read a state, to the page of each kind, where each is once. It prints the
+# rest of the page. Run in docs/; "write" is set for the first of pages with the same blocks.
 #
-#   awk -f ../scripts/split.awk index.md >index.new
+#   awk -f ../scripts/split.awk [-v write=1] PAGE >PAGE.new
 
-# page is the one of a nested block such as credentials--s3, "" for one of the index.
+# page is the one of a nested block such as credentials--s3 or s3, "" for that of the index.
 function page(id, part, kind, name) {
-  if (split(id, part, "--") < 2) return ""
-  kind = part[2]
-  gsub("_", "-", kind)
-  if (part[1] == "method") return "guides/methods.md"
-  if (part[1] == "credentials") name = kind == "kubernetes" ? "guides/kubeform-and-crossplane.md" : "guides/source-" kind ".md"
-  else if (part[1] == "key_provider") name = "guides/key-provider-" kind ".md"
-  else return ""
-  return exists(name) ? name : "guides/key-providers.md"
+  split(id, part, "--")
+  if (part[1] == "method") name = "guides/methods.md"
+  else if (part[1] == "credentials" || part[1] == "key_provider") {
+    kind = part[2]
+    gsub("_", "-", kind)
+    name = (part[1] == "credentials" ? "guides/source-" : "guides/key-provider-") kind ".md"
+    if (!exists(name)) name = "guides/key-providers.md"
+  } else {
+    name = part[1] == "object" ? "guides/kubeform-and-crossplane.md" : "guides/source-" part[1] ".md"
+    if (!exists(name)) name = "data-sources/remote_state.md"
+  }
+  return FILENAME == "index.md" && (part[2] == "" || part[1] == "default") ? "" : name
 }
 
 function exists(name, line, there) {
@@ -31,26 +36,33 @@ function links(line, out, id, to) {
     sub(/.*#nestedblock--/, "", id)
     sub(/\)$/, "", id)
     to = page(id)
-    out = out substr(line, 1, RSTART - 1) (to == "" || to == current ? "[below](#nestedblock--" id ")" : "[its arguments](" to "#nestedblock--" id ")")
+    if (to == "" || to == FILENAME || to == current) to = "[below](#nestedblock--" id ")"
+    else to = "[its arguments](" (FILENAME == "index.md" ? "" : "../") to "#nestedblock--" id ")"
+    out = out substr(line, 1, RSTART - 1) to
     line = substr(line, RSTART + RLENGTH)
   }
   return out line
 }
 
-/^<a id="nestedblock--/ {
+/^<a id="nested/ {
   id = $0
-  sub(/^<a id="nestedblock--/, "", id)
+  sub(/^<a id="nested[a-z]*--/, "", id)
   sub(/".*/, "", id)
-  current = page(id)
-  if (current != "") printf "\n" >>current
+  current = /^<a id="nestedblock--/ ? page(id) : ""
+  if (current == FILENAME) current = ""
+  blank = "\n"
 }
 
 current == "" { print links($0); next }
 
-# A heading says what the arguments are of; a blank line is not repeated.
-{
-  if (sub(/^### Nested Schema for /, "")) $0 = (split(id, parts, "--") > 2 ? "### " : "## ") "Arguments of " $0
-  if ($0 == "" && last[current] == "") next
-  last[current] = $0
-  print links($0) >>current
+# A heading says what the arguments are of; blank lines are one, and none at the end.
+$0 == "" { blank = "\n"; next }
+
+write {
+  if (sub(/^### Nested Schema for /, "")) {
+    depth = split(id, part, "--") - (part[1] ~ /^(credentials|key_provider|method)$/)
+    $0 = (depth > 1 ? "### " : "## ") "Arguments of " $0
+  }
+  printf "%s%s\n", blank, links($0) >>current
+  blank = ""
 }

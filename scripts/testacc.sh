@@ -7,6 +7,7 @@ set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
 packages='./internal/provider ./internal/wrap'
+if [ -z "${SHORT:-}" ]; then packages="$packages ./cmd/statecrypt"; fi
 
 for v in $(env | sed -n 's/^\(TF_[A-Za-z0-9_]*\)=.*/\1/p'); do unset "$v"; done
 export CHECKPOINT_DISABLE=1 TF_ACC=1
@@ -18,7 +19,7 @@ if [ -z "${STATECRYPT_TOFU:-}" ] && [ -x "$root/.tools/bin/tofu" ]; then
   export STATECRYPT_TOFU="$root/.tools/bin/tofu"
 fi
 
-run() { # run CLI: the tests of both packages at the same time, since many wait for the CLI
+run() { # run CLI: the tests of the packages at the same time, since many wait for the CLI
   # shellcheck disable=SC2086 # packages have no spaces
   TF_ACC_TERRAFORM_PATH=$1 .tools/bin/testsum --packages "$(go list $packages | tr '\n' ' ')" -- -trimpath -vet=off -ldflags '-s -w' \
     -count 1 -run "${TESTS:-^TestAcc}" -parallel 4 ${SHORT:-} -timeout "${TIMEOUT:-20m}"

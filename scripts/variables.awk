@@ -18,6 +18,7 @@ FNR == 1 { id = "" }
   if (match(text, / Variables?: /)) {
     names = substr(text, RSTART + RLENGTH)
     text = substr(text, 1, RSTART)
+    sub(/ \(see .*/, "", names) # of a block
     gsub(/[`.,]/, "", names)
   }
   while (match(text, /`[A-Z][A-Z0-9]*_[A-Z_][A-Z0-9_]*`/)) { # in a sentence

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -22,8 +23,10 @@ import (
 type httpStore struct {
 	sync.Mutex
 	url, state, lock string
+	info             string
 	seen             []string      // methods
 	sticks           bool          // the lock
+	tells            bool          // whose it is
 	held             chan struct{} // gets an element at a GET, which is then not answered; nil for none
 }
 
@@ -59,13 +62,16 @@ func (s *httpStore) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, s.state)
 	case r.Method == "LOCK" && s.lock == "":
 		s.lock = given.ID
+		if s.tells {
+			s.info = string(body)
+		}
 	case r.Method == "UNLOCK" && s.lock == given.ID && !s.sticks:
-		s.lock = ""
+		s.lock, s.info = "", ""
 	case r.Method == http.MethodPost && s.lock == r.URL.Query().Get("ID"):
 		s.state = string(body)
 	default:
 		w.WriteHeader(http.StatusLocked)
-		_, _ = io.WriteString(w, `{"ID":"`+s.lock+`","Who":"ci@host"}`)
+		_, _ = io.WriteString(w, cmp.Or(s.info, `{"ID":"`+s.lock+`","Who":"ci@host"}`))
 	}
 }
 

@@ -93,6 +93,15 @@ func write(t *testing.T, name, text string) string {
 	return path
 }
 
+func absolute(t *testing.T, path string) string {
+	t.Helper()
+	path, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -673,41 +682,45 @@ func quoted(text string) string {
 	return string(out)
 }
 
-// The texts are written by hand, so each has to have what the table has.
+// The texts are written by hand, so each has to have what the table has. A page of the docs
+// has them all.
 func TestTexts(t *testing.T) {
 	t.Parallel()
-	page := must(t, "", "", "-h")
+	page, guide := must(t, "", "", "-h"), read(t, "../../docs/guides/command.md")
 	for _, x := range commands() {
-		help := must(t, "", "", x.name, "-h")
-		if again := must(t, "", "", "help", x.name); again != help {
-			t.Errorf("help %s: got %s", x.name, again)
+		help := must(t, "", "", x.Name, "-h")
+		if !strings.Contains(guide, "\n## "+x.Name+"\n\n```text\n"+help) {
+			t.Errorf("the page of the command lacks the help of %s", x.Name)
 		}
-		if !strings.Contains(help, "\nExample") || !strings.HasPrefix(strings.Join(strings.Fields(help), " "), "Usage: statecrypt "+x.name+" ") ||
-			!strings.Contains(page, "\n  statecrypt "+x.name+" ") {
-			t.Errorf("%s: the help is %s", x.name, help)
+		if again := must(t, "", "", "help", x.Name); again != help {
+			t.Errorf("help %s: got %s", x.Name, again)
 		}
-		for flag := range strings.FieldsSeq(x.flags) {
+		if !strings.Contains(help, "\nExample") || !strings.HasPrefix(strings.Join(strings.Fields(help), " "), "Usage: statecrypt "+x.Name+" ") ||
+			!strings.Contains(page, "\n  statecrypt "+x.Name+" ") {
+			t.Errorf("%s: the help is %s", x.Name, help)
+		}
+		for flag := range strings.FieldsSeq(x.Flags) {
 			if !strings.Contains(help, "\n  -"+flag+" ") {
-				t.Errorf("%s: the help does not explain -%s", x.name, flag)
+				t.Errorf("%s: the help does not explain -%s", x.Name, flag)
 			}
 		}
-		if described := strings.Count(help, "\n  -"); described != len(strings.Fields(x.flags)) {
-			t.Errorf("%s: the help explains %d flags", x.name, described)
+		if described := strings.Count(help, "\n  -"); described != len(strings.Fields(x.Flags)) {
+			t.Errorf("%s: the help explains %d flags", x.Name, described)
 		}
 		for _, shell := range []string{"bash", "zsh"} {
 			script := must(t, "", "", "completion", shell)
-			row := x.name + ") compadd -- " + "-" + strings.ReplaceAll(x.flags, " ", " -") + " ;;"
+			row := x.Name + ") compadd -- " + "-" + strings.ReplaceAll(x.Flags, " ", " -") + " ;;"
 			if shell == "bash" {
-				row = x.name + ") words='" + "-" + strings.ReplaceAll(x.flags, " ", " -") + "' ;;"
+				row = x.Name + ") words='" + "-" + strings.ReplaceAll(x.Flags, " ", " -") + "' ;;"
 			}
-			if !strings.Contains(script, x.name+" ") || x.flags != "" && !strings.Contains(script, row) {
+			if !strings.Contains(script, x.Name+" ") || x.Flags != "" && !strings.Contains(script, row) {
 				t.Errorf("%s: no %q in %s", shell, row, script)
 			}
 		}
 		fish := must(t, "", "", "completion", "fish")
-		for flag := range strings.FieldsSeq(x.flags) {
-			if !hasFishRow(fish, x.name, flag) {
-				t.Errorf("fish: no -%s of %s", flag, x.name)
+		for flag := range strings.FieldsSeq(x.Flags) {
+			if !hasFishRow(fish, x.Name, flag) {
+				t.Errorf("fish: no -%s of %s", flag, x.Name)
 			}
 		}
 	}

@@ -203,35 +203,6 @@ func TestGuides(t *testing.T) {
 			t.Errorf("the job opens its plan: %+v", got)
 		}
 	}
-	guides["encrypted-plans"] = func(t *testing.T, follow follow) {
-		c := terraform(t, configuration)
-		if err := os.CopyFS(c.dir, os.DirFS(shared+"encrypted-plans")); err != nil {
-			t.Fatal(err)
-		}
-		environ := append(environ, "HOME="+c.dir, "TF_CLI_CONFIG_FILE="+os.DevNull, "CHECKPOINT_DISABLE=1",
-			"PATH="+bin+":"+os.Getenv("PATH"))
-		follow(c.dir, environ)
-		if got := read(t, c.file("terraform.tfstate")); !strings.Contains(got, canary) {
-			t.Errorf("the plan was not applied: %s", got)
-		}
-		if strings.HasPrefix(read(t, c.file("tfplan")), "PK") {
-			t.Error("the plan is not encrypted")
-		}
-		memory, err := os.MkdirTemp("/dev/shm", "statecrypt-") // which the block has to itself here
-		if err != nil {
-			return // another system
-		}
-		defer os.RemoveAll(memory)
-		_, look, _ := strings.Cut(read(t, "../../templates/guides/encrypted-plans.md.tmpl"), "```text\n")
-		look, _, _ = strings.Cut(look, "```")
-		out, err := script(t, strings.ReplaceAll(look, "/dev/shm", memory), c.dir, environ)
-		if err != nil || !strings.Contains(out, "will be created") {
-			t.Errorf("%v\n%s", err, out)
-		}
-		if left, err := os.ReadDir(memory); err != nil || len(left) > 0 {
-			t.Errorf("this is left: %v, %v", left, err)
-		}
-	}
 	guides["plans-in-ci"] = func(t *testing.T, follow follow) {
 		r := newRunner(t, bin)
 		for name, script := range map[string]string{ // age-keygen is run for the guide on teams
@@ -240,16 +211,40 @@ func TestGuides(t *testing.T) {
 		} {
 			r.program(t, name, script)
 		}
+		write(t, r.file("plans.hcl"), read(t, pipelines+"passphrase.hcl"))
+		r.environ = append(r.environ, "TF_ENCRYPTION=", "TF_VAR_plan_passphrase=a passphrase for plans")
 		r.must(t, "terraform plan -out=tfplan")
-		out := follow(r.dir, r.environ)
-		if !strings.Contains(out, created) || strings.Contains(out, canary) || !strings.HasSuffix(out, "scanned\n") {
+		if out := r.must(t, blocks(t, "plans-in-ci")[1]); !strings.Contains(out, created) || strings.Contains(out, canary) {
+			t.Errorf("the comment is %s", out)
+		}
+		if out := follow(r.dir, r.environ); !strings.Contains(out, "scanned\n") {
 			t.Errorf("got %s", out)
 		}
 		if _, err := os.Stat(r.file("plan.json")); err == nil {
 			t.Error("the input of the scanner is still there")
 		}
+		if got := read(t, r.file("terraform.tfstate")); !strings.Contains(got, canary) {
+			t.Errorf("the plan was not applied: %s", got)
+		}
+		if strings.HasPrefix(read(t, r.file("tfplan")), "PK") {
+			t.Error("the plan is not encrypted")
+		}
 		if !strings.HasSuffix(read(t, r.file("team.txt")), "made\n") {
 			t.Error("the recipient was not added")
+		}
+		memory, err := os.MkdirTemp("/dev/shm", "statecrypt-") // which the block has to itself here
+		if err != nil {
+			return // another system
+		}
+		defer os.RemoveAll(memory)
+		_, look, _ := strings.Cut(read(t, "../../templates/guides/plans-in-ci.md.tmpl"), "```text\n")
+		look, _, _ = strings.Cut(look, "```")
+		out, err := script(t, strings.ReplaceAll(look, "/dev/shm", memory), r.dir, r.environ)
+		if err != nil || !strings.Contains(out, "will be created") {
+			t.Errorf("%v\n%s", err, out)
+		}
+		if left, err := os.ReadDir(memory); err != nil || len(left) > 0 {
+			t.Errorf("this is left: %v, %v", left, err)
 		}
 	}
 
@@ -506,7 +501,8 @@ func runBlocks(t *testing.T, guide, dir string, environ []string) string {
 var notRun = map[string]string{
 	"air-gapped":                       "make release-smoke runs it",
 	"installing":                       "make release-smoke and TestInstalling run it",
-	"encrypted-state":                  "it asks AWS and GitLab; the acceptance tests of wrap run such commands",
+	"encrypted-state":                  "the acceptance tests of wrap run such commands",
+	"encrypted-state-http":             "it asks AWS and GitLab; the acceptance tests of wrap run such commands",
 	"encryption-settings":              "its commands are those of the CLI, which the acceptance tests of its examples run",
 	"terraform-reading-opentofu-state": "its commands are those of the CLI, which the acceptance tests of its examples run",
 	"go-library":                       "its commands are those of Go",
@@ -522,6 +518,9 @@ var notRun = map[string]string{
 
 var fence = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
 
+// theWeek is a guide with what its commands print.
+const theWeek = "../../templates/guides/a-week-with-wrap.md.tmpl"
+
 // everyBlockRuns: a block of a guide with commands runs in a test, or has a reason.
 func everyBlockRuns(t *testing.T, followed []string) {
 	t.Helper()
@@ -535,6 +534,7 @@ func everyBlockRuns(t *testing.T, followed []string) {
 		for _, block := range fence.FindAllStringSubmatch(read(t, page), -1) {
 			switch language, text := block[1], block[2]; {
 			case language == "sh" && slices.Contains(followed, guide):
+			case theWeek == page: // TestAccWeek plays all of it
 			case slices.Contains([]string{"go", "hcl", "terraform", "diff"}, language) || strings.HasPrefix(text, "Error: "):
 				// there are no commands in it
 			default:

@@ -43,6 +43,8 @@ type finding struct {
 	Lineage string `json:"lineage,omitempty"`
 	Error   string `json:"error,omitempty"`
 
+	Recipients int `json:"recipients,omitempty"`
+
 	Holder string `json:"holder,omitempty"`
 
 	err    error
@@ -223,11 +225,14 @@ func (c *call) line(f finding) string {
 	case resultHeld:
 		text = "not rotated, because somebody has the lock"
 	case resultFailed:
-		text = map[string]string{"verify": "does not open", "rotate": "not rotated"}[c.name]
+		text = map[string]string{"verify": "does not open", "rotate": "not rotated"}[c.Name]
 	}
 	text = c.shown(f.File) + ": " + c.paint(c.stdout, colour, text)
 	if f.err == nil {
 		text += ", " + f.Method
+	}
+	if f.Recipients > 0 {
+		text += fmt.Sprintf(", recipients of age: %d", f.Recipients)
 	}
 	if f.Result == resultSkipped {
 		text += "; -again encrypts it again"

@@ -34,10 +34,11 @@ const (
 
 // runner is a machine of a pipeline: it runs shell scripts in the folder of a module.
 type runner struct {
-	cli
+	realCLI
 
 	environ []string
-	sh      string // "" is the first in the PATH of the tests
+	sh      string            // "" is the first in the PATH of the tests
+	secrets map[string]string // and other expressions of GitHub
 }
 
 // newRunner has Terraform, and the command if path is its folder, in PATH.
@@ -46,12 +47,14 @@ func newRunner(t *testing.T, path string) runner {
 	if runtime.GOOS == "windows" {
 		t.Skip("the scripts are for a shell")
 	}
-	r := runner{cli: terraform(t, configuration)}
+	r := runner{realCLI: terraform(t, configuration)}
 	if path != "" {
 		path += ":"
 	}
+	r.secrets = map[string]string{"secrets.PLAN_IDENTITY": privateKey(t, "x25519.key"), "runner.temp": t.TempDir()}
 	r.environ = append(world.World{}.Environ().Pairs(), "HOME="+r.dir, "TF_CLI_CONFIG_FILE="+os.DevNull, "CHECKPOINT_DISABLE=1",
 		"TF_ENCRYPTION=of the state", "TMPDIR="+t.TempDir(), "GITHUB_STEP_SUMMARY="+r.file("summary.md"),
+		"RUNNER_TEMP="+r.secrets["runner.temp"], "GITHUB_PATH="+r.secrets["runner.temp"]+"/path",
 		"PATH="+path+filepath.Dir(r.path)+":"+os.Getenv("PATH"))
 	_, recipient := identity(t, "x25519.key")
 	write(t, r.file("team.txt"), "# the team\n"+recipient+"  \r\n")
@@ -95,7 +98,7 @@ func (r *runner) program(t *testing.T, name, script string) {
 // failing has a Terraform that applies nothing, with an exit code of its own.
 func (r runner) failing(t *testing.T) runner {
 	t.Helper()
-	r.program(t, "terraform", `[ "$1" = apply ] && exit 7; exec '`+r.path+`' "$@"`)
+	r.program(t, "terraform", `case "$1 $2" in *apply*) exit 7 ;; esac; exec '`+r.path+`' "$@"`)
 	return r
 }
 
@@ -121,9 +124,9 @@ func (r runner) checkLeft(t *testing.T) {
 }
 
 // privateKey is what people put into a secret of their pipeline.
-func privateKey(t *testing.T) string {
+func privateKey(t *testing.T, name string) string {
 	t.Helper()
-	path, _ := identity(t, "x25519.key")
+	path, _ := identity(t, name)
 	return regexp.MustCompile(`AGE-SECRET-KEY-\w+`).FindString(read(t, path))
 }
 
@@ -164,7 +167,7 @@ func (r runner) action(t *testing.T, name string, with map[string]string) (strin
 		Runs   struct{ Steps []step }
 	}
 	decode(t, read(t, actions+name+"/action.yml"), &a)
-	values := map[string]string{"inputs.version || github.action_ref": with["version"]}
+	values := map[string]string{"inputs.version || github.action_ref": with["version"], "runner.temp": r.secrets["runner.temp"]}
 	for input, declared := range a.Inputs {
 		values["inputs."+input] = declared.Default
 	}
@@ -187,8 +190,10 @@ func (r runner) action(t *testing.T, name string, with map[string]string) (strin
 
 // workflow is one of GitHub's.
 type workflow struct {
+	Env  map[string]string
 	Jobs map[string]struct {
 		Needs, Environment string
+		Env                map[string]string
 		Steps              []step
 	}
 }
@@ -203,36 +208,45 @@ func TestGitHubPipeline(t *testing.T) {
 	if w.Jobs["apply"].Needs != "plan" || w.Jobs["apply"].Environment == "" || w.Jobs["plan"].Environment != "" {
 		t.Errorf("got %+v", w.Jobs)
 	}
-	var stored string
-	printed, err := r.job(t, w.Jobs["plan"].Steps, &stored)
+	artifacts := map[string]string{}
+	printed, err := r.job(t, w.Jobs["plan"].Steps, artifacts)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, printed)
 	}
-	failed, err := r.failing(t).job(t, w.Jobs["apply"].Steps, &stored)
+	failed, err := r.failing(t).job(t, w.Jobs["apply"].Steps, artifacts)
 	r.checkFailed(t, err, r.file("tfplan"))
-	applied, err := r.job(t, w.Jobs["apply"].Steps, &stored)
+	applied, err := r.job(t, w.Jobs["apply"].Steps, artifacts)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, applied)
 	}
-	checkPipeline(t, r, stored, printed+failed+applied+read(t, r.file("summary.md")))
+	checkPipeline(t, r, artifacts["tfplan"], printed+failed+applied+read(t, r.file("summary.md")))
 	if summary := read(t, r.file("summary.md")); !strings.Contains(summary, created) || strings.Contains(summary, canary) {
 		t.Errorf("the summary is %s", summary)
 	}
 }
 
+const ofPull = "github.event_name == 'pull_request'" // which every run here is
+
 // job runs the steps of a job on a machine of its own. After a failure, only those run
-// that always do. The artifact is stored.
-func (r runner) job(t *testing.T, steps []step, stored *string) (printed string, failed error) {
+// that always do.
+func (r runner) job(t *testing.T, steps []step, artifacts map[string]string) (printed string, failed error) {
 	t.Helper()
 	_ = os.Remove(r.file("tfplan"))
 	for _, s := range steps {
-		if s.If != "" && s.If != "always()" {
+		runs := failed == nil
+		switch s.If {
+		case "", ofPull:
+		case "always()":
+			runs = true
+		case "failure()":
+			runs = failed != nil
+		default:
 			t.Errorf("nobody knows the condition %s", s.If)
 		}
-		if failed != nil && s.If == "" {
+		if !runs {
 			continue
 		}
-		out, err := r.step(t, s, stored)
+		out, err := r.step(t, s, artifacts)
 		printed += out
 		if failed == nil {
 			failed = err
@@ -241,13 +255,13 @@ func (r runner) job(t *testing.T, steps []step, stored *string) (printed string,
 	return printed, failed
 }
 
-func (r runner) step(t *testing.T, s step, stored *string) (printed string, err error) {
+func (r runner) step(t *testing.T, s step, artifacts map[string]string) (printed string, err error) {
 	t.Helper()
 	ours, isOurs := strings.CutPrefix(s.Uses, "statecrypt/terraform-provider-statecrypt/actions/")
 	uses, _, _ := strings.Cut(s.Uses, "@")
 	switch {
 	case s.Run != "":
-		return r.script(t, s.Run)
+		return r.script(t, s.Run, r.variables(t, s.Env)...)
 	case isOurs:
 		name, version, _ := strings.Cut(ours, "@v")
 		if version == "" {
@@ -255,17 +269,28 @@ func (r runner) step(t *testing.T, s step, stored *string) (printed string, err 
 		}
 		with := maps.Clone(s.With)
 		for input, value := range with {
-			with[input] = expand(t, value, map[string]string{"secrets.PLAN_IDENTITY": privateKey(t)})
+			with[input] = expand(t, value, r.secrets)
 		}
 		return r.action(t, name, with)
 	case uses == "actions/upload-artifact":
-		*stored = read(t, r.file(s.With["path"]))
+		if text, err := os.ReadFile(r.file(s.With["path"])); err == nil || s.With["if-no-files-found"] != "ignore" {
+			artifacts[s.With["name"]] = string(text)
+		}
 	case uses == "actions/download-artifact":
-		write(t, r.file("tfplan"), *stored)
+		write(t, r.file("tfplan"), artifacts[s.With["name"]])
 	case uses != "actions/checkout" && uses != "hashicorp/setup-terraform":
 		t.Errorf("nobody knows %s", s.Uses)
 	}
 	return "", nil
+}
+
+// variables are those that a workflow, a job or a step sets.
+func (r runner) variables(t *testing.T, env map[string]string) (environ []string) {
+	t.Helper()
+	for name, value := range env {
+		environ = append(environ, name+"="+expand(t, value, r.secrets))
+	}
+	return environ
 }
 
 // checkPipeline is about a pipeline that is done.
@@ -315,23 +340,10 @@ func TestGitLabPipeline(t *testing.T) {
 		t.Fatalf("got %+v", pipeline)
 	}
 	scripts := included(t, pipeline.Include[0].Inputs)
-	lines := func(script []yaml.Node) string {
-		var all []string
-		for _, line := range script {
-			if line.Tag != "!reference" {
-				all = append(all, line.Value)
-				continue
-			}
-			if line.Content[0].Value != ".statecrypt" || len(scripts[line.Content[1].Value]) == 0 {
-				t.Fatalf("line %d refers to nothing", line.Line)
-			}
-			all = append(all, scripts[line.Content[1].Value]...)
-		}
-		return strings.Join(all, "\n")
-	}
+	lines := func(script []yaml.Node) string { return scriptOf(t, script, scripts) }
 	printed := r.must(t, lines(pipeline.Plan.Script))
 	stored := read(t, r.file(pipeline.Plan.Artifacts.Paths[0]))
-	secret := "STATECRYPT_IDENTITY=" + privateKey(t)
+	secret := "STATECRYPT_IDENTITY=" + privateKey(t, "x25519.key")
 	if out, err := r.script(t, lines(pipeline.Apply.Script)); err == nil || !strings.Contains(out, "an identity is required") {
 		t.Errorf("without an identity: %v, %s", err, out)
 	}
@@ -343,6 +355,23 @@ func TestGitLabPipeline(t *testing.T) {
 	printed += failed + r.must(t, lines(pipeline.Apply.Script), secret)
 	r.must(t, after)
 	checkPipeline(t, r, stored, printed)
+}
+
+// scriptOf is what a job of GitLab runs, which refers to our scripts.
+func scriptOf(t *testing.T, script []yaml.Node, scripts map[string][]string) string {
+	t.Helper()
+	var all []string
+	for _, line := range script {
+		if line.Tag != "!reference" {
+			all = append(all, line.Value)
+			continue
+		}
+		if line.Content[0].Value != ".statecrypt" || len(scripts[line.Content[1].Value]) == 0 {
+			t.Fatalf("line %d refers to nothing", line.Line)
+		}
+		all = append(all, scripts[line.Content[1].Value]...)
+	}
+	return strings.Join(all, "\n")
 }
 
 // included has the scripts that GitLab makes of our file with these inputs.
@@ -385,11 +414,11 @@ func included(t *testing.T, inputs map[string]string) (scripts map[string][]stri
 // What GitLab runs is the script that GitHub runs.
 func TestOneScriptForPipelines(t *testing.T) {
 	t.Parallel()
-	script := read(t, actions+"plan.sh")
+	script := read(t, actions+"statecrypt.sh")
 	for name, lines := range included(t, map[string]string{"version": "1"}) {
 		_, after, _ := strings.Cut(lines[1], "<<'SCRIPT'\n")
 		if body, ok := strings.CutSuffix(after, "SCRIPT\n"); !ok || body != script {
-			t.Errorf("%s is another script than plan.sh:\n%s", name, after)
+			t.Errorf("%s is another script than statecrypt.sh:\n%s", name, after)
 		}
 	}
 }
@@ -412,7 +441,7 @@ func TestAtlantisPipeline(t *testing.T) {
 	}
 	// Atlantis withholds nothing from its steps.
 	plan, opened := r.file("default.tfplan"), r.file("default.tfplan.open")
-	r.environ = append(slices.Clone(r.environ), "PLANFILE="+plan, "TF_VAR_plan_identity="+privateKey(t), "TF_ENCRYPTION=",
+	r.environ = append(slices.Clone(r.environ), "PLANFILE="+plan, "TF_VAR_plan_identity="+privateKey(t, "x25519.key"), "TF_ENCRYPTION=",
 		r.environ[len(r.environ)-1]) // PATH stays the last
 	steps := config.Workflows["encrypted"]
 	printed, err := r.atlantis(t, steps.Plan.Steps)
@@ -462,6 +491,13 @@ func (r runner) atlantis(t *testing.T, steps []yaml.Node, environ ...string) (pr
 			script = "terraform init -input=false"
 		case s.Value == "plan":
 			script = `terraform plan -input=false -out="$PLANFILE"`
+		case s.Kind == yaml.MappingNode && s.Content[0].Value == "env":
+			var set struct{ Env struct{ Name, Value string } }
+			if err := s.Decode(&set); err != nil {
+				t.Fatal(err)
+			}
+			environ = append(environ, set.Env.Name+"="+set.Env.Value)
+			continue
 		case s.Kind == yaml.MappingNode && s.Content[0].Value == "run":
 			script = strings.ReplaceAll(s.Content[1].Value, "/etc/atlantis/", r.file("etc-"))
 		default:
@@ -564,6 +600,17 @@ func TestPipelineInstalls(t *testing.T) {
 			t.Errorf("%v, %s", err, out)
 		}
 	}
+	_ = os.Remove(r.file("log"))
+	if out, err := r.action(t, "install", map[string]string{"version": "v0.1.0"}); err != nil {
+		t.Fatalf("%v, %s", err, out)
+	}
+	into := strings.TrimSpace(read(t, r.secrets["runner.temp"]+"/path")) // which GitHub puts into PATH
+	if out := r.must(t, "'"+into+"/statecrypt' version"); !strings.Contains(out, "statecrypt") || read(t, r.file("log")) == "" {
+		t.Errorf("what is installed prints %s", out)
+	}
+	if out, err := r.action(t, "install", map[string]string{"version": "v0.3.0", "sha256": strings.Repeat("0", 64)}); err == nil {
+		t.Errorf("another archive is installed: %s", out)
+	}
 	r.checkLeft(t)
 }
 
@@ -619,7 +666,7 @@ func TestPipelineRunsNoFunctions(t *testing.T) {
 	}
 	reserved := regexp.MustCompile(`^(if|then|elif|else|fi|for|in|do|done|case|esac|set|unset|trap|exit|exec)$`)
 	evil := []string{"LD_PRELOAD=", "LD_LIBRARY_PATH=/evil", "LD_AUDIT="}
-	for _, word := range append(regexp.MustCompile(`\b[a-z]\w*`).FindAllString(read(t, actions+"plan.sh"), -1), "[") {
+	for _, word := range append(regexp.MustCompile(`\b[a-z]\w*`).FindAllString(read(t, actions+"statecrypt.sh"), -1), "[") {
 		if reserved.MatchString(word) { // with which sh does not begin
 			continue
 		}
@@ -634,7 +681,7 @@ func TestPipelineRunsNoFunctions(t *testing.T) {
 		lacks  []string
 	}{
 		{"encrypt-plan", map[string]string{"recipients": "team.txt"}, nil},
-		{"decrypt-plan", map[string]string{"identity": privateKey(t)}, nil},
+		{"decrypt-plan", map[string]string{"identity": privateKey(t, "x25519.key")}, nil},
 		{"encrypt-plan", map[string]string{"recipients": "team.txt", "version": "v0.1.0"}, []string{name}},
 		{"encrypt-plan", map[string]string{"recipients": "team.txt", "version": "v0.1.0"}, []string{name, "curl", "sha256sum"}},
 	} {
@@ -694,7 +741,7 @@ func TestPipelineIsCancelled(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, "")
 	r.program(t, name, `kill -TERM "$PPID"`)
-	if out, err := r.action(t, "decrypt-plan", map[string]string{"identity": privateKey(t)}); err == nil {
+	if out, err := r.action(t, "decrypt-plan", map[string]string{"identity": privateKey(t, "x25519.key")}); err == nil {
 		t.Errorf("it goes on: %s", out)
 	}
 	r.checkLeft(t)

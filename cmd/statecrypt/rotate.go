@@ -39,13 +39,14 @@ func (c *call) rotate(ctx context.Context) error {
 	if !r.again {
 		c.noteDoubts()
 	}
-	change, examine := c.changeFile, c.all
+	change, examine, older := c.changeFile, c.all, "backups and other copies"
 	if c.inBackend {
 		states, err := c.states(ctx, c.to, r.to)
 		if err != nil {
 			return err
 		}
 		defer states.Close()
+		older = states.Older()
 		change = func(ctx context.Context, name string, change func([]byte) ([]byte, error)) error {
 			return states.Rotate(ctx, c.inStore(name), change)
 		}
@@ -81,7 +82,11 @@ func (c *call) rotate(ctx context.Context) error {
 		}
 		return f, err
 	})
-	if err == nil && !rotated.Load() {
+	switch {
+	case rotated.Load():
+		c.say(yellow, "note:", "older states ("+older+") still open with the old keys; if somebody has left, or a key has leaked, "+
+			"replace the secrets in the state")
+	case err == nil:
 		c.say(yellow, "note:", "nothing was changed: what -to says opens it already, so it has the new key, or the key in -to is the "+
 			"old one; -from is for the old settings")
 	}
@@ -226,6 +231,7 @@ func (r rotation) seal(ctx context.Context, f *finding, file []byte) ([]byte, er
 		return nil, err
 	}
 	f.add(again)
+	f.Recipients = wrap.Recipients(sealed)
 	f.opened.Warnings = append(opened.Warnings, again.Warnings...)
 	if note := wrap.NoteRecipients(readers, sealed); note != "" {
 		f.notes = append(f.notes, note)

@@ -23,22 +23,20 @@ func TestAccSettingsExamples(t *testing.T) {
 	network := cty.StringVal("vpc-1")
 	text := "TF_ENCRYPTION=" + readText(t, filepath.Join("..", "..", "examples", "settings", "environment", "keys.hcl"))
 	for name, c := range map[string]struct {
-		folder, key string // of the state
-		env         []string
-		want        map[string]cty.Value
+		folder string
+		env    []string
+		want   map[string]cty.Value
 	}{
-		"minimum":          {folder: "minimum", key: mainKey, want: map[string]cty.Value{"vpc_id": network}},
-		"two keys":         {folder: "two-keys", key: mainKey, want: map[string]cty.Value{"vpc_id": network, "archived_vpc_id": network}},
-		"two keys, old":    {folder: "two-keys", key: oldKey, want: map[string]cty.Value{"vpc_id": network, "archived_vpc_id": network}},
-		"text":             {folder: "text", key: mainKey, want: map[string]cty.Value{"vpc_id": network}},
-		"a key per state":  {folder: "key-per-state", key: mainKey, want: map[string]cty.Value{"vpc_id": network, "archived_vpc_id": network}},
-		"a file in a file": {folder: "then", key: mainKey, want: map[string]cty.Value{"vpc_id": network}},
-		"the environment":  {folder: "environment", key: mainKey, env: []string{text}, want: map[string]cty.Value{"vpc_id": network}},
+		"minimum":          {folder: "minimum", want: map[string]cty.Value{"vpc_id": network}},
+		"text":             {folder: "text", want: map[string]cty.Value{"vpc_id": network}},
+		"a key per state":  {folder: "key-per-state", want: map[string]cty.Value{"vpc_id": network, "archived_vpc_id": network}},
+		"a file in a file": {folder: "then", want: map[string]cty.Value{"vpc_id": network}},
+		"the environment":  {folder: "environment", env: []string{text}, want: map[string]cty.Value{"vpc_id": network}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, completeExample(t, filepath.Join("settings", c.folder)))
-			p.write("network.tfstate", sealedWith(t, c.key))
+			p.write("network.tfstate", sealedWith(t, mainKey))
 			if c.folder == "then" {
 				inAge(t, p, "network.tfstate", "key.txt")
 			}

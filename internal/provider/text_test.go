@@ -21,9 +21,10 @@ func TestTextIsChecked(t *testing.T) {
 		adds  bool // TF_ENCRYPTION may
 		reads string
 	}{
-		"a short passphrase":       {text: strings.Replace(pass, "correct horse ", "", 1) + with + uses},
-		"a misspelt key provider":  {text: pass + strings.Replace(with, ".k ", ".c ", 1) + uses, adds: true},
-		"a fallback of nobody":     {text: pass + with + "state {\nmethod = method.aes_gcm.m\nfallback {\nmethod = method.aes_gcm.n\n}\n}", adds: true},
+		"a short passphrase":      {text: strings.Replace(pass, "correct horse ", "", 1) + with + uses},
+		"a misspelt key provider": {text: pass + strings.Replace(with, ".k ", ".c ", 1) + uses, adds: true},
+		"a fallback of nobody": {
+			text: pass + with + "state {\nmethod = method.aes_gcm.m\nfallback {\nmethod = method.aes_gcm.n\n}\n}", adds: true},
 		"no address":               {text: pass + strings.Replace(with, "key_provider.pbkdf2.k", `"x"`, 1) + uses},
 		"a circle":                 {text: `key_provider "pbkdf2" "k" { chain = key_provider.pbkdf2.k }` + "\n" + with + uses},
 		"plaintext that is denied": {text: "state {\nmethod = \"unencrypted\"\nenforced = true\n}"},

@@ -94,7 +94,7 @@ func (s encryptionSettings) isFinal(mistake *attr.Error) bool {
 	table := s.table(mistake.Address)
 	a, _ := table.Attr(mistake.Attr)
 	fromEnvironment := func(a attr.Attr) bool { return len(a.Env) > 0 || a.Attrs != nil }
-	return a.Reference || mistake.Attr == "then" || !slices.ContainsFunc(table.Attrs, fromEnvironment)
+	return a.Form == attr.KeyProvider || mistake.Attr == "then" || !slices.ContainsFunc(table.Attrs, fromEnvironment)
 }
 
 // entry is the key provider or the method at an address.

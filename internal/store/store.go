@@ -23,6 +23,7 @@ type Kind struct {
 	attr.Table
 
 	Place    string   // the attribute that names a state
+	Older    string   // where older states stay, for whoever has the keys of then
 	Withhold []string // variables of credentials that are for this store alone: no program of the user's gets them
 	Open     func(Settings) (Store, error)
 }

@@ -565,7 +565,7 @@ func TestAccPlans(t *testing.T) {
 	}
 }
 
-// A state that the backend refuses is left encrypted, and pushed from there.
+// A state that the backend refuses is left encrypted, and pushed from there by another name.
 func TestAccErrored(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
@@ -589,7 +589,10 @@ func TestAccErrored(t *testing.T) {
 		t.Errorf("%d, %v\n%s", code, err, out)
 	}
 	s.intercept(nil)
-	p.must(t, "state", "push", "errored.tfstate")
+	if err := os.Rename(filepath.Join(p.dir, "errored.tfstate"), filepath.Join(p.dir, "looked.at")); err != nil {
+		t.Fatal(err)
+	}
+	p.must(t, "state", "push", "looked.at")
 	s.checkSealed(t, secret)
 	if out := p.must(t, "output", "-raw", "text"); !strings.HasSuffix(out, secret) {
 		t.Errorf("the output is %s", out)

@@ -146,6 +146,9 @@ type States struct {
 	named   string // by the block
 }
 
+// Older says where what a store kept before stays.
+func (s *States) Older() string { return kindOf(s.options.Backend).Older }
+
 // OpenStates opens the store of the module that we are in. If it is for others than the one that
 // the block names, that may depend on a module that there is not.
 func OpenStates(o Options, others bool) (*States, error) {

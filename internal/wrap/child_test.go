@@ -116,7 +116,8 @@ func play(script string) int {
 				_ = os.Remove(dir)
 			}
 		case "leave":
-			_ = os.WriteFile(argument, []byte(state), 0o600)
+			name, text, _ := strings.Cut(argument, ",")
+			_ = os.WriteFile(name, []byte(cmp.Or(text, state)), 0o600)
 		case "save":
 			plan, _ := os.ReadFile(argument)
 			for _, arg := range os.Args {

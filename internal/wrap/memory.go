@@ -25,7 +25,8 @@ type memory struct {
 	reverts bool   // an older state, or another one, is nobody's mistake
 	accepts bool   // the user has looked
 
-	mu sync.Mutex
+	mu   sync.Mutex
+	from []store.Version // by their digests: the states that this run has gone on from, or has sent; nil if none was read
 }
 
 // label is what a state says of itself.
@@ -108,31 +109,55 @@ func (m *memory) remember(ctx context.Context, state *label) {
 	}
 }
 
-// begin notes what a run goes on from, or, unless it starts there, what it has sent, which may be there
-// in spite of an error. If its last write fails, that is what its state may replace.
-func (m *memory) begin(ctx context.Context, version store.Version, starts bool) {
+// goOn notes what the run goes on from, by its digest.
+func (m *memory) goOn(state store.Version) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.path == "" {
+	m.from = []store.Version{state}
+}
+
+// sends notes what the run is about to write, which may be there in spite of an error.
+func (m *memory) sends(state []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.from = append(m.from, digestOf(state))
+}
+
+// leave notes, beside the state in a file that could not be written, what it may replace: what this
+// run has gone on from.
+func (m *memory) leave(ctx context.Context, file []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.from == nil {
 		return
 	}
 	all := m.bases()
-	if all[m.of] = append(all[m.of], version); starts {
-		all[m.of] = []store.Version{version}
-	}
-	if text, err := json.Marshal(all); err == nil {
-		_ = replace.File(ctx, m.basePath(), append(text, '\n'), nil)
-	}
+	all[m.entry(file)] = m.from
+	m.keepBases(ctx, all)
 }
 
-// begun is what the last run that changes something has gone on from, nil if that is not known.
-func (m *memory) begun() []store.Version {
+// base is what the state in a file may replace, nil if that is not known.
+func (m *memory) base(file []byte) []store.Version {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.bases()[m.of]
+	return m.bases()[m.entry(file)]
 }
 
-// bases are those of each state. What cannot be read is not known.
+// written forgets a file whose state is where it belongs.
+func (m *memory) written(ctx context.Context, file []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := m.bases()
+	if _, known := all[m.entry(file)]; known {
+		delete(all, m.entry(file))
+		m.keepBases(ctx, all)
+	}
+}
+
+// entry is a file with a state of this place: with other settings, the folder has others.
+func (m *memory) entry(file []byte) string { return m.of + " " + string(digestOf(file)) }
+
+// bases are those of all files. What cannot be read is not known.
 func (m *memory) bases() map[string][]store.Version {
 	all := map[string][]store.Version{}
 	text, err := keyfile.Read(m.basePath())
@@ -142,4 +167,18 @@ func (m *memory) bases() map[string][]store.Version {
 	return all
 }
 
+func (m *memory) keepBases(ctx context.Context, all map[string][]store.Version) {
+	if text, err := json.Marshal(all); err == nil {
+		_ = replace.File(ctx, m.basePath(), append(text, '\n'), nil)
+	}
+}
+
 func (m *memory) basePath() string { return filepath.Join(filepath.Dir(m.path), baseName) }
+
+// digestOf is which bytes there are, "" for none.
+func digestOf(state []byte) store.Version {
+	if state == nil {
+		return ""
+	}
+	return store.Digest(state)
+}

@@ -94,7 +94,7 @@ func (p *proxy) get(w http.ResponseWriter, r *http.Request) {
 		p.refuse(r.Context(), w, err)
 		return
 	}
-	accept := p.open
+	accept, digest := p.open, digestOf(state)
 	if state == nil {
 		accept = p.acceptNone
 	}
@@ -106,7 +106,7 @@ func (p *proxy) get(w http.ResponseWriter, r *http.Request) {
 	// Without a lock, what was read first counts: before the first write, Terraform reads once
 	// more if there was no state, and would send back what it planned nothing for.
 	if p.version.Load() == nil || p.backend.hasLocks() && p.lock.isHeld() {
-		p.goOnFrom(r.Context(), version)
+		p.goOnFrom(version, digest)
 	}
 	if state == nil {
 		w.WriteHeader(http.StatusNotFound)
@@ -246,6 +246,7 @@ func (p *proxy) save(ctx context.Context, sealed []byte, size int, why error) bo
 	if p.call == nil || p.call.canLeave(size) {
 		return false
 	}
+	p.memory.leave(ctx, sealed)
 	err := fmt.Errorf("the state was not written, whatever the program says: %w. It is encrypted in %s", why, p.call.save(ctx, sealed))
 	p.saved.Store(&err)
 	return true
@@ -262,25 +263,20 @@ func (p *proxy) unwritten() error {
 // write replaces the state that was read. One that was not is read for it.
 func (p *proxy) write(ctx context.Context, sealed []byte) error {
 	version, err := p.read(ctx)
-	if err == nil {
-		version, err = p.backend.Write(ctx, sealed, version)
+	if err != nil {
+		return err
 	}
-	switch {
-	case err == nil:
-		p.goOnFrom(ctx, version)
-	case p.call != nil:
-		p.memory.begin(ctx, store.Digest(sealed), false)
+	p.memory.sends(sealed)
+	if version, err = p.backend.Write(ctx, sealed, version); err == nil {
+		p.goOnFrom(version, digestOf(sealed))
 	}
 	return err
 }
 
-// goOnFrom notes what the next write replaces: here, and, of a run that changes something, for
-// [Recover].
-func (p *proxy) goOnFrom(ctx context.Context, version store.Version) {
+// goOnFrom notes what the next write replaces, and, if that fails, [Recover].
+func (p *proxy) goOnFrom(version, digest store.Version) {
 	p.version.Store(&version)
-	if p.call != nil {
-		p.memory.begin(ctx, version, true)
-	}
+	p.memory.goOn(digest)
 }
 
 // read is the version that was read last.
@@ -353,7 +349,7 @@ func (p *proxy) remove(w http.ResponseWriter, r *http.Request) {
 	}
 	p.lineage.Store(new(string))
 	p.memory.remember(ctx, nil)
-	p.goOnFrom(ctx, "")
+	p.goOnFrom("", "")
 	pass(w, http.StatusOK, nil)
 }
 

@@ -30,7 +30,7 @@ type Recovery struct {
 // one in the backend, if that is still older: under a lock of its own, after it has given
 // back that of the run. It can be called again after any failure.
 func Recover(ctx context.Context, o Options, r Recovery) (err error) {
-	call := &invocation{command: command{name: "recover"}}
+	call := &invocation{command: command{Name: "recover"}}
 	if _, err := call.locateFolders(nil, world.Lookup(o.Environ)); err != nil {
 		return err
 	}
@@ -47,18 +47,24 @@ func Recover(ctx context.Context, o Options, r Recovery) (err error) {
 	if err := m.find(ctx); err != nil {
 		return err
 	}
-	const operation = "statecrypt recover"
-	write := func() error { return m.write(ctx) }
-	err = p.backend.underLock(ctx, operation, write)
-	if held, ok := errors.AsType[*store.HeldError](err); ok {
+	before, _, err := p.backend.Read(ctx)
+	if err != nil {
+		return fmt.Errorf("the state in the backend: %w", err)
+	}
+	m.before = digestOf(before)
+	err = m.underLock(ctx)
+	if held, ok := errors.AsType[*store.HeldError](err); ok && !m.locked {
 		if err = m.release(context.WithoutCancel(ctx), held.By); err == nil {
-			err = p.backend.underLock(ctx, operation, write)
+			err = m.underLock(ctx)
 		}
 	}
-	if err = errors.Join(err, p.backend.lookAgain(context.WithoutCancel(ctx))); err != nil {
-		return err
+	ctx = context.WithoutCancel(ctx)
+	err = errors.Join(err, p.backend.lookAgain(ctx))
+	if m.done {
+		m.memory.written(ctx, m.content)
+		err = errors.Join(err, m.remove())
 	}
-	return m.remove()
+	return err
 }
 
 // recovery is a state on its way in, in the end.
@@ -71,7 +77,20 @@ type recovery struct {
 	content []byte // of it
 	plain   []byte // the state in it
 	label   label
-	freed   bool // its lock was there until now, so that nobody has gone on
+
+	before store.Version // of what was there before anything was tried, by its digest
+	freed  bool          // the lock of the run was there until then, so that nobody had gone on
+	locked bool          // a lock of our own was there
+	done   bool          // the state is where it belongs
+}
+
+func (m *recovery) underLock(ctx context.Context) error {
+	return m.backend.underLock(ctx, "statecrypt recover", func() error {
+		m.locked = true
+		err := m.write(ctx)
+		m.done = err == nil
+		return err
+	})
 }
 
 // find reads the state that is to be written.
@@ -154,11 +173,13 @@ func (m *recovery) release(ctx context.Context, by *store.Lock) error {
 		return fmt.Errorf("%s. If that is the run that has left %s, and it has ended, run %s%s", by.Describe(), m.name,
 			store.Proposed(recovers+" -unlock", by.ID, recovers+" -unlock ID"), named)
 	}
-	m.freed = true
-	if _, err := m.compare(ctx); err != nil { // or the lock is better left
+	m.freed = by.Operation == "OperationTypeApply" // no other leaves such a file
+	if _, err := m.compare(ctx); err != nil {      // or the lock is better left
 		return err
 	}
-	if err := m.backend.Unlock(ctx, by.ID); err != nil && !errors.Is(err, store.ErrMissing) {
+	if err := m.backend.Unlock(ctx, by.ID); errors.Is(err, store.ErrMissing) {
+		return errors.New("somebody else has given the lock back meanwhile; run this again")
+	} else if err != nil {
 		return fmt.Errorf("the lock was not given back: %w", err)
 	}
 	say(m.stderr, "the lock "+outside.Quoted(by.ID, 100)+" is given back")
@@ -235,7 +256,7 @@ func (m *recovery) compare(ctx context.Context) ([]byte, error) {
 	case there != nil && bytes.Equal(opened.Data, m.plain):
 		return there, nil
 	}
-	return nil, m.mayReplace(now, store.Digest(there))
+	return nil, m.mayReplace(now, digestOf(there))
 }
 
 // mayReplace refuses to replace what is no older state of this lineage, and what is not the one that
@@ -243,8 +264,7 @@ func (m *recovery) compare(ctx context.Context) ([]byte, error) {
 // count each try.
 func (m *recovery) mayReplace(there *label, digest store.Version) error {
 	const stay = ". Both stay as they are"
-	begun := m.memory.begun()
-	known := begun != nil
+	base := m.memory.base(m.content)
 	switch {
 	case there.Lineage != m.label.Lineage:
 		return fmt.Errorf("%s is of another state: its lineage is %s, and that in the backend is %s"+stay, m.name,
@@ -254,9 +274,9 @@ func (m *recovery) mayReplace(there *label, digest store.Version) error {
 	case m.there != "" && *there.Serial >= *m.label.Serial:
 		return fmt.Errorf("somebody has gone on without the state in %s: its serial is %d, and the backend has %d"+stay+
 			". Move the file away, and import what only it has", m.name, *m.label.Serial, *there.Serial)
-	case m.Force, slices.Contains(begun, m.there), slices.Contains(begun, digest), m.freed && !known:
+	case m.Force, slices.Contains(base, digest), m.freed && base == nil && digest == m.before:
 		return nil
-	case known:
+	case base != nil:
 		return fmt.Errorf("the state in the backend is not the one that the run has begun with which has left %s: somebody has gone on, or "+
 			"has given it another key"+stay+". Once you have looked that nothing is lost, add -force", m.name)
 	}

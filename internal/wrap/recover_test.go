@@ -34,6 +34,12 @@ func recovered(t *testing.T, o wrap.Options, r wrap.Recovery) (err error, said s
 	return err, told.String()
 }
 
+// ofRecover is a lock that an earlier recover could not give back.
+var ofRecover = strings.Replace(lock, "OperationTypeApply", "statecrypt recover", 1)
+
+// ofMove is one that a killed "state mv" has left.
+var ofMove = strings.Replace(lock, "OperationTypeApply", "state-mv", 1)
+
 // newer is what comes after state.
 var newer = strings.Replace(state, `"serial":1`, `"serial":2`, 1)
 
@@ -49,6 +55,7 @@ func TestRecover(t *testing.T) {
 		stored string // when the run began; "" for none
 		since  string // was written by somebody else; "" for nothing
 		looked bool   // at that, in this folder
+		goneOn bool   // from that, in this folder, after the file was moved away
 		fresh  bool   // the run was not here
 		held   string
 		r      wrap.Recovery
@@ -73,11 +80,14 @@ func TestRecover(t *testing.T) {
 		"no serial":                  {left: `{"version":4,"lineage":"l","outputs":{},"resources":[]}`, stored: state, r: force},
 		"somebody has gone on":       {left: ninth, stored: state, since: newer},
 		"somebody has, and was seen": {left: ninth, stored: state, since: newer, looked: true},
+		"somebody has, and applied":  {left: ninth, named: true, stored: state, since: newer, goneOn: true},
 		"somebody has, forced":       {left: ninth, stored: state, since: newer, r: force, want: ninth},
-		"another key meanwhile":      {left: ninth, stored: state, since: state, want: ninth}, // the store has the label alone
+		"another key meanwhile":      {left: ninth, stored: state, since: state},
 		"not here":                   {left: newer, stored: state, fresh: true},
 		"not here, but seen":         {left: newer, stored: state, fresh: true, looked: true},
 		"not here, forced":           {left: newer, stored: state, fresh: true, r: force, want: newer},
+		"not here, of a recover":     {left: newer, stored: state, fresh: true, held: ofRecover, r: wrap.Recovery{Unlock: "4711"}},
+		"not here, of a move":        {left: newer, stored: state, fresh: true, held: ofMove, r: wrap.Recovery{Unlock: "4711"}},
 		"not here, held":             {left: newer, stored: state, fresh: true, held: lock, r: wrap.Recovery{Unlock: "4711"}, want: newer},
 		"gone":                       {left: newer, stored: state, since: "none"},
 		"held":                       {left: newer, stored: state, held: lock},
@@ -97,8 +107,9 @@ func TestRecover(t *testing.T) {
 			if c.stored != "" {
 				s.put(seal(t, sealing, c.stored))
 			}
-			if !c.fresh {
-				begins(t, dir, s, "apply")
+			path := filepath.Join(dir, "errored.tfstate")
+			if !c.fresh && !strings.Contains(c.left, " ") && c.left != "" && c.left != "other" {
+				leaves(t, dir, s, strings.Replace(c.left, "sealed", newer, 1))
 			}
 			switch c.since {
 			case "":
@@ -110,24 +121,27 @@ func TestRecover(t *testing.T) {
 				s.put(seal(t, sealing, c.since))
 			}
 			if c.looked {
-				begins(t, dir, s, "plan")
+				runs(t, dir, s, "GET", "plan")
 			}
 			if c.held != "" {
 				s.hold([]byte(c.held))
 			}
-			path := filepath.Join(dir, "errored.tfstate")
-			if c.named {
-				path = filepath.Join(t.TempDir(), "kept")
-				c.r.File = path
+			if _, err := os.Stat(path); err != nil && c.left != "" {
+				left := c.left
+				if left == "other" {
+					left = string(seal(t, strings.ReplaceAll(sealing, "6f6f70", "6f6f71"), newer))
+				}
+				write(t, path, left)
 			}
-			switch c.left {
-			case "":
-			case "sealed":
-				write(t, path, string(seal(t, sealing, newer)))
-			case "other":
-				write(t, path, string(seal(t, strings.ReplaceAll(sealing, "6f6f70", "6f6f71"), newer)))
-			default:
-				write(t, path, c.left)
+			if c.named {
+				c.r.File = filepath.Join(t.TempDir(), "kept")
+				if err := os.Rename(path, c.r.File); err != nil {
+					t.Fatal(err)
+				}
+				path = c.r.File
+			}
+			if c.goneOn {
+				runs(t, dir, s, "GET", "apply")
 			}
 			if c.asked {
 				c.r.Ask = func(question string) bool {
@@ -163,10 +177,15 @@ func TestRecover(t *testing.T) {
 	}
 }
 
-// begins has a run in the folder read the state that there is.
-func begins(t *testing.T, dir string, s *store, command string) {
+// leaves has a run in the folder go on from the state that there is, and leave one.
+func leaves(t *testing.T, dir string, s *store, text string) {
 	t.Helper()
-	o, _, _ := scripted(t, s, "GET", command)
+	runs(t, dir, s, "GET leave=errored.tfstate,"+text, "apply")
+}
+
+func runs(t *testing.T, dir string, s *store, script, command string) {
+	t.Helper()
+	o, _, _ := scripted(t, s, script, command)
 	o.Command[1] = "-chdir=" + dir
 	if code, err := wrap.Run(t.Context(), o); code != 0 || err != nil {
 		t.Fatal(code, err)
@@ -179,10 +198,9 @@ func TestRecoverAgain(t *testing.T) {
 		s := newStore(t)
 		o, dir := recovering(t, s)
 		s.put(seal(t, sealing, state))
-		begins(t, dir, s, "apply")
+		leaves(t, dir, s, newer)
 		s.hold([]byte(lock))
 		path := filepath.Join(dir, "errored.tfstate")
-		write(t, path, string(seal(t, sealing, newer)))
 		s.refuse(method)
 		err, told := recovered(t, o, wrap.Recovery{Unlock: "4711"})
 		if _, missing := os.Stat(path); err == nil || missing != nil {
@@ -201,15 +219,77 @@ func TestRecoverAgain(t *testing.T) {
 	}
 }
 
+// TestRecoverWhileAsked: whoever breaks the lock while the question stands has gone on.
+func TestRecoverWhileAsked(t *testing.T) {
+	mistakes := wrap.OpenMistakes(t, "recover while somebody goes on")
+	for name, leaves := range map[string][]byte{"no lock": nil, "the lock": []byte(lock)} { // as the backend has it then
+		s := newStore(t)
+		o, dir := recovering(t, s)
+		s.put(seal(t, sealing, state))
+		s.hold([]byte(lock))
+		write(t, filepath.Join(dir, "errored.tfstate"), strings.Replace(state, `"serial":1`, `"serial":9`, 1))
+		var now []byte
+		err, told := recovered(t, o, wrap.Recovery{Ask: func(string) bool {
+			now = seal(t, sealing, newer)
+			s.put(now)
+			s.hold(leaves)
+			return true
+		}})
+		mistakes.Failed(t, name, told, err)
+		if err == nil || !bytes.Equal(s.stored(), now) {
+			t.Errorf("%s: %v, and this is stored: %s", name, err, s.stored())
+		}
+	}
+}
+
+// TestRecoverElsewhere: what a run was entitled to replace in one place, it was not in another, for
+// which the folder has settings, too.
+func TestRecoverElsewhere(t *testing.T) {
+	mistakes := wrap.OpenMistakes(t, "recover in another place")
+	s, another := newStore(t), newStore(t) // neither has a state
+	_, dir := recovering(t, s)
+	leaves(t, dir, s, newer)
+	o, _, _ := scripted(t, another, "")
+	o.Command = nil
+	err, told := recovered(t, o, wrap.Recovery{})
+	if mistakes.Failed(t, "none there", told, err); err == nil || another.stored() != nil {
+		t.Errorf("%v, and this is stored: %s", err, another.stored())
+	}
+}
+
+// TestRecoverIsRobbed: if somebody else has the lock once all is done, it is theirs.
+func TestRecoverIsRobbed(t *testing.T) {
+	mistakes := wrap.OpenMistakes(t, "recover without its lock")
+	s := newStore(t)
+	o, dir := recovering(t, s)
+	s.put(seal(t, sealing, state))
+	leaves(t, dir, s, newer)
+	s.intercept(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != "UNLOCK" {
+			return false
+		}
+		s.hold([]byte(lock))
+		w.WriteHeader(http.StatusConflict)
+		_, _ = io.WriteString(w, lock)
+		return true
+	})
+	err, told := recovered(t, o, wrap.Recovery{Ask: func(string) bool { t.Error("it asks for the lock of somebody else"); return true }})
+	mistakes.Failed(t, "in the end", told, err)
+	opened, failed := o.State.Decrypt(t.Context(), s.stored())
+	_, there := os.Stat(filepath.Join(dir, "errored.tfstate"))
+	if err == nil || there == nil || failed != nil || string(opened.Data) != newer || string(s.held()) != lock {
+		t.Errorf("%v, %v, %v, the lock is %s", err, failed, there, s.held())
+	}
+}
+
 // TestRecoverInterrupted: what is under way is finished, and no lock stays.
 func TestRecoverInterrupted(t *testing.T) {
 	for method, written := range map[string]bool{"LOCK": false, "GET": false, "POST": true, "UNLOCK": true} {
 		s := newStore(t)
 		o, dir := recovering(t, s)
 		s.put(seal(t, sealing, state))
-		begins(t, dir, s, "apply")
+		leaves(t, dir, s, newer)
 		path := filepath.Join(dir, "errored.tfstate")
-		write(t, path, newer)
 		ctx, interrupt := context.WithCancel(t.Context())
 		s.intercept(func(_ http.ResponseWriter, r *http.Request) bool {
 			if r.Method == method {
@@ -232,7 +312,7 @@ func TestRecoverAfterAnAnswerThatWasWrong(t *testing.T) {
 	s := newStore(t)
 	o, dir := recovering(t, s)
 	s.put(seal(t, sealing, state))
-	run, _, _ := scripted(t, s, "GET POST="+newer, "apply")
+	run, _, _ := scripted(t, s, "GET leave=errored.tfstate,"+strings.Replace(state, `"serial":1`, `"serial":3`, 1)+" POST="+newer, "apply")
 	run.Command[1] = "-chdir=" + dir
 	var down bool
 	s.intercept(func(w http.ResponseWriter, r *http.Request) bool {
@@ -248,7 +328,6 @@ func TestRecoverAfterAnAnswerThatWasWrong(t *testing.T) {
 	})
 	_, _ = wrap.Run(t.Context(), run) // which fails
 	s.intercept(nil)
-	write(t, filepath.Join(dir, "errored.tfstate"), strings.Replace(state, `"serial":1`, `"serial":3`, 1))
 	err, told := recovered(t, o, wrap.Recovery{})
 	opened, failed := o.State.Decrypt(t.Context(), s.stored())
 	if err != nil || failed != nil || !strings.Contains(string(opened.Data), `"serial":3`) {
@@ -282,10 +361,9 @@ func TestRecoverTwo(t *testing.T) {
 	s := newStore(t)
 	o, dir := recovering(t, s)
 	s.put(seal(t, sealing, state))
-	begins(t, dir, s, "apply")
+	leaves(t, dir, s, newer)
 	kept := filepath.Join(os.Getenv("HOME"), "errored-"+filepath.Base(wrap.Own(dir))+".tfstate")
 	write(t, kept, string(seal(t, sealing, newer)))
-	write(t, filepath.Join(dir, "errored.tfstate"), newer)
 	err, _ := recovered(t, o, wrap.Recovery{})
 	if err == nil || !strings.Contains(err.Error(), "higher serial") {
 		t.Error(err)
@@ -301,9 +379,14 @@ func TestRecoverFromHome(t *testing.T) {
 	s := newStore(t)
 	o, dir := recovering(t, s)
 	s.put(seal(t, sealing, state))
-	begins(t, dir, s, "apply")
+	s.refuse("POST")
+	run, _, _ := scripted(t, s, "GET mkdir=errored.tfstate POST="+newer+" rmdir=errored.tfstate", "apply")
+	run.Command[1] = "-chdir=" + dir
+	if _, err := wrap.Run(t.Context(), run); err == nil {
+		t.Error("nobody says that the state was not written")
+	}
+	s.intercept(nil)
 	path := filepath.Join(os.Getenv("HOME"), "errored-"+filepath.Base(wrap.Own(dir))+".tfstate")
-	write(t, path, string(seal(t, sealing, newer)))
 	err, told := recovered(t, o, wrap.Recovery{})
 	opened, failed := o.State.Decrypt(t.Context(), s.stored())
 	if _, there := os.Stat(path); err != nil || failed != nil || string(opened.Data) != newer || there == nil {

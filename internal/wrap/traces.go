@@ -1,6 +1,7 @@
 package wrap
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -54,13 +55,26 @@ func digest(path string) (sum [sha256.Size]byte, content []byte, err error) {
 // if it is sealed, print that.
 func (i *invocation) checkErrored(stderr io.Writer) error {
 	err := i.findErrored()
-	if err == nil || i.effect() == changes {
+	switch {
+	case err == nil || i.effect() == changes:
+		return err
+	case i.Name == "state push" && i.pushesErrored(): // without a look whether somebody has gone on
 		return err
 	}
-	if i.name != "state push" { // which writes it
-		say(stderr, "warning: "+err.Error())
-	}
+	say(stderr, "warning: "+err.Error())
 	return nil
+}
+
+// pushesErrored reports whether the argument is that state, by whatever name.
+func (i *invocation) pushesErrored() bool {
+	if len(i.args) == 0 {
+		return false
+	}
+	pushed, err := readFile(join(i.dir, i.args[0]))
+	return err == nil && slices.ContainsFunc([]string{filepath.Join(i.dir, errored), i.atHome()}, func(path string) bool {
+		left, err := readFile(path)
+		return err == nil && bytes.Equal(pushed, left)
+	})
 }
 
 // findErrored looks where Terraform leaves such a state, and where wrap does.
@@ -145,7 +159,7 @@ func (i *invocation) whereSaved() string {
 
 // follow deals with what the run has left: a state that could not be written is
 // sealed in place, and any other in plaintext is an error.
-func (t *traces) follow(ctx context.Context, o Options) error {
+func (t *traces) follow(ctx context.Context, o Options, m *memory) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(t.seen)) {
 		path := filepath.Join(t.dir, name)
@@ -176,12 +190,12 @@ func (t *traces) follow(ctx context.Context, o Options) error {
 			errs = append(errs, fmt.Errorf("a state that is not encrypted was written to %s; if it is in the backend, delete that file", name))
 			continue
 		}
-		errs = append(errs, t.sealErrored(ctx, o, path, content))
+		errs = append(errs, t.sealErrored(ctx, o, m, path, content))
 	}
 	return errors.Join(errs...)
 }
 
-func (t *traces) sealErrored(ctx context.Context, o Options, path string, content []byte) error {
+func (t *traces) sealErrored(ctx context.Context, o Options, m *memory, path string, content []byte) error {
 	others := replace.OtherNames(path)
 	sealed, again, err := Seal(ctx, o.State, content)
 	if sealed != nil && again == nil && !errors.Is(err, encryption.ErrNoKey) {
@@ -191,8 +205,10 @@ func (t *traces) sealErrored(ctx context.Context, o Options, path string, conten
 		err = replace.File(ctx, path, sealed, nil)
 	}
 	if err != nil {
+		m.leave(ctx, content)
 		return fmt.Errorf("%s is not encrypted, and cannot be: %w", errored, keyfile.Reason(err))
 	}
+	m.leave(ctx, sealed)
 	say(o.Stderr, errored+" is encrypted now; "+recovers+" writes it")
 	if others != "" {
 		say(o.Stderr, "warning: "+errored+": "+others)

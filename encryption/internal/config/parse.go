@@ -466,9 +466,9 @@ func (p *parser) settings(e *entries.Entry, body hcl.Body, attrs []attr.Attr) {
 		switch {
 		case a.Sensitive && a.Local: // what a key is made of is text
 			read = p.scope.value
-		case a.Reference:
+		case a.Form == attr.KeyProvider:
 			read = p.keyReference(e.Address + "." + a.Name)
-		case a.Method:
+		case a.Form == attr.Method:
 			read = p.methodReference
 		}
 		e.Settings[a.Name] = p.setting(e.Address, written, read)

@@ -30,8 +30,8 @@ func table() attr.Table {
 		{Name: "list", Type: cty.List(cty.String), Env: []string{"LIST"}},
 		{Name: "map", Type: cty.Map(cty.String)},
 		{Name: "bytes", Type: cty.List(cty.Number)},
-		{Name: "keys", Type: cty.String, Reference: true},
-		{Name: "then", Type: cty.String, Method: true},
+		{Name: "keys", Type: cty.String, Form: attr.KeyProvider},
+		{Name: "then", Type: cty.String, Form: attr.Method},
 		{Name: "role", Attrs: []attr.Attr{
 			{Name: "arn", Type: cty.String, Required: true, Env: []string{"ARN"},
 				Doc: "The [ARN](https://example.com/a.html) of `role`, such as `arn:aws:x`. Nothing else."},
@@ -334,7 +334,7 @@ func TestWhatKindsAsk(t *testing.T) {
 	t.Parallel()
 	asked := attr.Table{Name: "kind", Attrs: []attr.Attr{
 		{Name: "token", Type: cty.String, Sensitive: true},
-		{Name: "profile", Type: cty.String, Secret: true, EntryOf: []string{"file"}},
+		{Name: "profile", Type: cty.String, Secret: true, EntryInFiles: []string{"file"}},
 		{Name: "file", Type: cty.String},
 		{Name: "auth", Attrs: []attr.Attr{{Name: "jwt", Type: cty.String, Sensitive: true}}},
 	}}
@@ -388,10 +388,10 @@ func TestWhatKindsAsk(t *testing.T) {
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	table := attr.Table{Name: "run", Attrs: []attr.Attr{
-		{Name: "command", Type: cty.String, Command: true},
+		{Name: "command", Type: cty.String, Form: attr.Command},
 		{Name: "maybe", Type: cty.String, Env: []string{"MAYBE"}},
 		{Name: "note", Type: cty.String},
-		{Name: "block", Attrs: []attr.Attr{{Name: "command", Type: cty.String, Command: true}}},
+		{Name: "block", Attrs: []attr.Attr{{Name: "command", Type: cty.String, Form: attr.Command}}},
 		{Name: "other", Attrs: []attr.Attr{{Name: "maybe", Type: cty.String}}},
 	}}
 	block := func(name string) cty.Value { return cty.ObjectVal(map[string]cty.Value{name: cty.StringVal("canary")}) }

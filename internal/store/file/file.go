@@ -29,7 +29,7 @@ import (
 
 // Kind is the file store.
 func Kind() store.Kind {
-	return store.Kind{Table: filesource.Backend(), Place: "path", Open: open}
+	return store.Kind{Table: filesource.Backend(), Place: "path", Older: "the .backup beside it, and other copies", Open: open}
 }
 
 // files are those of one module.

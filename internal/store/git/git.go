@@ -23,7 +23,10 @@ import (
 
 // Kind is the git store.
 func Kind() store.Kind {
-	return store.Kind{Table: gitsource.Backend(), Place: "path", Withhold: []string{"GIT_PASSWORD", "GIT_PASSWORD_FILE"}, Open: open}
+	return store.Kind{
+		Table: gitsource.Backend(), Place: "path", Older: "the history of the branch",
+		Withhold: []string{"GIT_PASSWORD", "GIT_PASSWORD_FILE"}, Open: open,
+	}
 }
 
 const (

@@ -1,6 +1,7 @@
 package variables_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"go/ast"
 	"go/parser"
@@ -17,8 +18,8 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/all"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/mixes"
 )
 
 // computed are the functions of linked packages that compute the name of the
@@ -121,7 +122,7 @@ func checkKnown(t *testing.T, read map[string][]string) {
 	matched := map[string]bool{} // :: name of the table
 	for _, name := range slices.Sorted(maps.Keys(read)) {
 		n := 0
-		for _, some := range world.Known() {
+		for _, some := range mixes.Table() {
 			for pattern := range strings.FieldsSeq(some.Names) {
 				if pattern == name {
 					matched[pattern] = true
@@ -136,14 +137,14 @@ func checkKnown(t *testing.T, read map[string][]string) {
 			t.Errorf("%s is listed %d times", name, n)
 		}
 	}
-	for _, some := range world.Known() {
+	for _, some := range mixes.Table() {
 		for pattern := range strings.FieldsSeq(some.Names) {
 			if !matched[pattern] {
 				t.Errorf("nobody reads %s any more", pattern)
 			}
 		}
-		if len(some.Why) < 20 || (some.Class == world.Refused) != (some.Client != "") {
-			t.Errorf("%s: the reason is %q, the client %q", some.Names, some.Why, some.Client)
+		if len(some.Why) < 20 {
+			t.Errorf("%s: the reason is %q", some.Names, some.Why)
 		}
 	}
 }
@@ -151,27 +152,59 @@ func checkKnown(t *testing.T, read map[string][]string) {
 // declaredVariables are those that an attribute of some kind names.
 func declaredVariables() map[string]bool {
 	declared := map[string]bool{}
-	var add func(attrs []attr.Attr)
-	add = func(attrs []attr.Attr) {
+	eachVariable(func(name, _ string) { declared[name] = true })
+	return declared
+}
+
+// eachVariable visits the variables of all kinds, with the address of the argument that each
+// is for.
+func eachVariable(visit func(name, argument string)) {
+	var add func(at string, attrs []attr.Attr)
+	add = func(at string, attrs []attr.Attr) {
 		for _, a := range attrs {
 			for _, name := range a.Env {
-				declared[name] = true
+				visit(name, at+cmp.Or(a.StandsFor, a.Name))
 			}
-			add(a.Attrs)
+			add(at+a.Name+".", a.Attrs)
 		}
 	}
 	for _, kind := range all.Kinds() {
-		add(kind.Attrs)
-		add(kind.Credentials.Attrs)
+		add(kind.Name+".", kind.Attrs)
+		add("credentials."+kind.Name+".", kind.Credentials.Attrs)
+		for _, v := range kind.Credentials.Variables { // some are for what is read
+			if slices.ContainsFunc(kind.Attrs, func(a attr.Attr) bool { return a.Name == v.StandsFor }) {
+				add(kind.Name+".", []attr.Attr{v})
+			} else {
+				add("credentials."+kind.Name+".", []attr.Attr{v})
+			}
+		}
 	}
 	registry := builtin.Registry()
 	for _, block := range registry.KeyProviders {
-		add(block.Table.Attrs)
+		add("key_provider."+block.Table.Name+".", block.Table.Attrs)
 	}
 	for _, block := range registry.Methods {
-		add(block.Table.Attrs)
+		add("method."+block.Table.Name+".", block.Table.Attrs)
 	}
-	return declared
+}
+
+// Whoever looks for the variable of an argument finds it beside the argument, and in one list,
+// which is made of what is beside the arguments.
+func TestVariablesAreNamed(t *testing.T) {
+	t.Parallel()
+	list, err := os.ReadFile("../../../docs/guides/variables.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	eachVariable(func(name, argument string) {
+		if found++; !strings.Contains(string(list), "\n| `"+name+"` | [`"+argument+"`](") {
+			t.Errorf("the list of variables has no %s for %s", name, argument)
+		}
+	})
+	if found < 150 {
+		t.Errorf("there are %d variables", found)
+	}
 }
 
 // linked returns the files of all packages, on any of three systems.

@@ -42,8 +42,8 @@ func Block() driver.Block[driver.KeyProvider] {
 				"`statecrypt key-provider age`.",
 			Attrs: agefile.Attrs("Only `statecrypt encrypt` and Go programs need it; an empty list is an error there."),
 		},
-		Build:    build,
-		StoredAs: "external",
+		Build:        build,
+		MetadataKind: "external",
 	}
 }
 

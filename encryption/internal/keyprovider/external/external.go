@@ -41,7 +41,7 @@ func table() attr.Table {
 		Doc: "Runs a program that gives the key, with the protocol of OpenTofu's external key provider, for a minute. It gets the " +
 			"environment without the secrets of this provider and of Terraform.",
 		Attrs: []attr.Attr{
-			{Name: "command", Type: cty.List(cty.String), Required: true, Command: true, Doc: "The program and its " +
+			{Name: "command", Type: cty.List(cty.String), Required: true, Form: attr.Command, Doc: "The program and its " +
 				"arguments. The program is looked up in `PATH`. " +
 				"Arguments are visible to everybody on the machine: they must not hold secrets."},
 		},

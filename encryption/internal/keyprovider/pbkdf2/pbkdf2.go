@@ -54,7 +54,7 @@ func table() attr.Table {
 		Attrs: []attr.Attr{
 			{Name: "passphrase", Type: cty.String, Sensitive: true, Local: true, Doc: "The passphrase, of at least 16 bytes. " +
 				"Exactly one of `passphrase` and `chain` is required."},
-			{Name: "chain", Type: cty.String, Reference: true, Doc: "The address of the key provider whose key is " +
+			{Name: "chain", Type: cty.String, Form: attr.KeyProvider, Doc: "The address of the key provider whose key is " +
 				"used instead of the passphrase, such as `key_provider.static.root`."},
 			{Name: "iterations", Type: cty.Number, Default: cty.NumberIntVal(600_000), Doc: "Iterations for new " +
 				"keys, at least 200000. A file that is read names its own. Defaults to `600000`."},

@@ -24,7 +24,7 @@ func Block() driver.Block[driver.Method] {
 			Name: "aes_gcm", Example: []string{`keys = "key_provider.pbkdf2.main"`},
 			Doc: "AES in Galois/counter mode, with a key of 16, 24 or 32 bytes.",
 			Attrs: []attr.Attr{
-				{Name: "keys", Type: cty.String, Required: true, Reference: true, Doc: "The address of the key " +
+				{Name: "keys", Type: cty.String, Required: true, Form: attr.KeyProvider, Doc: "The address of the key " +
 					"provider, such as `key_provider.pbkdf2.main`."},
 				{Name: "aad", Type: cty.List(cty.Number), Doc: "Additional authenticated data, as a list of bytes " +
 					"(0 to 255). It must be what the file was encrypted with. Defaults to none."},

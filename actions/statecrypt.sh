@@ -1,7 +1,8 @@
 #!/bin/sh
-# Encrypts or decrypts the plan in the file PLAN, in its place:
+# Encrypts or decrypts the plan in the file PLAN, in its place, or puts statecrypt into the
+# folder INTO, if it is not in PATH:
 #
-#   plan.sh encrypt|decrypt
+#   statecrypt.sh encrypt|decrypt|install
 #
 # RECIPIENTS is a file with recipients of age, one in each line; IDENTITY is a private key,
 # or a file with one. CONFIG is a file with encryption settings, in place of both. If there
@@ -10,7 +11,7 @@
 # here, or with which key.
 set -eu
 # Functions that the job exports, in which bash finds names first, and libraries for programs.
-unset -f cat command curl cut echo env mktemp printf rm sed sha256sum shasum statecrypt tar test tr umask uname wget
+unset -f cat command curl cut echo env mkdir mktemp mv printf rm sed sha256sum shasum statecrypt tar test tr umask uname wget
 unset LD_AUDIT LD_LIBRARY_PATH LD_PRELOAD DYLD_INSERT_LIBRARIES DYLD_LIBRARY_PATH
 unset TF_ENCRYPTION # which is for the state
 umask 077
@@ -79,5 +80,9 @@ SETTINGS
 }
 
 command -v statecrypt >/dev/null || install
+if test "$1" = install; then
+  test ! -f "$work/statecrypt" || { mkdir -p "$INTO" && mv "$work/statecrypt" "$INTO"; }
+  exit
+fi
 test -n "${CONFIG-}" || settings "$1"
 statecrypt "$1" -config "$CONFIG" -plan -o "$PLAN" "$PLAN"
