@@ -103,12 +103,7 @@ type Wrap struct {
 	Seals bool // the state was not to be opened
 }
 
-func (Wrap) beside(f fact.Fact) string {
-	if missing, ok := f.(fact.NotConfigured); ok {
-		return inText(missing)
-	}
-	return ""
-}
+func (Wrap) beside(f fact.Fact) string { return Command{}.beside(f) } // the settings are text as well
 
 func (w Wrap) whole(err error, text string) string {
 	text += variableOfText(err)

@@ -62,6 +62,20 @@ func said(f fact.Fact) string {
 	return text
 }
 
+// The settings of wrap are the same text as those of the command.
+func TestWrapIsToldAsMuch(t *testing.T) {
+	t.Parallel()
+	for _, f := range []fact.Fact{
+		fact.NoMethod{Format: "age", Selected: []string{"method.aes_gcm.main"}, In: "state"},
+		fact.NotConfigured{Address: "method.aes_gcm.main", Alone: true},
+	} {
+		err := fact.With(errors.New("x"), f)
+		if got, want := explain.Text(err, explain.Wrap{}), explain.Text(err, explain.Command{}); got != want || got == "x" {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 // hidden says nothing of what it wraps.
 type hidden struct{ error }
 
