@@ -73,7 +73,7 @@ func TestAsks(t *testing.T) {
 		if _, err := outer.WriteString(answer + "\n"); err != nil {
 			t.Fatal(err)
 		}
-		code := run(t.Context(), []string{"recover", "-config", settings, newer}, inner, inner, inner, nil)
+		code := run(t.Context(), []string{"recover", "-force", "-config", settings, newer}, inner, inner, inner, nil)
 		if (code == 0) != (held == "") || s.lock != held {
 			t.Errorf("%q: %d, and the lock is %q", answer, code, s.lock)
 		}

@@ -115,6 +115,7 @@ func newWeek(t *testing.T, provider string) *week {
 		provider+"\"\n  }\n  direct {}\n}\n")
 	w.environ = append(world.World{}.Environ().Pairs(), "TF_CLI_CONFIG_FILE="+settings, "TF_CLI_ARGS=-no-color", "CHECKPOINT_DISABLE=1",
 		"PATH="+w.in("bin")+":"+os.Getenv("PATH"), "GIT_CONFIG_NOSYSTEM=1", "STATECRYPT_CONFIG=keys.hcl", "NO_COLOR=1",
+		"TMPDIR="+t.TempDir(),
 		"TF_VAR_state_password="+canary)
 	return w
 }

@@ -281,5 +281,6 @@ func (m *move) store(ctx context.Context, plain []byte, what, wasNot string) err
 		return fmt.Errorf("%s was not %s: %w", what, wasNot, err)
 	}
 	m.memory.remember(ctx, seen)
+	m.noteRecipients(sealed)
 	return nil
 }

@@ -229,6 +229,7 @@ func (p *proxy) post(w http.ResponseWriter, r *http.Request) {
 		if p.save(ctx, sealed, len(plain), err) {
 			pass(w, http.StatusOK, nil)
 		} else {
+			p.saved.Store(nil) // the child leaves a newer one
 			p.refuse(ctx, w, err)
 		}
 		return

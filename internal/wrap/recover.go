@@ -47,11 +47,6 @@ func Recover(ctx context.Context, o Options, r Recovery) (err error) {
 	if err := m.find(ctx); err != nil {
 		return err
 	}
-	before, _, err := p.backend.Read(ctx)
-	if err != nil {
-		return fmt.Errorf("the state in the backend: %w", err)
-	}
-	m.before = digestOf(before)
 	err = m.underLock(ctx)
 	if held, ok := errors.AsType[*store.HeldError](err); ok && !m.locked {
 		if err = m.release(context.WithoutCancel(ctx), held.By); err == nil {
@@ -78,10 +73,8 @@ type recovery struct {
 	plain   []byte // the state in it
 	label   label
 
-	before store.Version // of what was there before anything was tried, by its digest
-	freed  bool          // the lock of the run was there until then, so that nobody had gone on
-	locked bool          // a lock of our own was there
-	done   bool          // the state is where it belongs
+	locked bool // a lock of our own was there
+	done   bool // the state is where it belongs
 }
 
 func (m *recovery) underLock(ctx context.Context) error {
@@ -173,8 +166,7 @@ func (m *recovery) release(ctx context.Context, by *store.Lock) error {
 		return fmt.Errorf("%s. If that is the run that has left %s, and it has ended, run %s%s", by.Describe(), m.name,
 			store.Proposed(recovers+" -unlock", by.ID, recovers+" -unlock ID"), named)
 	}
-	m.freed = by.Operation == "OperationTypeApply" // no other leaves such a file
-	if _, err := m.compare(ctx); err != nil {      // or the lock is better left
+	if _, err := m.compare(ctx); err != nil { // or the lock is better left
 		return err
 	}
 	if err := m.backend.Unlock(ctx, by.ID); errors.Is(err, store.ErrMissing) {
@@ -240,6 +232,7 @@ func (m *recovery) compare(ctx context.Context) ([]byte, error) {
 		return nil, fmt.Errorf("the state in the backend: %w", err)
 	}
 	m.there = version
+	m.readers.Store(int64(Recipients(there)))
 	var opened *encryption.Opened
 	var now *label
 	if there == nil {
@@ -274,7 +267,7 @@ func (m *recovery) mayReplace(there *label, digest store.Version) error {
 	case m.there != "" && *there.Serial >= *m.label.Serial:
 		return fmt.Errorf("somebody has gone on without the state in %s: its serial is %d, and the backend has %d"+stay+
 			". Move the file away, and import what only it has", m.name, *m.label.Serial, *there.Serial)
-	case m.Force, slices.Contains(base, digest), m.freed && base == nil && digest == m.before:
+	case m.Force, slices.Contains(base, digest):
 		return nil
 	case base != nil:
 		return fmt.Errorf("the state in the backend is not the one that the run has begun with which has left %s: somebody has gone on, or "+

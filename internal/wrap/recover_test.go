@@ -34,12 +34,6 @@ func recovered(t *testing.T, o wrap.Options, r wrap.Recovery) (err error, said s
 	return err, told.String()
 }
 
-// ofRecover is a lock that an earlier recover could not give back.
-var ofRecover = strings.Replace(lock, "OperationTypeApply", "statecrypt recover", 1)
-
-// ofMove is one that a killed "state mv" has left.
-var ofMove = strings.Replace(lock, "OperationTypeApply", "state-mv", 1)
-
 // newer is what comes after state.
 var newer = strings.Replace(state, `"serial":1`, `"serial":2`, 1)
 
@@ -86,9 +80,8 @@ func TestRecover(t *testing.T) {
 		"not here":                   {left: newer, stored: state, fresh: true},
 		"not here, but seen":         {left: newer, stored: state, fresh: true, looked: true},
 		"not here, forced":           {left: newer, stored: state, fresh: true, r: force, want: newer},
-		"not here, of a recover":     {left: newer, stored: state, fresh: true, held: ofRecover, r: wrap.Recovery{Unlock: "4711"}},
-		"not here, of a move":        {left: newer, stored: state, fresh: true, held: ofMove, r: wrap.Recovery{Unlock: "4711"}},
-		"not here, held":             {left: newer, stored: state, fresh: true, held: lock, r: wrap.Recovery{Unlock: "4711"}, want: newer},
+		"not here, held, forced":     {left: newer, stored: state, fresh: true, held: lock, r: wrap.Recovery{Force: true, Unlock: "4711"}, want: newer},
+		"not here, held":             {left: newer, stored: state, fresh: true, held: lock, r: wrap.Recovery{Unlock: "4711"}},
 		"gone":                       {left: newer, stored: state, since: "none"},
 		"held":                       {left: newer, stored: state, held: lock},
 		"held, no":                   {left: newer, stored: state, held: lock, asked: true},
