@@ -96,7 +96,7 @@ func TestPolicy(t *testing.T) {
 		for _, route := range r.route {
 			for _, variable := range route.Env {
 				for _, secret := range r.secrets {
-					if route.path[0] != secret.path[0] && !slices.Contains(secret.EntryOf, route.path[0]) {
+					if route.path[0] != secret.path[0] && !slices.Contains(secret.EntryInFiles, route.path[0]) {
 						r.obeys(t, secret, route, variable)
 					}
 				}
@@ -112,7 +112,7 @@ func TestPolicy(t *testing.T) {
 // that of the block that it stands in.
 func (r routed) isOneIdentity(secret, route leaf) bool {
 	around, _ := r.table.Attr(secret.path[0])
-	return around.Group != "" && (route.Group == around.Group || route.BelongsTo == around.Group)
+	return around.Group != "" && (route.Group == around.Group || route.UnlessGroup == around.Group)
 }
 
 func (r routed) obeys(t *testing.T, secret, route leaf, variable string) {

@@ -56,7 +56,7 @@ func routedKinds() []routed {
 				if l.isSecret() && !l.Local {
 					r.secrets = append(r.secrets, l)
 				}
-				if l.isClosed() && !l.Command && (!l.isSecret() || l.Env != nil || l.Local) {
+				if l.isClosed() && l.Form != attr.Command && (!l.isSecret() || l.Env != nil || l.Local) {
 					r.route = append(r.route, l)
 				}
 			}
@@ -187,7 +187,7 @@ func TestRoutesAreClosed(t *testing.T) {
 	for _, r := range allKinds() {
 		for _, l := range leaves(r.Attrs) {
 			name := strings.Join(append([]string{r.Name}, l.path...), ".")
-			if _, known := not[name]; known || l.Command {
+			if _, known := not[name]; known || l.Form == attr.Command {
 				delete(not, name)
 				continue
 			}

@@ -22,9 +22,9 @@ type Finding struct {
 	Err *attr.Error
 
 	// Target is "state", "plan", "remote_state_data_sources.default", "remote_state_data_source NAME"
-	// or "", and how errors of that target begin. If it is set, and Doubt is not, the target can open and seal nothing. If
-	// it is not set, an entry cannot be used, which does no harm unless a file needs it, as a
-	// fallback may never do.
+	// or "", and how errors of that target begin. If it is set, and Doubt is not, the target
+	// can open and seal nothing. If it is not set, an entry cannot be used, which does no harm
+	// unless a file needs it, as a fallback may never do; see [Target.Check].
 	Target string
 
 	// Doubt says that nothing fails: it is probably not what was meant in the key that the
@@ -45,27 +45,51 @@ func (e *Encryption) Check() []Finding {
 	}
 	var found findings
 	for _, t := range e.targets() {
-		for _, err := range t.mistakes() {
-			found.add(t.name, t.name, err)
-		}
-		found.doubt(t)
+		found = append(found, t.Check()...)
 	}
 	for _, address := range addresses(e.config.KeyProviders) {
-		entry := e.config.KeyProviders[address]
-		found.dangling(e, entry, e.keyKinds[entry.Kind].Table)
-		provider, err := e.keyProvider(address)
-		if slices.Contains(e.withUpstream(provider.references), address) {
-			_, err = fileKeys{encryption: e}.identity(address, nil)
-		}
-		found.add("", address, err)
+		found.ofKeyProvider(e, "", address)
 	}
 	for _, address := range addresses(e.config.Methods) {
-		entry := e.config.Methods[address]
-		found.dangling(e, entry, e.kinds[entry.Kind].Table)
-		_, err := e.methods[address]()
-		found.add("", address, cmp.Or(err, e.checkThen(address, nil)))
+		found.ofMethod(e, "", address)
+		found.add("", address, e.checkThen(address, nil))
 	}
 	return found
+}
+
+// Check is [Encryption.Check] of one target: what keeps it from opening and sealing anything,
+// and doubts. That an entry cannot be used is among it if that is so of all its methods.
+func (t Target) Check() []Finding {
+	var found findings
+	for _, err := range t.mistakes() {
+		found.add(t.name, t.name, err)
+	}
+	if len(found) == 0 {
+		found = t.useless()
+	}
+	if t.encryption.made() {
+		found.doubt(t)
+	}
+	return found
+}
+
+// useless are the mistakes in the entries of a target none of whose methods can be used.
+func (t Target) useless() (all findings) {
+	e := t.encryption
+	for _, address := range t.methods {
+		var found findings
+		found.ofMethod(e, t.name, address)
+		for _, address := range e.withUpstream(e.candidate(address, nil, nil).references) {
+			found.ofKeyProvider(e, t.name, address)
+		}
+		if len(found) == 0 {
+			return nil
+		}
+		for _, f := range found {
+			all.add(t.name, f.Err.Address, f.Err)
+		}
+	}
+	return all
 }
 
 // targets are those of the settings.
@@ -89,7 +113,7 @@ func (e *Encryption) targets() (targets []Target) {
 type findings []Finding
 
 // add adds the mistakes in an error of what is at an address. What is wrong with a target
-// is not said again of the entry, nor what was found in an argument before.
+// is not said again of the entry, nor what the target was found to have in an argument.
 func (f *findings) add(target, address string, err error) {
 	before := *f
 	var all fact.List
@@ -106,7 +130,8 @@ func (f *findings) add(target, address string, err error) {
 		}
 		isSame := func(other Finding) bool {
 			at := other.Err
-			return target == "" && (at == mistake || at.Address == mistake.Address && at.Attr == mistake.Attr && at.Attr != "" && !other.Doubt)
+			isEntry := at.Address == mistake.Address && at.Attr == mistake.Attr && (at.Attr != "" || target == "")
+			return !other.Doubt && (target == "" || target == other.Target) && (at == mistake || isEntry)
 		}
 		if !slices.ContainsFunc(before, isSame) {
 			*f = append(*f, Finding{Err: mistake, Target: target})
@@ -114,19 +139,43 @@ func (f *findings) add(target, address string, err error) {
 	}
 }
 
+// ofKeyProvider adds what is wrong with a key provider. If there is none, what names it is
+// wrong, or it is a literal key.
+func (f *findings) ofKeyProvider(e *Encryption, target, address string) {
+	entry := e.config.KeyProviders[address]
+	if entry == nil {
+		return
+	}
+	f.dangling(e, target, entry, e.keyKinds[entry.Kind].Table)
+	provider, err := e.keyProvider(address)
+	if slices.Contains(e.withUpstream(provider.references), address) {
+		_, err = fileKeys{encryption: e}.identity(address, nil)
+	}
+	f.add(target, address, err)
+}
+
+// ofMethod is the same for a method, which may be a kind that is named alone.
+func (f *findings) ofMethod(e *Encryption, target, address string) {
+	if entry := e.config.Methods[address]; entry != nil {
+		f.dangling(e, target, entry, e.kinds[entry.Kind].Table)
+	}
+	_, err := e.methods[address]()
+	f.add(target, address, err)
+}
+
 // dangling adds the arguments of an entry that name a key provider that there is not.
-func (f *findings) dangling(e *Encryption, entry *entries.Entry, table attr.Table) {
+func (f *findings) dangling(e *Encryption, target string, entry *entries.Entry, table attr.Table) {
 	for _, a := range table.Attrs {
 		setting := entry.Settings[a.Name]
 		name := textOf(setting.Value)
-		if _, _, literal := e.config.Literal(name); !a.Reference || setting.Err != nil || name == "" || literal {
+		if _, _, literal := e.config.Literal(name); a.Form != attr.KeyProvider || setting.Err != nil || name == "" || literal {
 			continue
 		}
 		_, err := e.keyProvider(name)
 		if missing, ok := fact.Find[fact.NotConfigured](err); ok && missing.Address == name {
 			others := slices.DeleteFunc(addresses(e.config.KeyProviders), func(other string) bool { return other == entry.Address })
 			err := notConfigured(name, others, syntax.Configured(name, others))
-			f.add("", entry.Address, &attr.Error{Address: entry.Address, Attr: a.Name, Pos: setting.Pos, Err: err})
+			f.add(target, entry.Address, &attr.Error{Address: entry.Address, Attr: a.Name, Pos: setting.Pos, Err: err})
 		}
 	}
 }

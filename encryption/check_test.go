@@ -48,7 +48,16 @@ func TestCheck(t *testing.T) {
 		"a program": {text: `key_provider "external" "k" { command = ["touch", "` + marker + `"] }
 			method "aes_gcm" "m" { keys = key_provider.external.k }`},
 		"a short passphrase": {text: short, found: "key_provider.pbkdf2.short.passphrase"},
-		"of a chain":         {text: short + chain, found: "key_provider.pbkdf2.short.passphrase"},
+		"a short passphrase of all methods": {text: short + chain + state("method.aes_gcm.short", "method.aes_gcm.chain"),
+			found: "key_provider.pbkdf2.short.passphrase@state"},
+		"a short passphrase of a fallback": {text: keys + short + state("method.aes_gcm.a", "method.aes_gcm.short"),
+			found: "key_provider.pbkdf2.short.passphrase"},
+		"a short passphrase beside a fallback": {text: keys + short + state("method.aes_gcm.short", "method.aes_gcm.a"),
+			found: "key_provider.pbkdf2.short.passphrase"},
+		"age without identities": {text: `method "age" "m" {}` + "\n" + state("method.age.m"), found: "method.age.m@state"},
+		"no key provider of a target": {text: `method "aes_gcm" "m" { keys = key_provider.pbkdf2.gone }` + "\n" + state("method.aes_gcm.m"),
+			found: "method.aes_gcm.m.keys@state"},
+		"of a chain": {text: short + chain, found: "key_provider.pbkdf2.short.passphrase"},
 		"of then": {found: "key_provider.pbkdf2.short.passphrase", text: short + `method "kubeform" "m" {
 			key  = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 			then = method.aes_gcm.short
@@ -111,7 +120,10 @@ func TestCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found := lone.Check(); len(found) != 1 || found[0].Err.Attr != "passphrase" || found[0].Target != "" {
+	if found := lone.Check(); len(found) != 2 || found[0].Err.Attr != "passphrase" || found[0].Target != "state" || found[1].Target != "plan" {
+		t.Errorf("got %v", found)
+	}
+	if found := use(t, lone, lone.State().Methods()...).Check(); len(found) != 1 || found[0].Err.Attr != "passphrase" {
 		t.Errorf("got %v", found)
 	}
 	unknown, err := encryption.Load(lighttest.Registry(), unstable.Layer(&config.Config{Methods: map[string]*entries.Entry{

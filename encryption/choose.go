@@ -31,14 +31,14 @@ func (e *Encryption) candidate(address string, file []byte, env *envelope) candi
 	inside := env != nil && recognizesExactly(kind, env.start())
 	return candidate{
 		method: m, address: address, broken: err, plaintext: plaintext,
-		whole: (kind.Recognizes != nil || plaintext) && !inside, recognizes: err == nil && kind.Recognizes != nil && kind.Recognizes(file),
+		whole: (kind.OwnFormat != nil || plaintext) && !inside, recognizes: err == nil && kind.OwnFormat != nil && kind.OwnFormat(file),
 	}
 }
 
 // recognizesExactly reports whether a file has the format of a kind, which no other file
 // has.
 func recognizesExactly(kind driver.Block[driver.Method], file []byte) bool {
-	return kind.Recognizes != nil && !kind.Vague && kind.Recognizes(file)
+	return kind.OwnFormat != nil && !kind.Vague && kind.OwnFormat(file)
 }
 
 // kindOf returns the kind of the method at an address, which may be the kind itself.
@@ -150,7 +150,7 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 // envelope is nil for another format, or for a file that is still to be made.
 func (t Target) encryptedError(format string, env *envelope, text error) error {
 	found := fact.NoMethod{
-		Format: format, Methods: t.encryption.configuredFor(format), Plan: t.kind == KindPlan, Selected: t.Methods(),
+		Format: format, Methods: t.encryption.configuredFor(format), Plan: t.kind == KindPlan, Selected: t.Methods(), In: t.name,
 		KeyProviders: addresses(t.encryption.config.KeyProviders),
 	}
 	if named, ok := t.encryption.methods[format]; ok {

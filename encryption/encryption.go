@@ -199,7 +199,7 @@ func buildKeyProvider(entry *entries.Entry, kinds map[string]driver.Block[driver
 
 func buildMethod(entry *entries.Entry, kinds map[string]driver.Block[driver.Method], cfg *config.Config) (method, error) {
 	var common []attr.Attr
-	whole := kinds[entry.Kind].Recognizes != nil
+	whole := kinds[entry.Kind].OwnFormat != nil
 	if whole {
 		common = entries.FileMethodAttrs()
 	}
@@ -266,7 +266,7 @@ func metadataKey(entry *entries.Entry, kinds map[string]driver.Block[driver.KeyP
 	if alias.IsKnown() && !alias.IsNull() && alias.Type() == cty.String && alias.AsString() != "" {
 		return alias.AsString()
 	}
-	if kind := kinds[entry.Kind].StoredAs; kind != "" {
+	if kind := kinds[entry.Kind].MetadataKind; kind != "" {
 		return strings.Replace(entry.Address, "."+entry.Kind+".", "."+kind+".", 1)
 	}
 	return entry.Address

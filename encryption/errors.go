@@ -92,7 +92,7 @@ func (e *Error) Error() string {
 		b.WriteString(e.Err.Error())
 	}
 	for _, a := range e.Attempts {
-		fmt.Fprintf(&b, "\n  - %s: %v", a.Method, a.Err)
+		fmt.Fprintf(&b, "\n  - %s: %s", a.Method, fact.Indented(fmt.Sprint(a.Err)))
 	}
 	return b.String()
 }

@@ -32,8 +32,8 @@ func withShredder() encryption.Registry {
 		Table: attr.Table{Name: "shredder", Attrs: []attr.Attr{{Name: "key", Type: cty.String, Required: true}}},
 		Build: func(v attr.Values) (driver.Method, error) { return shredder{v.String("key")}, nil },
 
-		Recognizes: isShredder,
-		Vague:      true,
+		OwnFormat: isShredder,
+		Vague:     true,
 	})
 	return r
 }

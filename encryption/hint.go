@@ -53,14 +53,16 @@ func (t Target) factsOfKey(nothing bool, c candidate, env *envelope) (facts []fa
 		return facts
 	}
 	other := e.other(env)
+	own, user := slices.Index(t.methods, c.address), t.user(other)
 	switch empty := len(env.Meta) == 0; {
 	case empty && nothing:
 		facts = append(facts, fact.Keyless)
 	case empty:
 	case !e.belongs(env):
 		facts = append(facts, env.noKeyProvider())
+	case nothing && own >= 0 && user >= own: // it is a fallback of this one, and has the name that it had
 	case nothing && other != "":
-		facts = append(facts, fact.KeyElsewhere{Address: other, Selected: t.uses(other)})
+		facts = append(facts, fact.KeyElsewhere{Address: other, Selected: user >= 0})
 	case nothing:
 		facts = append(facts, fact.Renamed{Stored: env.names()})
 	case e.partly(env) != "":
@@ -116,9 +118,9 @@ func (e *Encryption) belongs(env *envelope) bool {
 	return false
 }
 
-// uses reports whether a selected method builds on a key provider.
-func (t Target) uses(address string) bool {
-	return slices.ContainsFunc(t.methods, func(m string) bool {
+// user is the place of the first selected method that builds on a key provider, -1 for none.
+func (t Target) user(address string) int {
+	return slices.IndexFunc(t.methods, func(m string) bool {
 		return slices.Contains(t.encryption.candidate(m, nil, nil).references, address)
 	})
 }

@@ -236,6 +236,12 @@ func TestHintOfTheAlias(t *testing.T) {
 	}
 	const a = "key_provider \"pbkdf2\" \"a\" {\npassphrase = \"correct horse battery\"\niterations = 200000\n}\n"
 	const b = "key_provider \"pbkdf2\" \"b\" { passphrase = \"another horse battery\" }\n"
+	wrong := strings.Replace(a, "correct", "another", 1)
+	ofBoth := func(first, second string) string {
+		return wrong + b + "method \"aes_gcm\" \"a\" { keys = key_provider.pbkdf2.a }\n" +
+			"method \"aes_gcm\" \"b\" { keys = key_provider.pbkdf2.b }\n" +
+			"state {\nmethod = method.aes_gcm." + first + "\nfallback {\nmethod = method.aes_gcm." + second + "\n}\n}\n"
+	}
 	file := seal(t, settings(a, "pbkdf2.a"), `{"version":4,"serial":1,"lineage":"l"}`)
 	bare := regexp.MustCompile(`"meta":\{[^}]*\}`).ReplaceAll(file, []byte(`"meta":{}`))
 	two := regexp.MustCompile(`"meta":\{"[^"]*":("[^"]*")\}`).ReplaceAll(file, []byte(`"meta":{"x":$1,"y":$1}`))
@@ -244,9 +250,11 @@ func TestHintOfTheAlias(t *testing.T) {
 		settings string
 		file     []byte
 	}{
-		"the name of another": {settings(a+b, "pbkdf2.b"), file},
-		"two names":           {settings(b, "pbkdf2.b"), two},
-		"no metadata":         {settings(a, "pbkdf2.a"), bare},
+		"the name of another":                     {settings(a+b, "pbkdf2.b"), file},
+		"two names":                               {settings(b, "pbkdf2.b"), two},
+		"no metadata":                             {settings(a, "pbkdf2.a"), bare},
+		"a new key before the wrong old one":      {ofBoth("b", "a"), file},
+		"an old key behind a new one of its name": {ofBoth("a", "b"), file},
 	} {
 		enc, err := encryption.Load(lighttest.Registry(), encryption.Code(c.settings, "test.hcl"))
 		if err != nil {

@@ -48,8 +48,8 @@ func withBox() encryption.Registry {
 		Table: attr.Table{Name: "box", Attrs: []attr.Attr{{Name: "key", Type: cty.String, Required: true}}},
 		Build: func(v attr.Values) (driver.Method, error) { return box{v.String("key")}, nil },
 
-		Recognizes: isBox,
-		Vague:      true,
+		OwnFormat: isBox,
+		Vague:     true,
 	})
 	return r
 }
@@ -344,8 +344,8 @@ func TestFormatThatLooksLikeAState(t *testing.T) {
 		Table: attr.Table{Name: "veiled"},
 		Build: func(attr.Values) (driver.Method, error) { return veiled{}, nil },
 
-		Recognizes: isVeiled,
-		Vague:      true,
+		OwnFormat: isVeiled,
+		Vague:     true,
 	})
 	target := use(t, newEncryption(t, r, `method "veiled" "v" {}`), "method.veiled.v", "unencrypted")
 	_, err := target.Decrypt(context.Background(), []byte(`{"version":4,"veiled":true,"outputs":{}}`))

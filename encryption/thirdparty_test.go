@@ -24,7 +24,7 @@ import (
 // A method of somebody else: XChaCha20-Poly1305, with the nonce in front.
 
 func xchachaBlock() driver.Block[driver.Method] {
-	keys := attr.Attr{Name: "keys", Type: cty.String, Required: true, Reference: true, Doc: "The key provider."}
+	keys := attr.Attr{Name: "keys", Type: cty.String, Required: true, Form: attr.KeyProvider, Doc: "The key provider."}
 	return driver.Block[driver.Method]{
 		Table: attr.Table{Name: "xchacha", Doc: "XChaCha20-Poly1305.", Attrs: []attr.Attr{keys}},
 		Build: func(v attr.Values) (driver.Method, error) { return xchacha{keys: v.String("keys")}, nil },

@@ -71,7 +71,7 @@ func (s *httpStore) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.state = string(body)
 	default:
 		w.WriteHeader(http.StatusLocked)
-		_, _ = io.WriteString(w, cmp.Or(s.info, `{"ID":"`+s.lock+`","Who":"ci@host"}`))
+		_, _ = io.WriteString(w, cmp.Or(s.info, `{"ID":"`+s.lock+`","Operation":"OperationTypeApply","Who":"ci@host"}`))
 	}
 }
 

@@ -38,10 +38,10 @@ remote_state_data_sources {
 `
 }
 
-// cli is Terraform or OpenTofu in a folder of its own.
-type cli struct{ path, dir string }
+// realCLI is Terraform or OpenTofu in a folder of its own.
+type realCLI struct{ path, dir string }
 
-func terraform(t *testing.T, text string) cli {
+func terraform(t *testing.T, text string) realCLI {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("a CLI needs seconds")
@@ -50,25 +50,25 @@ func terraform(t *testing.T, text string) cli {
 	if err != nil {
 		t.Skip("there is no terraform in PATH")
 	}
-	return cli{path, t.TempDir()}.initialized(t, text)
+	return realCLI{path, t.TempDir()}.initialized(t, text)
 }
 
-func tofu(t *testing.T, text string) cli {
+func tofu(t *testing.T, text string) realCLI {
 	t.Helper()
-	return cli{testkit.Program(t, "STATECRYPT_TOFU"), t.TempDir()}.initialized(t, text)
+	return realCLI{testkit.Program(t, "STATECRYPT_TOFU"), t.TempDir()}.initialized(t, text)
 }
 
-func (c cli) initialized(t *testing.T, text string) cli {
+func (c realCLI) initialized(t *testing.T, text string) realCLI {
 	t.Helper()
 	write(t, c.file("main.tf"), text)
 	c.run(t, "", "init")
 	return c
 }
 
-func (c cli) file(name string) string { return filepath.Join(c.dir, name) }
+func (c realCLI) file(name string) string { return filepath.Join(c.dir, name) }
 
 // run requires success, and returns what the CLI prints.
-func (c cli) run(t *testing.T, settings string, args ...string) string {
+func (c realCLI) run(t *testing.T, settings string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), c.path, args...)
 	cmd.Dir = c.dir
@@ -155,7 +155,7 @@ output "all" { value = data.terraform_remote_state.x.outputs }
 `
 }
 
-func checkReader(t *testing.T, reader cli, settings string) {
+func checkReader(t *testing.T, reader realCLI, settings string) {
 	t.Helper()
 	got := reader.run(t, settings, "output", "-json")
 	if !strings.Contains(got, `"id": "c4n4ry of a resource"`) || !strings.Contains(got, "12345678901234567890") || strings.Contains(got, "secret") {

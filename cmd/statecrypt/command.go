@@ -15,6 +15,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/cli"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
@@ -33,38 +34,31 @@ const (
 //go:embed text
 var texts embed.FS // the help of each command, and the completion for each shell
 
-// command is a row in the table of commands.
-type command struct {
-	name     string
-	wants    string // its arguments, for people
-	min, max int    // how many there are
-	flags    string // as in [call.flagSet]
-	program  bool   // its arguments are another program, so flags end at the first
-	run      func(*call, context.Context) error
-}
+// command is a row in the table of commands. Its flags are as in [call.flagSet].
+type command = cli.Command[action]
 
-const many = 1 << 30
+type action func(*call, context.Context) error
 
-func commands() []command {
+func commands() cli.Table[action] {
 	const oneFile = "one file, or none for standard input"
-	return []command{
-		{name: "inspect", wants: "files, or none for standard input", max: many, run: (*call).inspect,
-			flags: "config backend prefix var var-file json"},
-		{name: "decrypt", wants: oneFile, max: 1, run: (*call).decrypt,
-			flags: "config var var-file lineage minimum-serial plan o force"},
-		{name: "encrypt", wants: oneFile, max: 1, flags: "config var var-file plan o", run: (*call).encrypt},
-		{name: "verify", wants: "at least one file, or -backend and no file", max: many, run: (*call).verify,
-			flags: "config backend var var-file lineage minimum-serial plan json"},
-		{name: "rotate", wants: "at least one file, or -backend and no file", max: many, run: (*call).rotate,
-			flags: "from to again backend prefix var var-file plan json"},
-		{name: "outputs", wants: oneFile, max: 1, flags: "only sensitive o force", run: (*call).outputs},
-		{name: "wrap", wants: "a program and its arguments", min: 1, max: many, program: true, run: (*call).wrap,
-			flags: "config var var-file force accept encrypt-existing leave lineage minimum-serial"},
-		{name: "recover", wants: "one file, or none for what the run in this module has left", max: 1, run: (*call).recover,
-			flags: "config var var-file unlock force"},
-		{name: "key-provider", wants: "the name of a key provider: age", min: 1, max: 1, flags: "r R i", run: (*call).keyProvider},
-		{name: "completion", wants: "the name of a shell: bash, zsh or fish", min: 1, max: 1, run: (*call).completion},
-		{name: "version", wants: "no arguments", run: (*call).version},
+	return cli.Table[action]{
+		{Name: "inspect", Wants: "files, or none for standard input", Max: cli.Many, Does: (*call).inspect,
+			Flags: "config backend prefix var var-file json"},
+		{Name: "decrypt", Wants: oneFile, Max: 1, Does: (*call).decrypt,
+			Flags: "config var var-file lineage minimum-serial plan o force"},
+		{Name: "encrypt", Wants: oneFile, Max: 1, Flags: "config var var-file plan o", Does: (*call).encrypt},
+		{Name: "verify", Wants: "at least one file, or -backend and no file", Max: cli.Many, Does: (*call).verify,
+			Flags: "config backend var var-file lineage minimum-serial plan json"},
+		{Name: "rotate", Wants: "at least one file, or -backend and no file", Max: cli.Many, Does: (*call).rotate,
+			Flags: "from to again backend prefix var var-file plan json"},
+		{Name: "outputs", Wants: oneFile, Max: 1, Flags: "only sensitive o force", Does: (*call).outputs},
+		{Name: "wrap", Wants: "a program and its arguments", Min: 1, Max: cli.Many, Does: (*call).wrap,
+			Flags: "config var var-file force accept encrypt-existing leave lineage minimum-serial"},
+		{Name: "recover", Wants: "one file, or none for what the run in this module has left", Max: 1, Does: (*call).recover,
+			Flags: "config var var-file unlock force"},
+		{Name: "key-provider", Wants: "the name of a key provider: age", Min: 1, Max: 1, Flags: "r R i", Does: (*call).keyProvider},
+		{Name: "completion", Wants: "the name of a shell: bash, zsh or fish", Min: 1, Max: 1, Does: (*call).completion},
+		{Name: "version", Wants: "no arguments", Does: (*call).version},
 	}
 }
 
@@ -108,9 +102,9 @@ func (c *call) flagSet() *flag.FlagSet {
 		"force": &c.force, "json": &c.json, "plan": &c.plan, "sensitive": &c.sensitive,
 		"accept": &c.accept, "encrypt-existing": &c.encryptExisting, "leave": &c.leave, "backend": &c.inBackend, "again": &c.again,
 	}
-	flags := flag.NewFlagSet(c.name, flag.ContinueOnError)
+	flags := flag.NewFlagSet(c.Name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	for name := range strings.FieldsSeq(c.flags) {
+	for name := range strings.FieldsSeq(c.Flags) {
 		text, isText := texts[name]
 		toggle, isSwitch := switches[name]
 		switch {
@@ -202,7 +196,7 @@ func (c *call) parse(args []string) error {
 		}
 		rest := flags.Args()
 		parsed := args[:len(args)-len(rest)]
-		if c.program || len(rest) == 0 || len(parsed) > 0 && parsed[len(parsed)-1] == "--" {
+		if c.Name == "wrap" || len(rest) == 0 || len(parsed) > 0 && parsed[len(parsed)-1] == "--" {
 			c.args = append(c.args, rest...)
 			return nil
 		}
@@ -245,22 +239,23 @@ func (c *call) dispatch(ctx context.Context, args []string) error {
 	case slices.Contains([]string{"-v", "-version", "--version"}, args[0]):
 		return c.version(ctx)
 	}
-	if err := c.find(args[0]); err != nil {
-		return err
+	known, ok := commands().Find(args[0])
+	if c.command = known; !ok {
+		return usageError(noCommand(args[0], commands().Names()))
 	}
 	switch err := c.understand(args[1:]); {
 	case errors.Is(err, flag.ErrHelp):
-		return c.print(c.stdout, c.name+".txt")
+		return c.print(c.stdout, c.Name+".txt")
 	case err != nil:
-		return usageError(explain.Usage(err, c.name))
+		return usageError(explain.Usage(err, c.Name))
 	}
-	return c.run(c, notice.With(ctx, func(text string) { c.say(yellow, "note:", text) }))
+	return c.Does(c, notice.With(ctx, func(text string) { c.say(yellow, "note:", text) }))
 }
 
 // understand reads what follows the name of the command.
 func (c *call) understand(args []string) error {
 	err := c.parse(args)
-	if slices.Contains(strings.Fields(c.flags), "config") && c.config == "" {
+	if c.HasFlag("config") && c.config == "" {
 		c.config, _ = world.Lookup(c.environ)("STATECRYPT_CONFIG")
 		c.configInVariable = c.config != ""
 	}
@@ -268,11 +263,11 @@ func (c *call) understand(args []string) error {
 	switch {
 	case err != nil:
 		return err
-	case n > c.max && slices.ContainsFunc(c.given, func(v given) bool { return !v.isFile && !strings.Contains(v.text, "=") }):
+	case n > c.Max && slices.ContainsFunc(c.given, func(v given) bool { return !v.isFile && !strings.Contains(v.text, "=") }):
 		return errors.New("-var requires NAME=VALUE in one word, without spaces beside the =, such as -var 'passphrase=…'")
 	case c.mistake == nil && c.from != "" && c.from == c.to:
 		return errors.New("-from and -to name the same settings; the new key is in others (-again -to FILE, without -from, makes a new data key)")
-	case c.mistake == nil && (n < c.min || n > c.max):
+	case c.mistake == nil && (n < c.Min || n > c.Max):
 		return c.miscounted()
 	case c.mistake == nil && c.prefix != nil && !c.inBackend:
 		return errors.New("-prefix is for the states in the backend: -backend -prefix PREFIX; files are named")
@@ -280,18 +275,6 @@ func (c *call) understand(args []string) error {
 		return errors.New("a plan has no serial and no lineage that could be pinned; leave out -plan, or what pins them")
 	}
 	return c.mistake
-}
-
-// find sets the command to that called name.
-func (c *call) find(name string) error {
-	var names []string
-	for _, c.command = range commands() {
-		if c.name == name {
-			return nil
-		}
-		names = append(names, c.name)
-	}
-	return usageError(noCommand(name, names))
 }
 
 // print prints one of the texts.
@@ -311,7 +294,7 @@ func (c *call) version(context.Context) error {
 func (c *call) completion(context.Context) error {
 	err := c.print(c.stdout, "completion."+c.args[0])
 	if errors.Is(err, fs.ErrNotExist) {
-		return usageError(fmt.Sprintf("there is no completion for %s; %s requires %s", shown(c.args[0]), c.name, c.wants))
+		return usageError(fmt.Sprintf("there is no completion for %s; %s requires %s", shown(c.args[0]), c.Name, c.Wants))
 	}
 	return keyfile.Reason(err)
 }

@@ -23,18 +23,18 @@ func TestContentInPlaceOfNames(t *testing.T) {
 	delete(contents, "a token") // which may be the name of a file
 	tried := 0
 	for _, c := range commands() {
-		runs := [][]string{{c.name, "CONTENT"}, {"CONTENT"}, {c.name, "-json", "CONTENT"}}
-		for flag := range strings.FieldsSeq(c.flags) {
+		runs := [][]string{{c.Name, "CONTENT"}, {"CONTENT"}, {c.Name, "-json", "CONTENT"}}
+		for flag := range strings.FieldsSeq(c.Flags) {
 			if !slices.Contains([]string{"config", "from", "to", "var-file", "o", "i", "R"}, flag) {
 				continue
 			}
-			run := []string{c.name, "-" + flag, "CONTENT"}
+			run := []string{c.Name, "-" + flag, "CONTENT"}
 			for _, other := range []string{"config", "from", "to"} {
-				if other != flag && slices.Contains(strings.Fields(c.flags), other) {
+				if other != flag && slices.Contains(strings.Fields(c.Flags), other) {
 					run = append(run, "-"+other, keys)
 				}
 			}
-			if c.program {
+			if c.Name == "wrap" {
 				runs = append(runs, append(run, "--", "terraform", "plan"))
 				continue
 			}

@@ -152,7 +152,7 @@ func (c *call) write(ctx context.Context, r result) error {
 func (c *call) checkReplaced(ctx context.Context, place string, r result) error {
 	isPlace := func(name string) bool { return sameFile(name, place) }
 	switch isInput := slices.ContainsFunc(c.args, isPlace) || c.readsFrom(place); {
-	case isInput && c.name == "outputs":
+	case isInput && c.Name == "outputs":
 		return errors.New("it is the file that is read, and what is left out of it would be lost; name another file")
 	case isInput:
 		return nil
@@ -179,7 +179,7 @@ func (c *call) checkReplaced(ctx context.Context, place string, r result) error 
 		return errors.New("it is this state with its resources, which would be lost; name another file, or delete it first")
 	}
 	bothHave := func(m driver.Block[driver.Method]) bool {
-		return m.Recognizes != nil && (!m.Vague || after.Kind == "unknown") && m.Recognizes(there) && m.Recognizes(r.data)
+		return m.OwnFormat != nil && (!m.Vague || after.Kind == "unknown") && m.OwnFormat(there) && m.OwnFormat(r.data)
 	}
 	switch {
 	case slices.ContainsFunc(builtin.Registry().Methods, bothHave):
@@ -219,7 +219,7 @@ func (c *call) losesResources(ctx context.Context, there []byte, before, after e
 			return false
 		}
 	}
-	isSame := before.Lineage == lineage && (c.name == "outputs" || before.Serial != nil && serial != nil && *before.Serial == *serial)
+	isSame := before.Lineage == lineage && (c.Name == "outputs" || before.Serial != nil && serial != nil && *before.Serial == *serial)
 	return isSame && (before.Kind == encryption.KindEncrypted || hasResources(there))
 }
 

@@ -194,7 +194,7 @@ func TestAdviceOnPlaintextPlans(t *testing.T) {
 	_, err = enc.Plan().Decrypt(t.Context(), []byte(emptyPlan(t)))
 	for name, advised := range map[string]bool{"wrap": false, "verify": true} {
 		c := call{}
-		c.name = name
+		c.Name = name
 		if text := explain.Text(err, c.audience()); strings.Contains(text, "encrypt -plan") != advised {
 			t.Errorf("%s: got %s", name, text)
 		}

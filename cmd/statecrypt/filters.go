@@ -75,7 +75,7 @@ func (c *call) noteOwnState() {
 func (c *call) each(ctx context.Context, work func(ctx context.Context, name string, file []byte) error) error {
 	switch {
 	case len(c.args) == 0 && isTerminal(c.stdin):
-		return usageError(fmt.Sprintf("there is no FILE, and standard input is a terminal; see statecrypt %s -h", c.name))
+		return usageError(fmt.Sprintf("there is no FILE, and standard input is a terminal; see statecrypt %s -h", c.Name))
 	case len(c.args) == 0:
 		c.args = []string{stdinName}
 	}
@@ -94,7 +94,7 @@ func (c *call) each(ctx context.Context, work func(ctx context.Context, name str
 // after that the work.
 func (c *call) one(ctx context.Context, name string, work func(ctx context.Context, name string, file []byte) error) error {
 	file, err := c.read(name)
-	if err == nil && name == stdinName && len(file) == 0 && c.name != "inspect" {
+	if err == nil && name == stdinName && len(file) == 0 && c.Name != "inspect" {
 		err = c.emptyInput()
 	}
 	if err != nil {
@@ -137,7 +137,7 @@ func (c *call) wrapOptions() (o wrap.Options, err error) {
 		err = c.check(enc, false)
 	}
 	if err == nil {
-		_, err = found(enc, "plan")
+		_, err = found(enc.Plan())
 	}
 	if err != nil {
 		return o, c.misplaced(withoutSettings(err, c.config))

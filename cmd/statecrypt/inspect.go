@@ -120,7 +120,7 @@ func inspectFile(name string, file []byte) (inspection, error) {
 		return found, err
 	}
 	for _, m := range builtin.Registry().Methods {
-		if m.Recognizes != nil && !m.Vague && m.Recognizes(file) { // its format may keep the shape of a state
+		if m.OwnFormat != nil && !m.Vague && m.OwnFormat(file) { // its format may keep the shape of a state
 			return inspection{File: name, Kind: "encrypted", Format: m.Name, info: encryption.Info{Kind: info.Kind}}, nil
 		}
 	}

@@ -225,7 +225,7 @@ func (c *call) line(f finding) string {
 	case resultHeld:
 		text = "not rotated, because somebody has the lock"
 	case resultFailed:
-		text = map[string]string{"verify": "does not open", "rotate": "not rotated"}[c.name]
+		text = map[string]string{"verify": "does not open", "rotate": "not rotated"}[c.Name]
 	}
 	text = c.shown(f.File) + ": " + c.paint(c.stdout, colour, text)
 	if f.err == nil {

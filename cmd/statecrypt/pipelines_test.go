@@ -34,7 +34,7 @@ const (
 
 // runner is a machine of a pipeline: it runs shell scripts in the folder of a module.
 type runner struct {
-	cli
+	realCLI
 
 	environ []string
 	sh      string            // "" is the first in the PATH of the tests
@@ -47,7 +47,7 @@ func newRunner(t *testing.T, path string) runner {
 	if runtime.GOOS == "windows" {
 		t.Skip("the scripts are for a shell")
 	}
-	r := runner{cli: terraform(t, configuration)}
+	r := runner{realCLI: terraform(t, configuration)}
 	if path != "" {
 		path += ":"
 	}

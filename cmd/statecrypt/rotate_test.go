@@ -183,7 +183,7 @@ func TestManyFiles(t *testing.T) {
 	}
 	var stdout bytes.Buffer
 	first, second := write(t, "first", ""), write(t, "second", "")
-	c := &call{command: command{name: "verify"}, args: []string{first, second}, stdout: &stdout}
+	c := &call{command: command{Name: "verify"}, args: []string{first, second}, stdout: &stdout}
 	finished := make(chan struct{})
 	err := c.all(t.Context(), func(_ context.Context, name string) (finding, error) {
 		if name == second {

@@ -56,7 +56,7 @@ func (c *call) target(from string) (encryption.Target, error) {
 	if fact.Is(err, fact.NotSettings) && len(c.args) == 0 {
 		err = fmt.Errorf("%w; -config took the name that follows it: is a variable between them empty?", err)
 	}
-	if at := slices.IndexFunc(c.args, isSettings); err != nil && at >= 0 && c.name != "wrap" { // whose arguments are Terraform's
+	if at := slices.IndexFunc(c.args, isSettings); err != nil && at >= 0 && c.Name != "wrap" { // whose arguments are Terraform's
 		err = fmt.Errorf("%w; -config is for the settings, and a file without it is a state or a plan: is %s the one with the settings?", err,
 			shown(c.args[at]))
 	}
@@ -86,7 +86,7 @@ func (c *call) misplaced(err error) error {
 	case slices.Contains(c.args, "-config"):
 		return usageError("-config belongs before the program: statecrypt wrap -config FILE -- terraform plan")
 	case at >= 0:
-		return usageError(fmt.Sprintf("settings are given with -config: statecrypt %s -config %s …", c.name, shown(c.args[at])))
+		return usageError(fmt.Sprintf("settings are given with -config: statecrypt %s -config %s …", c.Name, shown(c.args[at])))
 	}
 	return err
 }
@@ -103,14 +103,14 @@ func (c *call) check(enc *encryption.Encryption, plan bool) (err error) {
 	}
 	switch methods := beside.Methods(); {
 	case len(target.Methods()) > 0:
-		c.doubts, err = found(enc, kind)
+		c.doubts, err = found(target)
 		return err
 	case len(methods) > 0:
 		instead := ""
 		switch {
 		case kind == "plan":
 			instead = "for a state, leave out -plan; "
-		case slices.Contains(strings.Fields(c.flags), "plan"):
+		case c.HasFlag("plan"):
 			instead = "for a plan, add -plan; "
 		}
 		return fmt.Errorf("the settings have a %s block and no %s block: %sto use the same method for both, add %s { method = %s }",
@@ -126,18 +126,15 @@ func (c *call) check(enc *encryption.Encryption, plan bool) (err error) {
 	return errNoSettings
 }
 
-// found is what is doubtful in the target for a kind of file, or a mistake in it. A method
-// that cannot be used is an error when its turn comes, and that of a fallback may never
-// come.
-func found(enc *encryption.Encryption, kind string) (doubts []encryption.Finding, err error) {
-	for _, f := range enc.Check() {
-		switch {
-		case f.Target != kind:
-		case f.Doubt:
-			doubts = append(doubts, f)
-		default:
+// found is what is doubtful in a target, or a mistake that no file could do without. A
+// method that cannot be used beside one that can is an error when its turn comes, and that
+// of a fallback may never come.
+func found(t encryption.Target) (doubts []encryption.Finding, err error) {
+	for _, f := range t.Check() {
+		if !f.Doubt {
 			return nil, f.Err
 		}
+		doubts = append(doubts, f)
 	}
 	return doubts, nil
 }
@@ -209,7 +206,7 @@ func (c *call) noteUnused() {
 	for _, v := range c.given {
 		name, _, _ := strings.Cut(v.text, "=")
 		isOfFile := func(at setIn) bool { return at.file == v.text }
-		if c.name == "wrap" && v.isFile && !slices.ContainsFunc(c.noted, isOfFile) { // Terraform has such a flag, too
+		if c.Name == "wrap" && v.isFile && !slices.ContainsFunc(c.noted, isOfFile) { // Terraform has such a flag, too
 			c.say(yellow, "note:", "the settings use nothing that a -var-file sets"+c.behind("-var-file"))
 		}
 		if v.isFile || slices.Contains(c.used, "TF_VAR_"+name) {
@@ -229,7 +226,7 @@ func (c *call) noteUnused() {
 
 // behind says where a flag belongs that wrap has as well as Terraform.
 func (c *call) behind(flag string) string {
-	if c.name != "wrap" {
+	if c.Name != "wrap" {
 		return ""
 	}
 	return "; one for Terraform belongs behind its subcommand, as in statecrypt wrap -- terraform plan " + flag + " …"

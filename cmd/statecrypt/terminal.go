@@ -46,7 +46,7 @@ func (c *call) progress(what string, size int) {
 	defer c.printing.Unlock()
 	if size > largeFile && isTerminal(c.stderr) {
 		c.unfinished = true
-		fmt.Fprintf(c.stderr, "\r%s: %s %d MB\x1b[K", c.name, what, size/1_000_000)
+		fmt.Fprintf(c.stderr, "\r%s: %s %d MB\x1b[K", c.Name, what, size/1_000_000)
 	}
 }
 
@@ -111,8 +111,8 @@ func (c *call) audience() explain.Command {
 		return strings.HasPrefix(strings.TrimLeft(arg, "-"), "var") && strings.HasPrefix(arg, "-")
 	}
 	return explain.Command{
-		Name: c.name, HasPlan: slices.Contains(strings.Fields(c.flags), "plan"), Plan: c.plan,
-		VarBehind: c.name == "wrap" && slices.ContainsFunc(c.args, isVar),
+		Name: c.Name, HasPlan: c.HasFlag("plan"), Plan: c.plan,
+		VarBehind: c.Name == "wrap" && slices.ContainsFunc(c.args, isVar),
 	}
 }
 

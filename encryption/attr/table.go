@@ -52,11 +52,6 @@ type Attr struct {
 	// file that holds it. What is Sensitive is a secret anyway.
 	Secret bool
 
-	// Lines says that a secret may have several lines, such as a key in PEM format. Any
-	// other secret that is sent is one word, as in a header, and control characters in
-	// it are an error, such as the line break at the end of a file.
-	Lines bool
-
 	// Local says that nothing else decides where the secret goes: it is used in
 	// this process only, or is part of the address that it is for, like the
 	// password of a proxy.
@@ -67,23 +62,19 @@ type Attr struct {
 	// becomes one.
 	AllowEmpty bool
 
-	// Pin says that the value chooses one version of what is read. An empty string is
-	// an error, because an empty variable would end the pinning.
-	Pin bool
-
 	// Group names attributes that belong together, such as the file of a
 	// certificate and that of its key: the environment fills all that are
 	// absent, or, if the user set one of them, none. False does not count as set.
 	Group string
 
-	// BelongsTo names a group that this attribute belongs to without closing it:
+	// UnlessGroup names a group that this attribute belongs to without closing it:
 	// it is filled only if the user set nothing of the group.
-	BelongsTo string
+	UnlessGroup string
 
-	// EntryOf names the attributes for the files that this secret is an entry of,
+	// EntryInFiles names the attributes for the files that this secret is an entry of,
 	// such as a profile. Whoever names such a file brings the secret, so a
 	// variable may name it beside this one.
-	EntryOf []string
+	EntryInFiles []string
 
 	// Excludes names attributes that the code must not set beside this one. Of
 	// variables, the kind says which counts.
@@ -93,26 +84,12 @@ type Attr struct {
 	// as the ID that a secret key belongs to.
 	RequiredWith string
 
-	// InPlaceOf is for one of [Table.Variables]: the attribute that users write, whose
+	// StandsFor is for one of [Table.Variables]: the attribute that users write, whose
 	// type or meaning is another.
-	InPlaceOf string
+	StandsFor string
 
-	// Form says that the text becomes a part of something else, such as a path. A value
-	// that would be more or less than that is an error.
+	// Form says what a text is, if not any text.
 	Form Form
-
-	// Reference says that the value is the address of a key provider: a string
-	// in a Terraform block; a bare reference, a string or a literal key object
-	// in text. Type is cty.String.
-	Reference bool
-
-	// Method says that the value is the address of a method, written in the
-	// same ways, but never as a literal. Type is cty.String.
-	Method bool
-
-	// Command says that the value is a program, with its arguments, that will
-	// be run.
-	Command bool
 
 	// Attrs makes this a nested block (at most one): a list block in
 	// Terraform, a block or an object attribute in text.
@@ -124,10 +101,8 @@ type Attr struct {
 }
 
 // Attr returns the attribute called name, or false.
-func (t Table) Attr(name string) (Attr, bool) { return find(t.Attrs, name) }
-
-func find(attrs []Attr, name string) (Attr, bool) {
-	for _, a := range attrs {
+func (t Table) Attr(name string) (Attr, bool) {
+	for _, a := range t.Attrs {
 		if a.Name == name {
 			return a, true
 		}
@@ -135,14 +110,33 @@ func find(attrs []Attr, name string) (Attr, bool) {
 	return Attr{}, false
 }
 
-// Form says what becomes of a text that is made a part of something else, and so what it
-// must be in order to stay one part.
+// Form says what a text is, and so what it must look like.
 type Form int
 
 const (
-	// Name becomes one segment of the path of a URL, to which a secret may be sent.
+	// Name becomes one segment of the path of a URL, to which a secret may be sent. A
+	// value that would be more or less than that is an error.
 	Name Form = iota + 1
 
 	// Path becomes one or more of them. Slashes at its ends do not count.
 	Path
+
+	// Lines are a secret that may have several lines, such as a key in PEM format. Any
+	// other secret that is sent is one word, as in a header, and control characters in
+	// it are an error, such as the line break at the end of a file.
+	Lines
+
+	// Version chooses one version of what is read. An empty string is an error, because
+	// an empty variable would choose the current one.
+	Version
+
+	// KeyProvider is the address of a key provider: a string in a Terraform block; a bare
+	// reference, a string or a literal key object in text.
+	KeyProvider
+
+	// Method is the address of a method, written in the same ways, but never as a literal.
+	Method
+
+	// Command is a program that will be run, or a list of it and its arguments.
+	Command
 )

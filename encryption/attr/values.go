@@ -20,7 +20,7 @@ type Values interface {
 
 	// Command returns an error if only the environment says what the attribute is, and
 	// must not choose what runs. It is for attributes of which some values name a command;
-	// those with [Attr.Command] have been refused before.
+	// those of the form [Command] have been refused before.
 	Command(name string) error
 
 	// LeadsToCommand is Command for attributes whose values lead to a command that stands

@@ -116,18 +116,18 @@ type Block[T any] struct {
 	// the entry is used, and by Encryption.Check. [attr.Values.Errorf] makes its errors.
 	Build func(attr.Values) (T, error)
 
-	// Recognizes is for methods with a file format of their own: Decrypt gets whole
+	// OwnFormat is for methods with a file format of their own: Decrypt gets whole
 	// files, and not the data of OpenTofu envelopes, which methods without it get,
 	// unless that data begins a file of the format, and the kind is not Vague. It
 	// reports whether a file, of any kind and size, can have the format, and leaves
 	// the file as it is. Each method has the attribute then, the address of the
 	// method for the file inside the file, in addition to those of the table.
-	Recognizes func(file []byte) bool
+	OwnFormat func(file []byte) bool
 
-	// StoredAs is the kind in the name under which key providers of this kind store
+	// MetadataKind is the kind in the name under which key providers of this kind store
 	// their metadata: that of another key provider, in a program that has none of
 	// this kind. "" is the kind itself.
-	StoredAs string
+	MetadataKind string
 
 	// Vague says that files of other formats are recognized as well. So a file is
 	// said to have this one only if a method of the kind is selected.

@@ -342,7 +342,7 @@ type Method struct {
 
 	Other map[string]cty.Value // for any other method: a configuration that works and has another key
 
-	// A method for whole files, whose Block has Recognizes, requires these, too.
+	// A method for whole files, whose Block has OwnFormat, requires these, too.
 	File, Plain []byte // encrypted for Attrs, if possible by the format's own tool; and what is in it
 
 	// Harmless is for whole files, too. It reports whether damage of File need not be
@@ -362,7 +362,7 @@ func (h Method) Run(t *testing.T) {
 	if !t.Run("build", func(t *testing.T) { Build(t, h.Block, h.Attrs) }) {
 		return
 	}
-	if h.Block.Recognizes != nil {
+	if h.Block.OwnFormat != nil {
 		h.runFiles(t)
 		return
 	}
@@ -370,7 +370,7 @@ func (h Method) Run(t *testing.T) {
 		checkTable(t, h.Block.Table)
 		checkMarks(t, h.Block.Table, h.Attrs, h.Secrets)
 		if _, has := h.Block.Attr("then"); has {
-			t.Error("then is for methods for whole files, see Recognizes")
+			t.Error("then is for methods for whole files, see OwnFormat")
 		}
 	})
 	t.Run("bad configuration", func(t *testing.T) {
@@ -429,18 +429,18 @@ func (h Method) Run(t *testing.T) {
 // lacks names what the kind of method requires of the harness and is not there.
 func (h Method) lacks() string {
 	switch refers := h.refers(); {
-	case h.Block.Recognizes != nil && (h.Other == nil || len(h.File) == 0 || len(h.Plain) == 0):
+	case h.Block.OwnFormat != nil && (h.Other == nil || len(h.File) == 0 || len(h.Plain) == 0):
 		return "Other, File or Plain, for a method for whole files"
-	case h.Block.Recognizes == nil && refers && (h.Keys == nil || h.OtherKeys == nil):
+	case h.Block.OwnFormat == nil && refers && (h.Keys == nil || h.OtherKeys == nil):
 		return "Keys or OtherKeys, for a method that refers to key providers"
-	case h.Block.Recognizes == nil && !refers && h.Other == nil:
+	case h.Block.OwnFormat == nil && !refers && h.Other == nil:
 		return "Other, for a method whose key is its own"
 	}
 	return ""
 }
 
 func (h Method) refers() bool {
-	return slices.ContainsFunc(h.Block.Attrs, func(a attr.Attr) bool { return a.Reference })
+	return slices.ContainsFunc(h.Block.Attrs, func(a attr.Attr) bool { return a.Form == attr.KeyProvider })
 }
 
 const samplePlain = `{"version":4,"outputs":{"secret":{"value":"canary","type":"string"}}}`

@@ -45,7 +45,7 @@ func (h Method) runFiles(t *testing.T) {
 			"", " ", "{}", "[]", "null", `{"version":4}`, "\n{\"version\":4,\"serial\":1}\n", "# a text\n- that is not encrypted\n",
 			`{"meta":{},"encrypted_data":"AAAA","encryption_version":"v0"}`,
 		} {
-			if h.Block.Recognizes([]byte(foreign)) {
+			if h.Block.OwnFormat([]byte(foreign)) {
 				t.Errorf("it recognizes %q", foreign)
 			}
 			if opened, err := method.Decrypt(t.Context(), nil, []byte(foreign)); err == nil {
@@ -85,7 +85,7 @@ func (h Method) runFiles(t *testing.T) {
 
 func (h Method) opensFile(t *testing.T, method driver.Method, file []byte) {
 	t.Helper()
-	if !h.Block.Recognizes(file) {
+	if !h.Block.OwnFormat(file) {
 		t.Error("it does not recognize its own file")
 	}
 	opened, err := method.Decrypt(t.Context(), nil, bytes.Clone(file))

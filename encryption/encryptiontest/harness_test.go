@@ -16,9 +16,9 @@ func TestLacks(t *testing.T) {
 	t.Parallel()
 	keys := func(context.Context, string) ([]byte, error) { return nil, nil }
 	refers := driver.Block[driver.Method]{
-		Table: attr.Table{Name: "x", Attrs: []attr.Attr{{Name: "keys", Type: cty.String, Reference: true}}},
+		Table: attr.Table{Name: "x", Attrs: []attr.Attr{{Name: "keys", Type: cty.String, Form: attr.KeyProvider}}},
 	}
-	files := driver.Block[driver.Method]{Recognizes: func([]byte) bool { return true }}
+	files := driver.Block[driver.Method]{OwnFormat: func([]byte) bool { return true }}
 	other, file := map[string]cty.Value{}, []byte("x")
 	for name, c := range map[string]struct {
 		harness Method

@@ -633,7 +633,7 @@ func testCipher(t *testing.T, change func(h *cipherHooks)) {
 	Method{
 		Block: driver.Block[driver.Method]{
 			Table: attr.Table{Name: "mutant", Doc: "A mutant.", Attrs: []attr.Attr{
-				{Name: "keys", Type: cty.String, Required: true, Reference: true, Doc: "The key provider."},
+				{Name: "keys", Type: cty.String, Required: true, Form: attr.KeyProvider, Doc: "The key provider."},
 				{Name: "pepper", Type: cty.String, Sensitive: !hooks.shown, Doc: "A secret beside the key."},
 			}},
 			Build: func(v attr.Values) (driver.Method, error) {

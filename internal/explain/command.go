@@ -1,10 +1,10 @@
 package explain
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
@@ -26,7 +26,7 @@ type Command struct {
 func (Command) beside(f fact.Fact) string {
 	switch f := f.(type) {
 	case fact.NoMethod:
-		return "; " + methodInText(f, "")
+		return "; " + methodInText(f)
 	case fact.NotConfigured:
 		return inText(f)
 	}
@@ -103,12 +103,7 @@ type Wrap struct {
 	Seals bool // the state was not to be opened
 }
 
-func (Wrap) beside(f fact.Fact) string {
-	if missing, ok := f.(fact.NotConfigured); ok {
-		return inText(missing)
-	}
-	return ""
-}
+func (Wrap) beside(f fact.Fact) string { return Command{}.beside(f) } // the settings are text as well
 
 func (w Wrap) whole(err error, text string) string {
 	text += variableOfText(err)
@@ -148,16 +143,18 @@ func keyOfText(err error) string {
 		"add the old one as a fallback."
 }
 
-// methodInText says what to add to OpenTofu's text. Where is what selects the methods, "" for the
-// block of the file's kind.
-func methodInText(e fact.NoMethod, where string) string {
+// methodInText says what to add to OpenTofu's text.
+func methodInText(e fact.NoMethod) string {
 	target := "state"
 	if e.Plan {
 		target = "plan"
 	}
 	chosen := func(methods ...string) string {
-		if len(e.Selected) > 0 { // a second block would be an error
-			return fmt.Sprintf("let %s have method = %s, or a fallback with it", cmp.Or(where, target), strings.Join(methods, " or "))
+		switch {
+		case len(e.Selected) > 0 && e.In == "":
+			return fmt.Sprintf("set method = %s on the data source, or add a fallback with it", join(methods, strconv.Quote))
+		case len(e.Selected) > 0: // a second block would be an error
+			return fmt.Sprintf("let %s have method = %s, or a fallback with it", e.In, strings.Join(methods, " or "))
 		}
 		return "add " + join(methods, func(method string) string { return fmt.Sprintf("%s { method = %s }", target, method) })
 	}

@@ -38,7 +38,7 @@ func words(err error, to Audience) string {
 			text = words(e.Err, to)
 		}
 		for _, a := range e.Attempts {
-			text += fmt.Sprintf("\n  - %s: %s", a.Method, words(a.Err, to))
+			text += fmt.Sprintf("\n  - %s: %s", a.Method, fact.Indented(words(a.Err, to)))
 		}
 		return text
 	case *fact.Error:
@@ -116,6 +116,8 @@ func beside(f fact.Fact) string {
 	case fact.KindAlone:
 		const block = "configure a method of this kind, and name its address, such as method.%s.main"
 		return map[bool]string{true: ": ", false: "; "}[f.Never] + fmt.Sprintf(block, f.Kind)
+	case fact.Advice:
+		return "; " + string(f)
 	case fact.Suspect:
 		return fmt.Sprintf("; %s %s", subject(f), f.What)
 	case fact.NoBlock:

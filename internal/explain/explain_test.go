@@ -3,6 +3,7 @@ package explain_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
@@ -29,20 +30,48 @@ func TestText(t *testing.T) {
 		want string
 	}{
 		"a reason": {reason, "the key is wrong"},
-		"a fact":   {fact.With(reason, odd), "the key is wrong; the passphrase of key_provider.x " + lineBreak},
+		"a fact":   {fact.With(reason, odd), "the key is wrong" + said(odd)},
 		"in the middle": {fmt.Errorf("a: %w (b)", fact.With(reason, odd)),
-			"a: the key is wrong; the passphrase of key_provider.x " + lineBreak + " (b)"},
+			"a: the key is wrong" + said(odd) + " (b)"},
 		"said already": {fact.With(fmt.Errorf("it %w", fact.Odd(lineBreak)), odd), "it " + lineBreak},
 		"said twice": {fact.With(fact.With(reason, odd), fact.Suspect{Attr: "key", What: lineBreak}),
-			"the key is wrong; the passphrase of key_provider.x " + lineBreak},
+			"the key is wrong" + said(odd)},
 		"two that look the same": {fact.List{reason, fact.With(reason, fact.Repeated)},
-			"the key is wrong\nthe key is wrong; it is listed more than once, and a fallback must be another method"},
+			"the key is wrong\nthe key is wrong" + said(fact.Repeated)},
 		"attempts": {failed(noKey("a"), noKey("b", fact.Untried{Address: "c"})),
-			"none fits:\n  - a: no key for this file\n  - b: no key for this file; c is configured as well, and no selected method uses it"},
+			"none fits:\n  - a: no key for this file\n  - b: no key for this file" + said(fact.Untried{Address: "c"})},
+		"two reasons of an attempt": {failed(encryption.Attempt{Method: "a", Err: fact.List{reason, fact.With(reason, odd)}}),
+			"none fits:\n  - a: the key is wrong\n    the key is wrong" + said(odd)},
 		"a text that is left out": {errors.Join(errors.New("x"), hidden{fact.With(reason, odd)}), "x\nhidden"},
 	} {
 		if got := explain.Text(c.err, explain.Wrap{}); got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+		if reasons := c.err.Error(); strings.Count(reasons, "\n    ") != strings.Count(c.want, "\n    ") {
+			t.Errorf("%s: got %q without facts", name, reasons)
+		}
+	}
+}
+
+// said is what is said of a fact, behind the reason.
+func said(f fact.Fact) string {
+	text, ok := strings.CutPrefix(explain.Text(fact.With(encryption.ErrNoKey, f), explain.Wrap{}), encryption.ErrNoKey.Error())
+	if !ok || text == "" {
+		panic("nothing is said of it")
+	}
+	return text
+}
+
+// The settings of wrap are the same text as those of the command.
+func TestWrapIsToldAsMuch(t *testing.T) {
+	t.Parallel()
+	for _, f := range []fact.Fact{
+		fact.NoMethod{Format: "age", Selected: []string{"method.aes_gcm.main"}, In: "state"},
+		fact.NotConfigured{Address: "method.aes_gcm.main", Alone: true},
+	} {
+		err := fact.With(errors.New("x"), f)
+		if got, want := explain.Text(err, explain.Wrap{}), explain.Text(err, explain.Command{}); got != want || got == "x" {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }

@@ -173,15 +173,18 @@ func (p Provider) key(attempts []encryption.Attempt) string {
 func (p Provider) method(e fact.NoMethod) string {
 	switch {
 	case len(e.Methods) > 0 && len(e.Selected) == 1:
-		if selected := e.Selected[0]; p.InText && strings.Contains(selected, ".") {
-			return fmt.Sprintf("; in place of method = %s, write method = %s", selected, strings.Join(e.Methods, " or "))
+		switch {
+		case p.InText && e.In != "":
+			return fmt.Sprintf("; in place of method = %s, write method = %s", e.Selected[0], strings.Join(e.Methods, " or "))
+		case p.InText:
+			return fmt.Sprintf("; in place of method = %q, set method = %s on the data source", e.Selected[0], join(e.Methods, strconv.Quote))
 		}
 		return fmt.Sprintf("; in place of method = %q, set method = %s where that stands (on the data source, or in the default block), or "+
 			"remove it from the data source if there is a default block that has it",
 			e.Selected[0], join(e.Methods, strconv.Quote))
 	case p.InText && (len(e.Methods) > 0 || e.Format != "" || len(e.KeyProviders) > 0):
 		return notOfFiles(e) + "; where the settings are (TF_ENCRYPTION, or encryption in the provider block), " +
-			methodInText(e, "state, or the block of remote_state_data_sources that applies,")
+			methodInText(e)
 	case len(e.Methods) > 0 && len(e.Selected) > 0:
 		return fmt.Sprintf("; where the methods are set (on the data source, or in the default block), set method = %s, or add a fallback "+
 			"with it", join(e.Methods, strconv.Quote))

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/answers"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/trust"
 )
@@ -136,28 +137,22 @@ const (
 // reasonInText picks out of the text of an error what is known to be harmless,
 // for clients that keep nothing but the text.
 func reasonInText(text, trust string) string {
-	if trust != "" && strings.Contains(text, "certificate signed by unknown authority") {
-		return UnknownAuthority + trust
-	}
-	for _, known := range []struct{ text, means string }{
-		{"certificate signed by unknown authority", NotTrusted + ": certificate signed by unknown authority"},
-		{"certificate has expired", NotTrusted + ": certificate has expired"},
-		{"certificate is valid for", NotTrusted + ": certificate is valid for another host"},
-		{"first record does not look like a TLS handshake", NotTLS},
-		{`malformed HTTP response "\x15\x03`, "the server speaks TLS at this port; use https://"}, // an alert: it could not read the request
-		{"no such host", "the host" + NotFound},
-		{"connection refused", NotReached + ": connection refused"},
-		{"connection reset", NotReached + ": connection reset"},
-		{"network is unreachable", NotReached + ": network is unreachable"},
-		{"i/o timeout", NotReached + ": i/o timeout"},
-		{"failed to do connect handshake", "the proxy refuses the connection"},
-		{"context deadline exceeded", NotInTime},
-	} {
-		if strings.Contains(text, known.text) {
-			return known.means
-		}
-	}
-	return ""
+	return answers.Find([]answers.Row{
+		{Said: "certificate signed by unknown authority", Unless: trust == "", Text: UnknownAuthority + trust},
+		{Said: "certificate signed by unknown authority", Text: NotTrusted + ": certificate signed by unknown authority"},
+		{Said: "certificate has expired", Text: NotTrusted + ": certificate has expired"},
+		{Said: "certificate is valid for", Text: NotTrusted + ": certificate is valid for another host"},
+		{Said: "first record does not look like a TLS handshake", Text: NotTLS},
+		// An alert: it could not read the request.
+		{Said: `malformed HTTP response "\x15\x03`, Text: "the server speaks TLS at this port; use https://"},
+		{Said: "no such host", Text: "the host" + NotFound},
+		{Said: "connection refused", Text: NotReached + ": connection refused"},
+		{Said: "connection reset", Text: NotReached + ": connection reset"},
+		{Said: "network is unreachable", Text: NotReached + ": network is unreachable"},
+		{Said: "i/o timeout", Text: NotReached + ": i/o timeout"},
+		{Said: "failed to do connect handshake", Text: "the proxy refuses the connection"},
+		{Said: "context deadline exceeded", Text: NotInTime},
+	}, 0, "", text).Text
 }
 
 func shown(s string) string { return outside.Line(s, maxReason) }

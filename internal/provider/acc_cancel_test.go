@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/kubernetes/kubetest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
@@ -65,6 +66,7 @@ func (s *stuck) watch(t *testing.T, file string) {
 // their temporary files.
 func TestAccCancel(t *testing.T) {
 	needAcceptance(t)
+	testkit.OneIsEnough(t)
 	builtProvider(t)
 	group, alone := true, false // whom the signal reaches
 	for name, c := range map[string]struct {

@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
@@ -20,6 +21,7 @@ import (
 // for those that run alone.
 func TestAccKMSTimeout(t *testing.T) {
 	needAcceptance(t)
+	testkit.OneIsEnough(t)
 	hangs := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	aws, google, azure := newAWS(t), newGoogle(t), newAzure(t)
 	internet := cloudtest.New(t, map[string]http.Handler{

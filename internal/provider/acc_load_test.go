@@ -24,6 +24,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/openbao/openbaotest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 )
 
@@ -223,6 +224,7 @@ var raced = sync.OnceValue(func() bool {
 // detector, so does the provider.
 func TestAccLoad(t *testing.T) {
 	needAcceptance(t)
+	testkit.OneIsEnough(t)
 	t.Parallel()
 	l := newLoaded(t)
 	config := configuration(l.provider("anna"), l.provider("bert"), l.data("anna"), l.data("bert"))

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 )
 
@@ -78,6 +79,7 @@ func bigState(seed uint64) string {
 
 func TestAccGitIsCheap(t *testing.T) {
 	needAcceptance(t)
+	testkit.OneIsEnough(t)
 	t.Parallel()
 	repo := gittest.NewRepo(t, gittest.RepoOptions{})
 	files := make([]gittest.File, 300)

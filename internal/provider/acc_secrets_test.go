@@ -3,6 +3,7 @@ package provider
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/hex"
@@ -20,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 )
 
@@ -359,13 +361,14 @@ func TestAccSecretsStayHidden(t *testing.T) {
 func TestErrorsHideSecrets(t *testing.T) {
 	isolateGit(t)
 	w := newSecretWorld(t)
+	golden := openMistakes(t, "secrets")
 	for name, c := range w.failures(t) {
 		t.Run(name, func(t *testing.T) {
 			for variable, value := range w.environ(c.env) {
 				t.Setenv(variable, value)
 			}
 			e := evaluate(t, c.config...)
-			e.wantError(c.words...)
+			e.wantMistake(golden, name)
 			w.mustNotBeIn(t, "the error", []byte(shownText(e.errors)))
 		})
 	}
@@ -376,18 +379,21 @@ func TestAccErrorsHideSecrets(t *testing.T) {
 	needAcceptance(t)
 	t.Parallel()
 	w := newSecretWorld(t)
-	failures := w.failures(t)
-	for _, name := range []string{"refused over http", "refused by git", "wrong key file", "secret for a url", "passphrase for a key",
-		"broken TF_ENCRYPTION"} {
+	failures, shown := w.failures(t), testkit.ReadGolden(t, mistakesFile)
+	for name, want := range map[string]string{
+		"refused over http": "", "refused by git": "", "wrong key file": "", "secret for a url": "", "broken TF_ENCRYPTION": "",
+		"passphrase for a key": "key_provider.static.k.key", // found later, because no variable has a value in validate
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := failures[name]
 			if c.ephemerally && !knowsEphemeral() {
 				t.Skip("this CLI has no ephemeral values")
 			}
+			want := cmp.Or(want, strings.Split(shown["secrets: "+name], "\n")[1])
 			out, err := w.run(t, w.project(t, c.env, c.config...), "plan", "-out=plan")
-			if err == nil || !says(c.words...).MatchString(out) {
-				t.Errorf("got %v, want %q:\n%s", err, c.words, out)
+			if err == nil || !says(want).MatchString(out) {
+				t.Errorf("got %v, want %q:\n%s", err, want, out)
 			}
 		})
 	}
@@ -412,11 +418,10 @@ func TestAccOneLine(t *testing.T) {
 	}
 }
 
-// failure is a root module whose read fails, and what is said of it.
+// failure is a root module whose read fails.
 type failure struct {
 	env         map[string]string
 	config      []string
-	words       []string
 	ephemerally bool
 }
 
@@ -436,61 +441,48 @@ func (w *secretWorld) failures(t *testing.T) map[string]failure {
 	fromEphemeral := "provider = statecrypt.ephemeral\n"
 	return map[string]failure{
 		"refused over http": {map[string]string{"TF_HTTP_PASSWORD": w.add("wrong-http")},
-			[]string{reads("s", fromHTTP(w.http.URL+"/env"))}, []string{"refused the credentials (403 Forbidden)"}, false},
+			[]string{reads("s", fromHTTP(w.http.URL+"/env"))}, false},
 		"refused by git": {map[string]string{"GIT_PASSWORD": w.add("wrong-git")},
-			[]string{w.environmentProvider(), reads("s", fromGit(w.git.URL, "main", "s"))}, []string{"rejected the credentials"}, false},
-		"git password for nobody": {nil, []string{reads("s", fromGit(w.git.URL, "main", "s"))}, []string{"GIT_PASSWORD is set"}, false},
-		"http password for nobody": {map[string]string{"TF_HTTP_ADDRESS": ""}, []string{reads("s", fromHTTP(w.http.URL+"/env"))},
-			[]string{"TF_HTTP_PASSWORD is set"}, false},
+			[]string{w.environmentProvider(), reads("s", fromGit(w.git.URL, "main", "s"))}, false},
+		"git password for nobody":  {nil, []string{reads("s", fromGit(w.git.URL, "main", "s"))}, false},
+		"http password for nobody": {map[string]string{"TF_HTTP_ADDRESS": ""}, []string{reads("s", fromHTTP(w.http.URL+"/env"))}, false},
 		"git password of two lines": {map[string]string{"GIT_PASSWORD": w.add("two") + "\n" + w.add("lines")},
-			[]string{w.environmentProvider(), reads("s", fromGit(w.git.URL, "main", "s"))}, []string{"line break"}, false},
+			[]string{w.environmentProvider(), reads("s", fromGit(w.git.URL, "main", "s"))}, false},
 		"secret in place of a file": {map[string]string{"GIT_PASSWORD": "", "GIT_PASSWORD_FILE": w.add("password-file")},
-			[]string{w.environmentProvider(), reads("s", fromGit(w.git.URL, "main", "s"))}, []string{"GIT_PASSWORD_FILE"}, false},
+			[]string{w.environmentProvider(), reads("s", fromGit(w.git.URL, "main", "s"))}, false},
 		"wrong passphrase": {map[string]string{"TF_ENCRYPTION": passphraseText(w.add("wrong"), readerTarget)},
-			[]string{reads("s", fromHTTP(w.http.URL+"/env"))},
-			[]string{"no selected method has the key"}, false},
-		"wrong key file": {nil, []string{w.keyFileProvider(), reads("s", "provider = statecrypt.file", fromFile(other))},
-			[]string{"no selected method has the key"}, false},
+			[]string{reads("s", fromHTTP(w.http.URL+"/env"))}, false},
+		"wrong key file": {nil, []string{w.keyFileProvider(), reads("s", "provider = statecrypt.file", fromFile(other))}, false},
 		"wrong bearer": {map[string]string{"TF_VAR_bearer": w.add("wrong-bearer")},
-			[]string{variables, w.ephemeralProvider(""), reads("s", fromEphemeral, fromHTTP(w.http.URL+"/ephemeral"))},
-			[]string{"refused the credentials"}, true},
+			[]string{variables, w.ephemeralProvider(""), reads("s", fromEphemeral, fromHTTP(w.http.URL+"/ephemeral"))}, true},
 		"broken header": {map[string]string{"TF_VAR_header": w.add("header1") + "\n" + w.add("header2")},
-			[]string{variables, w.ephemeralProvider(""), reads("s", fromEphemeral, fromHTTP(w.http.URL+"/ephemeral"))},
-			[]string{"X-Token", "line break"}, true},
+			[]string{variables, w.ephemeralProvider(""), reads("s", fromEphemeral, fromHTTP(w.http.URL+"/ephemeral"))}, true},
 		"broken certificate": {map[string]string{"TF_VAR_header": w.add("pem")},
 			[]string{variables, w.ephemeralProvider("client_certificate_pem = var.header\nclient_private_key_pem = var.header"),
-				reads("s", fromEphemeral, fromHTTP(w.http.URL+"/ephemeral"))},
-			[]string{"certificate"}, true},
+				reads("s", fromEphemeral, fromHTTP(w.http.URL+"/ephemeral"))}, true},
 		"secret for a url": {nil, []string{variables, strings.Replace(w.ephemeralProvider(""), `"`+w.http.URL+`/"`, "var.query", 1),
-			reads("s", fromEphemeral, fromHTTP(w.http.URL+"/ephemeral"))}, []string{"url"}, true},
+			reads("s", fromEphemeral, fromHTTP(w.http.URL+"/ephemeral"))}, true},
 		"short passphrase": {map[string]string{"TF_VAR_passphrase": w.keep("short", "c4/sh0rt")},
-			[]string{variables, w.ephemeralProvider(""), reads("s", fromEphemeral, fromHTTP(w.http.URL+"/ephemeral"))}, []string{"16 bytes"}, true},
+			[]string{variables, w.ephemeralProvider(""), reads("s", fromEphemeral, fromHTTP(w.http.URL+"/ephemeral"))}, true},
 		"wrong variable": {map[string]string{"TF_VAR_passphrase": w.add("wrong-variable")},
-			[]string{variables, w.ephemeralProvider(""), reads("s", fromEphemeral, fromHTTP(w.http.URL+"/ephemeral"))},
-			[]string{"no selected method has the key"}, true},
-		"secret for a block": {textOnly, []string{onePassphrase(`"${var.passphrase} {}"`), reads("s", fromFile(other))},
-			[]string{"encryption:1,"}, true},
+			[]string{variables, w.ephemeralProvider(""), reads("s", fromEphemeral, fromHTTP(w.http.URL+"/ephemeral"))}, true},
+		"secret for a block": {textOnly, []string{onePassphrase(`"${var.passphrase} {}"`), reads("s", fromFile(other))}, true},
 		"text with a misspelt argument": {textOnly, []string{onePassphrase(`"key_provider \"pbkdf2\" \"k\" { passphrse = ` +
 			`\"${var.passphrase}\" }\nmethod \"aes_gcm\" \"m\" { keys = key_provider.pbkdf2.k }\nstate { method = method.aes_gcm.m }"`),
-			reads("s", fromFile(other))},
-			[]string{"passphrse", "Did you mean"}, true},
+			reads("s", fromFile(other))}, true},
 		"text that does not parse": {textOnly, []string{onePassphrase(`"key_provider \"pbkdf2\" \"k\" { passphrase = \"${var.passphrase} }"`),
-			reads("s", fromFile(other))}, []string{"encryption:1,"}, true},
+			reads("s", fromFile(other))}, true},
 		"passphrase for a number": {textOnly, []string{onePassphrase(`"key_provider \"pbkdf2\" \"k\" { iterations = \"${var.passphrase}\" ` +
-			`}\nmethod \"aes_gcm\" \"m\" { keys = key_provider.pbkdf2.k }\nstate { method = method.aes_gcm.m }"`), reads("s", fromFile(other))},
-			[]string{"iterations"}, true},
+			`}\nmethod \"aes_gcm\" \"m\" { keys = key_provider.pbkdf2.k }\nstate { method = method.aes_gcm.m }"`), reads("s", fromFile(other))}, true},
 		"passphrase for a key": {textOnly, []string{onePassphrase(`"key_provider \"static\" \"k\" { key = \"${var.passphrase}\" }\nmethod ` +
-			`\"aes_gcm\" \"m\" { keys = key_provider.static.k }\nstate { method = method.aes_gcm.m }"`), reads("s", fromFile(other))},
-			[]string{"key"}, true},
+			`\"aes_gcm\" \"m\" { keys = key_provider.static.k }\nstate { method = method.aes_gcm.m }"`), reads("s", fromFile(other))}, true},
 		"wrong function": {textOnly, []string{onePassphrase(`"key_provider \"static\" \"k\" { key_base64 = ` +
 			`base64decode(\"${var.passphrase}\") }\nmethod \"aes_gcm\" \"m\" { keys = key_provider.static.k }\nstate { method = ` +
-			`method.aes_gcm.m }"`), reads("s", fromFile(other))}, []string{"base64"}, true},
+			`method.aes_gcm.m }"`), reads("s", fromFile(other))}, true},
 		"broken TF_ENCRYPTION": {map[string]string{"TF_ENCRYPTION": "remote_state_data_sources {\ndefault { method = \"" + w.add("broken") +
-			"\n} }"}, []string{reads("s", fromFile(other))}, nil, false},
-		"unreachable": {map[string]string{"TF_HTTP_ADDRESS": gone.URL + "/"}, []string{reads("s", fromHTTP(gone.URL+"/env"))},
-			[]string{"connection refused"}, false},
+			"\n} }"}, []string{reads("s", fromFile(other))}, false},
+		"unreachable": {map[string]string{"TF_HTTP_ADDRESS": gone.URL + "/"}, []string{reads("s", fromHTTP(gone.URL+"/env"))}, false},
 		"redirected": {nil, []string{variables, strings.Replace(w.ephemeralProvider(""), w.http.URL, redirecting.URL, 1),
-			reads("s", fromEphemeral, fromHTTP(redirecting.URL+"/x"))},
-			[]string{"redirected to " + w.http.URL + "/nowhere"}, true},
+			reads("s", fromEphemeral, fromHTTP(redirecting.URL+"/x"))}, true},
 	}
 }

@@ -34,7 +34,7 @@ func TestExamples(t *testing.T) {
 		}
 	}
 	for _, b := range builtin.Registry().Methods {
-		if b.Recognizes != nil && b.Name != "sops" { // sops has other names for the same
+		if b.OwnFormat != nil && b.Name != "sops" { // sops has other names for the same
 			check(b.Name, b.Table)
 		}
 	}

@@ -80,7 +80,7 @@ func withOnlyKey(methods []attr.Table) []attr.Table {
 	for m, t := range methods {
 		methods[m].Attrs = slices.Clone(t.Attrs)
 		for i, a := range t.Attrs {
-			if a.Reference && a.Required {
+			if a.Form == attr.KeyProvider && a.Required {
 				methods[m].Attrs[i].Required = false
 				methods[m].Attrs[i].Doc += " Defaults to the only key provider."
 			}

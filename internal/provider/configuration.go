@@ -28,7 +28,8 @@ type configured struct {
 	sources    map[string]source.Open          // :: kind of source → how to open one
 	states     memo.Memo[string, *openedState] // :: see stateRequest.identity → state
 	unknown    error                           // what of the provider block is not known yet
-	complete   bool                            // blocks, all known: no text adds to the methods
+	complete   bool                            // all of the block is known, and has a meaning
+	settings   encryptionSettings              // which it is about
 	blocks     bool                            // the encryption settings are blocks
 	text       bool                            // the argument encryption is set
 	inText     bool                            // the methods and key providers are written as text
@@ -64,8 +65,8 @@ func (c catalog) configure(block cty.Value, env attr.LookupEnv) (*configured, []
 	out.blocks, out.empty, out.names = settings.places != nil, isEmpty(block), sortedNames(settings.Remote)
 	out.unread, out.text = b.unread(out.blocks), !block.GetAttr("encryption").IsNull()
 	out.inText = !out.blocks && len(settings.KeyProviders)+len(settings.Methods) > 0
-	out.complete = out.blocks && b.unknown == nil && len(b.problems) == 0
-	if out.complete {
+	out.settings, out.complete = settings, b.unknown == nil && len(b.problems) == 0
+	if out.blocks && out.complete {
 		settings.check(out.encryption)
 		if list, _ := blocks(block, "default"); len(list) > 0 {
 			b.checkTarget(out, settings.RemoteDefault, path.Root("default").AtListIndex(0))
@@ -102,6 +103,7 @@ type encryptionSettings struct {
 	*unstable.Config
 	registry encryption.Registry
 	places   map[string]path.Path // :: address of a key provider or method → its block; nil for text
+	layered  bool                 // TF_ENCRYPTION is not known yet, and adds to a text what is not in it
 }
 
 // settings come from the blocks or from text, never from both.
@@ -124,6 +126,7 @@ func (b providerBlock) settings() encryptionSettings {
 		b.readBlocks(&out)
 		return out
 	}
+	out.layered = b.env == nil && (!b.value.GetAttr("use_environment").IsKnown() || isTrue(b.value, "use_environment", true))
 	if merged := b.readText(); merged != nil { // methods without settings work without it
 		out.Config = merged
 	}

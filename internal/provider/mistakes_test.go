@@ -95,7 +95,9 @@ func (e *evaluation) wantMistake(golden *testkit.Golden, name string) {
 // placeless replaces the folders of tests and the ports of servers.
 func placeless(text string) string {
 	temporary := regexp.MustCompile(regexp.QuoteMeta(filepath.Join(os.TempDir(), "Test")) + `[^/]*/\d+`)
-	return regexp.MustCompile(`127\.0\.0\.1:\d\d+`).ReplaceAllString(temporary.ReplaceAllString(text, "/folder"), "127.0.0.1:PORT")
+	here, _ := os.Getwd()
+	text = strings.ReplaceAll(temporary.ReplaceAllString(text, "/folder"), here, "/here")
+	return regexp.MustCompile(`127\.0\.0\.1:\d\d+`).ReplaceAllString(text, "127.0.0.1:PORT")
 }
 
 // pastes puts the blocks that a text shows where they belong: all are blocks of the

@@ -48,7 +48,7 @@ func (s encryptionSettings) writeOut() {
 // one and name none.
 func (s encryptionSettings) writeOutKeys(table attr.Table, keys []string) {
 	for _, a := range table.Attrs {
-		if !a.Reference || !a.Required {
+		if a.Form != attr.KeyProvider || !a.Required {
 			continue
 		}
 		for _, address := range sortedKeys(s.Methods) {

@@ -118,7 +118,7 @@ func TestOnlyOne(t *testing.T) {
 		case tt.fails != (err != nil) || method != tt.with:
 			t.Errorf("%s: got %q, %v, want %q", name, method, err, tt.with)
 		case tt.fails:
-			golden.Check(t, name, explain.Text(err, explain.Wrap{}))
+			golden.Check(t, name, explain.Text(err, explain.Provider{Example: example}))
 		}
 	}
 }

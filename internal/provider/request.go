@@ -196,9 +196,14 @@ func (a *arguments) encryption(r *stateRequest) {
 // dangling finds methods and names that the provider block does not have.
 func (r stateRequest) dangling(c *configured) []problem {
 	var f findings
-	f.checkTarget(c, r.target, path.Empty())
-	if err := c.checkName(r.name); err != nil && r.target == nil {
-		f.failAt(path.Root("name"), err)
+	if !c.settings.layered {
+		f.checkTarget(c, r.target, path.Empty())
+		if err := c.checkName(r.name); err != nil && r.target == nil {
+			f.failAt(path.Root("name"), err)
+		}
+	}
+	if !c.blocks {
+		f.checkText(c, r)
 	}
 	return f.problems
 }

@@ -68,35 +68,33 @@ func (s encryptionSettings) check(e *encryption.Encryption) {
 			s.fail(place.AtName(name).AtListIndex(0), "%s: %w", inside, f.Err.Err)
 		case f.Err.Attr == "":
 			s.failAt(place, f.Err.Err)
-		case a.Name == "": // then, which is in no table
-			s.failAt(place, f.Err)
-		case a.Sensitive, !s.entry(f.Err.Address).Settings[name].IsSet():
-			s.fail(place, "%s: %w", a.Name, f.Err.Err)
+		case a.Name == "", // then, which is in no table
+			a.Sensitive, !s.entry(f.Err.Address).Settings[name].IsSet():
+			s.fail(place, "%s: %w", name, f.Err.Err)
 		default:
 			s.failAt(place.AtName(a.Name), f.Err.Err)
 		}
 	}
 }
 
-// isFinal reports whether no variable of the environment could correct a mistake, unlike a
-// passphrase that is too short. That of a method is said when its turn comes, unless it
-// leads nowhere.
+// isFinal reports whether no variable of the environment could correct a mistake, unlike an
+// argument that a variable fills. TF_ENCRYPTION adds to a text what is not in it.
 func (s encryptionSettings) isFinal(mistake *attr.Error) bool {
-	_, isMethod := s.Methods[mistake.Address]
 	entry := s.entry(mistake.Address)
-	table := s.table(mistake.Address)
-	a, _ := table.Attr(mistake.Attr)
+	_, isMissing := fact.Find[fact.NotConfigured](mistake)
+	isWritten := entry != nil && entry.Settings[mistake.Attr].IsSet() && !isMissing
 	switch {
 	case mistake.Unknown:
 		return false
-	case a.Reference:
+	case s.layered && !isWritten:
+		return fact.Is(mistake, fact.CircleOfKeys) || fact.Is(mistake, fact.EnforcedPlaintext)
+	case entry == nil: // of a target
 		return true
-	case isMethod:
-		return mistake.Attr == "then" && entry.Settings["then"].Err == nil
 	}
-	return !slices.ContainsFunc(table.Attrs, func(a attr.Attr) bool {
-		return len(a.Env) > 0 || a.Attrs != nil || entry.Settings[a.Name].Err != nil
-	})
+	table := s.table(mistake.Address)
+	a, _ := table.Attr(mistake.Attr)
+	fromEnvironment := func(a attr.Attr) bool { return len(a.Env) > 0 || a.Attrs != nil }
+	return a.Form == attr.KeyProvider || mistake.Attr == "then" || !slices.ContainsFunc(table.Attrs, fromEnvironment)
 }
 
 // entry is the key provider or the method at an address.
@@ -120,6 +118,25 @@ func reason(err error) error {
 		return e.Err
 	}
 	return err
+}
+
+// checkText finds what no file could do without in the methods that a text has for a request.
+// One of them that may still be made good may be the one that opens it. There is no path to
+// say it at, see failInText.
+func (f *findings) checkText(c *configured, r stateRequest) {
+	t, err := c.target(r)
+	if err != nil {
+		return // which has a place
+	}
+	mistakes := slices.DeleteFunc(t.Check(), func(found encryption.Finding) bool { return found.Doubt })
+	for _, found := range mistakes {
+		if !c.settings.isFinal(found.Err) {
+			return
+		}
+	}
+	for _, found := range mistakes {
+		f.failAt(path.Empty(), found.Err)
+	}
 }
 
 // checkTarget finds methods that do not exist, and those that enforced forbids.

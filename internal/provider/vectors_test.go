@@ -105,13 +105,13 @@ func TestVectorBlocks(t *testing.T) {
 
 // TF_ENCRYPTION alone, as a tofu run hands it to every provider.
 func TestVectorEnvironment(t *testing.T) {
+	golden := openMistakes(t, "no environment")
 	for _, name := range []string{"pbkdf2_defaults", "config_json"} {
 		t.Run(name, func(t *testing.T) {
 			v := conformance.Get(name)
 			t.Setenv("TF_ENCRYPTION", v.Config())
 			evaluateVector(t, v, "").wantOutputs(outputsOf(t, v))
-			evaluateVector(t, v, settings("use_environment = false")).
-				wantError("no method for encrypted data is configured")
+			evaluateVector(t, v, settings("use_environment = false")).wantMistake(golden, name)
 		})
 	}
 }

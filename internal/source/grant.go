@@ -91,6 +91,14 @@ const (
 	SamePlace                // it needs no block
 )
 
+// SameServerIf is for kinds that compare nothing but servers.
+func SameServerIf(is bool) Match {
+	if is {
+		return SameServer
+	}
+	return OtherServer
+}
+
 // Grant is what may be used at one place. Without a block and without variables
 // for the place, all its values are absent.
 type Grant struct {
@@ -119,7 +127,7 @@ func (c Credentials) For(target *url.URL) (Grant, error) {
 	if err != nil || g.Found || near != Undecided {
 		return g, err
 	}
-	if name := c.stray(); name != "" {
+	if name := c.variableWithSecret(); name != "" {
 		origin := Origin(target)
 		or := ""
 		if len(c.Home.Vars) > 0 {
@@ -293,8 +301,8 @@ func nearURL(home, asked string) Match {
 	return OtherServer
 }
 
-// stray returns a variable that holds a secret; "" if none does.
-func (c Credentials) stray() string {
+// variableWithSecret returns a variable that holds a secret; "" if none does.
+func (c Credentials) variableWithSecret() string {
 	var names []string
 	for _, a := range slices.Concat(c.Table.Attrs, c.Table.Variables) {
 		if isSecret(a) {

@@ -134,7 +134,7 @@ func sample() (attr.Table, Home) {
 	secret := func(a *attr.Attr) { a.Sensitive, a.Harmless = true, harmless.Secret }
 	mild := func(a *attr.Attr) { a.Harmless = "It does no harm." }
 	in := func(group string) func(*attr.Attr) { return func(a *attr.Attr) { a.Group = group } }
-	follows := func(group string) func(*attr.Attr) { return func(a *attr.Attr) { a.BelongsTo = group } }
+	follows := func(group string) func(*attr.Attr) { return func(a *attr.Attr) { a.UnlessGroup = group } }
 	return attr.Table{Name: "test", Attrs: []attr.Attr{
 			text("name", ""),
 			text("host", "X_HOST", in("where")),
@@ -253,8 +253,8 @@ func TestFill(t *testing.T) {
 func TestHomeIsURL(t *testing.T) {
 	table := attr.Table{Name: "http", Attrs: []attr.Attr{
 		{Name: "url", Type: cty.String, Required: true},
-		{Name: "user", Type: cty.String, Env: []string{"X_USER"}, BelongsTo: "who"},
-		{Name: "password", Type: cty.String, Sensitive: true, Env: []string{"X_PASSWORD"}, BelongsTo: "who"},
+		{Name: "user", Type: cty.String, Env: []string{"X_USER"}, UnlessGroup: "who"},
+		{Name: "password", Type: cty.String, Sensitive: true, Env: []string{"X_PASSWORD"}, UnlessGroup: "who"},
 	}}
 	const place = "https://example.com/a/state"
 	for name, tt := range map[string]struct {

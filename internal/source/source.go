@@ -206,5 +206,5 @@ func IsMissing(err error) (*MissingError, bool) {
 // Variable is one of the variables of a table whose attribute, inPlaceOf, has another type
 // or meaning.
 func Variable(name, inPlaceOf, harmless string) attr.Attr {
-	return attr.Attr{Name: name, Type: cty.String, Env: []string{name}, InPlaceOf: inPlaceOf, Harmless: harmless}
+	return attr.Attr{Name: name, Type: cty.String, Env: []string{name}, StandsFor: inPlaceOf, Harmless: harmless}
 }

@@ -126,6 +126,7 @@ func newSlowly(t *testing.T, dir string) slowly {
 
 // The CLI under wrap and OpenTofu by itself take turns on one file.
 func TestAccFileTurns(t *testing.T) {
+	testkit.OneIsEnough(t)
 	t.Parallel()
 	p := inModule(t, empty)
 	b := newBeside(t, p)
@@ -146,6 +147,7 @@ func TestAccFileTurns(t *testing.T) {
 // While the CLI under wrap works, OpenTofu says who has the lock, or waits, and then works with what
 // was written.
 func TestAccFileTofuWaits(t *testing.T) {
+	testkit.OneIsEnough(t)
 	t.Parallel()
 	p := inModule(t, empty)
 	b := newBeside(t, p)
@@ -179,6 +181,7 @@ func TestAccFileTofuWaits(t *testing.T) {
 
 // While OpenTofu works, the CLI under wrap says who has the lock, which cannot be broken, or waits.
 func TestAccFileHeldByTofu(t *testing.T) {
+	testkit.OneIsEnough(t)
 	t.Parallel()
 	p := inModule(t, empty)
 	b := newBeside(t, p)

@@ -92,6 +92,7 @@ func newTofu(t *testing.T, p *project, b *bucket) func(args ...string) (int, str
 // reads what the other wrote, stops at its lock and says who has it, waits for it, and gives back one
 // that was left.
 func TestAccS3Turns(t *testing.T) {
+	testkit.OneIsEnough(t)
 	t.Parallel()
 	p, b := inBucket(t)
 	if strings.Contains(filepath.Base(p.cli), "tofu") {

@@ -68,7 +68,7 @@ func newInvocation(o Options) (*invocation, error) {
 		return nil, err
 	}
 	if o.Leave {
-		i.command.flags += " migrate-state force-copy"
+		i.command.Flags += " migrate-state force-copy"
 	}
 	more, err := i.words(lookup)
 	if err != nil {
@@ -76,7 +76,7 @@ func newInvocation(o Options) (*invocation, error) {
 	}
 	err = i.parse(append(more, words...))
 	if err != nil && len(more) > 0 {
-		err = fmt.Errorf("%w; the arguments in TF_CLI_ARGS and TF_CLI_ARGS_%s count, too", err, strings.ReplaceAll(i.name, " ", "_"))
+		err = fmt.Errorf("%w; the arguments in TF_CLI_ARGS and TF_CLI_ARGS_%s count, too", err, strings.ReplaceAll(i.Name, " ", "_"))
 	}
 	return i, err
 }
@@ -162,9 +162,8 @@ func (i *invocation) subcommand(words []string) (rest []string, err error) {
 	}
 	for n := min(2, len(words)); n > 0; n-- {
 		name := strings.Join(words[:n], " ")
-		at := slices.IndexFunc(commands(), func(c command) bool { return c.name == name && strings.Count(name, " ") == n-1 })
-		if at >= 0 {
-			i.command = commands()[at]
+		if known, ok := commands().Find(name); ok && strings.Count(name, " ") == n-1 {
+			i.command = known
 			return words[n:], nil
 		}
 	}
@@ -172,8 +171,8 @@ func (i *invocation) subcommand(words []string) (rest []string, err error) {
 		return nil, errors.New("workspaces are refused: " + noWorkspaces)
 	}
 	var names []string
-	for _, c := range commands() {
-		names = append(names, strings.Fields(c.name)[0], c.name)
+	for _, name := range commands().Names() {
+		names = append(names, strings.Fields(name)[0], name)
 	}
 	isFlag := func(word string) bool { return strings.HasPrefix(word, "-") }
 	if end := slices.IndexFunc(words, isFlag); end > 0 {
@@ -198,10 +197,10 @@ func (i *invocation) subcommand(words []string) (rest []string, err error) {
 // has them: it puts either right behind the subcommand, the one for that
 // subcommand last. The child does not get the variables.
 func (i *invocation) words(lookup func(string) (string, bool)) (words []string, err error) {
-	if i.name == "" {
+	if i.Name == "" {
 		return nil, nil
 	}
-	for _, variable := range []string{"TF_CLI_ARGS_" + strings.NewReplacer("-", "_", " ", "_").Replace(i.name), "TF_CLI_ARGS"} {
+	for _, variable := range []string{"TF_CLI_ARGS_" + strings.NewReplacer("-", "_", " ", "_").Replace(i.Name), "TF_CLI_ARGS"} {
 		text, _ := lookup(variable)
 		if !isPlain(text) {
 			return nil, fmt.Errorf("%s is refused: it may hold letters, digits, spaces and the characters - _ . , : / = + @ %% ~ [ ] only; "+
@@ -223,10 +222,10 @@ func (i *invocation) parse(words []string) error {
 		written, value, hasValue := strings.Cut(words[0], "=")
 		name := strings.TrimPrefix(written[1:], "-")
 		words = words[1:]
-		takes, known := i.command.flag(name)
+		takes := i.command.TakesValue(name)
 		switch {
-		case !known:
-			return i.refuse(written, whyNot(name))
+		case !i.command.HasFlag(name):
+			return i.refuse(written, i.command.Meant(name, refused()))
 		case hasValue && isHelp(name): // whatever it means, it may not be help
 			return i.refuse(written, "it has no value")
 		case takes && !hasValue && len(words) == 0:
@@ -247,17 +246,17 @@ func (i *invocation) checkArguments() error {
 			return fmt.Errorf("the argument %s is refused: an argument is not empty, and flags come before all arguments", outside.Quoted(arg, 100))
 		}
 	}
-	if len(i.args) > i.command.args {
-		text := fmt.Sprintf("%s has %s, and wrap knows of %d; flags come before all arguments", i.name, counted(len(i.args)), i.command.args)
-		switch near := subcommands(i.name); {
-		case i.name == "plan":
+	if len(i.args) > i.command.Max {
+		text := fmt.Sprintf("%s has %s, and wrap knows of %d; flags come before all arguments", i.Name, counted(len(i.args)), i.command.Max)
+		switch near := subcommands(i.Name); {
+		case i.Name == "plan":
 			text += "; to save the plan, use -out=FILE"
-		case i.name == "destroy":
+		case i.Name == "destroy":
 			text += "; apply applies a saved plan"
 		case len(near) > 0:
 			text += "; there are: " + strings.Join(near, ", ")
-		case i.command.args == 0:
-			text += "; leave it out; to run in another folder: terraform -chdir=FOLDER " + i.name
+		case i.command.Max == 0:
+			text += "; leave it out; to run in another folder: terraform -chdir=FOLDER " + i.Name
 		}
 		return errors.New(text)
 	}
@@ -277,25 +276,26 @@ func (i *invocation) refuse(flag, why string) error {
 	if why == "" {
 		near := ""
 		if name := strings.TrimLeft(flag, "-"); len(name) > 3 { // any short one is near another
-			near = syntax.Suggest(name, strings.Fields(strings.ReplaceAll(everyone+i.command.flags, "=", "")))
+			near = syntax.Suggest(name, i.command.FlagNames())
 		}
 		if slices.Contains([]string{"y", "yes", "force", "approve"}, strings.TrimLeft(flag, "-")) &&
-			strings.Contains(i.command.flags, "auto-approve") {
+			i.command.HasFlag("auto-approve") {
 			near = ". Did you mean \"auto-approve\"?"
 		}
 		elsewhere := ""
-		if others := commandsWith(strings.TrimLeft(flag, "-")); len(others) > 0 {
+		const few = 2
+		if others := commands().With(strings.TrimLeft(flag, "-")); len(others) > 0 && len(others) <= few {
 			elsewhere = "; it is a flag of " + strings.Join(others, " and ")
 		}
 		why = "wrap does not know what it does" + cmp.Or(near, elsewhere, "; leave it out")
 	}
-	return fmt.Errorf("%s: the flag %s is refused: %s", i.name, Shown(flag, nil), why)
+	return fmt.Errorf("%s: the flag %s is refused: %s", i.Name, Shown(flag, nil), why)
 }
 
 // arguments is the command line of the child. It says where to work, also to a program
 // that goes elsewhere before it runs the CLI.
 func (i *invocation) arguments() []string {
-	args := append([]string{"-chdir=" + i.dir}, strings.Fields(i.name)...)
+	args := append([]string{"-chdir=" + i.dir}, strings.Fields(i.Name)...)
 	for _, f := range i.flags {
 		args = append(args, f.String())
 	}
@@ -312,5 +312,5 @@ func (i *invocation) effect() effect {
 	if i.help {
 		return passes
 	}
-	return i.command.does
+	return i.command.Does
 }

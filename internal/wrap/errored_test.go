@@ -24,19 +24,20 @@ func TestErroredIsInTheWay(t *testing.T) {
 		args    []string
 		refused bool
 	}{
-		"plaintext, apply":   {left: state, args: []string{"apply"}, refused: true},
-		"plaintext, destroy": {left: state, args: []string{"destroy"}, refused: true},
-		"plaintext, import":  {left: state, args: []string{"import", "a", "b"}, refused: true},
-		"plaintext, refresh": {left: state, args: []string{"refresh"}, refused: true},
-		"plaintext, plan":    {left: state, args: []string{"plan"}},
-		"plaintext, init":    {left: state, args: []string{"init"}},
-		"plaintext, push":    {left: state, args: push, refused: true},
-		"sealed, apply":      {left: "sealed", args: []string{"apply"}, refused: true},
-		"sealed, plan":       {left: "sealed", args: []string{"plan"}},
-		"sealed, push":       {left: "sealed", args: push, refused: true},
-		"an empty one":       {left: " ", args: []string{"apply"}, refused: true},
-		"no bytes":           {args: []string{"apply"}},
-		"something else":     {left: "something " + canary, args: []string{"apply"}, refused: true},
+		"plaintext, apply":     {left: state, args: []string{"apply"}, refused: true},
+		"plaintext, destroy":   {left: state, args: []string{"destroy"}, refused: true},
+		"plaintext, import":    {left: state, args: []string{"import", "a", "b"}, refused: true},
+		"plaintext, refresh":   {left: state, args: []string{"refresh"}, refused: true},
+		"plaintext, plan":      {left: state, args: []string{"plan"}},
+		"plaintext, init":      {left: state, args: []string{"init"}},
+		"plaintext, push":      {left: state, args: push, refused: true},
+		"plaintext, by a link": {left: state, args: []string{"state", "push", "link"}, refused: true},
+		"sealed, apply":        {left: "sealed", args: []string{"apply"}, refused: true},
+		"sealed, plan":         {left: "sealed", args: []string{"plan"}},
+		"sealed, push":         {left: "sealed", args: push, refused: true},
+		"an empty one":         {left: " ", args: []string{"apply"}, refused: true},
+		"no bytes":             {args: []string{"apply"}},
+		"something else":       {left: "something " + canary, args: []string{"apply"}, refused: true},
 	}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -46,6 +47,9 @@ func TestErroredIsInTheWay(t *testing.T) {
 				left = string(seal(t, sealing, state))
 			}
 			write(t, filepath.Join(dir, "errored.tfstate"), left)
+			if err := os.Symlink("errored.tfstate", filepath.Join(dir, "link")); err != nil {
+				t.Skip(err)
+			}
 			code, err, told := run(t, o)
 			mistakes.Ended(t, name, told, code, err)
 			if (code == 1) != c.refused || c.refused == strings.Contains(out.String(), "GET 404") {

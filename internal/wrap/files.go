@@ -38,7 +38,7 @@ type handover struct {
 func (h *handover) prepare(ctx context.Context) error {
 	open := h.opener()
 	for at, name := range h.call.args {
-		stdin := name == "-" && h.call.name == "state push" // others have a file called so
+		stdin := name == "-" && h.call.Name == "state push" // others have a file called so
 		if open != nil && !stdin {
 			if err := h.copy(ctx, &h.call.args[at], open); err != nil {
 				return err
@@ -46,7 +46,7 @@ func (h *handover) prepare(ctx context.Context) error {
 		}
 	}
 	for at, f := range h.call.flags {
-		if takes, _ := h.call.command.flag(f.name); f.name != "plan" || !takes { // of console, it is a switch
+		if f.name != "plan" || !h.call.command.TakesValue(f.name) { // of console, it is a switch
 			continue
 		}
 		if err := h.copy(ctx, &h.call.flags[at].value, h.plaintext); err != nil {
@@ -73,7 +73,7 @@ func (h *handover) copy(ctx context.Context, name *string, open func(context.Con
 // opener returns what opens the file in an argument, nil for commands whose
 // arguments are no files.
 func (h *handover) opener() func(context.Context, string) ([]byte, error) {
-	switch h.call.name {
+	switch h.call.Name {
 	case "apply":
 		return h.checked
 	case "show", "state push":
@@ -140,7 +140,7 @@ func (h *handover) targets(kind encryption.FileKind) (targets []encryption.Targe
 // a plan block, the child writes it itself, over nothing but a plan. The older one goes
 // first: whatever becomes of the run, nobody applies that in place of the new one.
 func (h *handover) intercept(ctx context.Context) error {
-	if h.call.name != "plan" || !h.call.has("out") {
+	if h.call.Name != "plan" || !h.call.has("out") {
 		return nil
 	}
 	sealing := len(h.o.Plan.Methods()) > 0

@@ -29,7 +29,7 @@ type childLock struct {
 // begin takes what the child is told of locks on its command line. If it takes none, nobody
 // else gets one.
 func (l *childLock) begin(call *invocation) {
-	if call.name == "force-unlock" && len(call.args) > 0 {
+	if call.Name == "force-unlock" && len(call.args) > 0 {
 		l.forced = call.args[0]
 	}
 	if call.isOff("lock") {

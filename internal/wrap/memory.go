@@ -132,7 +132,7 @@ func (m *memory) leave(ctx context.Context, file []byte) {
 		return
 	}
 	all := m.bases()
-	all[digestOf(file)] = m.from
+	all[m.entry(file)] = m.from
 	m.keepBases(ctx, all)
 }
 
@@ -140,7 +140,7 @@ func (m *memory) leave(ctx context.Context, file []byte) {
 func (m *memory) base(file []byte) []store.Version {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.bases()[digestOf(file)]
+	return m.bases()[m.entry(file)]
 }
 
 // written forgets a file whose state is where it belongs.
@@ -148,23 +148,26 @@ func (m *memory) written(ctx context.Context, file []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	all := m.bases()
-	if _, known := all[digestOf(file)]; known {
-		delete(all, digestOf(file))
+	if _, known := all[m.entry(file)]; known {
+		delete(all, m.entry(file))
 		m.keepBases(ctx, all)
 	}
 }
 
-// bases are by the digests of the files. What cannot be read is not known.
-func (m *memory) bases() map[store.Version][]store.Version {
-	all := map[store.Version][]store.Version{}
+// entry is a file with a state of this place: with other settings, the folder has others.
+func (m *memory) entry(file []byte) string { return m.of + " " + string(digestOf(file)) }
+
+// bases are those of all files. What cannot be read is not known.
+func (m *memory) bases() map[string][]store.Version {
+	all := map[string][]store.Version{}
 	text, err := keyfile.Read(m.basePath())
 	if err != nil || json.Unmarshal(text, &all) != nil {
-		return map[store.Version][]store.Version{}
+		return map[string][]store.Version{}
 	}
 	return all
 }
 
-func (m *memory) keepBases(ctx context.Context, all map[store.Version][]store.Version) {
+func (m *memory) keepBases(ctx context.Context, all map[string][]store.Version) {
 	if text, err := json.Marshal(all); err == nil {
 		_ = replace.File(ctx, m.basePath(), append(text, '\n'), nil)
 	}

@@ -87,7 +87,7 @@ func (i *invocation) sources(ctx context.Context, o Options) (names []string, er
 	}
 	out := bytes.Buffer{}
 	o.Stdin, o.Stdout, o.Stderr = nil, &out, io.Discard
-	asked := &invocation{command: command{name: "version"}, program: i.program, dir: i.dir}
+	asked := &invocation{command: command{Name: "version"}, program: i.program, dir: i.dir}
 	if _, err := asked.run(ctx, o, asked.environ(o, "CHECKPOINT_DISABLE=1")); err != nil {
 		return nil, err
 	}

@@ -249,7 +249,7 @@ func (m *move) run(ctx context.Context, dir string, more []string, commands ...[
 	for _, words := range commands {
 		var out bytes.Buffer
 		o.Stdin, o.Stdout = nil, &out
-		child := &invocation{command: command{name: words[0]}, program: m.call.program, dir: dir, args: words[1:]}
+		child := &invocation{command: command{Name: words[0]}, program: m.call.program, dir: dir, args: words[1:]}
 		code, err := child.run(ctx, o, child.environ(o, more...))
 		if err == nil && code != 0 {
 			err = fmt.Errorf("%s %s ended with %d", filepath.Base(m.call.program), words[0], code)

@@ -43,7 +43,7 @@ func TestWarnOfOwn(t *testing.T) {
 		"another backend, then":  {command: "apply", record: s3},
 	} {
 		dir := t.TempDir()
-		call := &invocation{command: command{name: c.command}, dir: dir, data: filepath.Join(dir, "data")}
+		call := &invocation{command: command{Name: c.command}, dir: dir, data: filepath.Join(dir, "data")}
 		files := map[string]string{}
 		maps.Copy(files, c.files)
 		if c.record != "" {
@@ -72,7 +72,7 @@ func TestWarnOfWorkspaces(t *testing.T) {
 	mistakes := OpenMistakes(t, "own state of a workspace")
 	for _, name := range []string{"init", "apply"} {
 		var said strings.Builder
-		(&invocation{command: command{name: name}, dir: dir, data: filepath.Join(dir, "data")}).warnOfOwn(&said)
+		(&invocation{command: command{Name: name}, dir: dir, data: filepath.Join(dir, "data")}).warnOfOwn(&said)
 		mistakes.Said(t, name, said.String())
 	}
 }
@@ -116,7 +116,7 @@ func TestNoteVariables(t *testing.T) {
 // A short word is near to any other, so nothing is suggested for it.
 func TestSuggestions(t *testing.T) {
 	t.Parallel()
-	plan := command{name: "plan", flags: operation}
+	plan := command{Name: "plan", Flags: operation}
 	mistakes := OpenMistakes(t, "suggestion")
 	for _, flag := range []string{"--", "-x", "-log", "-refesh", "--no-colour"} {
 		mistakes.Failed(t, flag, "", (&invocation{command: plan}).parse([]string{flag}))
@@ -175,8 +175,8 @@ func TestCommandsAreDocumented(t *testing.T) {
 	for does, what := range map[effect]string{passes: "nothing", reads: "read it", writes: "write it", changes: "change what it describes"} {
 		var names []string
 		for _, c := range commands() {
-			if c.does == does {
-				names = append(names, c.name)
+			if c.Does == does {
+				names = append(names, c.Name)
 			}
 		}
 		if row := "\n| " + what + " | `" + strings.Join(names, "`, `") + "` |\n"; !strings.Contains(string(page), row) {

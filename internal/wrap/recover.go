@@ -30,7 +30,7 @@ type Recovery struct {
 // one in the backend, if that is still older: under a lock of its own, after it has given
 // back that of the run. It can be called again after any failure.
 func Recover(ctx context.Context, o Options, r Recovery) (err error) {
-	call := &invocation{command: command{name: "recover"}}
+	call := &invocation{command: command{Name: "recover"}}
 	if _, err := call.locateFolders(nil, world.Lookup(o.Environ)); err != nil {
 		return err
 	}
@@ -173,8 +173,8 @@ func (m *recovery) release(ctx context.Context, by *store.Lock) error {
 		return fmt.Errorf("%s. If that is the run that has left %s, and it has ended, run %s%s", by.Describe(), m.name,
 			store.Proposed(recovers+" -unlock", by.ID, recovers+" -unlock ID"), named)
 	}
-	m.freed = true
-	if _, err := m.compare(ctx); err != nil { // or the lock is better left
+	m.freed = by.Operation == "OperationTypeApply" // no other leaves such a file
+	if _, err := m.compare(ctx); err != nil {      // or the lock is better left
 		return err
 	}
 	if err := m.backend.Unlock(ctx, by.ID); errors.Is(err, store.ErrMissing) {

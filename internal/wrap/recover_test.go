@@ -34,6 +34,12 @@ func recovered(t *testing.T, o wrap.Options, r wrap.Recovery) (err error, said s
 	return err, told.String()
 }
 
+// ofRecover is a lock that an earlier recover could not give back.
+var ofRecover = strings.Replace(lock, "OperationTypeApply", "statecrypt recover", 1)
+
+// ofMove is one that a killed "state mv" has left.
+var ofMove = strings.Replace(lock, "OperationTypeApply", "state-mv", 1)
+
 // newer is what comes after state.
 var newer = strings.Replace(state, `"serial":1`, `"serial":2`, 1)
 
@@ -80,6 +86,8 @@ func TestRecover(t *testing.T) {
 		"not here":                   {left: newer, stored: state, fresh: true},
 		"not here, but seen":         {left: newer, stored: state, fresh: true, looked: true},
 		"not here, forced":           {left: newer, stored: state, fresh: true, r: force, want: newer},
+		"not here, of a recover":     {left: newer, stored: state, fresh: true, held: ofRecover, r: wrap.Recovery{Unlock: "4711"}},
+		"not here, of a move":        {left: newer, stored: state, fresh: true, held: ofMove, r: wrap.Recovery{Unlock: "4711"}},
 		"not here, held":             {left: newer, stored: state, fresh: true, held: lock, r: wrap.Recovery{Unlock: "4711"}, want: newer},
 		"gone":                       {left: newer, stored: state, since: "none"},
 		"held":                       {left: newer, stored: state, held: lock},
@@ -234,6 +242,21 @@ func TestRecoverWhileAsked(t *testing.T) {
 	}
 }
 
+// TestRecoverElsewhere: what a run was entitled to replace in one place, it was not in another, for
+// which the folder has settings, too.
+func TestRecoverElsewhere(t *testing.T) {
+	mistakes := wrap.OpenMistakes(t, "recover in another place")
+	s, another := newStore(t), newStore(t) // neither has a state
+	_, dir := recovering(t, s)
+	leaves(t, dir, s, newer)
+	o, _, _ := scripted(t, another, "")
+	o.Command = nil
+	err, told := recovered(t, o, wrap.Recovery{})
+	if mistakes.Failed(t, "none there", told, err); err == nil || another.stored() != nil {
+		t.Errorf("%v, and this is stored: %s", err, another.stored())
+	}
+}
+
 // TestRecoverIsRobbed: if somebody else has the lock once all is done, it is theirs.
 func TestRecoverIsRobbed(t *testing.T) {
 	mistakes := wrap.OpenMistakes(t, "recover without its lock")
@@ -253,8 +276,8 @@ func TestRecoverIsRobbed(t *testing.T) {
 	err, told := recovered(t, o, wrap.Recovery{Ask: func(string) bool { t.Error("it asks for the lock of somebody else"); return true }})
 	mistakes.Failed(t, "in the end", told, err)
 	opened, failed := o.State.Decrypt(t.Context(), s.stored())
-	if _, there := os.Stat(filepath.Join(dir, "errored.tfstate")); err == nil || there == nil || failed != nil || string(opened.Data) != newer ||
-		string(s.held()) != lock {
+	_, there := os.Stat(filepath.Join(dir, "errored.tfstate"))
+	if err == nil || there == nil || failed != nil || string(opened.Data) != newer || string(s.held()) != lock {
 		t.Errorf("%v, %v, %v, the lock is %s", err, failed, there, s.held())
 	}
 }

@@ -1,6 +1,7 @@
 package wrap
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -57,11 +58,23 @@ func (i *invocation) checkErrored(stderr io.Writer) error {
 	switch {
 	case err == nil || i.effect() == changes:
 		return err
-	case i.name == "state push" && len(i.args) == 1 && filepath.Base(i.args[0]) == errored: // without a look whether somebody has gone on
+	case i.Name == "state push" && i.pushesErrored(): // without a look whether somebody has gone on
 		return err
 	}
 	say(stderr, "warning: "+err.Error())
 	return nil
+}
+
+// pushesErrored reports whether the argument is that state, by whatever name.
+func (i *invocation) pushesErrored() bool {
+	if len(i.args) == 0 {
+		return false
+	}
+	pushed, err := readFile(join(i.dir, i.args[0]))
+	return err == nil && slices.ContainsFunc([]string{filepath.Join(i.dir, errored), i.atHome()}, func(path string) bool {
+		left, err := readFile(path)
+		return err == nil && bytes.Equal(pushed, left)
+	})
 }
 
 // findErrored looks where Terraform leaves such a state, and where wrap does.

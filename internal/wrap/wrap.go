@@ -85,7 +85,7 @@ func Run(ctx context.Context, o Options) (exitCode int, err error) {
 		return 1, err
 	}
 	switch moves := o.EncryptExisting || o.Leave; {
-	case moves && (call.name != "init" || call.help):
+	case moves && (call.Name != "init" || call.help):
 		return 1, errors.New("-encrypt-existing and -leave are for init only; leave them out")
 	case o.Leave && (o.EncryptExisting || !call.has("migrate-state")):
 		return 1, errors.New("-leave is for init -migrate-state only: statecrypt wrap -config FILE -leave -- terraform init -migrate-state")
@@ -157,6 +157,10 @@ func connect(ctx context.Context, o Options, call *invocation) (*proxy, error) {
 		return nil, err
 	}
 	call.keeps = func(path string) bool { return store.Keeps(upstream.State, path) }
+	if call.keeps(filepath.Join(call.dir, errored)) {
+		return nil, errors.Join(errors.New("the state cannot be in "+errored+", where Terraform leaves what it could not write; "+
+			"name another file in the backend block"), upstream.Close())
+	}
 	call.same = func(r recorded) bool {
 		same, _ := store.Former(upstream.State, r.Backend.Type, r.Backend.Config)
 		return same
@@ -168,7 +172,7 @@ func connect(ctx context.Context, o Options, call *invocation) (*proxy, error) {
 	if call.effect() == changes {
 		p.call, call.lent = call, store.Lend(upstream.State)
 	}
-	if p.call != nil || call.name == "plan" {
+	if p.call != nil || call.Name == "plan" {
 		p.elsewhere = call.elsewhere()
 	}
 	return p, nil
@@ -197,7 +201,7 @@ func makeReady(ctx context.Context, p *proxy, files *handover) error {
 	case err != nil:
 	case files.o.EncryptExisting:
 		err = moveIn(ctx, p, files)
-	case call.name == "init" || call.effect() == changes:
+	case call.Name == "init" || call.effect() == changes:
 		call.warnOfOwn(files.o.Stderr)
 	}
 	if err == nil {
@@ -210,11 +214,11 @@ func makeReady(ctx context.Context, p *proxy, files *handover) error {
 // it, and would make all that is in it a second time.
 func (i *invocation) warnOfOwn(stderr io.Writer) {
 	const advice = ", which is not used under wrap; if it is not in the backend yet, run init with -encrypt-existing"
-	if i.name == "init" {
+	if i.Name == "init" {
 		i.warnOfWorkspaces(stderr)
 	}
 	file, r, err := i.former()
-	if err == nil && file == "" && i.name == "init" { // once: Terraform keeps the record
+	if err == nil && file == "" && i.Name == "init" { // once: Terraform keeps the record
 		say(stderr, "warning: this module has had its state in the backend "+r.name()+advice)
 		return
 	}
@@ -222,7 +226,7 @@ func (i *invocation) warnOfOwn(stderr io.Writer) {
 	case encryption.KindState:
 		say(stderr, "warning: there is a plaintext state in "+outside.Line(file, 200)+advice+", and otherwise delete it")
 	case encryption.KindEncrypted:
-		if i.name == "init" { // nothing in it is at risk
+		if i.Name == "init" { // nothing in it is at risk
 			say(stderr, "there is an encrypted state in "+outside.Line(file, 200)+", which is not used under wrap; if it is not in the "+
 				"backend yet, decrypt it, and run init with -encrypt-existing")
 		}

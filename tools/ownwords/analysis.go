@@ -319,7 +319,7 @@ func (t texts) isEmpty(e ast.Expr) bool {
 }
 
 // decides reports whether a call looks for something in a text: a function of packages strings
-// and bytes, or a regular expression.
+// and bytes, the table of what services answer, or a regular expression.
 func (t texts) decides(call *ast.CallExpr) bool {
 	f, ok := t.called(call).(*types.Func)
 	if !ok {
@@ -327,6 +327,9 @@ func (t texts) decides(call *ast.CallExpr) bool {
 	}
 	if f.Pkg() != nil && (f.Pkg().Path() == "strings" || f.Pkg().Path() == "bytes") {
 		return slices.ContainsFunc(deciding, func(begin string) bool { return strings.HasPrefix(f.Name(), begin) })
+	}
+	if f.Pkg() != nil && f.Pkg().Path() == module+"internal/answers" {
+		return f.Name() == "Find"
 	}
 	if f.Pkg() != nil && f.Pkg().Path() == "slices" {
 		return strings.HasPrefix(f.Name(), "Contains") || strings.HasPrefix(f.Name(), "Index")

@@ -1,6 +1,7 @@
 package awskms
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +10,9 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/answers"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 )
 
 // explain says what an error of KMS means. The codes are those of
@@ -20,43 +23,31 @@ func (p *provider) explain(operation string, err error) error {
 		return awsauth.Failure(p.service()+": "+awsauth.NoAnswer(err), err)
 	}
 	code := api.ErrorCode()
-	text, noKey := p.reason(operation, code)
-	err = awsauth.Failure(fmt.Sprintf("%s: %s (%s)", p.service(), text, awsauth.Code(code)), err)
-	if noKey {
-		return fmt.Errorf("%w: %w", driver.ErrNoKey, err)
-	}
-	return err
-}
+	row := answers.Find([]answers.Row{
+		// The next method may be tried if this key is denied, disabled, not found or the wrong one.
+		{Code: "AccessDeniedException", Wraps: driver.ErrNoKey, Text: "access is denied" + p.otherRegion(),
+			Advice: "the credentials need kms:" + operation + " on this key, and its policy, with any encryption context that this asks for, " +
+				"must allow it"},
+		{Code: "NotFoundException", Wraps: driver.ErrNoKey, Text: "there is no such key" + p.otherRegion(),
+			Advice: "check kms_key_id, region and the account of the credentials"},
+		{Code: "DisabledException", Wraps: driver.ErrNoKey, Text: "the key is disabled"},
+		{Code: "KMSInvalidStateException", Wraps: driver.ErrNoKey,
+			Text: "the key cannot be used in its state, such as one that waits for its deletion"},
+		{Code: "InvalidCiphertextException", Wraps: driver.ErrNoKey,
+			Text: "the file was not encrypted with this key and encryption context, or its metadata is damaged"},
+		{Code: "IncorrectKeyException", Wraps: driver.ErrNoKey, Text: "the file was encrypted with another key"},
 
-// reason says what a code means, and whether the next method may be tried: if this
-// key is denied, disabled, not found or the wrong one.
-func (p *provider) reason(operation, code string) (text string, noKey bool) {
-	switch code {
-	case "AccessDeniedException":
-		return fmt.Sprintf("access is denied; the credentials need kms:%s on this key, and its policy, with any "+
-			"encryption context that this asks for, must allow it", operation) + p.otherRegion(), true
-	case "NotFoundException":
-		return "there is no such key; check kms_key_id, region and the account of the credentials" + p.otherRegion(), true
-	case "DisabledException":
-		return "the key is disabled", true
-	case "KMSInvalidStateException":
-		return "the key cannot be used in its state, such as one that waits for its deletion", true
-	case "InvalidCiphertextException":
-		return "the file was not encrypted with this key and encryption context, or its metadata is damaged", true
-	case "IncorrectKeyException":
-		return "the file was encrypted with another key", true
-	case "InvalidKeyUsageException":
-		return "the key is not one to encrypt and decrypt with, or not a symmetric one; check kms_key_id", false
-	case "ValidationException", "InvalidArnException":
-		return "the request is refused; check kms_key_id" + p.otherRegion(), false
-	case "KMSInternalException", "DependencyTimeoutException", "KeyUnavailableException", "InternalFailure", "ServiceUnavailable",
-		"ServiceUnavailableException":
-		return "the service is out of order; try again later", false
+		{Code: "InvalidKeyUsageException", Text: "the key is not one to encrypt and decrypt with, or not a symmetric one; check kms_key_id"},
+		{Code: "ValidationException InvalidArnException", Text: "the request is refused; check kms_key_id" + p.otherRegion()},
+		{Code: "KMSInternalException DependencyTimeoutException KeyUnavailableException InternalFailure ServiceUnavailable " +
+			"ServiceUnavailableException", Text: "the service is out of order; try again later"},
+		{Text: cmp.Or(awsauth.CommonReason(code), "the request failed")},
+	}, 0, code, "")
+	err = awsauth.Failure(fmt.Sprintf("%s: %s (%s)", p.service(), row.Text, awsauth.Code(code)), err)
+	if row.Wraps != nil {
+		err = fmt.Errorf("%w: %w", row.Wraps, err)
 	}
-	if text, ok := awsauth.CommonReason(code); ok {
-		return text, false
-	}
-	return "the request failed", false
+	return fact.Advise(err, row.Advice)
 }
 
 // otherRegion points out the most likely mistake if a key is not found.

@@ -81,9 +81,9 @@ func faultHarness(t *testing.T) kindtest.Faults {
 			"throttled for a year": throttled,
 			"unavailable":          "the service is out of order; try again later (KMSInternalException)",
 
-			"denied":      "the credentials need kms:Decrypt on this key",
+			"denied":      "access is denied (AccessDeniedException)",
 			"disabled":    "the key is disabled (DisabledException)",
-			"not found":   "there is no such key; check kms_key_id",
+			"not found":   "there is no such key (NotFoundException)",
 			"another key": "the file was encrypted with another key (IncorrectKeyException)",
 
 			"redirect loop":              "the request failed",

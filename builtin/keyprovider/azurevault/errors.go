@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/answers"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
 )
 
@@ -23,45 +23,34 @@ func (p *provider) explain(ctx context.Context, verb string, err error) error {
 	if own := azureauth.Explain(err); own != nil {
 		return own
 	}
-	if answer, ok := errors.AsType[*azcore.ResponseError](err); ok {
-		return p.explainAnswer(verb, answer)
+	if refused, ok := errors.AsType[*azcore.ResponseError](err); ok {
+		return p.explainAnswer(verb, refused)
 	}
 	return fmt.Errorf("no usable answer from %s: %s", p.vault, azureauth.Reason(err))
 }
 
 // explainAnswer knows the vault's error codes:
 // https://learn.microsoft.com/azure/key-vault/general/rest-error-codes
-func (p *provider) explainAnswer(verb string, answer *azcore.ResponseError) error {
-	key := "the key " + p.name + " of " + p.vault
-	switch answer.StatusCode {
-	case http.StatusNotFound, http.StatusForbidden, http.StatusBadRequest:
-		if answer.ErrorCode == "" { // a proxy's, say, which knows nothing of keys
-			return fmt.Errorf("no usable answer from %s: it is not that of Key Vault (HTTP status %d); check vault_uri and any proxy",
-				p.vault, answer.StatusCode)
-		}
-	}
-	switch answer.StatusCode {
-	case http.StatusNotFound:
-		return fmt.Errorf("%w: the vault does not know %s, or the version that is needed; check vault_uri and "+
-			"vault_key_name", driver.ErrNoKey, key)
-	case http.StatusForbidden:
-		switch innerCode(answer) {
-		case "ForbiddenByFirewall", "ForbiddenByConnection":
-			return fmt.Errorf("no access: the network rules of %s do not let this machine in; allow its address, or run inside the network", p.vault)
-		case "KeyDisabled":
-			return fmt.Errorf("%w: %s, or the version that is needed, is disabled; enable it", driver.ErrNoKey, key)
-		}
-		return fmt.Errorf("%w: the vault denies to %s with %s, or the key is disabled or has expired; grant the key "+
-			"permission %s (role Key Vault Crypto User)", driver.ErrNoKey, verb, key, verb)
-	case http.StatusBadRequest:
-		return fmt.Errorf("%w: the vault cannot %s this with %s: it was encrypted with another key, it is damaged, "+
-			"or the key is of another type", driver.ErrNoKey, verb, key)
-	case http.StatusUnauthorized:
-		return fmt.Errorf("no access: %s does not accept the credentials; check the tenant and the cloud", p.vault)
-	case http.StatusTooManyRequests:
-		return fmt.Errorf("too many calls: %s refuses further ones for now; try again later", p.vault)
-	}
-	return fmt.Errorf("unexpected answer: the vault failed to %s with %s (HTTP status %d)", verb, key, answer.StatusCode)
+func (p *provider) explainAnswer(verb string, refused *azcore.ResponseError) error {
+	key, isProxy := "the key "+p.name+" of "+p.vault, refused.ErrorCode == ""
+	return answers.Find([]answers.Row{
+		{Unless: !isProxy, Status: "400 403 404", Text: fmt.Sprintf("no usable answer from %s: it is not that of Key Vault (HTTP status %d); "+
+			"check vault_uri and any proxy", p.vault, refused.StatusCode)},
+		{Status: "404", Wraps: driver.ErrNoKey,
+			Text: "the vault does not know " + key + ", or the version that is needed", Advice: "check vault_uri and vault_key_name"},
+		{Status: "403", Code: "ForbiddenByFirewall ForbiddenByConnection", Text: "no access: the network rules of " + p.vault +
+			" do not let this machine in; allow its address, or run inside the network"},
+		{Status: "403", Code: "KeyDisabled", Wraps: driver.ErrNoKey, Text: key + ", or the version that is needed, is disabled",
+			Advice: "enable it"},
+		{Status: "403", Wraps: driver.ErrNoKey,
+			Text:   fmt.Sprintf("the vault denies to %s with %s, or the key is disabled or has expired", verb, key),
+			Advice: "grant the key permission " + verb + " (role Key Vault Crypto User)"},
+		{Status: "400", Wraps: driver.ErrNoKey, Text: fmt.Sprintf("the vault cannot %s this with %s: it was encrypted with another key, "+
+			"it is damaged, or the key is of another type", verb, key)},
+		{Status: "401", Text: "no access: " + p.vault + " does not accept the credentials; check the tenant and the cloud"},
+		{Status: "429", Text: "too many calls: " + p.vault + " refuses further ones for now; try again later"},
+		{Text: fmt.Sprintf("unexpected answer: the vault failed to %s with %s (HTTP status %d)", verb, key, refused.StatusCode)},
+	}, refused.StatusCode, innerCode(refused), "").Err()
 }
 
 func innerCode(answer *azcore.ResponseError) string {

@@ -96,7 +96,7 @@ func faultHarness(t *testing.T) kindtest.Faults {
 			"throttled for a year": throttled,
 			"unavailable":          failed + "503)",
 
-			"denied":      "grant the key permission decrypt",
+			"denied":      "the vault denies to decrypt with the key",
 			"disabled":    "or the version that is needed, is disabled",
 			"not found":   "the vault does not know the key a",
 			"another key": "it was encrypted with another key",

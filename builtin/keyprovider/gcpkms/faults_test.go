@@ -78,7 +78,7 @@ func faultHarness(t *testing.T) kindtest.Faults {
 			"throttled for a year": overQuota,
 			"unavailable":          "it is out of order for now (503 Service Unavailable)",
 
-			"denied":      "grant the permission cloudkms.cryptoKeyVersions.useToDecrypt on it",
+			"denied":      "Cloud KMS denies to decrypt with the key",
 			"disabled":    "it, or the version that is needed, is disabled or destroyed",
 			"not found":   "does not know the key " + keyA,
 			"another key": "it was encrypted with another key",

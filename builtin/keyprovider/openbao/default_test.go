@@ -16,11 +16,11 @@ func TestWhatWasNotSet(t *testing.T) {
 	says := testkit.OpenGolden(t, "../../testdata/mistakes.txt", "openbao, what was not set", "canary")
 	for name, address := range map[string]string{"the default address": defaultAddress, "another address": "https://127.0.0.1:8201"} {
 		s := &server{address: address}
-		says.Check(t, name, s.explain(t.Context(), refused, "transit/decrypt/k", "k").Error())
+		says.Error(t, name, s.explain(t.Context(), refused, "transit/decrypt/k", "k"))
 	}
 	denied := &api.ResponseError{StatusCode: http.StatusBadRequest}
 	for name, token := range map[string]string{"a token beside a login": "canary", "a login alone": ""} {
 		s := &server{address: defaultAddress, token: token}
-		says.Check(t, name, s.explain(t.Context(), denied, "auth/approle/login", "").Error())
+		says.Error(t, name, s.explain(t.Context(), denied, "auth/approle/login", ""))
 	}
 }

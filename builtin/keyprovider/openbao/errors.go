@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 
 	"github.com/openbao/openbao/api/v2"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/answers"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 )
 
@@ -17,18 +17,6 @@ var (
 	errRedirected = errors.New("it redirects, which is not followed unless disable_redirects = false")
 	errNotTheAPI  = errors.New("its answer is not that of OpenBao or Vault")
 )
-
-// refusals are what a transit engine says with status 400 when it cannot open
-// a ciphertext with the key: keysutil.Policy.DecryptWithFactory in
-// openbao/sdk/helper/keysutil/policy.go and openbao/builtin/logical/transit/path_decrypt.go.
-var refusals = []struct{ said, means string }{
-	{"message authentication failed", "the key is another one, or the metadata in the file was changed"},
-	{"encryption key not found", "there is no such key; check key_name and transit_engine_path"},
-	{"disallowed by policy", "its version of the key is disabled (min_decryption_version)"},
-	{"version is too new", "its version of the key is not there"},
-	{"invalid key version", "its version of the key is not there"},
-	{"invalid ciphertext", "the key is another one, or the metadata in the file was changed"},
-}
 
 // cannotOpen says that the key and the file do not belong together.
 type cannotOpen struct{ error }
@@ -43,7 +31,7 @@ func (s *server) explain(ctx context.Context, err error, path, key string) error
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	answer, ok := errors.AsType[*api.ResponseError](err)
+	refused, ok := errors.AsType[*api.ResponseError](err)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%s does not answer within %v; check its address, and that it runs", what, s.timeout)
@@ -56,46 +44,40 @@ func (s *server) explain(ctx context.Context, err error, path, key string) error
 		}
 		return fmt.Errorf("no answer from %s: %s", what, reason)
 	}
-	switch code := answer.StatusCode; {
-	case answer.RawError && code < 500 && code != http.StatusTooManyRequests: // a proxy's, say, which knows nothing of keys
-		return fmt.Errorf("%s: %w (status %d); check address and any proxy", what, errNotTheAPI, code)
-	case code == http.StatusTooManyRequests:
-		return fmt.Errorf("%s is asked too often (status 429); try again later", what)
-	case code >= 500:
-		return fmt.Errorf("%s cannot answer now (status %d): it may be sealed, starting or overloaded; see its status", what, code)
-	case key == "":
-		return s.explainLogin(code, path)
-	case code == http.StatusForbidden, code == http.StatusUnauthorized, code == http.StatusBadRequest && said(answer, "missing client token"):
-		if s.token == "" && s.login == nil {
-			return fmt.Errorf("%w: %s asks for a token (status %d); set token, BAO_TOKEN or one of the "+
-				"auth_ blocks", driver.ErrNoKey, what, code)
-		}
-		return fmt.Errorf("%w: %s denies it (status %d); the token must be valid there%s, and its policy must allow "+
-			"update on %s", driver.ErrNoKey, what, code, s.inNamespace(), path)
-	case code == http.StatusNotFound:
-		return fmt.Errorf("%w: %s has nothing at %s%s; check transit_engine_path "+
-			"and namespace", driver.ErrNoKey, what, path, s.inNamespace())
-	case code == http.StatusBadRequest:
-		for _, refusal := range refusals {
-			if said(answer, refusal.said) {
-				return cannotOpen{fmt.Errorf("%w: %s cannot use the key %q for "+
-					"this file: %s", driver.ErrNoKey, what, key, refusal.means)}
-			}
-		}
+	status, at := fmt.Sprintf(" (status %d)", refused.StatusCode), path+s.inNamespace()
+	denied := answers.Row{Status: "401 403", Wraps: driver.ErrNoKey, Text: what + " denies it" + status,
+		Advice: "the token must be valid there" + s.inNamespace() + ", and its policy must allow update on " + path}
+	if s.token == "" && s.login == nil {
+		denied.Text, denied.Advice = what+" asks for a token"+status, "set token, BAO_TOKEN or one of the auth_ blocks"
 	}
-	return fmt.Errorf("%s refuses the request to %s (status %d); check key_name, its type and "+
-		"associated_data", what, path, answer.StatusCode)
-}
+	isLogin, noFit, cannot := key == "", cannotOpen{driver.ErrNoKey}, fmt.Sprintf("%s cannot use the key %q for this file: ", what, key)
+	return answers.Find([]answers.Row{
+		{Status: "429", Text: what + " is asked too often" + status + "; try again later"},
+		{Status: "5xx", Text: what + " cannot answer now" + status + ": it may be sealed, starting or overloaded; see its status"},
+		{Unless: !refused.RawError, Text: what + ": " + errNotTheAPI.Error() + status + "; check address and any proxy"},
 
-// explainLogin: auth methods answer wrong credentials with 400 or 403.
-func (s *server) explainLogin(code int, path string) error {
-	switch code {
-	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden:
-		return fmt.Errorf("%w: the server at %s denies the login at %s%s (status %d); check the role and "+
-			"its credentials%s", driver.ErrNoKey, s.address, path, s.inNamespace(), code, s.besides())
-	}
-	return fmt.Errorf("the server at %s refuses the login at %s%s (status %d); check mount_path "+
-		"and namespace", s.address, path, s.inNamespace(), code)
+		{Unless: !isLogin, Status: "400 401 403", Wraps: driver.ErrNoKey, // for wrong credentials
+			Text: what + " denies the login at " + at + status, Advice: "check the role and its credentials" + s.besides()},
+		{Unless: !isLogin, Text: what + " refuses the login at " + at + status + "; check mount_path and namespace"},
+
+		denied,
+		{Status: "400", Said: "missing client token", Wraps: denied.Wraps, Text: denied.Text, Advice: denied.Advice},
+		{Status: "404", Wraps: driver.ErrNoKey, Text: what + " has nothing at " + at, Advice: "check transit_engine_path and namespace"},
+
+		// keysutil.Policy.DecryptWithFactory in openbao/sdk/helper/keysutil/policy.go, and
+		// openbao/builtin/logical/transit/path_decrypt.go
+		{Status: "400", Said: "message authentication failed", Wraps: noFit,
+			Text: cannot + "the key is another one, or the metadata in the file was changed"},
+		{Status: "400", Said: "encryption key not found", Wraps: noFit,
+			Text: cannot + "there is no such key", Advice: "check key_name and transit_engine_path"},
+		{Status: "400", Said: "disallowed by policy", Wraps: noFit, Text: cannot + "its version of the key is disabled (min_decryption_version)"},
+		{Status: "400", Said: "version is too new", Wraps: noFit, Text: cannot + "its version of the key is not there"},
+		{Status: "400", Said: "invalid key version", Wraps: noFit, Text: cannot + "its version of the key is not there"},
+		{Status: "400", Said: "invalid ciphertext", Wraps: noFit,
+			Text: cannot + "the key is another one, or the metadata in the file was changed"},
+
+		{Text: what + " refuses the request to " + path + status + "; check key_name, its type and associated_data"},
+	}, refused.StatusCode, "", strings.ToLower(strings.Join(refused.Errors, "\n"))).Err()
 }
 
 // besides says that a login goes before a token, as in OpenTofu.
@@ -111,8 +93,4 @@ func (s *server) inNamespace() string {
 		return ""
 	}
 	return fmt.Sprintf(" in the namespace %q", s.namespace)
-}
-
-func said(answer *api.ResponseError, text string) bool {
-	return strings.Contains(strings.ToLower(strings.Join(answer.Errors, "\n")), text)
 }

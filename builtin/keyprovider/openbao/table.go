@@ -82,7 +82,7 @@ func table() attr.Table {
 				Doc: "The path of a PEM file with the key of the client certificate."},
 			{Name: "client_cert_pem", Type: str, Group: "certificate", Harmless: certificateHarmless, Env: both("CLIENT_CERT_BYTES"),
 				Doc: "A client certificate itself, in PEM."},
-			{Name: "client_key_pem", Type: str, Group: "certificate", Sensitive: true, Lines: true, Harmless: harmless.Secret,
+			{Name: "client_key_pem", Type: str, Group: "certificate", Sensitive: true, Form: attr.Lines, Harmless: harmless.Secret,
 				Env: both("CLIENT_KEY_BYTES"),
 				Doc: "The key of the client certificate itself, in PEM."},
 			{Name: "tls_server_name", Type: str, AllowEmpty: true, Env: both("TLS_SERVER_NAME"), Doc: "The name that " +

@@ -68,7 +68,7 @@ func (a ageKeys) open(ctx context.Context, runs *programs, recipient, sealed str
 		if len(problems) > 0 {
 			return nil, errors.Join(problems...)
 		}
-		return nil, fmt.Errorf("%w: there is no age identity; set age_identities or age_identity_files%s", driver.ErrNoKey, a.hint(recipient))
+		return nil, a.advise(fmt.Errorf("%w: there is no age identity", driver.ErrNoKey), "set age_identities or age_identity_files", recipient)
 	}
 	dataKey, err := openAge(sealed, found)
 	if _, other := errors.AsType[*age.NoIdentityMatchError](err); other {
@@ -76,9 +76,9 @@ func (a ageKeys) open(ctx context.Context, runs *programs, recipient, sealed str
 			return nil, errors.Join(problems...)
 		}
 		if len(found) == 1 {
-			return nil, fmt.Errorf("%w: the only age identity does not fit%s", driver.ErrNoKey, a.hint(recipient))
+			return nil, a.advise(fmt.Errorf("%w: the only age identity does not fit", driver.ErrNoKey), "", recipient)
 		}
-		return nil, fmt.Errorf("%w: none of the %d age identities fits%s", driver.ErrNoKey, len(found), a.hint(recipient))
+		return nil, a.advise(fmt.Errorf("%w: none of the %d age identities fits", driver.ErrNoKey, len(found)), "", recipient)
 	}
 	if err != nil {
 		return nil, errors.New("the data key in the file is damaged: age cannot read it")
@@ -100,17 +100,18 @@ func ageParts(sealed string) int {
 	return bytes.Count(file, []byte("\n-> "))
 }
 
-// hint says what sops would have done in addition.
-func (a ageKeys) hint(recipient string) string {
+// advise adds what sops would have done in addition.
+func (a ageKeys) advise(err error, advice, recipient string) error {
+	err = fact.Advise(err, advice)
 	if strings.HasPrefix(recipient, "ssh-") && !a.useSSH {
-		return "; use_ssh_keys = true tries the SSH keys of the home directory"
+		return fact.Advise(err, "use_ssh_keys = true tries the SSH keys of the home directory")
 	}
 	for _, name := range []string{"SOPS_AGE_KEY_CMD", "SOPS_AGE_SSH_PRIVATE_KEY_CMD"} {
 		if _, set := a.env.Get(name); set {
-			return "; the command in " + name + " is not run, because only the environment names it: set age_identity_command"
+			return fact.Advise(err, "the command in "+name+" is not run, because only the environment names it: set age_identity_command")
 		}
 	}
-	return ""
+	return err
 }
 
 // run has the user's program print identities. The recipient is passed as sops

@@ -203,9 +203,9 @@ func checkSorted(value any, where string, inList bool) error {
 			}
 		}
 	case object:
-		last, hollow := "", hollowNames(v)
+		last, around := "", namesAround(v)
 		for _, item := range v {
-			if inList && item.name < last && !isWrapper(v) || fromInside(item.name, hollow) {
+			if inList && item.name < last && !isWrapper(v) || fromInside(item.name, around) {
 				return misplaced(where, "the name "+quote(item.name)+" is not in its place")
 			}
 			last = item.name
@@ -217,31 +217,31 @@ func checkSorted(value any, where string, inList bool) error {
 	return nil
 }
 
-// hollowNames are the names of what others may have been in, if a name in branch
+// namesAround are the names of what others may have been in, if a name in branch
 // may have come from there.
-func hollowNames(branch object) map[string]bool {
+func namesAround(branch object) map[string]bool {
 	if !slices.ContainsFunc(branch, func(item member) bool { return strings.Contains(item.name, ":") }) {
 		return nil
 	}
-	hollow := map[string]bool{}
+	around := map[string]bool{}
 	for _, item := range branch {
 		switch item.value.(type) {
 		case nil, []any, object:
-			hollow[item.name] = true
+			around[item.name] = true
 		}
 	}
-	return hollow
+	return around
 }
 
 const maxColons = 64 // in a name that are looked at
 
-// fromInside reports whether name may be made of a hollow one, a colon, and the
+// fromInside reports whether name may be made of one of those, a colon, and the
 // name of what was in it.
-func fromInside(name string, hollow map[string]bool) bool {
-	for i, n := 0, 0; len(hollow) > 0 && i < len(name) && n < maxColons; i++ {
+func fromInside(name string, around map[string]bool) bool {
+	for i, n := 0, 0; len(around) > 0 && i < len(name) && n < maxColons; i++ {
 		if name[i] == ':' {
 			n++
-			if hollow[name[:i]] {
+			if around[name[:i]] {
 				return true
 			}
 		}

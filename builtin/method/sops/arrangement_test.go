@@ -322,17 +322,24 @@ func TestRearranged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	remain := map[string]bool{}
-	for i := range moves(parseTree(t, file)) {
+	remain, known := map[string]bool{}, remaining()
+	all := make([]int, len(moves(parseTree(t, file))))
+	for i := range all {
+		all[i] = i
+	}
+	for _, i := range testkit.Sample(all) {
 		root := parseTree(t, file)
 		one := moves(root)[i]
+		name := one.String()
 		one.do()
 		if got := opened(t, m, root); got != nil && !bytes.Equal(compact(t, got), compact(t, original)) {
-			remain[one.String()] = true
+			if remain[name] = true; !slices.Contains(known, name) {
+				t.Errorf("this move is possible: %s", name)
+			}
 		}
 	}
-	if got := slices.Sorted(maps.Keys(remain)); !slices.Equal(got, remaining()) {
-		t.Errorf("these moves are possible:\n%s", strings.Join(got, "\n"))
+	if all := testkit.Rounds(10) == 10; all && len(remain) != len(known) {
+		t.Errorf("these moves are possible:\n%s", strings.Join(slices.Sorted(maps.Keys(remain)), "\n"))
 	}
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same each time
 	for range testkit.Rounds(500) {

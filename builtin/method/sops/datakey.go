@@ -11,6 +11,7 @@ import (
 	"github.com/getsops/sops/v3/shamir"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 )
 
 // group is a key group: any of its keys gives its part of the data key.
@@ -171,7 +172,7 @@ const maxShown = 20 // keys in an error
 
 func (e *groupsError) Error() string {
 	var b strings.Builder
-	if len(e.final()) == 0 {
+	if !slices.ContainsFunc(e.keys, keyError.isFinal) {
 		b.WriteString(driver.ErrNoKey.Error() + ": ")
 	}
 	if e.all == 1 {
@@ -184,8 +185,7 @@ func (e *groupsError) Error() string {
 		if e.all > 1 {
 			where = fmt.Sprintf("key group %d, ", k.group)
 		}
-		reason := strings.TrimPrefix(k.err.Error(), driver.ErrNoKey.Error()+": ")
-		fmt.Fprintf(&b, "\n    - %s%s: %s", where, k.name, reason)
+		fmt.Fprintf(&b, "\n    - %s%s: %v", where, k.name, k.reason())
 	}
 	if more := len(e.keys) - maxShown; more > 0 {
 		fmt.Fprintf(&b, "\n    - and %d more", more)
@@ -193,20 +193,24 @@ func (e *groupsError) Error() string {
 	return b.String()
 }
 
-func (e *groupsError) final() []error {
-	var out []error
-	for _, k := range e.keys {
-		if !errors.Is(k.err, driver.ErrNoKey) {
-			out = append(out, k.err)
-		}
+// isFinal reports whether the reason of a key is not that it is another one.
+func (k keyError) isFinal() bool { return !errors.Is(k.err, driver.ErrNoKey) }
+
+// reason is the error of a key without [driver.ErrNoKey], which is said once for all keys.
+func (k keyError) reason() error {
+	if k.isFinal() {
+		return k.err
 	}
-	return out
+	return fact.With(errors.New(strings.TrimPrefix(k.err.Error(), driver.ErrNoKey.Error()+": ")), fact.In(k.err)...)
 }
 
-// Unwrap returns the reasons that are final, or ErrNoKey when there is none.
-func (e *groupsError) Unwrap() []error {
-	if final := e.final(); len(final) > 0 {
-		return final
+// Unwrap returns the reasons, and ErrNoKey if none is final.
+func (e *groupsError) Unwrap() (all []error) {
+	if !slices.ContainsFunc(e.keys, keyError.isFinal) {
+		all = append(all, driver.ErrNoKey)
 	}
-	return []error{driver.ErrNoKey}
+	for _, k := range e.keys {
+		all = append(all, k.reason())
+	}
+	return all
 }

@@ -219,10 +219,10 @@ func objectConforms(value, types any) bool {
 // what else is empty, in both. Where Terraform writes such elements itself,
 // nothing tells them from those of an attacker, and they are refused.
 
-// movable reports whether an empty value may have been something else. Null of
+// mayHaveMoved reports whether an empty value may have been something else. Null of
 // dynamic type may not, because another value has a type beside it, nor may a
 // value whose type has nothing but empty ones.
-func movable(value, typ any) bool {
+func mayHaveMoved(value, typ any) bool {
 	name, inner := kind(typ)
 	switch name {
 	case "dynamic":
@@ -238,7 +238,7 @@ func vacant(value, types any) bool {
 	all, _ := value.(object)
 	inner, _ := types.(object)
 	for i, item := range all {
-		if !movable(item.value, inner[i].value) {
+		if !mayHaveMoved(item.value, inner[i].value) {
 			return false
 		}
 	}
@@ -281,7 +281,7 @@ func rejoins(a, b, typeA, typeB any) (joins, gaps bool) {
 		return false, false
 	}
 	if start > end {
-		gaps = movable(first[start].value, inA[start].value) && movable(second[end].value, inB[end].value)
+		gaps = mayHaveMoved(first[start].value, inA[start].value) && mayHaveMoved(second[end].value, inB[end].value)
 		return gaps, gaps
 	}
 	joins, gaps = rejoins(first[end].value, second[end].value, inA[end].value, inB[end].value)
@@ -290,7 +290,7 @@ func rejoins(a, b, typeA, typeB any) (joins, gaps bool) {
 
 func gap(items, types object) bool {
 	for i, item := range items {
-		if movable(item.value, types[i].value) {
+		if mayHaveMoved(item.value, types[i].value) {
 			return true
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -51,7 +52,7 @@ func newPGPKeys(v attr.Values) (pgpKeys, error) {
 
 func (p pgpKeys) open(ctx context.Context, runs *programs, sealed string) ([]byte, error) {
 	if p.own == nil && !p.useGPG {
-		return nil, fmt.Errorf("%w: there is no PGP key; set pgp_private_keys, or use_gpg = true", driver.ErrNoKey)
+		return nil, fact.Advise(fmt.Errorf("%w: there is no PGP key", driver.ErrNoKey), "set pgp_private_keys, or use_gpg = true")
 	}
 	if p.own == nil {
 		return p.askGPG(ctx, runs, sealed)
@@ -65,7 +66,7 @@ func (p pgpKeys) open(ctx context.Context, runs *programs, sealed string) ([]byt
 	case err == nil, ctx.Err() != nil:
 		return dataKey, err
 	case errors.Is(own, driver.ErrNoKey):
-		return nil, fmt.Errorf("%w; pgp_private_keys: %s", err, strings.TrimPrefix(own.Error(), driver.ErrNoKey.Error()+": "))
+		return nil, fmt.Errorf("%w; pgp_private_keys: %w", err, keyError{err: own}.reason())
 	}
 	return nil, own
 }
@@ -105,7 +106,7 @@ func (p pgpKeys) openHere(sealed string) ([]byte, error) {
 	message, err := openpgp.ReadMessage(block.Body, ring, nil, &packet.Config{MaxDecompressedMessageSize: &limit})
 	// Without a key that opened it, anybody could have written it.
 	if err != nil || !message.IsEncrypted || message.DecryptedWith.PrivateKey == nil {
-		return nil, fmt.Errorf("%w: none of pgp_private_keys fits; add that of one of its recipients", driver.ErrNoKey)
+		return nil, fact.Advise(fmt.Errorf("%w: none of pgp_private_keys fits", driver.ErrNoKey), "add that of one of its recipients")
 	}
 	dataKey, err := io.ReadAll(io.LimitReader(message.UnverifiedBody, maxPart+1))
 	if err != nil || len(dataKey) > maxPart {
@@ -150,15 +151,16 @@ func (k pgpKeys) askGPG(ctx context.Context, runs *programs, sealed string) ([]b
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, fmt.Errorf("the program gpg does not answer within %v; its agent may be waiting for a passphrase", programPatience)
 	case errors.Is(err, exec.ErrNotFound):
-		return nil, fmt.Errorf("%w: the program %s is not there; install GnuPG, or set pgp_private_keys", driver.ErrNoKey, quote(k.gpg))
+		return nil, fact.Advise(fmt.Errorf("%w: the program %s is not there", driver.ErrNoKey, quote(k.gpg)),
+			"install GnuPG, or set pgp_private_keys")
 	case strings.Contains(said, "\n[GNUPG:] DECRYPTION_OKAY") && (err == nil || errors.Is(err, world.ErrTooLong)):
 		if err != nil || len(dataKey) == 0 {
 			return nil, errors.New("what gpg decrypted has the wrong length for a data key")
 		}
 		return dataKey, nil
 	case strings.Contains(said, "[GNUPG:] NO_SECKEY"):
-		return nil, fmt.Errorf("%w: the user's gpg does not have the private key; import it, or set pgp_private_keys%s", driver.ErrNoKey,
-			k.why)
+		return nil, fact.Advise(fmt.Errorf("%w: the user's gpg does not have the private key%s", driver.ErrNoKey, k.why),
+			"import it, or set pgp_private_keys")
 	}
 	exit, ran := errors.AsType[*exec.ExitError](err)
 	switch {

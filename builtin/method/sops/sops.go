@@ -30,7 +30,7 @@ func Block(services ...driver.Block[driver.KeyProvider]) driver.Block[driver.Met
 		Table: table(),
 		Build: func(v attr.Values) (driver.Method, error) { return build(v, services) },
 
-		Recognizes: recognizes,
+		OwnFormat: recognizes,
 	}
 }
 

@@ -154,7 +154,7 @@ func sealAge(t *testing.T, recipient string) []byte {
 // opens fails unless the file opens to want, compared as JSON.
 func opens(t *testing.T, m driver.Method, file []byte, want string) {
 	t.Helper()
-	if !sops.Block().Recognizes(file) {
+	if !sops.Block().OwnFormat(file) {
 		t.Error("it does not recognize the file")
 	}
 	got, err := m.Decrypt(t.Context(), nil, bytes.Clone(file))

@@ -24,7 +24,7 @@ func table() attr.Table {
 		{Name: "age_identity_files", Type: cty.List(cty.String), Secret: true, Local: true, Harmless: identityHarmless,
 			Env: []string{"SOPS_AGE_KEY_FILE"},
 			Doc: "Paths of files with age identities, or of SSH private keys without a passphrase."},
-		{Name: "age_identity_command", Type: cty.List(cty.String), Command: true, Doc: "A program that prints age identities, and its " +
+		{Name: "age_identity_command", Type: cty.List(cty.String), Form: attr.Command, Doc: "A program that prints age identities, and its " +
 			"arguments. All programs for the keys of a file have a minute together. It finds the recipient in `SOPS_AGE_RECIPIENT`. " +
 			"`SOPS_AGE_KEY_CMD` is not read."},
 		{Name: "use_ssh_keys", Type: cty.Bool, Default: cty.False, Doc: "Whether `~/.ssh/id_ed25519` and `~/.ssh/id_rsa` " +
@@ -36,7 +36,7 @@ func table() attr.Table {
 		{Name: "use_gpg", Type: cty.Bool, Doc: "Whether the program `gpg` opens what is encrypted for PGP keys, " +
 			"with the user's keyring and agent. Defaults to `true` where the environment may be read, otherwise to " +
 			"`false`."},
-		{Name: "gpg_command", Type: cty.String, Default: cty.StringVal("gpg"), Command: true, Doc: "The program to " +
+		{Name: "gpg_command", Type: cty.String, Default: cty.StringVal("gpg"), Form: attr.Command, Doc: "The program to " +
 			"run as `gpg`. `SOPS_GPG_EXEC` is not read: a command must be set in the configuration. Defaults to " +
 			"`gpg`."},
 		{Name: "vault_token", Type: cty.String, Sensitive: true, Harmless: harmless.Secret, Env: []string{"VAULT_TOKEN",

@@ -16,7 +16,7 @@ import (
 func ownMethodBlock() driver.Block[driver.Method] {
 	return driver.Block[driver.Method]{
 		Table: attr.Table{Name: "own", Doc: "AES-GCM.", Attrs: []attr.Attr{
-			{Name: "keys", Type: cty.String, Required: true, Reference: true, Doc: "The key provider."},
+			{Name: "keys", Type: cty.String, Required: true, Form: attr.KeyProvider, Doc: "The key provider."},
 		}},
 		Build: func(v attr.Values) (driver.Method, error) { return ownMethod(v.String("keys")), nil },
 	}

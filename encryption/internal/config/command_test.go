@@ -16,7 +16,7 @@ import (
 // choose what runs here.
 func TestCommandsOfTheEnvironment(t *testing.T) {
 	table := attr.Table{Name: "run", Attrs: []attr.Attr{
-		{Name: "command", Type: cty.List(cty.String), Required: true, Command: true},
+		{Name: "command", Type: cty.List(cty.String), Required: true, Form: attr.Command},
 		{Name: "note", Type: cty.String},
 	}}
 	options := config.Options{KeyProviders: []attr.Table{table}}

@@ -77,7 +77,7 @@ func For(keyProviders []driver.Block[driver.KeyProvider], methods []driver.Block
 		o.KeyProviders = append(o.KeyProviders, b.Table)
 	}
 	for _, b := range methods {
-		if b.Recognizes != nil {
+		if b.OwnFormat != nil {
 			b.Attrs = slices.Concat(b.Attrs, entries.FileMethodAttrs())
 		}
 		o.Methods = append(o.Methods, b.Table)

@@ -466,9 +466,9 @@ func (p *parser) settings(e *entries.Entry, body hcl.Body, attrs []attr.Attr) {
 		switch {
 		case a.Sensitive && a.Local: // what a key is made of is text
 			read = p.scope.value
-		case a.Reference:
+		case a.Form == attr.KeyProvider:
 			read = p.keyReference(e.Address + "." + a.Name)
-		case a.Method:
+		case a.Form == attr.Method:
 			read = p.methodReference
 		}
 		e.Settings[a.Name] = p.setting(e.Address, written, read)
@@ -580,6 +580,7 @@ func (p *parser) content(body hcl.Body, schema *hcl.BodySchema) *hcl.BodyContent
 
 func (p *parser) diagnostics(diags hcl.Diagnostics, schema *hcl.BodySchema) {
 	said := map[string]bool{}
+	slices.SortStableFunc(diags, func(a, b *hcl.Diagnostic) int { return a.Subject.Start.Byte - b.Subject.Start.Byte }) // of a map
 	for _, d := range diags {
 		// These details hold names of arguments and blocks, never values.
 		text, found := wordFor(d)

@@ -15,6 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
@@ -232,6 +233,24 @@ func TestParseErrors(t *testing.T) {
 }
 
 // What is wrong with a value waits until somebody uses it.
+// Errors are in the order of their places: HCL has them in any order.
+func TestErrorsInOrder(t *testing.T) {
+	t.Parallel()
+	const text = "key_provider \"pbkdf2\" \"k\" {\n  ccc = 1\n  aaa = 2\n  bbb = 3\n  ddd = 4\n}"
+	for range 30 {
+		_, err := config.Parse(text, "text", options(cty.NilVal))
+		var lines []int
+		all, _ := errors.AsType[fact.List](err)
+		for _, err := range all {
+			at, _ := errors.AsType[*attr.Error](err)
+			lines = append(lines, at.Pos.Line)
+		}
+		if !slices.Equal(lines, []int{2, 3, 4, 5}) {
+			t.Fatalf("got %v", err)
+		}
+	}
+}
+
 func TestValueErrors(t *testing.T) {
 	says := golden(t, "values")
 	t.Chdir(t.TempDir())

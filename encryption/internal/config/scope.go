@@ -227,7 +227,7 @@ func (s scope) near(name string) string {
 func instead(t hcl.Traversal, expr hcl.Expression) string {
 	also := ""
 	if name, ok := strings.CutPrefix(t.RootName(), "TF_VAR_"); ok && hclsyntax.ValidIdentifier(name) {
-		return "TF_VAR_… sets var.…: write var and the rest of the name, with a dot between them"
+		return "a variable is var.NAME in a text: write var and the rest of the name, with a dot between them"
 	}
 	if len(t) > 1 {
 		also = "give the value in a variable, or, "

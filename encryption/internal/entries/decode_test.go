@@ -30,8 +30,8 @@ func table() attr.Table {
 		{Name: "list", Type: cty.List(cty.String), Env: []string{"LIST"}},
 		{Name: "map", Type: cty.Map(cty.String)},
 		{Name: "bytes", Type: cty.List(cty.Number)},
-		{Name: "keys", Type: cty.String, Reference: true},
-		{Name: "then", Type: cty.String, Method: true},
+		{Name: "keys", Type: cty.String, Form: attr.KeyProvider},
+		{Name: "then", Type: cty.String, Form: attr.Method},
 		{Name: "role", Attrs: []attr.Attr{
 			{Name: "arn", Type: cty.String, Required: true, Env: []string{"ARN"},
 				Doc: "The [ARN](https://example.com/a.html) of `role`, such as `arn:aws:x`. Nothing else."},
@@ -46,6 +46,18 @@ func decode(attrs map[string]cty.Value, env map[string]string) (attr.Values, err
 		value, ok := env[name]
 		return value, ok
 	})
+}
+
+// The first of several names that nobody knows is the same each time.
+func TestUnknownNamesInOrder(t *testing.T) {
+	t.Parallel()
+	role := cty.ObjectVal(map[string]cty.Value{"a": text("x"), "b": text("x"), "c": text("x"), "arn": text("x"), "d": text("x")})
+	_, want := decode(map[string]cty.Value{"role": role}, nil)
+	for range 30 {
+		if _, err := decode(map[string]cty.Value{"role": role}, nil); err == nil || err.Error() != want.Error() {
+			t.Fatalf("got %v, and before %v", err, want)
+		}
+	}
 }
 
 // TestDecode: every type of value, absent and present, from the code and from
@@ -322,7 +334,7 @@ func TestWhatKindsAsk(t *testing.T) {
 	t.Parallel()
 	asked := attr.Table{Name: "kind", Attrs: []attr.Attr{
 		{Name: "token", Type: cty.String, Sensitive: true},
-		{Name: "profile", Type: cty.String, Secret: true, EntryOf: []string{"file"}},
+		{Name: "profile", Type: cty.String, Secret: true, EntryInFiles: []string{"file"}},
 		{Name: "file", Type: cty.String},
 		{Name: "auth", Attrs: []attr.Attr{{Name: "jwt", Type: cty.String, Sensitive: true}}},
 	}}
@@ -376,10 +388,10 @@ func TestWhatKindsAsk(t *testing.T) {
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	table := attr.Table{Name: "run", Attrs: []attr.Attr{
-		{Name: "command", Type: cty.String, Command: true},
+		{Name: "command", Type: cty.String, Form: attr.Command},
 		{Name: "maybe", Type: cty.String, Env: []string{"MAYBE"}},
 		{Name: "note", Type: cty.String},
-		{Name: "block", Attrs: []attr.Attr{{Name: "command", Type: cty.String, Command: true}}},
+		{Name: "block", Attrs: []attr.Attr{{Name: "command", Type: cty.String, Form: attr.Command}}},
 		{Name: "other", Attrs: []attr.Attr{{Name: "maybe", Type: cty.String}}},
 	}}
 	block := func(name string) cty.Value { return cty.ObjectVal(map[string]cty.Value{name: cty.StringVal("canary")}) }

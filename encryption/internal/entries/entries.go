@@ -39,7 +39,7 @@ func KeyProviderAttrs() []attr.Attr {
 // addition to those of its table.
 func FileMethodAttrs() []attr.Attr {
 	return []attr.Attr{{
-		Name: "then", Type: cty.String, Method: true,
+		Name: "then", Type: cty.String, Form: attr.Method,
 		Harmless: "It says what opens the plaintext of this method, which no secret of this entry goes to.",
 		Doc: "The address of the method that opens what is inside, such as `method.aes_gcm.main`, for files that were " +
 			"encrypted twice. Defaults to none: inside is the plaintext.",
@@ -76,7 +76,7 @@ func References(e *Entry, t attr.Table) []string {
 	var refs []string
 	for _, a := range t.Attrs {
 		s, ok := e.Settings[a.Name]
-		if a.Reference && ok && s.Err == nil && s.Value.Type() == cty.String && s.Value.IsKnown() && !s.Value.IsNull() {
+		if a.Form == attr.KeyProvider && ok && s.Err == nil && s.Value.Type() == cty.String && s.Value.IsKnown() && !s.Value.IsNull() {
 			refs = append(refs, s.Value.AsString())
 		}
 	}

@@ -15,7 +15,9 @@ import (
 // known and no mistake.
 func TestReferences(t *testing.T) {
 	t.Parallel()
-	table := attr.Table{Name: "kind", Attrs: []attr.Attr{{Name: "keys", Type: cty.String, Reference: true}, {Name: "name", Type: cty.String}}}
+	table := attr.Table{Name: "kind", Attrs: []attr.Attr{
+		{Name: "keys", Type: cty.String, Form: attr.KeyProvider}, {Name: "name", Type: cty.String},
+	}}
 	text := cty.StringVal
 	for name, c := range map[string]struct {
 		setting entries.Setting

@@ -83,10 +83,10 @@ func checkAddress(address, name string, a attr.Attr, v cty.Value) error {
 		text = v.AsString()
 	}
 	switch {
-	case a.Reference && v.IsKnown() && !syntax.IsKeyProviderAddress(text):
+	case a.Form == attr.KeyProvider && v.IsKnown() && !syntax.IsKeyProviderAddress(text):
 		return &attr.Error{Address: address, Attr: name, Err: errors.New("the address of a key provider is " +
 			"required, such as key_provider.pbkdf2.main")}
-	case a.Method && v.IsKnown() && !syntax.IsMethod(text):
+	case a.Form == attr.Method && v.IsKnown() && !syntax.IsMethod(text):
 		return &attr.Error{Address: address, Attr: name, Err: syntax.ErrMethodRequired}
 	}
 	return nil

@@ -15,7 +15,7 @@ func problemOf(f attr.Form, text string) string {
 	moves := func(segment string) bool { return segment == "" || segment == "." || segment == ".." }
 	segments := strings.Split(strings.Trim(text, "/"), "/")
 	switch {
-	case f == 0:
+	case f != attr.Name && f != attr.Path:
 	case text == "":
 		return "becomes a part of a URL, and is empty"
 	case !utf8.ValidString(text) || strings.ContainsRune(text, '\\') || strings.ContainsFunc(text, unicode.IsControl):

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -92,10 +93,10 @@ type resolver struct {
 	secrets []written // of the code
 }
 
-// beside returns a secret of the code that is no entry of the file in the
+// secretBeside returns a secret of the code that is no entry of the file in the
 // attribute called name, nil for none.
-func (r resolver) beside(name string) *written {
-	i := slices.IndexFunc(r.secrets, func(w written) bool { return !slices.Contains(w.EntryOf, name) })
+func (r resolver) secretBeside(name string) *written {
+	i := slices.IndexFunc(r.secrets, func(w written) bool { return !slices.Contains(w.EntryInFiles, name) })
 	if i < 0 {
 		return nil
 	}
@@ -140,7 +141,7 @@ func groupsOf(attrs []attr.Attr, settings map[string]Setting) groups {
 			g.closed[a.Group] = a.Group != ""
 		}
 		if isSecret(a) {
-			g.secrets[a.Group], g.secrets[a.BelongsTo] = a.Group != "", a.BelongsTo != ""
+			g.secrets[a.Group], g.secrets[a.UnlessGroup] = a.Group != "", a.UnlessGroup != ""
 		}
 	}
 	return g
@@ -172,7 +173,7 @@ func (v *values) set(a attr.Attr, s Setting, g groups) (err error) {
 		if problem := problem(a, v.attrs[a.Name], v.variables[a.Name] != ""); problem != "" {
 			return v.Errorf(a.Name, "it %w", fact.Odd(problem))
 		}
-		if a.Pin && isEmpty(v.attrs[a.Name]) {
+		if a.Form == attr.Version && isEmpty(v.attrs[a.Name]) {
 			return v.Errorf(a.Name, "an empty string chooses no version; leave this argument out to read the current one")
 		}
 	case a.Required && !v.resolver.OnlyEnvironment:
@@ -189,9 +190,9 @@ func problem(a attr.Attr, v cty.Value, ofVariable bool) string {
 	switch {
 	case a.Type != cty.String || v.IsNull():
 		return ""
-	case a.Sensitive && !a.Local && !a.Lines && ofVariable:
+	case a.Sensitive && !a.Local && a.Form != attr.Lines && ofVariable:
 		return recognize.NoWordInVariable(v.AsString())
-	case a.Sensitive && !a.Local && !a.Lines:
+	case a.Sensitive && !a.Local && a.Form != attr.Lines:
 		return recognize.NoWord(v.AsString())
 	}
 	problem := problemOf(a.Form, v.AsString())
@@ -224,7 +225,7 @@ func (v *values) checkCompany(attrs []attr.Attr, settings map[string]Setting) (e
 func (v *values) fill(a attr.Attr, absent cty.Value, g groups) (cty.Value, error) {
 	switch name, text, err := v.resolver.variable(a, g); {
 	case err != nil:
-		return absent, v.Errorf(cmp.Or(a.InPlaceOf, a.Name), "%w", err)
+		return absent, v.Errorf(cmp.Or(a.StandsFor, a.Name), "%w", err)
 	case name != "":
 		v.variables[a.Name] = name
 		return ofVariable(name, text, a.Type)
@@ -243,14 +244,14 @@ func (r resolver) variable(a attr.Attr, g groups) (name, text string, err error)
 	}
 	harmless := isHarmless(a, text)
 	switch {
-	case text == "", g.closed[a.Group], g.closed[a.BelongsTo]:
+	case text == "", g.closed[a.Group], g.closed[a.UnlessGroup]:
 		return "", "", nil
-	case r.OtherServer && (!harmless || a.InPlaceOf != "" || isSecret(a) || g.secrets[a.Group] || g.secrets[a.BelongsTo]):
+	case r.OtherServer && (!harmless || a.StandsFor != "" || isSecret(a) || g.secrets[a.Group] || g.secrets[a.UnlessGroup]):
 		return "", "", nil
-	case harmless, isProxyOfMachine(name), r.beside(a.Name) == nil:
+	case harmless, isProxyOfMachine(name), r.secretBeside(a.Name) == nil:
 		return name, text, nil
 	}
-	return "", "", r.beside(a.Name).refuse("the environment variable "+name, cmp.Or(a.InPlaceOf, a.Name))
+	return "", "", r.secretBeside(a.Name).refuse("the environment variable "+name, cmp.Or(a.StandsFor, a.Name))
 }
 
 func isProxyOfMachine(variable string) bool {
@@ -289,11 +290,12 @@ func (v *values) decodeBlock(a attr.Attr, s Setting) (*values, error) {
 		return nil, v.Errorf(a.Name, "a block is required")
 	}
 	settings := map[string]Setting{}
-	for name, val := range s.Value.AsValueMap() {
+	written := s.Value.AsValueMap()
+	for _, name := range slices.Sorted(maps.Keys(written)) {
 		if _, ok := (attr.Table{Attrs: a.Attrs}).Attr(name); !ok {
 			return nil, v.Errorf(a.Name, "an argument named %q is not expected here%s", name, didYouMean(name, a.Attrs))
 		}
-		settings[name] = Setting{Value: val, Pos: s.Pos, FromEnvironment: s.FromEnvironment}
+		settings[name] = Setting{Value: written[name], Pos: s.Pos, FromEnvironment: s.FromEnvironment}
 	}
 	return v.resolver.decode(v.address, v.within+a.Name+".", a.Attrs, settings, s.Pos)
 }

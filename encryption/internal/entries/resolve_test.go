@@ -25,7 +25,7 @@ type situation struct {
 	must     bool   // x has a default
 	empty    bool   // an empty string is a value
 	lone     bool   // x is one of Table.Variables, which nobody can write
-	group    string // "": none; "same": the secret's; "half": one of which the code says a part; "same follows", "half follows": by BelongsTo
+	group    string // "": none; "same": the secret's; "half": one of which the code says a part; "same follows", "half follows": UnlessGroup
 
 	code   string // how the code sets x: "absent", "null", "empty", "false", "value"
 	by     string // who else sets x: "nobody", "layer" (TF_ENCRYPTION), "layer, var" (with a variable of the code), "variable"
@@ -110,18 +110,18 @@ func (s situation) table() attr.Table {
 	case "same":
 		x.Group, secret.Group = "identity", "identity"
 	case "same follows":
-		x.BelongsTo, secret.Group = "identity", "identity"
+		x.UnlessGroup, secret.Group = "identity", "identity"
 	case "half":
 		x.Group, part.Group = "half", "half"
 	case "half follows":
-		x.BelongsTo, part.Group = "half", "half"
+		x.UnlessGroup, part.Group = "half", "half"
 	}
-	entry := attr.Attr{Name: "profile", Type: cty.String, Secret: true, EntryOf: []string{"x", "y"}}
+	entry := attr.Attr{Name: "profile", Type: cty.String, Secret: true, EntryInFiles: []string{"x", "y"}}
 	if s.beside == "within another" {
-		entry.EntryOf = []string{"y"}
+		entry.EntryInFiles = []string{"y"}
 	}
 	if s.lone {
-		x.InPlaceOf = "part"
+		x.StandsFor = "part"
 		return attr.Table{Name: "kind", Attrs: []attr.Attr{entry, part, secret}, Variables: []attr.Attr{x}}
 	}
 	return attr.Table{Name: "kind", Attrs: []attr.Attr{entry, part, secret, x}}
@@ -308,7 +308,7 @@ func TestRefusals(t *testing.T) {
 			"other": {Value: cty.ObjectVal(map[string]cty.Value{"user": text("x")}), FromEnvironment: true}}, true},
 		"the same name of a group in a block": {[]attr.Attr{grouped, {Name: "other", Attrs: []attr.Attr{user}}}, map[string]Setting{"token": code,
 			"other": {Value: cty.ObjectVal(map[string]cty.Value{"user": text("x")}), FromEnvironment: true}}, false},
-		"a part of the identity of a secret": {[]attr.Attr{{Name: "token", Type: cty.String, Sensitive: true, BelongsTo: "identity"}, user},
+		"a part of the identity of a secret": {[]attr.Attr{{Name: "token", Type: cty.String, Sensitive: true, UnlessGroup: "identity"}, user},
 			map[string]Setting{"token": code, "user": ofLayer("x", false)}, true},
 		"an empty secret": {[]attr.Attr{sent, place}, map[string]Setting{"token": {Value: text("")}}, false},
 	} {
@@ -394,7 +394,7 @@ func TestAlways(t *testing.T) {
 func TestErrorsNameTheVariable(t *testing.T) {
 	t.Parallel()
 	table := attr.Table{Name: "kind", Attrs: []attr.Attr{{Name: "x", Type: cty.String, Env: []string{"X"}}}, Variables: []attr.Attr{
-		{Name: "Y", Type: cty.String, Env: []string{"Y"}, InPlaceOf: "x"},
+		{Name: "Y", Type: cty.String, Env: []string{"Y"}, StandsFor: "x"},
 	}}
 	env := func(name string) (string, bool) { return name, true }
 	for _, c := range []struct {
@@ -450,7 +450,7 @@ func TestSecretsAreWords(t *testing.T) {
 	t.Parallel()
 	table := attr.Table{Name: "x", Attrs: []attr.Attr{
 		{Name: "token", Type: cty.String, Sensitive: true, Env: []string{"TOKEN"}},
-		{Name: "pem", Type: cty.String, Sensitive: true, Lines: true},
+		{Name: "pem", Type: cty.String, Sensitive: true, Form: attr.Lines},
 		{Name: "passphrase", Type: cty.String, Sensitive: true, Local: true},
 		{Name: "note", Type: cty.String},
 		{Name: "inner", Attrs: []attr.Attr{{Name: "token", Type: cty.String, Sensitive: true}}},

@@ -118,7 +118,7 @@ func (e *Entry) checkCommands(t attr.Table, scope Scope) error {
 		return nil
 	}
 	for _, w := range e.written(t) {
-		if w.Command && w.FromEnvironment {
+		if w.Form == attr.Command && w.FromEnvironment {
 			return &attr.Error{Address: e.Address, Attr: w.Path, Pos: w.Pos, Err: errCommand()}
 		}
 	}
@@ -155,7 +155,7 @@ func (w written) endangers(secret written) bool {
 }
 
 func shareGroup(a, b attr.Attr) bool {
-	return a.Group != "" && (a.Group == b.Group || a.Group == b.BelongsTo) || a.BelongsTo != "" && a.BelongsTo == b.Group
+	return a.Group != "" && (a.Group == b.Group || a.Group == b.UnlessGroup) || a.UnlessGroup != "" && a.UnlessGroup == b.Group
 }
 
 // textOf is a value as a variable would have it; "" if none can.

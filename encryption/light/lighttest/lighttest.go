@@ -39,7 +39,7 @@ func sopsBlock() driver.Block[driver.Method] {
 	return driver.Block[driver.Method]{
 		Table: attr.Table{Name: "sops", Doc: "Files of sops, which it does not open."},
 		Build: func(attr.Values) (driver.Method, error) { return closed{}, nil },
-		Recognizes: func(file []byte) bool {
+		OwnFormat: func(file []byte) bool {
 			var document struct{ Sops json.RawMessage }
 			return json.Unmarshal(file, &document) == nil && document.Sops != nil
 		},

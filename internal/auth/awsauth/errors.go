@@ -14,6 +14,7 @@ import (
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/answers"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
@@ -39,23 +40,19 @@ func (f *failure) Is(target error) bool {
 // Failure is an error with a text of its own in place of that of its cause.
 func Failure(text string, cause error) error { return &failure{text: text, cause: cause} }
 
-// CommonReason knows the codes that every service of AWS has:
+// CommonReason knows the codes that every service of AWS has; it is "" for others:
 // https://docs.aws.amazon.com/kms/latest/APIReference/CommonErrors.html
-func CommonReason(code string) (string, bool) {
-	switch code {
-	case "ThrottlingException", "Throttling", "LimitExceededException", "RequestLimitExceeded", "TooManyRequestsException":
-		return "too many requests, even after retries; try again later, or raise max_retries", true
-	case "UnrecognizedClientException", "InvalidClientTokenId", "InvalidAccessKeyId", "InvalidSignatureException", "SignatureDoesNotMatch",
-		"MissingAuthenticationToken", "MissingAuthenticationTokenException", "IncompleteSignature", "AuthFailure", "NotAuthorized":
-		return "the credentials are not valid; check them, the region and the clock", true
-	case "ExpiredTokenException", "ExpiredToken", "RequestExpired":
-		return "the credentials have expired; log in again, or set new ones", true
-	case "AccessDenied", "AccessDeniedException":
-		return "access is denied", true
-	case "RegionDisabledException", "OptInRequired":
-		return "the region is not enabled for the account", true
-	}
-	return "", false
+func CommonReason(code string) string {
+	return answers.Find([]answers.Row{
+		{Code: "ThrottlingException Throttling LimitExceededException RequestLimitExceeded TooManyRequestsException",
+			Text: "too many requests, even after retries; try again later, or raise max_retries"},
+		{Code: "UnrecognizedClientException InvalidClientTokenId InvalidAccessKeyId InvalidSignatureException SignatureDoesNotMatch " +
+			"MissingAuthenticationToken MissingAuthenticationTokenException IncompleteSignature AuthFailure NotAuthorized",
+			Text: "the credentials are not valid; check them, the region and the clock"},
+		{Code: "ExpiredTokenException ExpiredToken RequestExpired", Text: "the credentials have expired; log in again, or set new ones"},
+		{Code: "AccessDenied AccessDeniedException", Text: "access is denied"},
+		{Code: "RegionDisabledException OptInRequired", Text: "the region is not enabled for the account"},
+	}, 0, code, "").Text
 }
 
 // explainSettings explains an error of the SDK's configuration.
@@ -154,11 +151,7 @@ func (s Settings) explainSTS(what string, err error) error {
 	case instance:
 		what += ": " + s.noInstance(err)
 	case isAPI && !stopped:
-		text, ok := CommonReason(api.ErrorCode())
-		if !ok {
-			text = "the request failed"
-		}
-		what += fmt.Sprintf(": %s (%s)", text, Code(api.ErrorCode()))
+		what += fmt.Sprintf(": %s (%s)", cmp.Or(CommonReason(api.ErrorCode()), "the request failed"), Code(api.ErrorCode()))
 	case isFile && !stopped:
 		what += ": " + file.Error()
 	case s.missingFile() != "" && !stopped:

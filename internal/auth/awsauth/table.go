@@ -36,13 +36,14 @@ func CredentialAttrs(service string) []attr.Attr {
 		{Name: "secret_key", Type: cty.String, Sensitive: true, Group: "keys", RequiredWith: "access_key", Doc: "The secret of the access key."},
 		{Name: "token", Type: cty.String, Sensitive: true, Group: "keys", RequiredWith: "access_key",
 			Doc: "The session token of a temporary access key."},
-		{Name: "profile", Type: cty.String, Secret: true, EntryOf: []string{"shared_config_files", "shared_credentials_files"},
+		{Name: "profile", Type: cty.String, Secret: true, EntryInFiles: []string{"shared_config_files", "shared_credentials_files"},
 			Doc: "A profile of the shared configuration files. It takes precedence over credentials in the environment."},
 		// Both kinds of files may say which endpoints are asked; credentials files
 		// only of profiles that are in no configuration file.
-		{Name: "shared_config_files", Type: cty.List(cty.String), Secret: true, BelongsTo: "keys", EntryOf: []string{"shared_credentials_files"},
-			Env: []string{"AWS_SHARED_CONFIG_FILE", "AWS_CONFIG_FILE"}, Doc: "Paths of shared configuration files. Defaults to `~/.aws/config`."},
-		{Name: "shared_credentials_files", Type: cty.List(cty.String), Secret: true, BelongsTo: "keys",
+		{Name: "shared_config_files", Type: cty.List(cty.String), Secret: true, UnlessGroup: "keys",
+			EntryInFiles: []string{"shared_credentials_files"},
+			Env:          []string{"AWS_SHARED_CONFIG_FILE", "AWS_CONFIG_FILE"}, Doc: "Paths of shared configuration files. Defaults to `~/.aws/config`."},
+		{Name: "shared_credentials_files", Type: cty.List(cty.String), Secret: true, UnlessGroup: "keys",
 			Env: []string{"AWS_SHARED_CREDENTIALS_FILE"},
 			Doc: "Paths of shared credentials files. Defaults to `~/.aws/credentials`."},
 		{Name: "assume_role", Doc: "A role to assume with the credentials.", Attrs: append(roleAttrs(

@@ -1,12 +1,13 @@
 package azureauth
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/answers"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 )
 
@@ -51,15 +52,10 @@ func Reason(err error) string {
 // knownReason picks out of an error what is known to be harmless. The rest may
 // hold addresses with tokens in them, or what somebody answered.
 func knownReason(err error) string {
-	for _, known := range []struct{ text, means string }{
-		{"doesn't match the requested domain", "it wants a token for another domain"},
-		{"WWW-Authenticate", "its header WWW-Authenticate is not that of Azure"},
-		{"oidc_request_url", "oidc_request_url gives no token"},
-		{"the file for oidc_token", "the file for oidc_token cannot be used"},
-	} {
-		if strings.Contains(err.Error(), known.text) {
-			return known.means
-		}
-	}
-	return netfail.KnownReason(err, "")
+	return cmp.Or(answers.Find([]answers.Row{
+		{Said: "doesn't match the requested domain", Text: "it wants a token for another domain"},
+		{Said: "WWW-Authenticate", Text: "its header WWW-Authenticate is not that of Azure"},
+		{Said: "oidc_request_url", Text: "oidc_request_url gives no token"},
+		{Said: "the file for oidc_token", Text: "the file for oidc_token cannot be used"},
+	}, 0, "", err.Error()).Text, netfail.KnownReason(err, ""))
 }

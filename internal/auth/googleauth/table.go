@@ -13,7 +13,7 @@ import (
 // credentials.
 func Attrs(variables ...string) []attr.Attr {
 	return []attr.Attr{
-		{Name: "credentials", Type: cty.String, Sensitive: true, Lines: true, Group: "identity", Harmless: harmless.Secret, Env: variables,
+		{Name: "credentials", Type: cty.String, Sensitive: true, Form: attr.Lines, Group: "identity", Harmless: harmless.Secret, Env: variables,
 			Doc: "Google credentials as JSON, or the path of a file with them. Those that run a program (`executable`) require " +
 				"`GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1` in the environment."},
 		{Name: "access_token", Type: cty.String, Sensitive: true, Group: "identity", Harmless: harmless.Secret,

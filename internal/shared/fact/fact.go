@@ -5,11 +5,25 @@ package fact
 
 import (
 	"errors"
+	"strings"
 	"sync"
 )
 
 // Fact is a value of one of the types of this package.
 type Fact any
+
+// Advice is what to do about an error, in words that are the same for whoever reads it, such
+// as those of a vendor. It is no part of a reason that wraps ErrNoKey: a fallback that opens
+// the file shows that nothing is to be done.
+type Advice string
+
+// Advise returns the reason with advice beside it, unless there is none.
+func Advise(reason error, advice string) error {
+	if advice == "" {
+		return reason
+	}
+	return With(reason, Advice(advice))
+}
 
 // Error is an error with facts beside it. Its text is that of the reason.
 type Error struct {
@@ -76,6 +90,18 @@ func Parts(err error) []error {
 type Odd string
 
 func (o Odd) Error() string { return string(o) }
+
+// Indented is a text of several lines in a list: what begins a line of its own stays below
+// what the list has it for.
+func Indented(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if i > 0 && line != "" && line[0] != ' ' {
+			lines[i] = "    " + line
+		}
+	}
+	return strings.Join(lines, "\n")
+}
 
 // List has the errors that are found in one pass.
 type List []error

@@ -39,6 +39,7 @@ type (
 		Methods      []string // addresses of methods for such a file that are configured, and not selected
 		KeyProviders []string // addresses of all that are configured; the file's own come first
 		Selected     []string // addresses of the methods that are selected, none of them for such a file
+		In           string   // the block of the settings that selects, or would; "" if somebody else does
 		StoredKind   string   // the kind of key provider that the file's metadata names; "" for none, several or an alias
 	}
 
@@ -79,7 +80,7 @@ type (
 	// that the method does not use.
 	KeyElsewhere struct {
 		Address  string
-		Selected bool // another selected method uses it
+		Selected bool // a selected method before this one uses it
 	}
 
 	// NoKeyProvider means that nothing is configured of what the file's metadata names.

@@ -176,8 +176,7 @@ func sought(name string) error {
 		return errors.New("this is a pattern, which nothing expands here; name each file")
 	}
 	if kind := inPlaceOfName(name); kind != "" {
-		return errors.New("the name of a file is required, and " + kind + "… is how other programs name a secret: write it to a file, or set " +
-			"a variable of the settings with TF_VAR_NAME")
+		return errors.New("the name of a file is required, and " + kind + "… is how other programs name a secret: write it to a file")
 	}
 	if address.MatchString(name) {
 		return errors.New("this is an address, and a path is required: fetch the file first")

@@ -14,7 +14,7 @@ import (
 )
 
 // grace is how long the last caller stays with work that it has cancelled: a
-// little longer than a program has that is asked to stop (see package child).
+// little longer than a program has that is asked to stop (see package world).
 const grace = 1500 * time.Millisecond
 
 // Memo remembers results by key for as long as it lives, or until there are too

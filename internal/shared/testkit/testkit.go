@@ -19,6 +19,15 @@ func Rounds(all int) int {
 	return max(1, all/10)
 }
 
+// OneIsEnough skips an acceptance test in a short run: the first CLI has run it, and "make
+// test-versions" runs it on all of them.
+func OneIsEnough(tb testing.TB) {
+	tb.Helper()
+	if testing.Short() {
+		tb.Skip("another CLI adds little to it")
+	}
+}
+
 // Sample is every tenth of many rows, and all of them in "make soak": for what a change rarely
 // touches, such as files of others beside programs of others.
 func Sample[V any](all []V) (sample []V) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 )
 
@@ -28,7 +29,7 @@ func TestPins(t *testing.T) {
 	}
 	for _, kind := range Kinds() {
 		for _, a := range kind.Attrs {
-			if a.Pin != (pins[kind.Name] == a.Name) {
+			if (a.Form == attr.Version) != (pins[kind.Name] == a.Name) {
 				t.Errorf("%s.%s: README calls %q the pin", kind.Name, a.Name, pins[kind.Name])
 			}
 		}

@@ -256,9 +256,9 @@ func TestReasonsOfTheHarmless(t *testing.T) {
 		check(k.Name, k.Credentials.Attrs)
 		check(k.Name, k.Credentials.Variables)
 		for _, a := range k.Credentials.Variables {
-			_, inCredentials := k.Credentials.Attr(a.InPlaceOf)
-			if _, inSource := k.Attr(a.InPlaceOf); !inCredentials && !inSource {
-				t.Errorf("%s: %s stands in place of %q, which is no attribute", k.Name, a.Name, a.InPlaceOf)
+			_, inCredentials := k.Credentials.Attr(a.StandsFor)
+			if _, inSource := k.Attr(a.StandsFor); !inCredentials && !inSource {
+				t.Errorf("%s: %s stands in place of %q, which is no attribute", k.Name, a.Name, a.StandsFor)
 			}
 		}
 		for _, a := range k.Attrs {

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	machine "github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/mixes"
 )
 
@@ -42,7 +41,7 @@ func TestSweep(t *testing.T) {
 		if !arrived && !t.Failed() {
 			t.Errorf("%s: the secret never arrived, so this shows nothing", k.Name)
 		}
-		for name, v := range mixes.Of(append(mixes.Known(machine.Refused), declared...), a.hostile) {
+		for name, v := range mixes.Of(append(mixes.Known(mixes.Refused), declared...), a.hostile) {
 			if k.Name == "pg" {
 				delete(v, "PGSERVICE") // its driver fails if there is no such service
 			}

@@ -32,7 +32,7 @@ func table() attr.Table {
 			{Name: "container_name", Type: cty.String, Required: true, Doc: "The name of the container."},
 			{Name: "key", Type: cty.String, Required: true,
 				Doc: "The name of the blob that holds the state of the default workspace."},
-			{Name: "version_id", Type: cty.String, Pin: true,
+			{Name: "version_id", Type: cty.String, Form: attr.Version,
 				Doc: "Reads this version of the blob, where the storage account keeps versions, such as `2026-01-31T12:00:00.0000000Z`. Without " +
 					"it, the current one is read."},
 			{Name: "resource_group_name", Type: cty.String,
@@ -58,10 +58,10 @@ func credentials() attr.Table {
 			"identity. The variables `ARM_*` fill only the block without a name.",
 		Attrs: append([]attr.Attr{
 			source.NameAttr("credentials_name"),
-			{Name: "access_key", Type: cty.String, Sensitive: true, Group: "key", BelongsTo: "client",
+			{Name: "access_key", Type: cty.String, Sensitive: true, Group: "key", UnlessGroup: "client",
 				Env: []string{"ARM_ACCESS_KEY"}, Harmless: harmless.Secret,
 				Doc: "An access key of the storage account. It may do everything there; a reader needs less."},
-			{Name: "sas_token", Type: cty.String, Sensitive: true, Group: "key", BelongsTo: "client",
+			{Name: "sas_token", Type: cty.String, Sensitive: true, Group: "key", UnlessGroup: "client",
 				Env: []string{"ARM_SAS_TOKEN"}, Harmless: harmless.Secret,
 				Doc: "A shared access signature, with the permission to read blobs (`sp=r`)."},
 			{Name: "use_azuread_auth", Type: cty.Bool, Group: "key", Env: []string{"ARM_USE_AZUREAD"},
@@ -73,7 +73,7 @@ func credentials() attr.Table {
 			{Name: "blob_endpoint", Type: cty.String,
 				Doc: "The URL of the account's blob service in a private cloud, a DNS zone endpoint or Azurite. It must be that of the account, " +
 					"and `https`, unless it is on this machine."},
-			{Name: "ado_service_connection_id", Type: cty.String, BelongsTo: "client", Env: []string{"ARM_ADO_PIPELINE_SERVICE_CONNECTION_ID",
+			{Name: "ado_service_connection_id", Type: cty.String, UnlessGroup: "client", Env: []string{"ARM_ADO_PIPELINE_SERVICE_CONNECTION_ID",
 				"ARM_OIDC_AZURE_SERVICE_CONNECTION_ID", "AZURESUBSCRIPTION_SERVICE_CONNECTION_ID"},
 				Harmless: "It is a name that the address of Azure Pipelines is asked with.",
 				Doc:      "The ID of the service connection in Azure Pipelines, where the job signs in with `use_oidc`."},

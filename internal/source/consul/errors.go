@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/answers"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
@@ -16,34 +16,26 @@ var errNoKey = web.Final("there is no such key")
 // are looked for are its own, and none is shown.
 func (x *exchange) refusal(resp *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // as much as there is
-	says := func(part string) bool { return strings.Contains(string(text), part) }
-	code := resp.StatusCode
-	switch {
-	case says("ACL not found") && code == http.StatusForbidden:
-		return web.Final("Consul does not know the token (403 Forbidden, ACL not found); it may be wrong, expired or deleted")
-	case code == http.StatusForbidden && !x.sends:
-		return web.Final("Consul does not allow reading the key %q without a token (403 Forbidden); set access_token in a consul block of "+
-			"credentials, in the provider block", x.key)
-	case code == http.StatusForbidden:
-		return web.Final("Consul does not allow reading the key %q (403 Forbidden); what the token needs is a policy with %s", x.key, x.rule())
-	case code == http.StatusUnauthorized:
-		return web.Final("the server did not accept the user name and password (401 Unauthorized); check http_auth in the consul block of " +
-			"credentials, in the provider block")
-	case says("invalid key name"):
-		return web.Final("Consul refuses the name of the key %q (%s): it must not begin or end with a space. Consul 1.21.5 also refuses a "+
-			"colon, which the keys of workspaces have; "+
-			"another version does not", x.key, web.Status(code))
-	case code == http.StatusBadRequest && (x.where.namespace != "" || x.where.partition != ""):
-		return web.Final("Consul did not understand the request (%s); only Consul Enterprise has namespaces and partitions", web.Status(code))
-	case says("No path to datacenter"):
-		return web.Final("Consul knows no datacenter %q, or cannot reach it (%s); check datacenter", x.where.datacenter, web.Status(code))
-	case says("No cluster leader"):
-		return web.Final("the cluster of Consul has no leader at the moment (%s); try again later", web.Status(code))
-	case code/100 == 3:
-		return web.Final("the server redirects to another place, which Consul does not do for keys; nothing was sent there")
-	default:
-		return web.Unexpected("the server", code)
-	}
+	code, status, isPlain := resp.StatusCode, web.Status(resp.StatusCode), x.where.namespace == "" && x.where.partition == ""
+	return web.Final("%w", answers.Find([]answers.Row{
+		{Status: "403", Said: "ACL not found",
+			Text: "Consul does not know the token (403 Forbidden, ACL not found); it may be wrong, expired or deleted"},
+		{Status: "403", Unless: x.sends, Text: fmt.Sprintf("Consul does not allow reading the key %q without a token (403 Forbidden); "+
+			"set access_token in a consul block of credentials, in the provider block", x.key)},
+		{Status: "403", Text: fmt.Sprintf("Consul does not allow reading the key %q (403 Forbidden); what the token needs is a policy "+
+			"with %s", x.key, x.rule())},
+		{Status: "401", Text: "the server did not accept the user name and password (401 Unauthorized); check http_auth in the consul block " +
+			"of credentials, in the provider block"},
+		{Said: "invalid key name", Text: fmt.Sprintf("Consul refuses the name of the key %q (%s): it must not begin or end with a space. "+
+			"Consul 1.21.5 also refuses a colon, which the keys of workspaces have; another version does not", x.key, status)},
+		{Status: "400", Unless: isPlain,
+			Text: "Consul did not understand the request (" + status + "); only Consul Enterprise has namespaces and partitions"},
+		{Said: "No path to datacenter", Text: fmt.Sprintf("Consul knows no datacenter %q, or cannot reach it (%s); check datacenter",
+			x.where.datacenter, status)},
+		{Said: "No cluster leader", Text: "the cluster of Consul has no leader at the moment (" + status + "); try again later"},
+		{Status: "3xx", Text: "the server redirects to another place, which Consul does not do for keys; nothing was sent there"},
+		{Wraps: web.Unexpected("the server", code)},
+	}, code, "", string(text)).Err())
 }
 
 var partPattern = lazyregexp.New(`^(.*/tfstate\.)[0-9a-f]{32}/[0-9]+$`)

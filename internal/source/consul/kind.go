@@ -84,7 +84,7 @@ func credentials() attr.Table {
 					"read warns of it. Defaults to `true`."},
 		},
 		Variables: []attr.Attr{
-			{Name: sslVar, Type: cty.Bool, Env: []string{sslVar}, InPlaceOf: "scheme", BelongsTo: "scheme",
+			{Name: sslVar, Type: cty.Bool, Env: []string{sslVar}, StandsFor: "scheme", UnlessGroup: "scheme",
 				Harmless: "It can switch TLS on, but not off: an address that begins with https stays so."},
 			source.Variable(namespaceVar, "namespace", "It names a part of the server's keys, and not the server."),
 			source.Variable(partitionVar, "partition", "It names a part of the server's keys, and not the server."),

@@ -66,10 +66,7 @@ func unreached(address string) string {
 func near(home, asked string) source.Match {
 	a, errA := parsePlace(home, "")
 	b, errB := parsePlace(asked, "")
-	if errA == nil && errB == nil && strings.EqualFold(a.base.Host, b.base.Host) && a.socket == b.socket {
-		return source.SameServer
-	}
-	return source.OtherServer
+	return source.SameServerIf(errA == nil && errB == nil && strings.EqualFold(a.base.Host, b.base.Host) && a.socket == b.socket)
 }
 
 var errAddress = errors.New("address must be host:port, an http or https URL without user name, password and query, or unix:// with " +

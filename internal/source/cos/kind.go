@@ -74,7 +74,7 @@ func credentials() attr.Table {
 			{Name: "security_token", Type: cty.String, Sensitive: true, Group: "identity", RequiredWith: "secret_id",
 				Env: []string{"TENCENTCLOUD_SECURITY_TOKEN"},
 				Doc: "The token that belongs to `secret_id` where that is a temporary one of STS."},
-			{Name: "profile", Type: cty.String, Secret: true, Group: "identity", EntryOf: []string{"shared_credentials_dir"},
+			{Name: "profile", Type: cty.String, Secret: true, Group: "identity", EntryInFiles: []string{"shared_credentials_dir"},
 				Excludes: []string{"cam_role_name", "secret_id"}, Env: []string{"TENCENTCLOUD_PROFILE"},
 				Doc: "A profile of TCCLI, the Tencent Cloud CLI."},
 			{Name: "shared_credentials_dir", Type: cty.String, Env: []string{"TENCENTCLOUD_SHARED_CREDENTIALS_DIR"},
@@ -118,7 +118,7 @@ func roleVariables() []attr.Attr {
 		source.Variable(externalVar, "assume_role", "It is compared by the owner of the role, and gives nobody a right."),
 	}
 	for i := range variables {
-		variables[i].BelongsTo = "role"
+		variables[i].UnlessGroup = "role"
 	}
 	variables[2].Type = cty.Number
 	return variables

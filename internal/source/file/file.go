@@ -183,12 +183,14 @@ func openRegular(path string) (*os.File, int64, error) {
 	return f, info.Size(), nil
 }
 
+var errDirectory = errors.New("this is a directory; the path of the state file in it is required")
+
 func regular(info fs.FileInfo) error {
 	switch m := info.Mode(); {
 	case m.IsRegular():
 		return nil
 	case m.IsDir():
-		return errors.New("this is a directory; the path of the state file in it is required")
+		return errDirectory
 	case m&fs.ModeNamedPipe != 0:
 		return errors.New("this is a pipe; only regular files are read")
 	case m&fs.ModeSocket != 0:

@@ -7,6 +7,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/answers"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
@@ -86,25 +87,17 @@ func (x *exchange) refusal(resp *http.Response) error {
 	if err != nil && resp.StatusCode < 500 { // another try may tell more
 		return err
 	}
-	if words := c.explain(); words != "" {
-		return web.Final("%s (%s)", words, web.Status(resp.StatusCode))
-	}
-	switch code := resp.StatusCode; {
-	case code == http.StatusUnauthorized:
-		return web.Final("Cloud Storage does not accept the access token (%s); it may have expired, or the credentials are for something else; "+
-			"log in again, or create new ones",
-			web.Status(code))
-	case code == http.StatusForbidden:
-		return web.Final("Cloud Storage does not allow reading the object (%s); grant storage.objects.get on the bucket, or on the object, "+
-			"to who reads. "+
-			"An object that does not exist is answered in the same way to those who lack storage.objects.list", web.Status(code))
-	case code >= 300 && code < 400:
-		return web.Final("the service redirects to another place (%s), which Cloud Storage does not do; nothing was sent there", web.Status(code))
-	case code == http.StatusTooManyRequests:
-		return web.Final("Cloud Storage is asked too often (%s); try again later", web.Status(code))
-	default:
-		return web.Unexpected("the service", code)
-	}
+	words, code, status := c.explain(), resp.StatusCode, web.Status(resp.StatusCode)
+	return web.Final("%w", answers.Find([]answers.Row{
+		{Unless: words == "", Text: words + " (" + status + ")"},
+		{Status: "401", Text: "Cloud Storage does not accept the access token (" + status + "); it may have expired, or the credentials are " +
+			"for something else; log in again, or create new ones"},
+		{Status: "403", Text: "Cloud Storage does not allow reading the object (" + status + "); grant storage.objects.get on the bucket, or " +
+			"on the object, to who reads. An object that does not exist is answered in the same way to those who lack storage.objects.list"},
+		{Status: "3xx", Text: "the service redirects to another place (" + status + "), which Cloud Storage does not do; nothing was sent there"},
+		{Status: "429", Text: "Cloud Storage is asked too often (" + status + "); try again later"},
+		{Wraps: web.Unexpected("the service", code)},
+	}, code, "", "").Err())
 }
 
 // explain puts into our words what the service says about encryption keys,

@@ -175,9 +175,11 @@ func keyAdvice(d *repository, _ ref) error {
 		"or set ssh_private_key_file in " + d.ofCredentials() + " for this server")
 }
 
+const rejected = "the server rejected the credentials"
+
 func deniedAdvice(d *repository, _ ref) error {
 	if d.access.password != "" {
-		return errors.New("the server rejected the credentials" + d.access.block)
+		return errors.New(rejected + d.access.block)
 	}
 	if d.access.username != "" {
 		return errors.New("the server wants a password: the user name is set, and password is not; in " +

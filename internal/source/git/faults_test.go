@@ -29,7 +29,6 @@ import (
 // here does not.
 const (
 	unreachable = "the server cannot be reached"
-	rejected    = "the server rejected the credentials"
 	notAccepted = "the server's certificate was not accepted"
 	unavailable = "the server is busy or out of order; try again"
 	brokeOff    = "the connection broke off, or the data was damaged; try again"

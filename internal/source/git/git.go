@@ -40,7 +40,7 @@ func table() attr.Table {
 					"Defaults to `TF_BACKEND_GIT_GIT_REPOSITORY`."},
 			// Its variable is read by hand: it is meant for the repository that
 			// the environment names, not for every one.
-			{Name: "ref", Type: cty.String, Pin: true,
+			{Name: "ref", Type: cty.String, Form: attr.Version,
 				Doc: "A branch (`main`), a tag (`v1.2.0`), a full ref (`refs/pull/7/head`) or a full commit id. Defaults to " +
 					"`TF_BACKEND_GIT_GIT_REF`, then to the remote's `HEAD`."},
 			{Name: "path", Type: cty.String, Required: true, Env: []string{stateVar},
@@ -62,7 +62,7 @@ func credentialsTable() attr.Table {
 			{Name: "url", Type: cty.String, Required: true,
 				Doc: "What the block covers: `https://git.example.com/acme/` is every repository below `/acme`, on this scheme, host and port. " +
 					"For `git@git.example.com:…`, write `ssh://git.example.com/…`."},
-			{Name: "username", Type: cty.String, BelongsTo: "authorization", Env: []string{"GIT_USERNAME"},
+			{Name: "username", Type: cty.String, UnlessGroup: "authorization", Env: []string{"GIT_USERNAME"},
 				Harmless: "A user name proves nothing, and goes only where url says.",
 				Doc: "For http and https. The default is `GIT_USERNAME` if the block has no `password`, then the user in the repository's URL, " +
 					"then `x-access-token` for a token from `GITHUB_TOKEN` or `GITHUB_TOKEN_FILE`."},
@@ -83,9 +83,9 @@ func credentialsTable() attr.Table {
 				Doc: "Send credentials over plain http. Without it they go over https, or to this machine itself."},
 		},
 		Variables: []attr.Attr{
-			{Name: passwordFileVar, Type: cty.String, Secret: true, BelongsTo: "authorization", Env: []string{passwordFileVar},
-				InPlaceOf: "password", Harmless: harmless.Secret},
-			{Name: keyFileVar, Type: cty.String, Secret: true, BelongsTo: "key", Env: []string{keyFileVar}, InPlaceOf: keyFileAttr,
+			{Name: passwordFileVar, Type: cty.String, Secret: true, UnlessGroup: "authorization", Env: []string{passwordFileVar},
+				StandsFor: "password", Harmless: harmless.Secret},
+			{Name: keyFileVar, Type: cty.String, Secret: true, UnlessGroup: "key", Env: []string{keyFileVar}, StandsFor: keyFileAttr,
 				Harmless: harmless.Secret},
 		},
 	}

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/answers"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
@@ -42,25 +42,20 @@ func (c *client) explain(ctx context.Context, what document, err error) error {
 
 // refusal is an answer that is not the object.
 func (c *client) refusal(what document, status metav1.Status) error {
-	switch code := status.Code; {
-	case code == http.StatusUnauthorized && !c.sends:
-		return fmt.Errorf("%w: there are none; set token, exec or another one in the kubernetes block of "+
-			"credentials, in the provider block", errUnauthorized)
-	case code == http.StatusUnauthorized:
-		return fmt.Errorf("%w; they may be wrong or expired: check the kubernetes block of credentials, or the kubeconfig", errUnauthorized)
-	case code == http.StatusForbidden && what.name == "":
-		return fmt.Errorf("the server does not allow reading %s (403 Forbidden); set resource to the plural name of "+
-			"the kind, and it does not have to", what)
-	case code == http.StatusForbidden:
-		return fmt.Errorf("the server does not allow reading %s (403 Forbidden); this requires %s", what, what.rule())
-	case code == http.StatusNotFound && isAbout(status, what):
-		return errNotThere
-	case code == http.StatusNotFound:
-		return fmt.Errorf("the server has no API for %s (404 Not Found); check the host, and whether the custom "+
-			"resource is installed in this version", what)
-	default:
-		return web.Unexpected("the server", int(code))
-	}
+	code := int(status.Code)
+	return answers.Find([]answers.Row{
+		{Status: "401", Unless: c.sends, Wraps: errUnauthorized,
+			Text: "there are none; set token, exec or another one in the kubernetes block of credentials, in the provider block"},
+		{Status: "401", Wraps: fmt.Errorf("%w; they may be wrong or expired: check the kubernetes block of credentials, or the kubeconfig",
+			errUnauthorized)},
+		{Status: "403", Unless: what.name != "", Text: fmt.Sprintf("the server does not allow reading %s (403 Forbidden); set resource to the "+
+			"plural name of the kind, and it does not have to", what)},
+		{Status: "403", Text: fmt.Sprintf("the server does not allow reading %s (403 Forbidden); this requires %s", what, what.rule())},
+		{Status: "404", Unless: !isAbout(status, what), Wraps: errNotThere},
+		{Status: "404", Text: fmt.Sprintf("the server has no API for %s (404 Not Found); check the host, and whether the custom resource is "+
+			"installed in this version", what)},
+		{Wraps: web.Unexpected("the server", code)},
+	}, code, "", "").Err()
 }
 
 // isAbout reports whether a 404 is about the object itself, and not about the

@@ -57,11 +57,11 @@ func credentials() attr.Table {
 			{Name: "config_paths", Type: cty.List(cty.String), Group: "cluster", Excludes: []string{"config_path"},
 				Doc: "Several kubeconfigs, which are merged; in a variable, they are separated as in `PATH`. Variables: `KUBE_CONFIG_PATHS`, " +
 					"`KUBECONFIG`."},
-			{Name: "config_context", Type: cty.String, BelongsTo: "cluster", Env: []string{"KUBE_CTX"},
+			{Name: "config_context", Type: cty.String, UnlessGroup: "cluster", Env: []string{"KUBE_CTX"},
 				Doc: "The context of the kubeconfig to use, in place of its current one."},
-			{Name: "config_context_auth_info", Type: cty.String, BelongsTo: "cluster", Env: []string{"KUBE_CTX_AUTH_INFO"},
+			{Name: "config_context_auth_info", Type: cty.String, UnlessGroup: "cluster", Env: []string{"KUBE_CTX_AUTH_INFO"},
 				Doc: "The user of the kubeconfig to use, in place of the context's."},
-			{Name: "config_context_cluster", Type: cty.String, BelongsTo: "cluster", Env: []string{"KUBE_CTX_CLUSTER"},
+			{Name: "config_context_cluster", Type: cty.String, UnlessGroup: "cluster", Env: []string{"KUBE_CTX_CLUSTER"},
 				Doc: "The cluster of the kubeconfig to use, in place of the context's."},
 			{Name: "in_cluster_config", Type: cty.Bool, Group: "cluster", Env: []string{"KUBE_IN_CLUSTER_CONFIG"},
 				Harmless: "It is the default.", HarmlessIf: harmless.False,
@@ -74,18 +74,18 @@ func credentials() attr.Table {
 				Doc: "The password for basic authentication."},
 			{Name: "client_certificate", Type: cty.String, Group: "account", Env: []string{"KUBE_CLIENT_CERT_DATA"},
 				Doc: "The client's certificate in PEM format. It needs `client_key`."},
-			{Name: "client_key", Type: cty.String, Group: "account", Sensitive: true, Lines: true, Env: []string{"KUBE_CLIENT_KEY_DATA"},
+			{Name: "client_key", Type: cty.String, Group: "account", Sensitive: true, Form: attr.Lines, Env: []string{"KUBE_CLIENT_KEY_DATA"},
 				Doc: "The private key of `client_certificate` in PEM format."},
-			{Name: "cluster_ca_certificate", Type: cty.String, AllowEmpty: true, BelongsTo: "cluster", Env: []string{"KUBE_CLUSTER_CA_CERT_DATA"},
+			{Name: "cluster_ca_certificate", Type: cty.String, AllowEmpty: true, UnlessGroup: "cluster", Env: []string{"KUBE_CLUSTER_CA_CERT_DATA"},
 				Doc: "The certificates in PEM format that the server's certificate is verified with, instead of those of the kubeconfig or the " +
 					"system."},
-			{Name: "insecure", Type: cty.Bool, BelongsTo: "cluster", Env: []string{"KUBE_INSECURE"},
+			{Name: "insecure", Type: cty.Bool, UnlessGroup: "cluster", Env: []string{"KUBE_INSECURE"},
 				Harmless: "Certificates are then verified, as they are without it.", HarmlessIf: harmless.False,
 				Doc: "Accepts any certificate, so that anybody on the way can read the secrets and replace the state. Each read warns of it. " +
 					"Defaults to `false`."},
-			{Name: "tls_server_name", Type: cty.String, AllowEmpty: true, BelongsTo: "cluster", Env: []string{"KUBE_TLS_SERVER_NAME"},
+			{Name: "tls_server_name", Type: cty.String, AllowEmpty: true, UnlessGroup: "cluster", Env: []string{"KUBE_TLS_SERVER_NAME"},
 				Doc: "The name that the server's certificate must be for, in place of the host's."},
-			{Name: "proxy_url", Type: cty.String, BelongsTo: "cluster", Sensitive: true, Local: true, AllowEmpty: true,
+			{Name: "proxy_url", Type: cty.String, UnlessGroup: "cluster", Sensitive: true, Local: true, AllowEmpty: true,
 				Env: []string{"KUBE_PROXY_URL"},
 				Doc: "The URL of the proxy to use: `http`, `https` or `socks5`. Without it that of the kubeconfig applies, and then `HTTPS_PROXY`, " +
 					"`HTTP_PROXY` and `NO_PROXY`."},
@@ -105,8 +105,8 @@ func credentials() attr.Table {
 			},
 		},
 		Variables: []attr.Attr{
-			{Name: pathsVar, Type: cty.String, Env: []string{pathsVar}, InPlaceOf: "config_paths", BelongsTo: "cluster"},
-			{Name: kubectlVar, Type: cty.String, Env: []string{kubectlVar}, InPlaceOf: "config_paths", BelongsTo: "cluster"},
+			{Name: pathsVar, Type: cty.String, Env: []string{pathsVar}, StandsFor: "config_paths", UnlessGroup: "cluster"},
+			{Name: kubectlVar, Type: cty.String, Env: []string{kubectlVar}, StandsFor: "config_paths", UnlessGroup: "cluster"},
 		},
 	}
 }

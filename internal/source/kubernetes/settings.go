@@ -96,10 +96,7 @@ func (s *settings) saysWhere() bool {
 func near(home, asked string) source.Match {
 	u, errHome := parseHost(home)
 	v, errAsked := parseHost(asked)
-	if errHome == nil && errAsked == nil && source.Covers(&url.URL{Scheme: u.Scheme, Host: u.Host}, v) {
-		return source.SameServer
-	}
-	return source.OtherServer
+	return source.SameServerIf(errHome == nil && errAsked == nil && source.Covers(&url.URL{Scheme: u.Scheme, Host: u.Host}, v))
 }
 
 func (s *settings) check() error {

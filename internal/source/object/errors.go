@@ -10,6 +10,7 @@ import (
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/answers"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -87,12 +88,12 @@ func (s Store) Explain(o Object, err error) error {
 // reason says what a refusal means. The codes are those of
 // https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
 func (s Store) reason(o Object, status int, code, message, region string) string {
-	text, known := s.Words.Reasons[code]
-	if !known {
-		text, known = s.known(o, code, message, region)
+	text := s.Words.Reasons[code]
+	if text == "" {
+		text = s.known(o, code, message, region)
 	}
 	switch {
-	case known:
+	case text != "":
 		return fmt.Sprintf("%s: %s (%d %s)", s.Words.Store, text, status, code)
 	case status/100 == 3:
 		return fmt.Sprintf("%s: %s (HTTP status %d)", s.Words.Store, s.elsewhere(region), status)
@@ -104,58 +105,32 @@ func (s Store) reason(o Object, status int, code, message, region string) string
 	return fmt.Sprintf("%s: the request failed, with the HTTP status %d", s.Words.Store, status)
 }
 
-func (s Store) known(o Object, code, message, region string) (string, bool) {
-	if text, ok := reasons[code]; ok {
-		return text, true
-	}
-	switch code {
-	case "NoSuchBucket":
-		return fmt.Sprintf("there is no bucket %q; check its name, the account of the credentials, "+
-			"and the endpoint if there is one", o.Bucket), true
-	case "InvalidArgument":
-		if o.Version != "" {
-			return "the version is not one that the store knows", true
-		}
-		return "the request is refused", true
-	case "PermanentRedirect", "TemporaryRedirect", "Redirect", "IllegalLocationConstraintException", "InvalidRegion",
-		"AuthorizationHeaderMalformed", "AuthorizationQueryParametersError":
-		return s.elsewhere(region), true
-	case "InvalidRequest":
-		return s.invalid(o), true
-	case "AccessDenied":
-		return s.denied(o, message), true
-	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "InvalidSecurity", "TokenRefreshRequired", "AccessKeyDisabled":
-		return "the credentials are not valid; check them in " + s.Words.Block, true
-	}
-	if strings.HasPrefix(code, "KMS.") && len(code) < 50 && kmsCode.MatchString(code) && s.Words.Decrypt != "" {
-		return "the key of KMS that the object is encrypted with cannot be used", true
-	}
-	return "", false
-}
-
-const (
-	closed     = "the account or the bucket is closed"
-	expired    = "the credentials have expired; log in again, or set new ones"
-	tooMany    = "too many requests, even after retries; try again later"
-	outOfOrder = "the service is out of order; try again later"
-)
-
-// reasons of errors that mean the same wherever they come from.
-var reasons = map[string]string{
-	"InvalidBucketName":    "the name of the bucket is not valid",
-	"NoSuchVersion":        "the object has no such version",
-	"MethodNotAllowed":     "the object cannot be read",
-	"InvalidObjectState":   "the object is archived, and must be restored before it can be read",
-	"PreconditionFailed":   "there is another object than was to be replaced, or one where there must be none",
-	"RequestTimeTooSkewed": "the clock of this machine is wrong: it differs too much from the store's; set it",
-
-	"AllAccessDisabled": closed, "AccountProblem": closed, "NotSignedUp": closed, "InvalidPayer": closed,
-	"ExpiredToken": expired, "RequestExpired": expired,
-
-	"SlowDown": tooMany, "Throttling": tooMany, "ThrottlingException": tooMany, "RequestLimitExceeded": tooMany,
-	"TooManyRequests": tooMany, "TooManyRequestsException": tooMany, "BandwidthLimitExceeded": tooMany,
-
-	"InternalError": outOfOrder, "ServiceUnavailable": outOfOrder, "RequestTimeout": outOfOrder, "OperationAborted": outOfOrder,
+func (s Store) known(o Object, code, message, region string) string {
+	isKMS := s.Words.Decrypt != "" && len(code) < 50 && kmsCode.MatchString(code)
+	return answers.Find([]answers.Row{
+		{Code: "NoSuchBucket", Text: fmt.Sprintf("there is no bucket %q; check its name, the account of the credentials, "+
+			"and the endpoint if there is one", o.Bucket)},
+		{Code: "InvalidBucketName", Text: "the name of the bucket is not valid"},
+		{Code: "NoSuchVersion", Text: "the object has no such version"},
+		{Code: "InvalidArgument", Unless: o.Version == "", Text: "the version is not one that the store knows"},
+		{Code: "InvalidArgument", Text: "the request is refused"},
+		{Code: "InvalidRequest", Text: s.invalid(o)},
+		{Code: "MethodNotAllowed", Text: "the object cannot be read"},
+		{Code: "InvalidObjectState", Text: "the object is archived, and must be restored before it can be read"},
+		{Code: "PreconditionFailed", Text: "there is another object than was to be replaced, or one where there must be none"},
+		{Code: "PermanentRedirect TemporaryRedirect Redirect IllegalLocationConstraintException InvalidRegion " +
+			"AuthorizationHeaderMalformed AuthorizationQueryParametersError", Text: s.elsewhere(region)},
+		{Code: "AccessDenied", Text: s.denied(o, message)},
+		{Code: "InvalidAccessKeyId SignatureDoesNotMatch InvalidToken InvalidSecurity TokenRefreshRequired AccessKeyDisabled",
+			Text: "the credentials are not valid; check them in " + s.Words.Block},
+		{Code: "ExpiredToken RequestExpired", Text: "the credentials have expired; log in again, or set new ones"},
+		{Code: "RequestTimeTooSkewed", Text: "the clock of this machine is wrong: it differs too much from the store's; set it"},
+		{Code: "AllAccessDisabled AccountProblem NotSignedUp InvalidPayer", Text: "the account or the bucket is closed"},
+		{Code: "SlowDown Throttling ThrottlingException RequestLimitExceeded TooManyRequests TooManyRequestsException " +
+			"BandwidthLimitExceeded", Text: "too many requests, even after retries; try again later"},
+		{Code: "InternalError ServiceUnavailable RequestTimeout OperationAborted", Text: "the service is out of order; try again later"},
+		{Unless: !isKMS, Text: "the key of KMS that the object is encrypted with cannot be used"},
+	}, 0, code, "").Text
 }
 
 var (

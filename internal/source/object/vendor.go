@@ -157,7 +157,7 @@ func KeyAttr() attr.Attr {
 // VersionAttr pins a version of the object.
 func VersionAttr() attr.Attr {
 	return attr.Attr{
-		Name: "version_id", Type: cty.String, Pin: true,
+		Name: "version_id", Type: cty.String, Form: attr.Version,
 		Doc: "The version of the object to read, in a bucket that keeps versions. Defaults to the newest one. It belongs to the object " +
 			"of one workspace.",
 	}

@@ -70,7 +70,7 @@ func credentials() attr.Table {
 			{Name: "security_token", Type: cty.String, Sensitive: true, Group: "identity", RequiredWith: "access_key",
 				Env: []string{"ALICLOUD_SECURITY_TOKEN"},
 				Doc: "The token that belongs to `access_key` where that is a temporary one of STS."},
-			{Name: "profile", Type: cty.String, Secret: true, Group: "identity", EntryOf: []string{"shared_credentials_file"},
+			{Name: "profile", Type: cty.String, Secret: true, Group: "identity", EntryInFiles: []string{"shared_credentials_file"},
 				Excludes: []string{"access_key"}, Env: []string{"ALICLOUD_PROFILE"},
 				Doc: "A profile of the Alibaba Cloud CLI. Its mode must be `AK`, `StsToken`, `RamRoleArn` or `EcsRamRole`."},
 			{Name: "shared_credentials_file", Type: cty.String, Env: []string{"ALICLOUD_SHARED_CREDENTIALS_FILE"},

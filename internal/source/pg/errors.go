@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/answers"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
@@ -116,46 +117,30 @@ func (c *connection) refusal(l *location, code string) error {
 }
 
 func (c *connection) meaning(l *location, code string) string {
-	switch code {
-	case "28P01", "28000":
-		if !c.hasAccount {
-			return "the server refused the login: there is no password; set one in conn_str, in the pg block of " +
-				"credentials, in the provider block"
-		}
-		return "the server refused the login; check user, password, database and sslmode in the connection settings, " +
-			"and the server's pg_hba.conf"
-	case "3D000":
-		return "the server has no such database; check the one in the connection settings"
-	case "42P01", "3F000":
-		if strings.Contains(l.schema, ".") {
-			return fmt.Sprintf("the database has no table %s; schema_name is the name of a schema alone, and what follows the dot belongs in "+
-				"table_name", l.name())
-		}
-		return fmt.Sprintf("the database has no table %s; check schema_name, table_name, and the database in the "+
-			"connection settings", l.name())
-	case "42501":
-		return fmt.Sprintf("the role may not read %s; this requires CONNECT on the database, USAGE on the schema, "+
-			"and SELECT on the columns name and data", l.name())
-	case "42703":
-		return fmt.Sprintf("%s does not have the columns name and data", l.name())
-	case "42883", "42804", "42846":
-		return fmt.Sprintf("the columns name and data of %s do not hold text, as those of the backend do", l.name())
-	case "25006":
-		return fmt.Sprintf("%s writes when it is read, which is not allowed", l.name())
-	case "22021", "22P05":
-		return "the server cannot convert the state, or the workspace's name, to or from UTF-8"
-	case "53300":
-		return "the server has no free connection; try again, or lower -parallelism"
-	case "57P03":
-		return "the server is starting up, shutting down or recovering; try again"
-	case "57P01", "57P02", "57P05":
-		return "the server ended the connection; try again"
-	case "57014":
-		return "the server cancelled the query, perhaps because of its statement_timeout"
-	case "55P03":
-		return fmt.Sprintf("%s is locked by a change of the table; try again", l.name())
-	case "42704", "22023", "08P01":
-		return "the server, or a pooler in front of it, does not accept a parameter of the connection settings"
-	}
-	return "the server answered with an error"
+	name := l.name()
+	return answers.Find([]answers.Row{
+		{Code: "28P01 28000", Unless: c.hasAccount, Text: "the server refused the login: there is no password; set one in conn_str, in the pg " +
+			"block of credentials, in the provider block"},
+		{Code: "28P01 28000", Text: "the server refused the login; check user, password, database and sslmode in the connection settings, " +
+			"and the server's pg_hba.conf"},
+		{Code: "3D000", Text: "the server has no such database; check the one in the connection settings"},
+		{Code: "42P01 3F000", Unless: !strings.Contains(l.schema, "."), Text: "the database has no table " + name +
+			"; schema_name is the name of a schema alone, and what follows the dot belongs in table_name"},
+		{Code: "42P01 3F000", Text: "the database has no table " + name + "; check schema_name, table_name, and the database in the " +
+			"connection settings"},
+		{Code: "42501", Text: "the role may not read " + name + "; this requires CONNECT on the database, USAGE on the schema, " +
+			"and SELECT on the columns name and data"},
+		{Code: "42703", Text: name + " does not have the columns name and data"},
+		{Code: "42883 42804 42846", Text: "the columns name and data of " + name + " do not hold text, as those of the backend do"},
+		{Code: "25006", Text: name + " writes when it is read, which is not allowed"},
+		{Code: "22021 22P05", Text: "the server cannot convert the state, or the workspace's name, to or from UTF-8"},
+		{Code: "53300", Text: "the server has no free connection; try again, or lower -parallelism"},
+		{Code: "57P03", Text: "the server is starting up, shutting down or recovering; try again"},
+		{Code: "57P01 57P02 57P05", Text: "the server ended the connection; try again"},
+		{Code: "57014", Text: "the server cancelled the query, perhaps because of its statement_timeout"},
+		{Code: "55P03", Text: name + " is locked by a change of the table; try again"},
+		{Code: "42704 22023 08P01",
+			Text: "the server, or a pooler in front of it, does not accept a parameter of the connection settings"},
+		{Text: "the server answered with an error"},
+	}, 0, code, "").Text
 }

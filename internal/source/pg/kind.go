@@ -39,7 +39,7 @@ func credentials() attr.Table {
 			"files of libpq, such as `PGPASSWORD` and `~/.pgpass`.",
 		Attrs: []attr.Attr{
 			source.NameAttr("credentials_name"),
-			{Name: "conn_str", Type: cty.String, Sensitive: true, Lines: true, Env: []string{connStrVar},
+			{Name: "conn_str", Type: cty.String, Sensitive: true, Form: attr.Lines, Env: []string{connStrVar},
 				Doc: "The connection string: `postgres://user:password@host/database?sslmode=verify-full`, or `host=… user=…`. `sslmode` " +
 					"defaults to `require`, which does not verify the server; each read warns of that."},
 		},

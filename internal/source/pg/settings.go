@@ -114,10 +114,7 @@ func home() source.Home {
 }
 
 func near(home, asked string) source.Match {
-	if strings.EqualFold(home, asked) {
-		return source.SameServer
-	}
-	return source.OtherServer
+	return source.SameServerIf(strings.EqualFold(home, asked))
 }
 
 // keywords are those of a connection string that libpq has variables for.

@@ -45,7 +45,7 @@ func table() attr.Table {
 						Doc: "What is put before `workspace`, unless that begins with it. There is no workspace `default` then."},
 				},
 			},
-			{Name: "state_version", Type: cty.String, Pin: true,
+			{Name: "state_version", Type: cty.String, Form: attr.Version,
 				Doc: "The ID of the state version to read, such as `sv-g4rqST72reoHMM5a`, instead of the current one. It must be one of this " +
 					"workspace."},
 			{Name: "outputs_only", Type: cty.Bool,

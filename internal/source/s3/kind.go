@@ -51,7 +51,7 @@ func table() attr.Table {
 			{Name: "workspace_key_prefix", Type: cty.String, Default: cty.StringVal("env:"),
 				Doc: "What the keys of workspaces other than `default` begin with: they are `<workspace_key_prefix>/<workspace>/<key>`. " +
 					"Defaults to `env:`."},
-			{Name: "version_id", Type: cty.String, Pin: true,
+			{Name: "version_id", Type: cty.String, Form: attr.Version,
 				Doc: "The ID of a version of the object, in a bucket that keeps versions. Defaults to the current one. It takes " +
 					"`s3:GetObjectVersion`."},
 			source.ChoiceAttr("credentials_name", "s3", "that says who reads"),

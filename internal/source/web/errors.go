@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/answers"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
@@ -70,15 +71,12 @@ func (w Wire) reason(err error) error {
 
 // Unexpected is about a status that who, a server, should not have answered with.
 func Unexpected(who string, code int) error {
-	advice := "see its log"
-	switch {
-	case code == http.StatusLocked, code == http.StatusConflict:
-		advice = "try again when it is free"
-	case code == http.StatusRequestTimeout, code == http.StatusTooManyRequests, code >= 500:
-		advice = "try again later, or see its log"
-	case code >= 300 && code < 500:
-		advice = "check the address"
-	}
+	advice := answers.Find([]answers.Row{
+		{Status: "409 423", Text: "try again when it is free"},
+		{Status: "408 429 5xx", Text: "try again later, or see its log"},
+		{Status: "3xx 4xx", Text: "check the address"},
+		{Text: "see its log"},
+	}, code, "", "").Text
 	return Final("%s answered %s; %s", who, Status(code), advice)
 }
 

@@ -19,6 +19,7 @@ import (
 	"sync"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/answers"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -107,16 +108,14 @@ func doubts(v attr.Values) string {
 // answered says what a status means that is not welcome.
 func (b *backend) answered(status int) string {
 	text := "the backend answered " + web.Status(status)
-	switch {
-	case status == http.StatusMethodNotAllowed:
-		return text + "; check update_method, lock_method and unlock_method"
-	case status != http.StatusUnauthorized && status != http.StatusForbidden:
-		return web.Unexpected("the backend", status).Error() + b.doubts
-	case b.authenticates:
-		return text + " at " + source.Origin(b.read.url) + "; check the credentials of the backend block" + b.doubts
-	}
-	return text + " at " + source.Origin(b.read.url) + ", and no credentials were sent; set username and password in the backend " +
-		"block, or STATECRYPT_HTTP_USERNAME and STATECRYPT_HTTP_PASSWORD"
+	at := text + " at " + source.Origin(b.read.url)
+	return answers.Find([]answers.Row{
+		{Status: "405", Text: text + "; check update_method, lock_method and unlock_method"},
+		{Status: "401 403", Unless: !b.authenticates, Text: at + "; check the credentials of the backend block" + b.doubts},
+		{Status: "401 403", Text: at + ", and no credentials were sent; set username and password in the backend " +
+			"block, or STATECRYPT_HTTP_USERNAME and STATECRYPT_HTTP_PASSWORD"},
+		{Text: web.Unexpected("the backend", status).Error() + b.doubts},
+	}, status, "", "").Text
 }
 
 // retries are the variables that tell the child how often to try again.

@@ -17,6 +17,7 @@ import (
 
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/answers"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
@@ -139,24 +140,20 @@ func (t *table) refused(operation string, status int, answer []byte) (again bool
 	}
 	_ = json.Unmarshal(answer, &said)                       // what is none has no type
 	code := said.Type[strings.LastIndex(said.Type, "#")+1:] // some leave out the namespace
-	switch code {
-	case "ConditionalCheckFailedException":
-		return false, errCondition
-	case "ResourceNotFoundException":
-		return false, fmt.Errorf("DynamoDB %s: there is no table %q in the region %s", operation, t.name, t.server.Region)
-	case "ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded":
-		return true, &store.UnansweredError{Err: fmt.Errorf("DynamoDB %s: too many requests, even after retries", operation)}
-	case "AccessDeniedException":
-		return false, fmt.Errorf("DynamoDB: %w; the credentials need dynamodb:%s on the table %q", store.ErrDenied, operation, t.name)
-	}
-	text, known := awsauth.CommonReason(code)
-	switch {
-	case known:
-		return false, fmt.Errorf("DynamoDB %s: %s (%s)", operation, text, awsauth.Code(code))
-	case status >= http.StatusInternalServerError:
-		return true, &store.UnansweredError{Err: fmt.Errorf("DynamoDB %s: the answer has the status %d", operation, status)}
-	}
-	return false, fmt.Errorf("DynamoDB %s: the request failed, with the HTTP status %d", operation, status)
+	what, common := "DynamoDB "+operation+": ", awsauth.CommonReason(code)
+	err = answers.Find([]answers.Row{
+		{Code: "ConditionalCheckFailedException", Wraps: errCondition},
+		{Code: "ResourceNotFoundException", Text: fmt.Sprintf("%sthere is no table %q in the region %s", what, t.name, t.server.Region)},
+		{Code: "ProvisionedThroughputExceededException ThrottlingException RequestLimitExceeded",
+			Wraps: &store.UnansweredError{Err: errors.New(what + "too many requests, even after retries")}},
+		{Code: "AccessDeniedException",
+			Wraps: fmt.Errorf("DynamoDB: %w; the credentials need dynamodb:%s on the table %q", store.ErrDenied, operation, t.name)},
+		{Unless: common == "", Text: what + common + " (" + awsauth.Code(code) + ")"},
+		{Status: "5xx", Wraps: &store.UnansweredError{Err: fmt.Errorf("%sthe answer has the status %d", what, status)}},
+		{Text: fmt.Sprintf("%sthe request failed, with the HTTP status %d", what, status)},
+	}, status, code, "").Err()
+	_, again = errors.AsType[*store.UnansweredError](err)
+	return again, err
 }
 
 // tabled is a state whose lock and digest are in a table, as both CLIs have them. It may have

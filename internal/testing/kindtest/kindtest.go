@@ -12,7 +12,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/mixes"
 )
 
@@ -78,7 +77,7 @@ func Sweep(t *testing.T, table attr.Table, key []byte, values func(name string) 
 			})
 		})
 	}
-	for name, v := range mixes.Of(append(mixes.Known(world.Refused), mixes.Declared(table.Attrs...)...), values) {
+	for name, v := range mixes.Of(append(mixes.Known(mixes.Refused), mixes.Declared(table.Attrs...)...), values) {
 		t.Run("off, "+name, func(t *testing.T) {
 			v.Past(t, func() error {
 				if got, err := ask(t, "off", nil); !bytes.Equal(got, key) {

@@ -116,8 +116,8 @@ func (m mix) set(what string, keep func(name string) bool) (string, Variables) {
 
 // Known are the variables that packages of this program read by themselves, except those
 // of some classes and those that are about the process itself.
-func Known(without ...world.Class) (names []string) {
-	for _, some := range world.Known() {
+func Known(without ...Class) (names []string) {
+	for _, some := range Table() {
 		for name := range strings.FieldsSeq(strings.ReplaceAll(some.Names, "*", "X")) {
 			if !slices.Contains(without, some.Class) && !world.IsBare(strings.ToUpper(name)) && name != "GODEBUG" {
 				names = append(names, name)

@@ -18,8 +18,8 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/all"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/mixes"
 )
 
 // computed are the functions of linked packages that compute the name of the
@@ -122,7 +122,7 @@ func checkKnown(t *testing.T, read map[string][]string) {
 	matched := map[string]bool{} // :: name of the table
 	for _, name := range slices.Sorted(maps.Keys(read)) {
 		n := 0
-		for _, some := range world.Known() {
+		for _, some := range mixes.Table() {
 			for pattern := range strings.FieldsSeq(some.Names) {
 				if pattern == name {
 					matched[pattern] = true
@@ -137,14 +137,14 @@ func checkKnown(t *testing.T, read map[string][]string) {
 			t.Errorf("%s is listed %d times", name, n)
 		}
 	}
-	for _, some := range world.Known() {
+	for _, some := range mixes.Table() {
 		for pattern := range strings.FieldsSeq(some.Names) {
 			if !matched[pattern] {
 				t.Errorf("nobody reads %s any more", pattern)
 			}
 		}
-		if len(some.Why) < 20 || (some.Class == world.Refused) != (some.Client != "") {
-			t.Errorf("%s: the reason is %q, the client %q", some.Names, some.Why, some.Client)
+		if len(some.Why) < 20 {
+			t.Errorf("%s: the reason is %q", some.Names, some.Why)
 		}
 	}
 }
@@ -163,7 +163,7 @@ func eachVariable(visit func(name, argument string)) {
 	add = func(at string, attrs []attr.Attr) {
 		for _, a := range attrs {
 			for _, name := range a.Env {
-				visit(name, at+cmp.Or(a.InPlaceOf, a.Name))
+				visit(name, at+cmp.Or(a.StandsFor, a.Name))
 			}
 			add(at+a.Name+".", a.Attrs)
 		}
@@ -172,7 +172,7 @@ func eachVariable(visit func(name, argument string)) {
 		add(kind.Name+".", kind.Attrs)
 		add("credentials."+kind.Name+".", kind.Credentials.Attrs)
 		for _, v := range kind.Credentials.Variables { // some are for what is read
-			if slices.ContainsFunc(kind.Attrs, func(a attr.Attr) bool { return a.Name == v.InPlaceOf }) {
+			if slices.ContainsFunc(kind.Attrs, func(a attr.Attr) bool { return a.Name == v.StandsFor }) {
 				add(kind.Name+".", []attr.Attr{v})
 			} else {
 				add("credentials."+kind.Name+".", []attr.Attr{v})

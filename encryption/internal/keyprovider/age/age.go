@@ -19,6 +19,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/agefile"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/mark"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 )
 
 const (
@@ -41,8 +42,8 @@ func Block() driver.Block[driver.KeyProvider] {
 				"`statecrypt key-provider age`.",
 			Attrs: agefile.Attrs("Only `statecrypt encrypt` and Go programs need it; an empty list is an error there."),
 		},
-		Build:    build,
-		StoredAs: "external",
+		Build:        build,
+		MetadataKind: "external",
 	}
 }
 
@@ -86,8 +87,8 @@ func (p *provider) Key(ctx context.Context, _ driver.Keys, document json.RawMess
 		return nil, err
 	}
 	if !p.identities.Any() {
-		return nil, fmt.Errorf("%w: there are recipients, and neither identities nor identity_files, which open files; set one of the "+
-			"two", driver.ErrNoKey)
+		return nil, fact.Advise(fmt.Errorf("%w: there are recipients, and neither identities nor identity_files, which open files",
+			driver.ErrNoKey), "set one of the two")
 	}
 	identities, err := p.identities.Load()
 	if err != nil {
@@ -156,8 +157,8 @@ func parse(document json.RawMessage) (m metadata, err error) {
 	}
 	data := members["external_data"]
 	if len(data) > 0 && data[mark.AgeKey] == nil {
-		return m, fmt.Errorf("%w: another program of key_provider \"external\" stored something there, which age does not know; configure that "+
-			"program, as key_provider \"external\" with its command", driver.ErrNoKey)
+		return m, fact.Advise(fmt.Errorf("%w: another program of key_provider \"external\" stored something there, which age does not know",
+			driver.ErrNoKey), "configure that program, as key_provider \"external\" with its command")
 	}
 	if len(members) != 1 || len(data) != 1 || data[mark.AgeKey] == nil || json.Unmarshal(document, &m) != nil ||
 		!agefile.Recognizes(m.ExternalData.Sealed) || len(m.ExternalData.Sealed) > maxSealed {

@@ -17,6 +17,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/mark"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/program"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -40,7 +41,7 @@ func table() attr.Table {
 		Doc: "Runs a program that gives the key, with the protocol of OpenTofu's external key provider, for a minute. It gets the " +
 			"environment without the secrets of this provider and of Terraform.",
 		Attrs: []attr.Attr{
-			{Name: "command", Type: cty.List(cty.String), Required: true, Command: true, Doc: "The program and its " +
+			{Name: "command", Type: cty.List(cty.String), Required: true, Form: attr.Command, Doc: "The program and its " +
 				"arguments. The program is looked up in `PATH`. " +
 				"Arguments are visible to everybody on the machine: they must not hold secrets."},
 		},
@@ -104,9 +105,8 @@ func (p *provider) Key(ctx context.Context, _ driver.Keys, stored json.RawMessag
 	case err != nil:
 		return nil, err
 	case len(out.Keys.DecryptionKey) == 0 && m.ExternalData == nil:
-		return nil, fmt.Errorf("%w: the file stores nothing for the program, and it gives no decryption_key "+
-			"without that; if the file was encrypted under another name, set "+
-			"encrypted_metadata_alias", driver.ErrNoKey)
+		return nil, fact.Advise(fmt.Errorf("%w: the file stores nothing for the program, and it gives no decryption_key without that",
+			driver.ErrNoKey), "if the file was encrypted under another name, set encrypted_metadata_alias")
 	case len(out.Keys.DecryptionKey) == 0:
 		return nil, fmt.Errorf("%w: the program gives no decryption_key for what the file stores", driver.ErrNoKey)
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 )
 
 const (
@@ -53,7 +54,7 @@ func table() attr.Table {
 		Attrs: []attr.Attr{
 			{Name: "passphrase", Type: cty.String, Sensitive: true, Local: true, Doc: "The passphrase, of at least 16 bytes. " +
 				"Exactly one of `passphrase` and `chain` is required."},
-			{Name: "chain", Type: cty.String, Reference: true, Doc: "The address of the key provider whose key is " +
+			{Name: "chain", Type: cty.String, Form: attr.KeyProvider, Doc: "The address of the key provider whose key is " +
 				"used instead of the passphrase, such as `key_provider.static.root`."},
 			{Name: "iterations", Type: cty.Number, Default: cty.NumberIntVal(600_000), Doc: "Iterations for new " +
 				"keys, at least 200000. A file that is read names its own. Defaults to `600000`."},
@@ -195,8 +196,8 @@ func parse(document json.RawMessage) (metadata, error) {
 		return m, err
 	}
 	if len(m.Salt) == 0 || m.Iterations == 0 || m.HashFunction == "" || m.KeyLength == 0 {
-		return m, fmt.Errorf("%w: the metadata in the file lacks a salt, iterations, hash_function or key_length; "+
-			"check which kind of key provider wrote it, or restore an intact copy", driver.ErrNoKey)
+		return m, fact.Advise(fmt.Errorf("%w: the metadata in the file lacks a salt, iterations, hash_function or key_length",
+			driver.ErrNoKey), "check which kind of key provider wrote it, or restore an intact copy")
 	}
 	if hashFunctions[m.HashFunction] == nil {
 		return m, fmt.Errorf("the metadata in the file: %w", errHashFunction)

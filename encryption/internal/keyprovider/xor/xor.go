@@ -30,9 +30,9 @@ func table() attr.Table {
 		Doc: "Combines the keys of two key providers, byte by byte, with exclusive or. Both are needed to open a file. " +
 			"It stores nothing in the file itself; the two key providers do.",
 		Attrs: []attr.Attr{
-			{Name: "a", Type: cty.String, Required: true, Reference: true, Doc: "The address of the first key " +
+			{Name: "a", Type: cty.String, Required: true, Form: attr.KeyProvider, Doc: "The address of the first key " +
 				"provider, such as `key_provider.pbkdf2.main`."},
-			{Name: "b", Type: cty.String, Required: true, Reference: true, Doc: "The address of the second key " +
+			{Name: "b", Type: cty.String, Required: true, Form: attr.KeyProvider, Doc: "The address of the second key " +
 				"provider. Its key must be as long as that of the first."},
 		},
 	}

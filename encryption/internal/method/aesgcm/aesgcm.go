@@ -14,6 +14,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 )
 
 // Block returns the aes_gcm method.
@@ -23,7 +24,7 @@ func Block() driver.Block[driver.Method] {
 			Name: "aes_gcm", Example: []string{`keys = "key_provider.pbkdf2.main"`},
 			Doc: "AES in Galois/counter mode, with a key of 16, 24 or 32 bytes.",
 			Attrs: []attr.Attr{
-				{Name: "keys", Type: cty.String, Required: true, Reference: true, Doc: "The address of the key " +
+				{Name: "keys", Type: cty.String, Required: true, Form: attr.KeyProvider, Doc: "The address of the key " +
 					"provider, such as `key_provider.pbkdf2.main`."},
 				{Name: "aad", Type: cty.List(cty.Number), Doc: "Additional authenticated data, as a list of bytes " +
 					"(0 to 255). It must be what the file was encrypted with. Defaults to none."},
@@ -58,12 +59,12 @@ func (m *method) Decrypt(ctx context.Context, keys driver.Keys, data []byte) ([]
 	nonce, sealed := data[:gcm.NonceSize()], data[gcm.NonceSize():]
 	plain, err := gcm.Open(sealed[:0], nonce, sealed, m.aad)
 	if err != nil {
-		hint := ""
+		err := fmt.Errorf("%w: authentication failed: the key or the argument aad differs from that of the file, or the file was changed",
+			driver.ErrNoKey)
 		if len(m.aad) > 0 {
-			hint = "; aad is set: leave it out if the file was encrypted without it"
+			err = fact.Advise(err, "aad is set: leave it out if the file was encrypted without it")
 		}
-		return nil, fmt.Errorf("%w: authentication failed: the key or the argument aad differs from that of the file, or the file was changed%s",
-			driver.ErrNoKey, hint)
+		return nil, err
 	}
 	return plain, nil
 }

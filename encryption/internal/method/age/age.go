@@ -30,8 +30,8 @@ func Block() driver.Block[driver.Method] {
 					"may demand a scrypt work factor of at most %d, which takes 1 GiB of memory.", agefile.MaxWorkFactor),
 			}),
 		},
-		Build:      build,
-		Recognizes: agefile.Recognizes,
+		Build:     build,
+		OwnFormat: agefile.Recognizes,
 	}
 }
 

@@ -301,7 +301,7 @@ func TestRecognizes(t *testing.T) {
 		"-----BEGIN AGE ENCRYPTED FILE-----\n": true, "\r\n -----BEGIN AGE ENCRYPTED FILE-----": true,
 		"age": false, "-----BEGIN PGP MESSAGE-----": false, " age-encryption.org/v1\n": false, "": false, "{}": false,
 	} {
-		if age.Block().Recognizes([]byte(file)) != want {
+		if age.Block().OwnFormat([]byte(file)) != want {
 			t.Errorf("%q: want %t", file, want)
 		}
 	}
@@ -326,7 +326,7 @@ func FuzzDecrypt(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, file []byte) {
 		opened, err := method.Decrypt(t.Context(), nil, bytes.Clone(file))
-		if err == nil && (!bytes.Equal(opened, plain) || !age.Block().Recognizes(file)) {
+		if err == nil && (!bytes.Equal(opened, plain) || !age.Block().OwnFormat(file)) {
 			t.Errorf("%q opened to %q", file, opened)
 		}
 	})

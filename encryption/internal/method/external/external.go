@@ -39,11 +39,11 @@ func table() attr.Table {
 		Doc: "Runs programs that encrypt and decrypt, with the protocol of OpenTofu's external method, for a minute each. They get the " +
 			"environment without the secrets of this provider and of Terraform.",
 		Attrs: []attr.Attr{
-			{Name: "keys", Type: cty.String, Reference: true, Doc: "The address of the key provider whose key the " +
+			{Name: "keys", Type: cty.String, Form: attr.KeyProvider, Doc: "The address of the key provider whose key the " +
 				"programs are given, such as `key_provider.pbkdf2.main`. Defaults to none."},
-			{Name: "encrypt_command", Type: cty.List(cty.String), Required: true, Command: true, Doc: "The program " +
+			{Name: "encrypt_command", Type: cty.List(cty.String), Required: true, Form: attr.Command, Doc: "The program " +
 				"that encrypts, and its arguments. It is not run when a file is read."},
-			{Name: "decrypt_command", Type: cty.List(cty.String), Required: true, Command: true, Doc: "The program " +
+			{Name: "decrypt_command", Type: cty.List(cty.String), Required: true, Form: attr.Command, Doc: "The program " +
 				"that decrypts, and its arguments."},
 		},
 	}

@@ -47,9 +47,9 @@ func Block() driver.Block[driver.Method] {
 				},
 			},
 		},
-		Build:      build,
-		Recognizes: recognizes,
-		Vague:      true,
+		Build:     build,
+		OwnFormat: recognizes,
+		Vague:     true,
 	}
 }
 

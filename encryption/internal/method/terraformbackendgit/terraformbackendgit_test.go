@@ -88,15 +88,15 @@ func TestNoPassThrough(t *testing.T) {
 		if says.Error(t, name, err); plain != nil || errors.Is(err, driver.ErrNoKey) {
 			t.Errorf("%s: got %q, %v", name, plain, err)
 		}
-		if terraformbackendgit.Block().Recognizes(file) {
+		if terraformbackendgit.Block().OwnFormat(file) {
 			t.Errorf("%s: it recognizes the file", name)
 		}
 	}
-	if !terraformbackendgit.Block().Recognizes(bytes.Repeat([]byte{0xff}, 28)) {
+	if !terraformbackendgit.Block().OwnFormat(bytes.Repeat([]byte{0xff}, 28)) {
 		t.Error("a nonce and a tag are enough")
 	}
 	for _, start := range []string{"PK\x03\x04", "{", "age-encryption.org/v1\n", "\x1f\x8b", "\x00"} {
-		if !terraformbackendgit.Block().Recognizes(append([]byte(start), bytes.Repeat([]byte{0xfe}, 40)...)) {
+		if !terraformbackendgit.Block().OwnFormat(append([]byte(start), bytes.Repeat([]byte{0xfe}, 40)...)) {
 			t.Errorf("a file may begin with %q", start)
 		}
 	}
@@ -125,7 +125,7 @@ func FuzzDecrypt(f *testing.F) {
 	f.Add(make([]byte, 28))
 	f.Add([]byte(nil))
 	f.Fuzz(func(t *testing.T, file []byte) {
-		own := terraformbackendgit.Block().Recognizes(file)
+		own := terraformbackendgit.Block().OwnFormat(file)
 		opened, err := method.Decrypt(t.Context(), nil, bytes.Clone(file))
 		if err == nil && (!own || !bytes.Equal(opened, plain)) {
 			t.Errorf("%q opened to %q", file, opened)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/answers"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain" // want `only programs explain errors`
 )
 
@@ -45,6 +46,7 @@ func decisions(err error, name string) bool {
 		slices.Contains(lines, "gone") || // want `this decides`
 		regexp.MustCompile("gone").MatchString(text[1:]) || // want `this decides`
 		strings.HasSuffix(f.text, "?") || // want `this decides`
+		answers.Find([]answers.Row{{Text: text}}, 0, "", text).Text != "" || // want `this decides`
 		strings.Contains(explain.Text(err), "gone") || // want `this decides`
 		handed(err.Error())
 }

@@ -1,0 +1,80 @@
+// Package cli has what tables of commands and flags have in common: that of statecrypt, and that
+// of Terraform and OpenTofu under wrap.
+package cli
+
+import (
+	"slices"
+	"strings"
+)
+
+// Command is a row of a [Table].
+type Command[T any] struct {
+	Name     string // of one word or two
+	Wants    string // its arguments, for people
+	Min, Max int    // how many there are
+	Flags    string // separated by spaces; in Terraform's table, those that take a value end in "="
+	Does     T
+}
+
+// Many arguments are no limit.
+const Many = 1 << 30
+
+// FlagNames are the names of its flags.
+func (c Command[T]) FlagNames() []string { return strings.Fields(strings.ReplaceAll(c.Flags, "=", "")) }
+
+// HasFlag reports whether it has the flag.
+func (c Command[T]) HasFlag(name string) bool { return slices.Contains(c.FlagNames(), name) }
+
+// TakesValue reports whether a value follows the flag.
+func (c Command[T]) TakesValue(flag string) bool {
+	return slices.Contains(strings.Fields(c.Flags), flag+"=")
+}
+
+// Mistake is what is meant by flags that a command does not have.
+type Mistake struct {
+	Flags string // separated by spaces
+	With  string // the command, or a flag that the command has; "" for any
+	Meant string
+}
+
+// Meant returns what the first mistake says that a flag is in; "" if it is in none.
+func (c Command[T]) Meant(flag string, mistakes []Mistake) string {
+	for _, m := range mistakes {
+		if (m.With == "" || m.With == c.Name || c.HasFlag(m.With)) && slices.Contains(strings.Fields(m.Flags), flag) {
+			return m.Meant
+		}
+	}
+	return ""
+}
+
+// Table are all commands of a program.
+type Table[T any] []Command[T]
+
+// Find returns the command of a name, or false.
+func (t Table[T]) Find(name string) (Command[T], bool) {
+	if at := slices.Index(t.Names(), name); at >= 0 {
+		return t[at], true
+	}
+	return Command[T]{}, false
+}
+
+// Names are those of the commands.
+func (t Table[T]) Names() (names []string) {
+	for _, c := range t {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// With are the names of the commands that have a flag.
+func (t Table[T]) With(flag string) []string {
+	return slices.DeleteFunc(slices.Clone(t), func(c Command[T]) bool { return !c.HasFlag(flag) }).Names()
+}
+
+// FlagNames are the names of the flags of all commands.
+func (t Table[T]) FlagNames() (names []string) {
+	for _, c := range t {
+		names = append(names, c.FlagNames()...)
+	}
+	return names
+}
