@@ -67,6 +67,27 @@ func TestOneVersion(t *testing.T) {
 	}
 }
 
+// What the documentation loads and runs from this repository is that of its version.
+func TestDocsAreOfTheirVersion(t *testing.T) {
+	version := regexp.MustCompile(`/encryption (v\S+)`).FindStringSubmatch(readText(t, "go.mod"))[1]
+	tag := regexp.MustCompile(`(?:githubusercontent\.com/)?statecrypt/terraform-provider-statecrypt/(?:(\S+?)/(?:docs/pictures|actions)/|actions/\S+@(\S+))`)
+	pipelines, err := filepath.Glob("examples/guides/*/*.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, path := range append(pipelines, "templates/index.md.tmpl") {
+		for _, at := range tag.FindAllStringSubmatch(readText(t, path), -1) {
+			if found++; at[1]+at[2] != version {
+				t.Errorf("%s: %s is not of %s", path, at[0], version)
+			}
+		}
+	}
+	if found < 6 {
+		t.Errorf("%d places have a version", found)
+	}
+}
+
 // The house has all rooms.
 func TestDesignNamesFolders(t *testing.T) {
 	house := section(t, "DESIGN.md", "The house")

@@ -31,14 +31,18 @@ func TestAccSettingsExamples(t *testing.T) {
 		"text":             {folder: "text", want: map[string]cty.Value{"vpc_id": network}},
 		"a key per state":  {folder: "key-per-state", want: map[string]cty.Value{"vpc_id": network, "archived_vpc_id": network}},
 		"a file in a file": {folder: "then", want: map[string]cty.Value{"vpc_id": network}},
+		"plaintext":        {folder: "unencrypted", want: map[string]cty.Value{"vpc_id": network}},
 		"the environment":  {folder: "environment", env: []string{text}, want: map[string]cty.Value{"vpc_id": network}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, completeExample(t, filepath.Join("settings", c.folder)))
 			p.write("network.tfstate", sealedWith(t, mainKey))
-			if c.folder == "then" {
+			switch c.folder {
+			case "then":
 				inAge(t, p, "network.tfstate", "key.txt")
+			case "unencrypted":
+				p.write("network.tfstate", guideState)
 			}
 			p.write("archive.tfstate", sealedWith(t, oldKey))
 			p.setenv("TF_VAR_state_passphrase=the example's passphrase", "TF_VAR_old_passphrase=an older passphrase",

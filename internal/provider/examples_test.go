@@ -47,6 +47,8 @@ func TestAccExamples(t *testing.T) {
 			[]string{`locked_by = "alice@example.com"`, "The state is locked", "Apply complete"}},
 		"two keys, and credentials": {[]string{shared, filepath.Join(examples, "guides", "terraform-reading-opentofu-state", "rotated")},
 			[]string{`vpc_id                   = "vpc-1"`, "written_with_the_old_key = false"}},
+		"several sources": {[]string{filepath.Join(examples, "settings", "several-sources")},
+			[]string{`vpc_id = "vpc-1"`, `region = "eu-west-1"`}},
 		"provider settings alone": {[]string{shared}, []string{"Apply complete"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -131,6 +133,6 @@ func exampleProject(t *testing.T, dirs []string, names *strings.Replacer) *proje
 	p := newProject(t, files)
 	p.write(filepath.Join("..", "network", "terraform.tfstate.d", "staging", "terraform.tfstate"), stagingState)
 	p.setenv("TF_VAR_state_passphrase="+strings.TrimSpace(passphrase), "TF_VAR_old_passphrase=an older passphrase",
-		"TF_VAR_git_token=example-token")
+		"TF_VAR_git_token=example-token", "TF_VAR_api_token=example-token")
 	return p
 }
