@@ -238,7 +238,7 @@ func (r runner) job(t *testing.T, steps []step, artifacts map[string]string) (pr
 		case "", ofPull:
 		case "always()":
 			runs = true
-		case "failure()":
+		case "${{ !success() }}":
 			runs = failed != nil
 		default:
 			t.Errorf("nobody knows the condition %s", s.If)

@@ -16,6 +16,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 )
 
+// comment says what a plan does, without values.
+const comment = created + "\nPlan: 1 to add, 0 to change, 0 to destroy.\nChanges to Outputs:\n"
+
 const wrapped = "../../examples/guides/wrap-in-ci/"
 
 // under has a runner work with wrap: the settings of the guide, with another backend.
@@ -77,6 +80,26 @@ func (r runner) checkWrapped(t *testing.T, stored, printed, state string) {
 	r.checkLeft(t)
 }
 
+// keepsNoPlaintext runs what a job does with a state that could not be written: if it is plaintext,
+// as a wrap that was killed leaves it, it is encrypted, or not kept.
+func (r runner) keepsNoPlaintext(t *testing.T, script string, environ ...string) {
+	t.Helper()
+	keys := read(t, r.file("keys.hcl"))
+	for name, settings := range map[string]string{"can be encrypted": keys, "cannot be": keys + "}"} {
+		_ = os.Remove(r.file("errored.encrypted"))
+		write(t, r.file("errored.tfstate"), plain)
+		write(t, r.file("keys.hcl"), settings)
+		out, _ := r.script(t, script, environ...)
+		kept, err := os.ReadFile(r.file("errored.encrypted"))
+		if (err == nil) != (settings == keys) || strings.Contains(string(kept), canary) || strings.Contains(out, canary) {
+			t.Errorf("%s: %v, %.60q is kept\n%s", name, err, kept, out)
+		}
+	}
+	write(t, r.file("keys.hcl"), keys)
+	_ = os.Remove(r.file("errored.tfstate"))
+	_ = os.Remove(r.file("errored.encrypted"))
+}
+
 // The workflow of the guide for GitHub, over git.
 func TestGitHubWraps(t *testing.T) {
 	t.Parallel()
@@ -101,7 +124,7 @@ func TestGitHubWraps(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, printed)
 	}
-	if got := read(t, r.file("comment.md")); got != created+"\n" {
+	if got := read(t, r.file("comment.md")); got != comment {
 		t.Errorf("the comment is %q", got)
 	}
 
@@ -128,14 +151,21 @@ func TestGitHubWraps(t *testing.T) {
 	if err := os.Remove(hook); err != nil {
 		t.Fatal(err)
 	}
+	for _, s := range w.Jobs["apply"].Steps {
+		if s.If == "${{ !success() }}" && s.Run != "" {
+			r.keepsNoPlaintext(t, s.Run, r.variables(t, s.Env)...)
+		}
+	}
 	clone := under(t, strings.Replace(backend, "https://github.com/acme/states.git", server.URL, 1)+"\n}\n")
-	write(t, clone.file("errored.tfstate"), artifacts["errored"])
+	write(t, clone.file("errored"), artifacts["errored"])
 	write(t, clone.file("more.tf"), more)
-	environ := append(r.variables(t, w.Env), "TF_VAR_plan_identity=")
-	if out, err := clone.script(t, "statecrypt recover", environ...); err == nil {
+	environ := []string{"TF_VAR_plan_identity=", "TF_VAR_state_identity=" + r.secrets["secrets.STATE_IDENTITY"], "STATECRYPT_CONFIG=keys.hcl",
+		"GIT_USERNAME=x-access-token", "GIT_PASSWORD=" + canary}
+	if out, err := clone.script(t, "statecrypt recover errored", environ...); err == nil {
 		t.Errorf("nobody knows what the run has begun with, and nobody says so: %s", out)
 	}
-	recovered := clone.must(t, "statecrypt recover -force\nstatecrypt wrap -- terraform init\nstatecrypt wrap -- terraform plan", environ...)
+	recovered := clone.must(t, "statecrypt recover -force errored\nstatecrypt wrap -- terraform init\n"+
+		"statecrypt wrap -- terraform plan", environ...)
 	if !strings.Contains(recovered, "No changes.") {
 		t.Errorf("after it is written, a plan says %s", recovered)
 	}
@@ -165,6 +195,7 @@ func TestGitLabWraps(t *testing.T) {
 		Variables   map[string]string
 		Plan, Apply struct {
 			Script      []yaml.Node
+			After       []yaml.Node `yaml:"after_script"`
 			Environment string
 			Needs       []string
 		}
@@ -183,10 +214,11 @@ func TestGitLabWraps(t *testing.T) {
 	r.environ = slices.Insert(r.environ, 0, "CI_PROJECT_DIR="+r.dir, "TF_VAR_state_identity="+r.secrets["secrets.STATE_IDENTITY"])
 	printed := r.must(t, scriptOf(t, pipeline.Plan.Script, scripts))
 	stored := read(t, r.file("tfplan"))
-	if !strings.HasSuffix(printed, created+"\n") {
+	if !strings.HasSuffix(printed, comment) {
 		t.Errorf("the job prints %s", printed)
 	}
 	printed += r.must(t, scriptOf(t, pipeline.Apply.Script, scripts), "TF_VAR_plan_identity="+r.secrets["secrets.PLAN_IDENTITY"])
+	r.keepsNoPlaintext(t, scriptOf(t, pipeline.Apply.After, scripts))
 	r.checkWrapped(t, stored, printed, s.state)
 }
 
@@ -242,7 +274,7 @@ func TestTerragruntScript(t *testing.T) {
 	t.Parallel()
 	s := newHTTPStore(t, "")
 	r := under(t, s.block())
-	name := absolute(t, wrapped+"terragrunt/terraform-wrapped")
+	name := absolute(t, "../../examples/guides/terragrunt/terraform-wrapped")
 	if out := r.must(t, "cd /\n'"+name+"' -version"); !strings.Contains(out, "Terraform v") {
 		t.Errorf("the version is %s", out)
 	}
