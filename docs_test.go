@@ -3,8 +3,10 @@ package main
 import (
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -329,5 +331,70 @@ func TestStartLeadsEverywhere(t *testing.T) {
 		} else if !strings.Contains(start, "]("+name+")") {
 			t.Errorf("the page for each job lacks %s", name)
 		}
+	}
+}
+
+// TestReleaseCheck: a clone that is ready passes, and whatever is missing is said.
+func TestReleaseCheck(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("it is a script for a shell")
+	}
+	dir := filepath.Join(t.TempDir(), "clone")
+	run := func(in, name string, args ...string) (string, error) {
+		cmd := exec.Command(name, args...)
+		cmd.Dir, cmd.Env = in, append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull)
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	if out, err := run(".", "git", "clone", "-q", ".", dir); err != nil {
+		t.Skipf("%v: %s", err, out)
+	}
+	change := func(name string, by func(string) string) (before string) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		before = readText(t, path)
+		if err := os.WriteFile(path, []byte(by(before)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return before
+	}
+	says := regexp.MustCompile(`(?i)there\s+is\s+no\s+release|before\s+the\s+first\s+release`)
+	files, err := run(dir, "git", "ls-files", "README.md", "templates", "examples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range strings.Fields(files) {
+		change(name, func(text string) string { return says.ReplaceAllString(text, "as ever") })
+	}
+	change("CHANGELOG.md", func(text string) string {
+		text = strings.Replace(text, "\n## [0.1.0] - Unreleased\n", "\n", 1)
+		return strings.Replace(text, "\n## [Unreleased]\n", "\n## [Unreleased]\n\n## [0.1.0] - 2026-12-01\n", 1)
+	})
+	check := []string{"scripts/release-check.sh", "-texts", "v0.1.0"}
+	if out, err := run(dir, "sh", check...); err != nil {
+		t.Fatalf("it is ready: %v\n%s", err, out)
+	}
+	replace := func(old, with string) func(string) string {
+		return func(text string) string { return strings.Replace(text, old, with, 1) }
+	}
+	for name, spoil := range map[string]func(string) string{
+		"README.md":                              func(text string) string { return text + "There is\nno release yet.\n" },
+		"CHANGELOG.md":                           replace("## [Unreleased]\n", "## [Unreleased]\n\n- Something.\n"),
+		"go.work":                                replace("/encryption v0.1.0", "/encryption v0.1.1"),
+		"tools/bench/go.mod":                     replace("/encryption v0.1.0", "/encryption v0.10.0"),
+		"templates/index.md.tmpl":                replace("terraform-provider-statecrypt/v0.1.0/", "terraform-provider-statecrypt/v0.1.10/"),
+		"examples/guides/plans-in-ci/github.yml": replace("@v0.1.0", "@v0.0.9"),
+	} {
+		before := change(name, spoil)
+		if out, err := run(dir, "sh", check...); err == nil || !strings.Contains(out, "missing: "+name) || strings.Count(out, "missing: ") != 1 {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+		change(name, func(string) string { return before })
+	}
+	if out, err := run(dir, "git", "tag", "encryption/v0.1.0"); err != nil {
+		t.Fatal(out)
+	}
+	if out, err := run(dir, "sh", check...); err == nil || !strings.Contains(out, "encryption/v0.1.0") {
+		t.Errorf("a tag is there: %v\n%s", err, out)
 	}
 }

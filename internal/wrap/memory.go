@@ -128,7 +128,7 @@ func (m *memory) sends(state []byte) {
 func (m *memory) leave(ctx context.Context, file []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.from == nil {
+	if m.from == nil || m.path == "" {
 		return
 	}
 	all := m.bases()
