@@ -9,6 +9,9 @@ texts=''
 if [ "${1-}" = -texts ]; then texts=yes && shift; fi
 version=${1:?a version is required, such as 0.1.0}
 version=${version#v}
+case $version in
+*[!0-9.]* | '') echo "$version is no version, such as 0.1.0" >&2 && exit 2 ;;
+esac
 cd "$(dirname "$0")/.."
 missing=0
 missing() {

@@ -39,7 +39,7 @@ func (c *call) rotate(ctx context.Context) error {
 	if !r.again {
 		c.noteDoubts()
 	}
-	change, examine, older := c.changeFile, c.all, "backups and other copies"
+	change, examine, older := c.changeFile, c.all, "backups, and other copies"
 	if c.inBackend {
 		states, err := c.states(ctx, c.to, r.to)
 		if err != nil {
@@ -84,8 +84,8 @@ func (c *call) rotate(ctx context.Context) error {
 	})
 	switch {
 	case rotated.Load():
-		c.say(yellow, "note:", "older states ("+older+") still open with the old keys; if somebody has left, or a key has leaked, "+
-			"replace the secrets in the state")
+		c.say(yellow, "note:", "what was there before ("+older+") still opens with the old keys; if somebody has left, or a key has "+
+			"leaked, replace the secrets in it")
 	case err == nil:
 		c.say(yellow, "note:", "nothing was changed: what -to says opens it already, so it has the new key, or the key in -to is the "+
 			"old one; -from is for the old settings")

@@ -203,8 +203,8 @@ func IsMissing(err error) (*MissingError, bool) {
 	return errors.AsType[*MissingError](err)
 }
 
-// Variable is one of the variables of a table whose attribute, inPlaceOf, has another type
+// Variable is one of the variables of a table whose attribute, standsFor, has another type
 // or meaning.
-func Variable(name, inPlaceOf, harmless string) attr.Attr {
-	return attr.Attr{Name: name, Type: cty.String, Env: []string{name}, StandsFor: inPlaceOf, Harmless: harmless}
+func Variable(name, standsFor, harmless string) attr.Attr {
+	return attr.Attr{Name: name, Type: cty.String, Env: []string{name}, StandsFor: standsFor, Harmless: harmless}
 }
