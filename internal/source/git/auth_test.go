@@ -272,6 +272,22 @@ func TestPlainHTTP(t *testing.T) {
 	}
 }
 
+// What may be sent to this machine over plain http goes through no proxy, which curl would
+// ask for this machine, too.
+func TestNoProxyForThisMachine(t *testing.T) {
+	t.Parallel()
+	proxy, server := gittest.HTTP(t, stateRepo(t), gittest.HTTPOptions{}), gittest.HTTP(t, stateRepo(t), gittest.HTTPOptions{Username: "u", Password: canary})
+	for _, host := range []string{"127.0.0.1", "localhost"} {
+		at := func(u string) string { return strings.Replace(u, "127.0.0.1", host, 1) }
+		r := newTestRun(t, nil, vars{"url": at(server.Origin), "username": "u", "password": canary})
+		r.environ = append(r.environ, "http_proxy="+proxy.Origin, "all_proxy="+proxy.Origin)
+		mustRead(t, r, place{repository: at(server.URL), path: "s"}, "state")
+	}
+	if got := proxy.Requests(); len(got) > 0 {
+		t.Errorf("the proxy got %q", got)
+	}
+}
+
 func TestWrongPassword(t *testing.T) {
 	t.Parallel()
 	server := gittest.HTTP(t, stateRepo(t), gittest.HTTPOptions{Username: "u", Password: "right"})
