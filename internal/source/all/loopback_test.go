@@ -26,7 +26,7 @@ func TestPlainHTTP(t *testing.T) {
 		"s3": object, "oss": object, "cos": object, "oci": object,
 		"gcs": fmt.Sprintf(credentials, "storage_custom_endpoint"), "kubernetes": fmt.Sprintf(credentials, "the host"),
 		"consul": strings.Replace(credentials, "%s begins with http", "the server is asked by http", 1),
-		"git": "credentials are not sent to state.example.com over plain http", "azurerm": "http is for this machine itself only",
+		"git":    "credentials are not sent to state.example.com over plain http", "azurerm": "http is for this machine itself only",
 		"http": "", // in its address, the data source itself says http
 	} {
 		t.Run(name, func(t *testing.T) {
