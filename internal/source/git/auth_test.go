@@ -313,7 +313,7 @@ func TestNoCredentials(t *testing.T) {
 		t.Error("SSH_ASKPASS, which may open a window, was run")
 	}
 	mustFail(t, err, "the server wants credentials and there are none", "provider block\n\ngit said: ")
-	sourcetest.Lacks(t, err, "credentials.git", `url = "`+server.Origin+`/"`, "username = var.git_username", "password = var.git_password")
+	sourcetest.Lacks(t, err, "credentials.git", `url = "`+server.URL+`"`, "username = var.git_username", "password = var.git_password")
 	mustNotBeMissing(t, err)
 	if took := time.Since(begin); took > time.Minute {
 		t.Errorf("it took %v: somebody was asked", took)

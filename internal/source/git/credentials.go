@@ -157,13 +157,16 @@ func (a *access) useBlock(where remote, block source.Grant) error {
 		return block.Errorf("url", "%w", err)
 	}
 	a.scope = scope(where, base.Path)
+	if source.Covers(where.url, base) {
+		a.useRepository(where)
+	}
 	a.caFile, err = readableFile("ca_file", block)
 	a.ownPassword = block.Hands("password")
 	return err
 }
 
-// useRepository keeps the credentials to the one repository that
-// terraform-backend-git's environment names.
+// useRepository keeps the credentials to the one repository that a block, or
+// terraform-backend-git's environment, names.
 func (a *access) useRepository(where remote) {
 	path := strings.TrimSuffix(where.url.EscapedPath(), "/")
 	a.scope = scope(where, path)
