@@ -318,6 +318,11 @@ func TestStartLeadsEverywhere(t *testing.T) {
 			t.Errorf("%s does not lead to the page for each job", page)
 		}
 	}
+	for _, page := range []string{"variables", "command", "troubleshooting"} {
+		if !strings.Contains(index, "](guides/"+page+".md)") {
+			t.Errorf("the index lacks %s", page)
+		}
+	}
 	guides, err := filepath.Glob("docs/guides/*.md")
 	if err != nil {
 		t.Fatal(err)
