@@ -323,12 +323,15 @@ func TestStartLeadsEverywhere(t *testing.T) {
 			t.Errorf("the index lacks %s", page)
 		}
 	}
-	guides, err := filepath.Glob("docs/guides/*.md")
+	pages, err := filepath.Glob("docs/*/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, guide := range guides {
-		name := filepath.Base(guide)
+	for _, page := range pages {
+		name := filepath.Base(page)
+		if folder := filepath.Base(filepath.Dir(page)); folder != "guides" {
+			name = "../" + folder + "/" + name
+		}
 		if regexp.MustCompile(`^(?:source|key-provider)-|^start`).MatchString(name) {
 			if !strings.Contains(index, "](guides/"+name+")") {
 				t.Errorf("the index lacks %s", name)
