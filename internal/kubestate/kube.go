@@ -71,7 +71,7 @@ func Table() attr.Table {
 			{Name: "namespace", Type: cty.String,
 				Doc: "The namespace of the object. Leave it out for an object that has none."},
 			{Name: "resource", Type: cty.String,
-				Doc: "The plural name of the kind in the server's API, such as `vpcs`. Without it the server is asked for it. Only the " +
+				Doc: "The plural name of the kind in the server's API, such as `vpcs`. Without it, the server is queried for it. Only the " +
 					"`kubernetes` source uses it."},
 			{Name: "resource_type", Type: cty.String,
 				Doc: "The Terraform resource type, such as `aws_vpc`. It is required for Crossplane. For Kubeform it defaults to the first label " +
@@ -83,7 +83,7 @@ func Table() attr.Table {
 				Doc: "For Crossplane, the source of the Terraform provider, such as `mongodb/mongodbatlas`. It defaults to `hashicorp/` and the " +
 					"first word of `resource_type`."},
 			{Name: "terraform_version", Type: cty.String,
-				Doc: "For Crossplane, the Terraform version of the controller. It is written nowhere in the cluster, so that it defaults to " +
+				Doc: "For Crossplane, the Terraform version of the controller. The cluster does not contain it, so it defaults to " +
 					"`0.0.0`."},
 			{Name: "field_names", Type: cty.Map(cty.String),
 				Doc: "The Terraform attributes of fields whose names do not follow the rule that `orgId` is `org_id`, by the name of the field. " +
@@ -95,10 +95,10 @@ func Table() attr.Table {
 				Doc: "For Crossplane, the blocks that the object holds without a list, as Terraform paths such as `settings.backup`. Newer API " +
 					"versions do this for blocks that may occur only once."},
 			{Name: "identifier_attribute", Type: cty.String,
-				Doc: "For Crossplane, the attribute that gets the external name, where the name identifies the resource: usually `name`. Without " +
+				Doc: "For Crossplane, the attribute that gets the external name, if the name identifies the resource: usually `name`. Without " +
 					"it there is none, and the provider chooses the identifier."},
 			{Name: "id", Type: cty.String,
-				Doc: "For Crossplane, the `id` of the resource, where it is not the external name. It defaults to the annotation " +
+				Doc: "For Crossplane, the `id` of the resource, if it is not the external name. It defaults to the annotation " +
 					"`crossplane.io/external-name`, then to `status.atProvider.id`."},
 		},
 	}

@@ -31,7 +31,7 @@ func table() attr.Table {
 			{Name: "bucket", Type: cty.String, Required: true, Doc: "The name of the bucket."},
 			{Name: "prefix", Type: cty.String, Doc: "The folder of the states in the bucket. Defaults to none."},
 			{Name: "generation", Type: cty.String, Form: attr.Version,
-				Doc: "The generation of the object to read, in digits, where the bucket keeps old versions. Defaults to the live one."},
+				Doc: "The generation of the object to read, in digits, if the bucket keeps old versions. Defaults to the live one."},
 			source.ChoiceAttr("credentials_name", "gcs", "that says who reads"),
 		},
 	}
