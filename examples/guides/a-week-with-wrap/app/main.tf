@@ -24,7 +24,9 @@ provider "statecrypt" {
 }
 
 data "statecrypt_remote_state" "net" {
-  http { address = "https://states.example.com/net" }
+  http {
+    address = "https://states.example.com/net"
+  }
 }
 
 output "cidr" {
