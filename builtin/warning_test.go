@@ -29,6 +29,7 @@ func TestKeyServicesWarn(t *testing.T) {
 	}{
 		"verified":     {address: secure.URL, rest: fmt.Sprintf("ca_cert_pem = %q", nettest.PEM(secure.Certificate()))},
 		"this machine": {address: bao.URL},
+		"its name":     {address: strings.Replace(bao.URL, "127.0.0.1", "localhost", 1)},
 		"the code":     {address: secure.URL, rest: "skip_tls_verify = true", title: "Unverified connection", want: want},
 		"a variable":   {address: secure.URL, env: []string{"BAO_SKIP_VERIFY", "true"}, title: "Unverified connection", want: want},
 		"without TLS":  {address: bao.URL, rest: "skip_tls_verify = true"},

@@ -64,8 +64,8 @@ split -v write=1 data-sources/remote_state.md
 for page in data-sources/resource.md ephemeral-resources/remote_state.md ephemeral-resources/resource.md; do split "$page"; done
 split -v write=1 index.md
 {
-  printf '\n| Variable | Argument |\n|---|---|\n'
-  awk -f ../scripts/variables.awk data-sources/remote_state.md guides/*.md | LC_ALL=C sort -u -t '`' -k 2,2 -k 4
+  printf '\n| Variable | Arguments |\n|---|---|\n'
+  awk -f ../scripts/variables.awk data-sources/remote_state.md guides/*.md | LC_ALL=C sort -t '`' -k 2,2
 } >>guides/variables.md
 for name in statecrypt decrypt encrypt outputs inspect verify rotate wrap recover key-provider completion version; do
   printf '\n## %s\n\n```text\n' "$name"

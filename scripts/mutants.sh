@@ -14,7 +14,7 @@ root=$PWD
 gremlins=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 summary=$2
 shift 2
-[ $# -gt 0 ] || set -- encryption/internal/entries encryption internal/wrap
+[ $# -gt 0 ] || set -- internal/shared/recognize encryption/attr encryption/internal/entries encryption builtin/method/sops internal/wrap
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -56,14 +56,13 @@ go mod edit -replace="$shared=$work/code/internal/shared" "$work/mod/go.mod"
 for package; do
   echo "==> $package"
   case $package in
-  encryption | encryption/*)
-    module=encryption PACKAGE=${package#encryption}
-    PACKAGE=${PACKAGE#/}
-    PACKAGE=${PACKAGE:-.}
-    workspace=off flags="$GOFLAGS -modfile=$work/mod/go.mod"
-    ;;
-  *) module=. PACKAGE=$package workspace=auto flags=$GOFLAGS ;;
+  encryption | encryption/*) module=encryption workspace=off flags="$GOFLAGS -modfile=$work/mod/go.mod" ;;
+  internal/shared/*) module=internal/shared workspace=off flags=$GOFLAGS ;;
+  *) module=. workspace=auto flags=$GOFLAGS ;;
   esac
+  PACKAGE=${package#"$module"}
+  PACKAGE=${PACKAGE#/}
+  PACKAGE=${PACKAGE:-.}
   export PACKAGE
   (cd "$work/code/$module" && PATH="$work/bin:$PATH" GOWORK=$workspace GOFLAGS=$flags \
     "$gremlins" unleash "./$PACKAGE" --workers "$(getconf _NPROCESSORS_ONLN)" \

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Puts one pinned developer tool into .tools/bin.
 #
-#   scripts/tool.sh tofu|tofu-X.Y.Z|terraform-X.Y.Z|age|sops|golangci-lint|pictures|testsum|tfplugindocs|goreleaser|actionlint|govulncheck|gremlins|vaultdev|minio|versitygw|fake-gcs-server|consul|etcd|kube-apiserver|gitea
+#   scripts/tool.sh tofu|tofu-X.Y.Z|terraform-X.Y.Z|age|sops|golangci-lint|testsum|tfplugindocs|goreleaser|actionlint|govulncheck|gremlins|vaultdev|minio|versitygw|fake-gcs-server|consul|etcd|kube-apiserver|gitea
 #
 # Tools are compiled from source through the Go module proxy; nothing else is
 # downloaded. A compiled tool is kept in a cache directory of the user, under a
@@ -25,7 +25,6 @@ tofu)
   ldflags="$ldflags -X github.com/opentofu/opentofu/version.dev=no"
   ;;
 golangci-lint) module=tools/lint package=github.com/golangci/golangci-lint/v2/cmd/golangci-lint ;;
-pictures) module=tools/pictures package=github.com/statecrypt/terraform-provider-statecrypt/tools/pictures ;;
 testsum) module=tools/testsum package=github.com/statecrypt/terraform-provider-statecrypt/tools/testsum ;;
 tfplugindocs) module=tools/docs package=github.com/hashicorp/terraform-plugin-docs/cmd/tfplugindocs ;;
 vaultdev) module=tools/vault package=github.com/statecrypt/terraform-provider-statecrypt/tools/vault ;;

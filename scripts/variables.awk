@@ -1,4 +1,4 @@
-# Prints a table of the variables that the pages of docs/ name behind an argument.
+# Prints a table of the variables that the pages of docs/ name behind an argument, unsorted.
 #
 #   awk -f ../scripts/variables.awk data-sources/remote_state.md guides/*.md | sort
 
@@ -28,6 +28,9 @@ FNR == 1 { id = "" }
   path = id
   gsub("--", ".", path)
   page = FILENAME ~ /^guides/ ? substr(FILENAME, 8) : "../" FILENAME
+  link = "[`" (path == "" ? "" : path ".") name "`](" page (id == "" ? "#schema" : "#nestedblock--" id) ")"
   for (i = split(names, each, " "); i > 0; i--)
-    print "| `" each[i] "` | [`" (path == "" ? "" : path ".") name "`](" page (id == "" ? "#schema" : "#nestedblock--" id) ") |"
+    if (!seen[each[i], link]++) links[each[i]] = links[each[i]] ", " link
 }
+
+END { for (name in links) print "| `" name "` | " substr(links[name], 3) " |" }

@@ -2,9 +2,7 @@
 #   kubectl get --output yaml project.mongodbatlas.jet.crossplane.io/my-public
 #   kubectl get --output yaml --namespace crossplane-system secret/in-secret secret/conn
 data "statecrypt_resource" "archived_project" {
-  file {
-    path = "${path.module}/project.yaml"
-  }
+  file { path = "${path.module}/project.yaml" }
 
   object {
     api_version          = "mongodbatlas.jet.crossplane.io/v1alpha1"

@@ -1,8 +1,6 @@
 terraform {
   required_providers {
-    statecrypt = {
-      source = "statecrypt/statecrypt"
-    }
+    statecrypt = { source = "statecrypt/statecrypt" }
   }
 }
 
@@ -47,9 +45,7 @@ provider "statecrypt" {
   # For every source that sets no method of its own.
   default {
     method = "method.aes_gcm.new"
-    fallback {
-      method = "method.aes_gcm.old"
-    }
+    fallback { method = "method.aes_gcm.old" }
   }
 
   # Sent to this group of repositories and nowhere else.

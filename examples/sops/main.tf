@@ -1,8 +1,6 @@
 terraform {
   required_providers {
-    statecrypt = {
-      source = "statecrypt/statecrypt"
-    }
+    statecrypt = { source = "statecrypt/statecrypt" }
   }
 }
 
@@ -15,15 +13,11 @@ provider "statecrypt" {
     }
   }
 
-  default {
-    method = "method.sops.main"
-  }
+  default { method = "method.sops.main" }
 }
 
 data "statecrypt_remote_state" "network" {
-  file {
-    path = "network.tfstate"
-  }
+  file { path = "network.tfstate" }
 }
 
 output "vpc_id" {

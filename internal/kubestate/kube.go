@@ -75,7 +75,7 @@ func Table() attr.Table {
 				Check: attr.Is(isLabel, "this cannot be the name of a namespace: lowercase letters, digits and dashes are allowed"),
 				Doc:   "The namespace of the object. Leave it out for an object that has none."},
 			{Name: "resource", Type: cty.String, Check: attr.Is(isLabel, "the plural name in lowercase is required, such as vpcs"),
-				Doc: "The plural name of the kind in the server's API, such as `vpcs`. Without it the server is asked for it. Only the " +
+				Doc: "The plural name of the kind in the server's API, such as `vpcs`. Without it, the server is queried for it. Only the " +
 					"`kubernetes` source uses it."},
 			{Name: "resource_type", Type: cty.String,
 				Check: attr.Is(nameForm.MatchString, "a resource type is one word, such as aws_db_instance"),
@@ -90,7 +90,7 @@ func Table() attr.Table {
 					"first word of `resource_type`."},
 			{Name: "terraform_version", Type: cty.String,
 				Check: attr.Is(versionForm.MatchString, "a version is required, such as 1.5.7"),
-				Doc: "For Crossplane, the Terraform version of the controller. It is written nowhere in the cluster, so that it defaults to " +
+				Doc: "For Crossplane, the Terraform version of the controller. The cluster does not contain it, so it defaults to " +
 					"`0.0.0`."},
 			{Name: "field_names", Type: cty.Map(cty.String),
 				Doc: "The Terraform attributes of fields whose names do not follow the rule that `orgId` is `org_id`, by the name of the field. " +
@@ -103,10 +103,10 @@ func Table() attr.Table {
 					"versions do this for blocks that may occur only once."},
 			{Name: "identifier_attribute", Type: cty.String,
 				Check: attr.Is(nameForm.MatchString, "this cannot be the name of an attribute"),
-				Doc: "For Crossplane, the attribute that gets the external name, where the name identifies the resource: usually `name`. Without " +
+				Doc: "For Crossplane, the attribute that gets the external name, if the name identifies the resource: usually `name`. Without " +
 					"it there is none, and the provider chooses the identifier."},
 			{Name: "id", Type: cty.String,
-				Doc: "For Crossplane, the `id` of the resource, where it is not the external name. It defaults to the annotation " +
+				Doc: "For Crossplane, the `id` of the resource, if it is not the external name. It defaults to the annotation " +
 					"`crossplane.io/external-name`, then to `status.atProvider.id`."},
 		},
 	}

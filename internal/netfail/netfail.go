@@ -210,7 +210,15 @@ func Unencrypted(what, because, harm string) Warning {
 	return Warning{NotEncrypted, what + " sent without encryption, because " + because + ". Anybody on the way can " + harm + "."}
 }
 
-// IsLoopback reports whether what is sent to host stays on this machine.
+// IsLoopback reports whether what is sent to host stays on this machine. The name localhost
+// is this machine's own (RFC 6761); in capitals, Go's clients would ask a proxy for it.
 func IsLoopback(host string) bool {
-	return strings.EqualFold(host, "localhost") || net.ParseIP(host).IsLoopback()
+	return host == "localhost" || net.ParseIP(host).IsLoopback()
+}
+
+// IsExposed reports whether others can read what is sent to u, and replace what comes back:
+// it is not encrypted, and leaves this machine. Proxy is one that is asked for this machine,
+// too; nil for none, and for those that variables name.
+func IsExposed(u, proxy *url.URL) bool {
+	return u.Scheme == "http" && (!IsLoopback(u.Hostname()) || proxy != nil && !IsLoopback(proxy.Hostname()))
 }

@@ -57,6 +57,35 @@ func peer(t *testing.T, says string) string {
 	return l.Addr().String()
 }
 
+// What leaves this machine without encryption is exposed.
+func TestIsExposed(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]bool{
+		"http://127.0.0.1:8200/x": false, "http://127.9.9.9": false, "http://[::1]:8200": false, "http://localhost": false,
+		"http://[::ffff:127.0.0.1]": false, "https://state.example.com": false, "": false,
+
+		"http://state.example.com": true, "http://localhost.example.com": true, "http://x.localhost": true, "http://localhost.": true,
+		"http://LOCALHOST": true, "http://127.1": true, "http://127.0.0.1.example.com": true, "http://0.0.0.0": true, "http://10.0.0.1": true,
+		"HTTP://state.example.com": true,
+
+		"http://127.0.0.1 http://127.0.0.1:3128": false, "http://127.0.0.1 http://proxy.example.com:3128": true,
+		"https://127.0.0.1 http://proxy.example.com:3128": false,
+	} {
+		first, second, proxied := strings.Cut(address, " ")
+		u, err := url.Parse(first)
+		proxy, proxyErr := url.Parse(second)
+		if err != nil || proxyErr != nil {
+			t.Fatal(err, proxyErr)
+		}
+		if !proxied {
+			proxy = nil
+		}
+		if got := IsExposed(u, proxy); got != want {
+			t.Errorf("%s: got %t", address, got)
+		}
+	}
+}
+
 // What net/http reports when something goes wrong.
 func TestReasonOfHTTP(t *testing.T) {
 	t.Parallel()

@@ -40,21 +40,21 @@ func TestAccFrontPages(t *testing.T) {
 				t.Parallel()
 				p := newProject(t, map[string]string{"main.tf": c.file,
 					"network.tfstate": readText(t, filepath.Join("..", "..", "examples", "demo", "network.tfstate"))})
-				p.wantFirst(c.commands)
+				p.wantFirst(c.commands, `vpc_id = "vpc-0a1b2c3d4e5f"`)
 			})
 		}
 	}
 }
 
 // wantFirst runs commands of a page as somebody does who pastes them and answers
-// "yes". The provider is there already, so init has nothing to do.
-func (p *project) wantFirst(commands string) {
+// "yes", and wants an output. The provider is there already, so init has nothing to do.
+func (p *project) wantFirst(commands, want string) {
 	p.tb.Helper()
 	apply := p.command("apply")
 	cmd := exec.CommandContext(p.tb.Context(), "sh", "-euc", `terraform() { [ "$1" = init ] || "$CLI" "$@"; }`+"\n"+commands)
 	cmd.Dir, cmd.Env, cmd.Stdin = apply.Dir, append(apply.Env, "CLI="+apply.Path, "TF_INPUT=1"), strings.NewReader("yes\n")
 	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), `vpc_id = "vpc-0a1b2c3d4e5f"`) {
+	if err != nil || !strings.Contains(string(out), want) {
 		p.tb.Errorf("got %v:\n%s", err, out)
 	}
 }

@@ -234,7 +234,7 @@ func TestAccLoad(t *testing.T) {
 	if raced() {
 		limit = maxRacedLoadMemory
 		dir := t.TempDir()
-		cmd := exec.Command("go", "build", "-race", "-o", filepath.Join(dir, "terraform-provider-statecrypt"), "../..")
+		cmd := exec.Command("go", "build", "-race", "-trimpath", "-o", filepath.Join(dir, "terraform-provider-statecrypt"), "../..")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}

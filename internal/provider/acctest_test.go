@@ -41,6 +41,12 @@ import (
 // not, so that the configurations are the same on every CLI. The user's own
 // settings for a CLI are none of ours.
 func TestMain(m *testing.M) {
+	if written := os.Getenv(vaultStub); written != "" {
+		if err := serveVault(written); err != nil {
+			panic(err)
+		}
+		return
+	}
 	for _, pair := range os.Environ() {
 		if name, _, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "TF_") && !strings.HasPrefix(name, "TF_ACC") {
 			_ = os.Unsetenv(name)

@@ -110,11 +110,25 @@ type Grant struct {
 	Env attr.LookupEnv
 }
 
-// NoCredentials is the block that a server lacks: one for its origin, with arguments.
-func NoCredentials(kind string, server *url.URL, arguments ...string) fact.NoBlock {
-	const most = 300 // bytes of an address that may come from outside
-	at := fmt.Sprintf("url = %q", outside.Line(Origin(server), most)+"/")
+// NoCredentials is the block that target lacks, with arguments: one that covers little else.
+func NoCredentials(kind string, target *url.URL, arguments ...string) fact.NoBlock {
+	at := fmt.Sprintf("url = %q", narrowest(target))
 	return fact.NoBlock{Path: "credentials." + kind, Arguments: append([]string{at}, arguments...)}
+}
+
+// narrowest is the url of a block for target and what is below it, or for the folder next to
+// it that can be written as one. It may come from outside.
+func narrowest(target *url.URL) string {
+	at := Public(target)
+	for path := target.EscapedPath(); strings.Contains(path, "/"); {
+		base, err := ParseBase(at)
+		if err == nil && Covers(base, target) && len(at) <= maxPlace && outside.Line(at, maxPlace) == at {
+			return at
+		}
+		path = path[:strings.LastIndexByte(path, '/')]
+		at = Origin(target) + path + "/"
+	}
+	return outside.Line(Origin(target), maxPlace) + "/"
 }
 
 // For returns what may be sent to target: the block whose url covers it, of

@@ -248,6 +248,34 @@ func TestFill(t *testing.T) {
 	}
 }
 
+// The url that is suggested covers the address, and as little else as can be written.
+func TestNarrowest(t *testing.T) {
+	long := "https://example.com/a/" + strings.Repeat("x", 300)
+	for address, want := range map[string]string{
+		"https://example.com/a/state":                          "https://example.com/a/state",
+		"https://example.com/a/":                               "https://example.com/a/",
+		"https://example.com:8443":                             "https://example.com:8443/",
+		"https://example.com/a/state?token=canary#canary":      "https://example.com/a/state",
+		"ssh://git@example.com/acme/infra.git":                 "ssh://example.com/acme/infra.git",
+		"https://example.com/projects/acme%2Finfra/state/a":    "https://example.com/projects/",
+		"https://example.com/a b":                              "https://example.com/",
+		"https://example.com/$%7Bvar.x%7D/a":                   "https://example.com/",
+		`https://example.com/a/"x`:                             "https://example.com/a/",
+		long:                                                   "https://example.com/a/",
+		"https://example.com/a/../b":                           "https://example.com/",
+		"https://" + strings.Repeat("x", 400) + ".example.com": "https://" + strings.Repeat("x", 292) + "…/",
+	} {
+		u, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := narrowest(u)
+		if got != want {
+			t.Errorf("%s: got %s, want %s", address, got, want)
+		}
+	}
+}
+
 // A family that names a URL serves it without a block, and completes blocks of
 // its server.
 func TestHomeIsURL(t *testing.T) {
@@ -291,7 +319,7 @@ func TestHomeIsURL(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%s: got %v, want %q", name, err, tt.want)
 			}
-			if lacks, _ := fact.Find[fact.NoBlock](err); lacks.Path != "credentials.http" || lacks.Arguments[0] != `url = "https://example.com/"` {
+			if lacks, _ := fact.Find[fact.NoBlock](err); lacks.Path != "credentials.http" || lacks.Arguments[0] != `url = "`+place+`"` {
 				t.Errorf("%s: got %+v", name, lacks)
 			}
 			if along, err := c.Redirected(u); err != nil || along.Has("password") {

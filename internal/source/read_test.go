@@ -2,7 +2,9 @@ package source
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
+	"crypto/rand"
 	"errors"
 	"io"
 	"math"
@@ -61,6 +63,25 @@ func TestReadLarge(t *testing.T) {
 		if err != nil || !bytes.Equal(got, want) {
 			t.Fatalf("size %d: got %d bytes, %v", size, len(got), err)
 		}
+	}
+}
+
+// TestPackedLimit: what gzip makes of what it cannot pack fits, and little more.
+func TestPackedLimit(t *testing.T) {
+	t.Parallel()
+	for _, limit := range []int64{0, 1, 1000, 1 << 20} {
+		file := make([]byte, limit)
+		_, _ = rand.Read(file)
+		var packed bytes.Buffer
+		z := gzip.NewWriter(&packed)
+		_, _ = z.Write(file)
+		_ = z.Close()
+		if got, least := PackedLimit(limit), int64(packed.Len()); got < least || got > least+limit/500+2000 {
+			t.Errorf("%d bytes, packed %d: got %d", limit, least, got)
+		}
+	}
+	if got := PackedLimit(math.MaxInt64); got < 1<<40 {
+		t.Errorf("no limit: got %d", got)
 	}
 }
 

@@ -168,7 +168,7 @@ func ChoiceAttr(name, kind, says string) attr.Attr {
 	return attr.Attr{
 		Name: name, Type: cty.String,
 		Doc: "The `name` of the `" + kind + "` block of `credentials` " + says + ". " +
-			"Without it, the block without a name is used, or, where there are no blocks at all, the environment.",
+			"Without it, the block without a name is used, or the environment if there are no blocks at all.",
 	}
 }
 

@@ -6,12 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 )
 
 // A state is written to git, changed, planned and applied, moved, and destroyed; a lock that is left is
 // shown and given back, and no object is plaintext.
 func TestAccGit(t *testing.T) {
+	testkit.OneIsEnough(t)
 	t.Parallel()
 	repo := gittest.NewRepo(t, gittest.RepoOptions{Push: true}) // without a commit
 	p := newProject(t, nil, empty)

@@ -44,6 +44,7 @@ const abandoned = `{"ID":"11111111-2222-4333-8444-555555555555","Operation":"Ope
 // A state is written to a bucket, changed, moved, and destroyed; a lock that is left is shown and given
 // back, and no version of any object is plaintext.
 func TestAccS3(t *testing.T) {
+	testkit.OneIsEnough(t)
 	t.Parallel()
 	p, b := inBucket(t)
 	p.must(t, "init")
@@ -181,6 +182,7 @@ func TestAccS3Turns(t *testing.T) {
 
 // With a table, both take turns as well: locks and digests are those of the CLIs.
 func TestAccS3Table(t *testing.T) {
+	testkit.OneIsEnough(t)
 	t.Parallel()
 	p, b := inBucket(t)
 	if strings.Contains(filepath.Base(p.cli), "tofu") {
@@ -219,6 +221,7 @@ func TestAccS3Table(t *testing.T) {
 // A state that Terraform's own backend keeps in plaintext is encrypted in its place, under its lock;
 // who works without wrap is then refused.
 func TestAccS3EncryptExisting(t *testing.T) {
+	testkit.OneIsEnough(t)
 	t.Parallel()
 	p, b := inBucket(t)
 	own := module(b.backend("use_lockfile = true"))
@@ -254,6 +257,7 @@ func TestAccS3EncryptExisting(t *testing.T) {
 
 // An apply without changes makes few more requests than Terraform's own backend does.
 func TestAccS3Requests(t *testing.T) {
+	testkit.OneIsEnough(t)
 	t.Parallel()
 	p, b := inBucket(t)
 	b.Hosts = []string{"s3.eu-west-1.amazonaws.com"}

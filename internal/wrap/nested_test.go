@@ -3,6 +3,7 @@ package wrap_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
@@ -61,68 +63,82 @@ func TestWorksInTheModule(t *testing.T) {
 
 // TestAccNested: a CLI that a provisioner starts without wrap in another module does not get
 // the state of this run, whatever it does first; nor if the backend has no locks, or this
-// run takes none.
+// run takes none. All of them are started in one run, each in folders of its own.
 func TestAccNested(t *testing.T) {
 	t.Parallel()
 	cliUnderTest(t)
 	const apply, initialize = " apply -auto-approve", " init -input=false"
-	for name, command := range map[string]string{
-		"sibling":                "cd ../other && CLI" + apply,
-		"sibling, chdir":         "CLI -chdir=../other" + apply,
-		"nested":                 "cd inner && CLI" + apply,
-		"nested, chdir":          "CLI -chdir=inner" + apply,
-		"without the folder":     "cd ../other && env -u TF_DATA_DIR CLI" + apply,
-		"without locks":          "cd ../other && CLI" + apply + " -lock=false",
-		"destroyed":              "cd inner && CLI destroy -auto-approve -lock=false",
-		"without both":           "cd ../other && env -u TF_DATA_DIR CLI" + apply + " -lock=false",
-		"initialized":            "cd ../other && CLI" + initialize + " && CLI" + apply,
-		"initialized, chdir":     "CLI -chdir=inner" + initialize + " && CLI -chdir=inner" + apply,
-		"initialized, elsewhere": "cd inner && export TF_DATA_DIR=x && CLI" + initialize + " && CLI" + apply,
-		"initialized, no folder": "cd ../other && unset TF_DATA_DIR && CLI" + initialize + " -reconfigure && CLI" + apply,
-		"destroyed by it":        "cd ../other && CLI" + initialize + " && CLI destroy -auto-approve",
-		"unlocked":               "cd ../other && CLI" + initialize + " && CLI force-unlock -force x",
-		"output":                 "CLI -chdir=../other output",
-		"with a record of wrap":  "cd ../wrapped && CLI" + apply + " -lock=false",
-		"its output":             "cd ../wrapped && CLI output",
-	} {
-		for kind, args := range map[string][]string{"": nil, ", no locks there": nil, ", no lock taken": {"-lock=false"}} {
-			t.Run(name+kind, func(t *testing.T) {
-				t.Parallel()
-				s := newStore(t)
-				p := newProject(t, s.environ(), empty)
-				if kind == ", no locks there" {
-					p.store = withoutLocks(p.store)
-				}
-				root := p.dir
-				p.dir = filepath.Join(root, "mm")
-				outer := p.dir
-				for _, inner := range []string{filepath.Join(root, "other"), filepath.Join(outer, "inner"), filepath.Join(root, "wrapped")} {
-					write(t, filepath.Join(inner, "main.tf"), inside(empty)+`resource "terraform_data" "inner" { input = "of-the-inner" }`)
-				}
-				if strings.Contains(command, "../wrapped") {
-					p.dir = filepath.Join(root, "wrapped")
-					p.must(t, "init")
-					p.dir = outer
-				}
-				write(t, filepath.Join(p.dir, "main.tf"), module(empty))
-				p.must(t, "init")
-				p.must(t, "apply", "-auto-approve")
-				script := "(" + strings.ReplaceAll(command, "CLI", "'"+p.cli+"'") + ") >ROOT/said 2>&1; echo $? >ROOT/code"
-				write(t, filepath.Join(p.dir, "more.tf"), `resource "terraform_data" "nested" {
+	commands := []string{
+		"cd ../OTHER && CLI" + apply,
+		"CLI -chdir=../OTHER" + apply,
+		"cd INNER && CLI" + apply,
+		"CLI -chdir=INNER" + apply,
+		"cd ../OTHER && env -u TF_DATA_DIR CLI" + apply,
+		"cd ../OTHER && CLI" + apply + " -lock=false",
+		"cd INNER && CLI destroy -auto-approve -lock=false",
+		"cd ../OTHER && env -u TF_DATA_DIR CLI" + apply + " -lock=false",
+		"cd ../OTHER && CLI" + initialize + " && CLI" + apply,
+		"CLI -chdir=INNER" + initialize + " && CLI -chdir=INNER" + apply,
+		"cd INNER && export TF_DATA_DIR=x && CLI" + initialize + " && CLI" + apply,
+		"cd ../OTHER && unset TF_DATA_DIR && CLI" + initialize + " -reconfigure && CLI" + apply,
+		"cd ../OTHER && CLI" + initialize + " && CLI destroy -auto-approve",
+		"cd ../OTHER && CLI" + initialize + " && CLI force-unlock -force x",
+		"CLI -chdir=../OTHER output",
+		"cd ../wrapped && CLI" + apply + " -lock=false", // a module with a record that wrap has written
+		"cd ../wrapped && CLI output",
+	}
+	for kind, args := range map[string][]string{"locks": nil, "no locks there": nil, "no lock taken": {"-lock=false"}} {
+		t.Run(kind, func(t *testing.T) {
+			if kind != "locks" {
+				testkit.OneIsEnough(t)
+			}
+			t.Parallel()
+			s := newStore(t)
+			p := newProject(t, s.environ(), empty)
+			if kind == "no locks there" {
+				p.store = withoutLocks(p.store)
+			}
+			root, outer := p.dir, filepath.Join(p.dir, "mm")
+			another := inside(empty) + `resource "terraform_data" "inner" { input = "of-the-inner" }`
+			p.dir = filepath.Join(root, "wrapped")
+			write(t, filepath.Join(p.dir, "main.tf"), another)
+			p.must(t, "init")
+			p.dir = outer
+			write(t, filepath.Join(outer, "main.tf"), module(empty))
+			p.must(t, "init")
+			p.must(t, "apply", "-auto-approve")
+
+			var nested strings.Builder
+			for i, command := range commands {
+				name := fmt.Sprintf("nested_%d", i)
+				write(t, filepath.Join(root, "other_"+name, "main.tf"), another)
+				write(t, filepath.Join(outer, "inner_"+name, "main.tf"), another)
+				script := strings.NewReplacer("OTHER", "other_"+name, "INNER", "inner_"+name, "CLI", "'"+p.cli+"'").Replace(command)
+				fmt.Fprintf(&nested, `resource "terraform_data" %q {
   depends_on = [terraform_data.x]
-  provisioner "local-exec" { command = "`+strings.ReplaceAll(script, "ROOT", "'"+root+"'")+`" }
-}`)
-				p.must(t, append([]string{"apply", "-auto-approve"}, args...)...)
-				if code := strings.TrimSpace(read(t, filepath.Join(root, "code"))); code == "0" {
-					t.Errorf("the nested run ended with %s\n%s", code, read(t, filepath.Join(root, "said")))
+  provisioner "local-exec" { command = "(%s) >'%[3]s/said_%[1]s' 2>&1; echo $? >'%[3]s/code_%[1]s'" }
+}
+`, name, script, root)
+			}
+			write(t, filepath.Join(outer, "more.tf"), nested.String())
+			code, err, out := p.wrapped(t, append([]string{"apply", "-auto-approve", "-parallelism=2"}, args...)...)
+			if code != 0 || err != nil {
+				t.Errorf("%d, %v\n%s", code, err, out)
+			}
+			opened, err := p.target.Decrypt(t.Context(), s.stored())
+			if err != nil || !bytes.Contains(opened.Data, []byte(secret)) || bytes.Contains(opened.Data, []byte("of-the-inner")) {
+				t.Errorf("the state is %s, %v", opened.Data, err)
+			}
+			for i, command := range commands {
+				name := fmt.Sprintf("nested_%d", i)
+				if code := strings.TrimSpace(read(t, filepath.Join(root, "code_"+name))); code == "0" || code == "" {
+					t.Errorf("%s ended with %q\n%s", command, code, read(t, filepath.Join(root, "said_"+name)))
 				}
-				opened, err := p.target.Decrypt(t.Context(), s.stored())
-				if err != nil || !bytes.Contains(opened.Data, []byte(secret)) || bytes.Contains(opened.Data, []byte("of-the-inner")) ||
-					!bytes.Contains(opened.Data, []byte(`"nested"`)) {
-					t.Errorf("the state is %s, %v\n%s", opened.Data, err, read(t, filepath.Join(root, "said")))
+				if !bytes.Contains(opened.Data, []byte(`"`+name+`"`)) {
+					t.Errorf("%s: the state has no %s", command, name)
 				}
-			})
-		}
+			}
+		})
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/goccy/go-graphviz"
@@ -59,6 +60,12 @@ func drawAll(from, to string) error {
 // comment tells the version of Graphviz, and the names of nodes.
 var comment = regexp.MustCompile(`(?s)<!--.*?-->\n?`)
 
+// Whoever looks at a picture has another font than Graphviz has measured, so texts are
+// drawn smaller than they were laid out.
+const room = 1.25
+
+var size = regexp.MustCompile(`font-size="([0-9.]+)"`)
+
 func draw(ctx context.Context, g *graphviz.Graphviz, source string) ([]byte, error) {
 	text, err := os.ReadFile(source)
 	if err != nil {
@@ -73,5 +80,8 @@ func draw(ctx context.Context, g *graphviz.Graphviz, source string) ([]byte, err
 	if err := g.Render(ctx, graph, graphviz.SVG, &out); err != nil {
 		return nil, err
 	}
-	return comment.ReplaceAll(out.Bytes(), nil), nil
+	return size.ReplaceAllFunc(comment.ReplaceAll(out.Bytes(), nil), func(laidOut []byte) []byte {
+		points, _ := strconv.ParseFloat(string(size.FindSubmatch(laidOut)[1]), 64)
+		return fmt.Appendf(nil, `font-size="%.2f"`, points/room)
+	}), nil
 }

@@ -79,7 +79,7 @@ func (p *provider) Warning() driver.Warning {
 	endpoint, err := url.Parse(p.endpoint)
 	switch {
 	case err != nil:
-	case endpoint.Scheme == "http" && !netfail.IsLoopback(endpoint.Hostname()):
+	case netfail.IsExposed(endpoint, nil):
 		return driver.Warning(netfail.Unencrypted("The credentials and the keys were", "the endpoint begins with http", "read them"))
 	case endpoint.Scheme != "http" && p.settings.Unverified():
 		return driver.Warning(netfail.Unverified("AWS KMS", "insecure is set", "read the credentials and the keys"))

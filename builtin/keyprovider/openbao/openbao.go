@@ -69,7 +69,7 @@ func (p *provider) Warning() driver.Warning {
 	case err != nil:
 	case address.Scheme == "https" && p.server.tls.Insecure:
 		return driver.Warning(netfail.Unverified("the server", "skip_tls_verify is set", "read the credentials and the keys"))
-	case address.Scheme == "http" && !netfail.IsLoopback(address.Hostname()):
+	case netfail.IsExposed(address, p.server.proxy):
 		return driver.Warning(netfail.Unencrypted("The credentials and the keys were", "address begins with http", "read them"))
 	}
 	return driver.Warning{}

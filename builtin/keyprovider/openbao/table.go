@@ -111,7 +111,7 @@ func table() attr.Table {
 					"`60s`."},
 			{Name: "disable_redirects", Type: flag, Env: both("DISABLE_REDIRECTS"), Default: cty.True,
 				Harmless: "Redirects are then refused, as they are without it.", HarmlessIf: harmless.True,
-				Doc: "Whether a redirect is refused, as the token would go where it leads. `false` follows one, never from https to http, as " +
+				Doc: "Whether a redirect is refused, because the token would go to its target. `false` follows one, never from https to http, as " +
 					"standby servers require. Defaults to `true`."},
 		},
 	}

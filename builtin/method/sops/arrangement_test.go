@@ -508,6 +508,10 @@ func TestRearrangements(t *testing.T) {
 // TestArranged opens states that look as if somebody had moved something.
 func TestArranged(t *testing.T) {
 	t.Parallel()
+	deep := func(n int, begin, inside, end string) string {
+		return strings.Repeat(begin, n) + inside + strings.Repeat(end, n)
+	}
+	colons := func(n int) string { return strings.Repeat(":", n) }
 	const list, tuple = `["list",["object",{"a":"string","n":"string"}]]`, `["tuple",[["object",{"a":"string","n":"dynamic"}],["object",`
 	for name, c := range map[string]struct {
 		value, typ, more string
@@ -530,6 +534,35 @@ func TestArranged(t *testing.T) {
 		"all members":               {value: `"x"`, typ: `"string"`, more: `,"sensitive":true,"deprecated":"y"`, ok: true},
 		"another member":            {value: `"x"`, typ: `"string"`, more: `,"extra":"y"`},
 		"another order":             {value: `{"b":"x","a":"y"}`, typ: `["map","string"]`},
+		"beside a name of it":       {value: `{"a":"x","a:b":"y"}`, typ: `["map","string"]`, ok: true},
+		"out of a null":             {value: `{"a":null,"a:b":"y"}`, typ: `["map","string"]`},
+		"out of an object":          {value: `{"a":{},"a:b":{"c":"y"}}`, typ: `["map",["map","string"]]`},
+		"out of a list":             {value: `[{"m":{"a":[],"a:b:c":["y"]}}]`, typ: `["list",["object",{"m":["map",["list","string"]]}]]`},
+		"64 colons":                 {value: `{"` + colons(63) + `":null,"` + colons(64) + `b":"y"}`, typ: `["map","string"]`},
+		"more colons":               {value: `{"` + colons(64) + `":null,"` + colons(65) + `b":"y"}`, typ: `["map","string"]`, ok: true},
+		"as deep as may be":         {value: deep(199, "[", `"x"`, "]"), typ: deep(199, `["list",`, `"string"`, "]"), ok: true},
+		"deeper":                    {value: deep(200, "[", `"x"`, "]"), typ: deep(200, `["list",`, `"string"`, "]")},
+		"no map":                    {value: `"x"`, typ: `["map","string"]`},
+		"a number in a map":         {value: `{"a":1}`, typ: `["map","string"]`},
+		"a name of nothing":         {value: `[{"":"x"}]`, typ: `["list",["map","string"]]`, ok: true},
+		"no colon before it":        {value: `{"a:b":"y","c":null}`, typ: `["map","string"]`, ok: true},
+		"types in another order":    {value: `{"b":"x","a":"y"}`, typ: `["object",{"b":"string","a":"string"}]`},
+		"no type of an attribute":   {value: `null`, typ: `["object",{"a":"text"}]`},
+		"nothing, of any type":      {value: `{}`, typ: `"dynamic"`},
+		"no type beside it":         {value: `{"value":"x"}`, typ: `"dynamic"`},
+		"type first":                {value: `{"type":"string","value":"x"}`, typ: `"dynamic"`},
+		"another name":              {value: `{"val":"x","type":"string"}`, typ: `"dynamic"`},
+		"another name of the type":  {value: `{"value":"x","typ":"string"}`, typ: `"dynamic"`},
+		"a type that is none":       {value: `{"value":"x","type":"text"}`, typ: `"dynamic"`},
+		"perhaps divided, a tuple": {value: `[{"a":"x","n":null},{"a":null,"n":"z"}]`,
+			typ: `["tuple",[["object",{"a":"string","n":"string"}],["object",{"a":"string","n":"string"}]]]`},
+		"one gap of a tuple": {value: `[{"a":"x","n":null},{"a":null,"n":"z"}]`,
+			typ: `["tuple",[["object",{"a":"string","n":"string"}],["object",{"a":"dynamic","n":"string"}]]]`, ok: true},
+		"nothing before, in a tuple": {value: `[{"a":null,"n":null},{"a":"y","n":1}]`, typ: tuple + `{"a":"string","n":"number"}]]]`, ok: true},
+		"nothing before, beside a list": {value: `[{"a":null,"l":null},{"a":null,"l":["z"]}]`, ok: true,
+			typ: `["tuple",[["object",{"a":"string","l":["list","string"]}],["object",{"a":"string","l":["list","string"]}]]]`},
+		"both have the first": {value: `[{"a":"x","o":{"p":"1","q":null}},{"a":"y","o":{"p":null,"q":"2"}}]`,
+			typ: `["list",["object",{"a":"string","o":["object",{"p":"string","q":"string"}]}]]`, ok: true},
 		"objects in objects": {value: `[{"o":{"a":"x","n":null}},{"o":{"a":null,"n":"z"}}]`,
 			typ: `["list",["object",{"o":["object",{"a":"string","n":"string"}]}]]`},
 	} {
@@ -544,8 +577,20 @@ func TestArranged(t *testing.T) {
 	judged(t, `{"version":3,"modules":[{`+outputs+`,"path":["root"]}]}`, false)
 	judged(t, `{"version":3,"modules":[{"path":["root"]},{`+outputs+`}]}`, false)
 	judged(t, `{"version":4,"outputs":{"o":{"value":"x"}}}`, false)
+	judged(t, `{"version":5,"outputs":{"o":{"value":"x"}}}`, true)
+	judged(t, `{"version":0,"outputs":{"o":{"value":"x"}}}`, true)
+	judged(t, `{"version":1,"modules":[{"outputs":{"a":"x"},"path":["root"]}]}`, false)
+	judged(t, `{"version":4,"Version":3}`, false)
 	judged(t, `{"encryption_version":"v0","meta":{"key_provider.x":"y"},"encrypted_data":"z"}`, true)
 	judged(t, `{"b":[{"y":1,"x":2}]}`, true)
+	// Marks stay what they are, and names that differ only in case may be deeper than those of the format.
+	judged(t, `{"version":4,"terraform_version":"1.5.7","serial":1,"lineage":"l","outputs":{},"resources":[{"mode":"managed","type":"t",`+
+		`"name":"n","provider":"p","instances":[{"schema_version":0,"attributes":{"a":"x","get_attr":"y","value":"z"},`+
+		`"sensitive_attributes":[[{"type":"get_attr","value":"a"}]]}]}]}`, true)
+	judged(t, `{"a":{"b":{"c":{"d":"","D":""}}}}`, true)
+	judged(t, `{"a":{"b":{"c":"","C":""}}}`, false)
+	judged(t, `{"a":`+deep(999, "[", `"x"`, "]")+`}`, true)
+	judged(t, `{"a":`+deep(1000, "[", `"x"`, "]")+`}`, false)
 }
 
 // judged fails unless a file of plain opens, or is refused for what is where.

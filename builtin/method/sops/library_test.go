@@ -165,7 +165,6 @@ var everyRule = map[string]func(*getsops.Metadata){
 // TestLikeTheLibrary opens what the library seals, with every type and every
 // rule, and leaves out what it left out.
 func TestLikeTheLibrary(t *testing.T) {
-	testkit.OneGoroutine(t)
 	t.Parallel()
 	p := newPair(t)
 	for _, store := range []getsops.Store{jsonStore, yamlStore} {
@@ -202,7 +201,6 @@ func TestLikeTheLibrary(t *testing.T) {
 
 // TestGroupsLikeTheLibrary: two of three parts are enough, wherever they are.
 func TestGroupsLikeTheLibrary(t *testing.T) {
-	testkit.OneGoroutine(t)
 	t.Parallel()
 	p := newPair(t)
 	_, stranger := newAge(t)

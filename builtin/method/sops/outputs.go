@@ -26,7 +26,7 @@ func checkOutputs(outputs any) error {
 		if err := checkSorted(value, where, true); err != nil {
 			return err
 		}
-		if nesting(output, maxOutput+1) > maxOutput {
+		if nesting(output) > maxOutput {
 			return misplaced(where, "it is nested too deep")
 		}
 		if !isType(typ) || !conforms(value, typ) {
@@ -40,17 +40,17 @@ func checkOutputs(outputs any) error {
 // objects are empty is looked at again at each level.
 const maxOutput = 200
 
-// nesting is how deep a value is nested, but at most limit.
-func nesting(value any, limit int) int {
+// nesting is how deep a value is nested.
+func nesting(value any) int {
 	deepest := 0
 	switch v := value.(type) {
 	case object:
-		for i := 0; i < len(v) && deepest < limit; i++ {
-			deepest = max(deepest, 1+nesting(v[i].value, limit-1))
+		for _, item := range v {
+			deepest = max(deepest, 1+nesting(item.value))
 		}
 	case []any:
-		for i := 0; i < len(v) && deepest < limit; i++ {
-			deepest = max(deepest, 1+nesting(v[i], limit-1))
+		for _, element := range v {
+			deepest = max(deepest, 1+nesting(element))
 		}
 	}
 	return deepest

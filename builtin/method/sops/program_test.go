@@ -3,20 +3,26 @@ package sops_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/ProtonMail/go-crypto/openpgp/armor"
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
 	"github.com/getsops/sops/v3/keys"
 	"github.com/getsops/sops/v3/pgp"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/method/sops"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 )
 
 // gpgHome is a keyring of its own with one key.
@@ -145,27 +151,36 @@ func TestPGP(t *testing.T) {
 	const passphrase = "canary-passphrase"
 	gpg, other := newGPG(t, passphrase), newGPG(t, "")
 	file := pgpFile(t, gpg)
-	key := gpg.private(t, passphrase)
-	opens(t, build(t, attrs{"pgp_private_keys": texts(other.private(t, ""), key), "pgp_passphrase": cty.StringVal(passphrase)}, nil), file,
+	key, open := gpg.private(t, passphrase), other.private(t, "")
+	opens(t, build(t, attrs{"pgp_private_keys": texts(open, key), "pgp_passphrase": cty.StringVal(passphrase)}, nil), file,
 		plainState)
 	for name, c := range map[string]struct {
 		attrs attrs
 		noKey bool
+		says  string
 	}{
-		"another key":      {attrs{"pgp_private_keys": texts(other.private(t, ""))}, true},
-		"locked":           {attrs{"pgp_private_keys": texts(key)}, false},
-		"wrong passphrase": {attrs{"pgp_private_keys": texts(key), "pgp_passphrase": cty.StringVal("canary")}, false},
-		"public":           {attrs{"pgp_private_keys": texts(gpg.run(t, "--armor", "--export"))}, false},
-		"no key":           {attrs{"pgp_private_keys": texts("canary")}, false},
-		"none":             {nil, true},
-		"no gpg":           {attrs{"use_gpg": cty.True, "gpg_command": cty.StringVal("no-such-gpg")}, true},
+		"another key":      {attrs{"pgp_private_keys": texts(open)}, true, "none of pgp_private_keys fits"},
+		"locked":           {attrs{"pgp_private_keys": texts(open, key)}, false, "element 2 cannot be unlocked"},
+		"wrong passphrase": {attrs{"pgp_private_keys": texts(key), "pgp_passphrase": cty.StringVal("canary")}, false, "cannot be unlocked"},
+		"public":           {attrs{"pgp_private_keys": texts(open, gpg.run(t, "--armor", "--export"))}, false, "element 2 is a public key"},
+		"no key":           {attrs{"pgp_private_keys": texts(open, "canary")}, false, "element 2 is not an armoured PGP key"},
+		"none":             {nil, true, "there is no PGP key"},
+		"no gpg":           {attrs{"use_gpg": cty.True, "gpg_command": cty.StringVal("no-such-gpg")}, true, "gpg\" is not there"},
 	} {
-		t.Run(name, func(t *testing.T) { fails(t, build(t, c.attrs, nil), file, c.noKey) })
+		t.Run(name, func(t *testing.T) {
+			if err := fails(t, build(t, c.attrs, nil), file, c.noKey); !strings.Contains(err.Error(), c.says) {
+				t.Errorf("got %v, want %s", err, c.says)
+			}
+		})
 	}
 	t.Setenv("GNUPGHOME", other.dir)
 	fails(t, build(t, nil, environment()), file, true)
-	both := build(t, attrs{"pgp_private_keys": texts(other.private(t, ""))}, environment())
-	fails(t, both, file, true)
+	both := build(t, attrs{"pgp_private_keys": texts(open)}, environment())
+	if err := fails(t, both, file, true); !strings.Contains(err.Error(), "; pgp_private_keys: none") {
+		t.Errorf("two places without the key: %v", err)
+	}
+	opens(t, build(t, attrs{"pgp_private_keys": texts(key), "pgp_passphrase": cty.StringVal(passphrase)}, environment()), pgpFile(t, other),
+		plainState)
 	opens(t, build(t, attrs{"pgp_private_keys": texts(key), "pgp_passphrase": cty.StringVal(passphrase)}, environment()),
 		file, plainState)
 	fails(t, build(t, attrs{"use_gpg": cty.False}, environment()), file, true)
@@ -175,16 +190,36 @@ func pgpKey(fingerprint, message string) keys.MasterKey {
 	return &pgp.MasterKey{Fingerprint: fingerprint, EncryptedKey: message}
 }
 
+// forMany is a message of PGP that says n times for whom it is encrypted.
+func forMany(t *testing.T, n int) string {
+	t.Helper()
+	var text bytes.Buffer
+	w, err := armor.Encode(&text, "PGP MESSAGE", nil)
+	for range n {
+		err = errors.Join(err, (&packet.OpaquePacket{Tag: 1, Contents: []byte("x")}).Serialize(w))
+	}
+	if err = errors.Join(err, (&packet.OpaquePacket{Tag: 18, Contents: []byte("x")}).Serialize(w), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
+}
+
+// encrypt has gpg encrypt part of a key.
+func (g gpgHome) encrypt(t *testing.T, part []byte) keys.MasterKey {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(path, part, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return pgpKey(g.fingerprint, g.run(t, "--armor", "--output", "-", "--trust-model", "always", "--recipient", g.fingerprint,
+		"--compress-algo", "none", "--encrypt", path))
+}
+
 // pgpFile is a file whose data key gpg encrypted.
 func pgpFile(t *testing.T, gpg gpgHome) []byte {
 	t.Helper()
 	dataKey := newDataKey()
-	path := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(path, dataKey, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return of(t, dataKey, pgpKey(gpg.fingerprint, gpg.run(t, "--armor", "--output", "-", "--trust-model", "always", "--recipient",
-		gpg.fingerprint, "--encrypt", path)))
+	return of(t, dataKey, gpg.encrypt(t, dataKey))
 }
 
 // TestForgedPGP: a message that is not encrypted, or for a passphrase, opens
@@ -206,6 +241,15 @@ func TestForgedPGP(t *testing.T) {
 			fails(t, build(t, attrs{"pgp_private_keys": texts(gpg.private(t, ""))}, nil), file, true)
 			fails(t, build(t, nil, environment()), file, true)
 		})
+	}
+	long := of(t, dataKey, gpg.encrypt(t, make([]byte, 2<<10)))
+	for says, m := range map[string]driver.Method{
+		"cannot be read to its end": build(t, attrs{"pgp_private_keys": texts(gpg.private(t, ""))}, nil),
+		"wrong length":              build(t, nil, environment()),
+	} {
+		if err := fails(t, m, long, false); !strings.Contains(err.Error(), says) {
+			t.Errorf("a long key: got %v, want %s", err, says)
+		}
 	}
 }
 
@@ -241,6 +285,45 @@ func TestGPGEnvironment(t *testing.T) {
 	// SOPS_GPG_EXEC would choose a program; it is not read.
 	t.Setenv("PATH", t.TempDir())
 	fails(t, build(t, nil, environment("SOPS_GPG_EXEC", script)), file, true)
+}
+
+// TestAnswersOfGPG: what its status lines, its exit code and what it printed mean together.
+func TestAnswersOfGPG(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the stand-in for gpg is a shell script")
+	}
+	t.Parallel()
+	dataKey := []byte("0123456789abcdef0123456789abcdef")
+	file := of(t, dataKey, pgpKey("AAAA", "-----BEGIN PGP MESSAGE-----"))
+	const okay, key = `echo "[GNUPG:] DECRYPTION_OKAY" >&2; `, "printf 0123456789abcdef0123456789abcdef; "
+	says := kindtest.OpenMistakes(t, "sops, gpg")
+	for name, c := range map[string]struct {
+		script string
+		mode   os.FileMode
+		noKey  bool
+		opens  bool
+	}{
+		"the key":         {script: okay + key, mode: 0o700, opens: true},
+		"no key":          {script: okay, mode: 0o700},
+		"a long key":      {script: okay + "head -c 2000 /dev/zero", mode: 0o700},
+		"a key, and fail": {script: okay + key + "exit 2", mode: 0o700, noKey: true},
+		"a key, no word":  {script: key, mode: 0o700, noKey: true},
+		"no private key":  {script: `echo "[GNUPG:] NO_SECKEY AAAA" >&2; exit 2`, mode: 0o700, noKey: true},
+		"words":           {script: `printf '[GNUPG:] X\n\none\n two\n' >&2; exit 2`, mode: 0o700, noKey: true},
+		"killed":          {script: "kill -9 $$", mode: 0o700},
+		"no program":      {mode: 0o600, noKey: true},
+	} {
+		path := filepath.Join(t.TempDir(), "gpg")
+		if err := os.WriteFile(path, []byte("#!/bin/sh\ncat >/dev/null\n"+c.script+"\n"), c.mode); err != nil {
+			t.Fatal(err)
+		}
+		m := build(t, attrs{"use_gpg": cty.True, "gpg_command": cty.StringVal(path)}, nil)
+		if c.opens {
+			opens(t, m, file, plainState)
+		} else {
+			says.Error(t, name, fails(t, m, file, c.noKey))
+		}
+	}
 }
 
 // TestGPGOfALayer: no variable says what gpg starts in turn if only TF_ENCRYPTION has it run.

@@ -125,7 +125,7 @@ func permitCloud(attribute string, allowed []string, named string) error {
 // it.
 func origin(address string) (string, bool) {
 	u, err := url.Parse(address)
-	if err != nil || len(address) > maxName || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil ||
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil ||
 		strings.Trim(u.EscapedPath(), "/") != "" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || u.Opaque != "" {
 		return "", false
 	}

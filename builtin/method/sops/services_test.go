@@ -48,18 +48,8 @@ import (
 // TestMain keeps the settings of the machine out of the tests: the AWS SDK
 // reads its own.
 func TestMain(m *testing.M) {
-	for _, pair := range os.Environ() {
-		name, _, _ := strings.Cut(pair, "=")
-		for _, prefix := range []string{"AWS_", "AZURE_", "ARM_", "GOOGLE_", "VAULT_", "BAO_", "SOPS_"} {
-			if strings.HasPrefix(name, prefix) {
-				os.Unsetenv(name)
-			}
-		}
-	}
+	nettest.ForgetMachine("AWS_", "AZURE_", "ARM_", "GOOGLE_", "VAULT_", "BAO_", "SOPS_")
 	os.Setenv("HOME", os.DevNull)
-	os.Setenv("AWS_EC2_METADATA_DISABLED", "true")
-	os.Setenv("AWS_CONFIG_FILE", os.DevNull)
-	os.Setenv("AWS_SHARED_CREDENTIALS_FILE", os.DevNull)
 	os.Exit(m.Run())
 }
 
@@ -81,9 +71,9 @@ func made(t *testing.T, block driver.Block[driver.KeyProvider], a attrs, env att
 }
 
 // of is the file with one key.
-func of(t *testing.T, dataKey []byte, k keys.MasterKey) []byte {
+func of(t *testing.T, dataKey []byte, group ...keys.MasterKey) []byte {
 	t.Helper()
-	return sealed{plain: plainState, dataKey: dataKey, groups: []getsops.KeyGroup{{k}}}.file(t)
+	return sealed{plain: plainState, dataKey: dataKey, groups: []getsops.KeyGroup{group}}.file(t)
 }
 
 func vaultFile(t *testing.T, s *openbaotest.Server) []byte {
@@ -469,7 +459,7 @@ func TestAzureCLIOfALayer(t *testing.T) {
 func TestReasons(t *testing.T) {
 	t.Parallel()
 	identity, recipient := newAge(t)
-	_, stranger := newAge(t)
+	other, stranger := newAge(t)
 	dataKey := newDataKey()
 	parts, err := shamir.Split(dataKey, 3, 2)
 	if err != nil {
@@ -497,6 +487,25 @@ func TestReasons(t *testing.T) {
 	if asked := server.Requests(); len(asked) > 0 {
 		t.Errorf("the server was asked for %q", asked)
 	}
+	// So is a key of a group, and errors have the order of the file.
+	opens(t, build(t, a, nil, openbao.Block()), of(t, dataKey, away, ageKey(t, recipient, dataKey)), plainState)
+	if asked := server.Requests(); len(asked) > 0 {
+		t.Errorf("the server was asked for %q", asked)
+	}
+	gone := attrs{"age_identities": texts(other), "age_identity_command": texts("no-such-program"), "use_gpg": cty.True,
+		"gpg_command": cty.StringVal("no-such-gpg")}
+	order := sealed{plain: plainState, dataKey: dataKey, threshold: 2, groups: []getsops.KeyGroup{
+		{pgpKey("AAAA", "x")}, {ageKey(t, recipient, parts[0])}, {&hckms.MasterKey{KeyID: "k", EncryptedKey: "x"}},
+	}}.file(t)
+	says.Error(t, "in the order of the file", fails(t, build(t, gone, nil), order, false))
+	two := of(t, dataKey, ageKey(t, recipient, dataKey), pgpKey("AAAA", "x"))
+	says.Error(t, "keys of two kinds", fails(t, build(t, attrs{"age_identities": texts(other), "use_gpg": cty.True,
+		"gpg_command": cty.StringVal("no-such-gpg")}, nil), two, true))
+	eleven := of(t, dataKey, slices.Repeat([]keys.MasterKey{ageKey(t, recipient, dataKey)}, 11)...)
+	says.Error(t, "too many programs", fails(t, build(t, attrs{"age_identity_command": texts("no-such-program")}, nil), eleven, false))
+	away.VaultAddress = "http://127.0.0.1:1"
+	says.Error(t, "away, without a token", fails(t, build(t, attrs{"allowed_vault_addresses": texts(away.VaultAddress)}, once,
+		openbao.Block()), of(t, dataKey, away), false))
 	// Parts that do not belong together.
 	others, err := shamir.Split(newDataKey(), 3, 2)
 	if err != nil {

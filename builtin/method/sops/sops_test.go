@@ -247,6 +247,11 @@ func TestAge(t *testing.T) {
 		"a protected file":       {attrs{"age_identities": texts("-----BEGIN AGE ENCRYPTED FILE-----\n")}, nil, false},
 		"no file":                {attrs{"age_identity_files": texts(filepath.Join(dir, "missing"))}, nil, false},
 		"a folder":               {attrs{"age_identity_files": texts(dir)}, nil, false},
+		"a placeholder":          {attrs{"age_identities": texts(" <identity>\n")}, nil, false},
+		"a path":                 {attrs{"age_identities": texts("~/keys.txt")}, nil, false},
+		"a file's name":          {attrs{"age_identities": texts(keyFile)}, nil, false},
+		"no file of a variable":  {nil, environment("SOPS_AGE_KEY_FILE", filepath.Join(dir, "missing")), false},
+		"no SSH key of another":  {nil, environment("SOPS_AGE_SSH_PRIVATE_KEY_FILE", filepath.Join(dir, "missing")), false},
 		"wrong, and a file gone": {attrs{"age_identities": texts(other), "age_identity_files": texts(filepath.Join(dir, "missing"))}, nil, false},
 	} {
 		t.Run(name, func(t *testing.T) { says.Error(t, name, fails(t, build(t, c.attrs, c.env), file, c.noKey)) })
@@ -265,21 +270,34 @@ func TestAgeAtHome(t *testing.T) {
 	other, _ := newAge(t)
 	file := sealAge(t, recipient)
 	home, xdg := t.TempDir(), t.TempDir()
-	write := func(folder, content string) {
+	write := func(folder, content string) (name string) {
 		folder = filepath.Join(folder, "sops", "age")
-		if err := errors.Join(os.MkdirAll(folder, 0o700), os.WriteFile(filepath.Join(folder, "keys.txt"), []byte(content), 0o600)); err != nil {
+		name = filepath.Join(folder, "keys.txt")
+		if err := errors.Join(os.MkdirAll(folder, 0o700), os.WriteFile(name, []byte(content), 0o600)); err != nil {
 			t.Fatal(err)
 		}
+		return name
 	}
+	strange := write(t.TempDir(), other+"\n")
 	t.Setenv("HOME", home)
-	write(xdg, identity+"\n")
+	t.Setenv("SEEN_BY_PROGRAMS", "x")
+	command := attrs{"age_identity_command": texts("sh", "-c", `test -z "$SEEN_BY_PROGRAMS" && cat "$0"`, write(xdg, identity+"\n"))}
+	opens(t, build(t, command, nil), file, plainState)
+	fails(t, build(t, command, environment()), file, false)
 	opens(t, build(t, nil, environment("XDG_CONFIG_HOME", xdg)), file, plainState)
 	fails(t, build(t, nil, nil), file, true)
 	write(filepath.Join(home, ".config"), other+"\n"+identity+"\n")
 	for _, env := range []attr.LookupEnv{nil, environment()} {
 		opens(t, build(t, nil, env), file, plainState)
-		fails(t, build(t, attrs{"age_identities": texts(other)}, env), file, true)
+		for _, given := range []attrs{
+			{"age_identities": texts(other)}, {"age_identity_files": texts(strange)}, {"age_identity_command": texts("cat", strange)},
+			{"age_identities": texts(other), "age_identity_files": texts(strange)},
+			{"age_identities": texts(other), "age_identity_files": texts(strange), "age_identity_command": texts("cat", strange)},
+		} {
+			fails(t, build(t, given, env), file, true)
+		}
 	}
+	fails(t, build(t, nil, environment("SOPS_AGE_SSH_PRIVATE_KEY_FILE", strange)), file, true)
 }
 
 // TestAgeSSH uses keys that ssh-keygen made.
@@ -370,7 +388,6 @@ func severalfold(t *testing.T, identity string, n int) string {
 
 // Numbers and names of a file are checked before any key is used.
 func TestHostileMetadata(t *testing.T) {
-	testkit.OneGoroutine(t)
 	t.Parallel()
 	identity, recipient := newAge(t)
 	dataKey := newDataKey()
@@ -391,25 +408,39 @@ func TestHostileMetadata(t *testing.T) {
 	}{
 		"many groups":         {sealed{groups: groups}},
 		"many keys":           {sealed{groups: []getsops.KeyGroup{many(129)}}},
+		"as many as may be":   {sealed{groups: slices.Repeat([]getsops.KeyGroup{many(2)}, 64), threshold: 2}},
+		"65 groups":           {sealed{groups: slices.Repeat([]getsops.KeyGroup{many(1)}, 65), threshold: 2}},
+		"all in the error":    {sealed{groups: []getsops.KeyGroup{many(20)}}},
+		"longest wrapped key": {sealed{groups: []getsops.KeyGroup{{&age.MasterKey{EncryptedKey: strings.Repeat("A", 32<<10)}}}}},
 		"threshold of 1":      {sealed{groups: groups[:3], threshold: 1}},
 		"threshold too high":  {sealed{groups: groups[:3], threshold: 4}},
 		"threshold negative":  {sealed{groups: groups[:3], threshold: -1}},
 		"long wrapped key":    {sealed{groups: []getsops.KeyGroup{{&age.MasterKey{EncryptedKey: strings.Repeat("A", 1<<20)}}}}},
 		"age key for many":    {sealed{groups: []getsops.KeyGroup{{&age.MasterKey{EncryptedKey: severalfold(t, identity, 129)}}}}},
-		"long name":           {sealed{groups: []getsops.KeyGroup{{&age.MasterKey{EncryptedKey: "x", Recipient: strings.Repeat("A", 1<<20)}}}}},
+		"PGP key for many":    {sealed{groups: []getsops.KeyGroup{{pgpKey("AAAA", forMany(t, 129))}}}},
+		"long name":           {sealed{groups: []getsops.KeyGroup{{&age.MasterKey{EncryptedKey: "x", Recipient: strings.Repeat("A", 64<<10)}}}}},
 		"version of tomorrow": {sealed{groups: groups[:1], change: func(m *getsops.Metadata) { m.Version = "4.0.0" }}},
 		"no version":          {sealed{groups: groups[:1], change: func(m *getsops.Metadata) { m.Version = "" }}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.sealed.plain, c.sealed.dataKey = plainState, dataKey
-			says.Error(t, name, fails(t, m, c.sealed.file(t), false))
+			file := c.sealed.file(t)
+			shortOnly(t, file)
+			says.Error(t, name, fails(t, m, file, false))
 		})
+	}
+}
+
+// shortOnly skips large files with -short: the race detector finds nothing in them.
+func shortOnly(t *testing.T, file []byte) {
+	t.Helper()
+	if testing.Short() && len(file) > 1<<20 {
+		t.Skip("the file is large")
 	}
 }
 
 // A file that is no document of sops, or one that would be expensive.
 func TestHostileText(t *testing.T) {
-	testkit.OneGoroutine(t)
 	t.Parallel()
 	identity, recipient := newAge(t)
 	m := build(t, attrs{"age_identities": texts(identity)}, nil)
@@ -417,15 +448,22 @@ func TestHostileText(t *testing.T) {
 	meta := file[strings.Index(file, `"sops"`):]
 	says := kindtest.OpenMistakes(t, "sops, hostile text")
 	for name, c := range map[string]struct{ file string }{
-		"deep":               {`{"a":` + strings.Repeat("[", 1<<20) + strings.Repeat("]", 1<<20) + "," + meta},
-		"twice":              {strings.Replace(file, `"outputs"`, `"outputs": {}, "outputs"`, 1)},
-		"twice, other case":  {strings.Replace(file, `"resources"`, `"Outputs": {}, "resources"`, 1)},
-		"value null":         {strings.Replace(file, `"sensitive"`, `"VALUE": null, "sensitive"`, 1)},
-		"metadata twice":     {strings.Replace(file, `"sops"`, `"sops": {}, "sops"`, 1)},
-		"plaintext beside":   {strings.Replace(file, `"resources"`, `"extra": "canary", "resources"`, 1)},
-		"number beside":      {strings.Replace(file, `"resources"`, `"extra": 1, "resources"`, 1)},
-		"bytes":              {strings.Replace(file, "type:str]", "type:bytes]", 1)},
-		"no MAC":             {macPattern.ReplaceAllString(file, `"mac": ""`)},
+		"deep":                {`{"a":` + strings.Repeat("[", 1<<20) + strings.Repeat("]", 1<<20) + "," + meta},
+		"twice":               {strings.Replace(file, `"outputs"`, `"outputs": {}, "outputs"`, 1)},
+		"twice, other case":   {strings.Replace(file, `"resources"`, `"Outputs": {}, "resources"`, 1)},
+		"value null":          {strings.Replace(file, `"sensitive"`, `"VALUE": null, "sensitive"`, 1)},
+		"metadata twice":      {strings.Replace(file, `"sops"`, `"sops": {}, "sops"`, 1)},
+		"plaintext beside":    {strings.Replace(file, `"resources"`, `"extra": "canary", "resources"`, 1)},
+		"number beside":       {strings.Replace(file, `"resources"`, `"extra": 1, "resources"`, 1)},
+		"bytes":               {strings.Replace(file, "type:str]", "type:bytes]", 1)},
+		"no MAC":              {macPattern.ReplaceAllString(file, `"mac": ""`)},
+		"twice in a list":     {`{"l":[{"a":null},{"b":null,"B":null}],` + meta},
+		"plaintext in a list": {`{"l":[null,"canary"],` + meta},
+		"deep objects":        {strings.Repeat(`{"a":`, 1002) + "null" + strings.Repeat("}", 1001) + "," + meta},
+		"deep in YAML":        {"a: " + strings.Repeat("[", 1002) + strings.Repeat("]", 1002) + "\nsops:\n  lastmodified: x\n"},
+		"deep maps in YAML":   {"a: " + strings.Repeat("{a: ", 1002) + strings.Repeat("}", 1002) + "\nsops:\n  lastmodified: x\n"},
+		"an empty group": {`{"sops":{"mac":"ENC[x]","lastmodified":"2026-01-01T00:00:00Z","version":"3.0.0","key_groups":[` +
+			`{"age":[{"recipient":"x","enc":"x"}]},{}]}}`},
 		"two documents":      {file + file},
 		"alias bomb":         {yamlBomb()},
 		"two in YAML":        {"a: b\n---\nsops:\n  lastmodified: x\n"},
@@ -437,6 +475,7 @@ func TestHostileText(t *testing.T) {
 		"metadata of a text": {`{"sops":{"lastmodified":"x","mac":"ENC[x]","version":"3.0.0","age":[{"enc":"x"}]}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
+			shortOnly(t, []byte(c.file))
 			start := time.Now()
 			says.Error(t, name, fails(t, m, []byte(c.file), false))
 			if took := time.Since(start); took > time.Minute {
@@ -516,9 +555,19 @@ func TestPartlyEncrypted(t *testing.T) {
 	opens(t, strict, bytes.Replace(file, []byte(`"unencrypted_suffix": "_unencrypted",`), nil, 1), plainState)
 	says.Error(t, "a rule of comments",
 		fails(t, allowed, seal(plainState, func(m *getsops.Metadata) { m.EncryptedCommentRegex = "x" }), false))
-	long := bytes.Replace(seal(`{"l":["x"]}`, nil), []byte(`"l"`), []byte(`"`+strings.Repeat("a", 100_000)+`"`), 1)
-	long = bytes.Replace(long, []byte(`"lastmodified"`), []byte(`"encrypted_regex": "(a{1,30}){1,30}", "lastmodified"`), 1)
-	says.Error(t, "a slow rule", fails(t, allowed, bytes.Replace(long, []byte(`"unencrypted_suffix": "_unencrypted",`), nil, 1), false))
+	for name, rule := range map[string]struct {
+		name    int // its length
+		pattern string
+	}{
+		"a slow rule":        {100_000, "(a{1,30}){1,30}"},
+		"a long rule":        {100_000, strings.Repeat("a", 60)},
+		"a long rule, once":  {100_000, "(" + strings.Repeat("a", 60) + "){1}"},
+		"a rule of millions": {1, "(" + strings.Repeat("ab?", 200) + "){1000}"},
+	} {
+		file := bytes.Replace(seal(`{"l":["x"]}`, nil), []byte(`"l"`), []byte(`"`+strings.Repeat("a", rule.name)+`"`), 1)
+		file = bytes.Replace(file, []byte(`"lastmodified"`), []byte(`"encrypted_regex": "`+rule.pattern+`", "lastmodified"`), 1)
+		says.Error(t, name, fails(t, allowed, bytes.Replace(file, []byte(`"unencrypted_suffix": "_unencrypted",`), nil, 1), false))
+	}
 }
 
 // TestBinary: sops takes a file as one value unless its name ends in .json,
@@ -539,6 +588,30 @@ func TestBinary(t *testing.T) {
 	}
 }
 
+// TestRecognizes: what the method takes for a file of sops.
+func TestRecognizes(t *testing.T) {
+	t.Parallel()
+	for file, want := range map[string]bool{
+		"":                                      false,
+		`{"sops":{"mac":"x"}}`:                  true,
+		` {"sops":{"lastmodified":"x"}}`:        true,
+		`{"sops":{"mac":"x","lastmodified":1}}`: true,
+		`{"sops":{"mac":"x"}`:                   false,
+		`{"sops":{}}`:                           false,
+		`{"sops":1}`:                            false,
+		`{"mac":"sops"}`:                        false,
+		"sops:\n  lastmodified: x\n":            true,
+		"a: b\n\"sops\" :\n lastmodified:\n":    true,
+		"sops:\n  mac: x\n":                     false,
+		"sops: lastmodified\n":                  false,
+		"  sops:\n  lastmodified: x\n":          false,
+	} {
+		if got := sops.Block().OwnFormat([]byte(file)); got != want {
+			t.Errorf("%q: got %t", file, got)
+		}
+	}
+}
+
 func TestBadConfiguration(t *testing.T) {
 	t.Parallel()
 	says := kindtest.OpenMistakes(t, "sops, settings")
@@ -553,4 +626,8 @@ func TestBadConfiguration(t *testing.T) {
 	}
 	_, err := tryBuild(attrs{"gpg_command": cty.StringVal("")}, nil)
 	says.Error(t, "an empty command", err)
+	for name, command := range map[string]cty.Value{"no words": cty.ListValEmpty(cty.String), "an empty word": texts("", "x")} {
+		_, err := tryBuild(attrs{"age_identity_command": command}, nil)
+		says.Error(t, "age_identity_command of "+name, err)
+	}
 }

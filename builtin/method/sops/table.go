@@ -34,7 +34,7 @@ func table() attr.Table {
 		{Name: "pgp_passphrase", Type: cty.String, Secrecy: attr.LocalSecret, Harmless: identityHarmless,
 			Doc: "The passphrase of `pgp_private_keys`."},
 		{Name: "use_gpg", Type: cty.Bool, Doc: "Whether the program `gpg` opens what is encrypted for PGP keys, " +
-			"with the user's keyring and agent. Defaults to `true` where the environment may be read, otherwise to " +
+			"with the user's keyring and agent. Defaults to `true` if the environment may be read, otherwise to " +
 			"`false`."},
 		{Name: "gpg_command", Type: cty.String, Default: cty.StringVal("gpg"), Form: attr.Command, Doc: "The program to " +
 			"run as `gpg`. `SOPS_GPG_EXEC` is not read: a command must be set in the configuration. Defaults to " +

@@ -155,7 +155,7 @@ func (r *reader) node(n *yaml.Node, depth int) (any, error) {
 	switch n.Kind {
 	case yaml.MappingNode:
 		branch, seen := object{}, map[string]bool{}
-		for i := 0; i+1 < len(n.Content); i += 2 {
+		for i := 0; i < len(n.Content); i += 2 { // of each pair, the name
 			var key any
 			err := n.Content[i].Decode(&key)
 			name, ok := key.(string)

@@ -20,8 +20,9 @@ import (
 // word is what we say in place of an error of package hcl, which holds pieces of the text:
 // one may be a secret that somebody forgot to quote.
 type word struct {
-	summary, detail string // how they begin
-	text            string // "" for the form of the file
+	summary string // how that of the error begins, with | between several
+	detail  string // likewise, one
+	text    string // "" for the form of the file
 }
 
 // What texts look like, for who has written another one.
@@ -31,22 +32,9 @@ const (
 )
 
 const (
-	dollarBrace  = "${ begins an expression, and what follows is none; for the two characters themselves, write $${"
-	percentBrace = "%{ begins a directive, and what follows is none; for the two characters themselves, write %%{"
-	inQuotes     = `text, such as a path, is between double quotes (")`
-	parenthesis  = "the ( of a function is not closed, or a comma is missing between its arguments; add ) or the comma"
-	bracket      = "a [ is not closed, or a comma is missing in the list; add ] or the comma"
-	brace        = "a { is not closed; add }"
-	pairs        = `an object has pairs such as name = "value", each on a line of its own`
-	forForm      = "a for expression has the form [for x in LIST : VALUE]"
-	reference    = "a reference has the form var.NAME or key_provider.TYPE.NAME"
-	jsonLabels   = `in JSON, the kind and the name of a block are keys: {"key_provider": {"pbkdf2": {"main": {"iterations": 600000}}}}`
-	jsonClosed   = "a { or [ is not closed, or is closed by the other bracket; the command jq . shows where"
-	jsonComma    = "a comma is missing between two elements"
-	jsonValue    = "a value is required here: a text in double quotes, a number, true, false, an object or a list"
-	jsonColon    = `a colon is required between a name and its value, as in "name": "value"`
-	jsonLast     = "the last element has no comma behind it; remove the comma"
-	jsonTwice    = "this name is there twice; remove one of the two"
+	dollarBrace = "${ begins an expression, and what follows is none; for the two characters themselves, write $${"
+	inQuotes    = `text, such as a path, is between double quotes (")`
+	reference   = "a reference has the form var.NAME or key_provider.TYPE.NAME"
 )
 
 // words are those for syntax, of hclsyntax (parser.go, parser_template.go, token.go) and
@@ -71,37 +59,29 @@ func words() []word {
 		{"Unexpected comma after argument", "", "each argument is on a line of its own, without a comma"},
 		{"Missing newline after argument", "", "the next argument is on a line of its own, and " + inQuotes},
 		{"Missing false expression", "", "a ? is followed by two values, with a colon between them"},
-		{"Invalid legacy index syntax", "", "an element of a list is in brackets, as in var.NAME[0]"},
-		{"Nested splat expression", "", "an element of a list is in brackets, as in var.NAME[0]"},
+		{"Invalid legacy index syntax|Nested splat expression|Index value required", "",
+			"an element of a list is in brackets, as in var.NAME[0]"},
 		{"Invalid attribute name", "", "a name is required behind a dot; " + reference},
-		{"Missing close bracket", "", bracket},
+		{"Missing close bracket|Unterminated tuple|Missing item separator|Unclosed index brackets", "",
+			"a [ is not closed, or a comma is missing in the list; add ] or the comma"},
 		{"Unbalanced parentheses", "", "a ( is not closed; add )"},
 		{"Missing expression", "", "a value is required here; " + inQuotes},
 		{"Invalid expression", "", "this is no value; " + inQuotes},
 		{"Invalid number literal", "", "this is no number; " + inQuotes},
 		{"Missing function name", "", "the name of a function has no :: in it; remove what is before the name"},
-		{"Missing open parenthesis", "", parenthesis},
-		{"Missing closing parenthesis", "", parenthesis},
-		{"Unterminated function call", "", parenthesis},
-		{"Missing argument separator", "", parenthesis},
-		{"Unterminated tuple", "", bracket},
-		{"Missing item separator", "", bracket},
-		{"Missing attribute value", "", pairs},
-		{"Missing key/value separator", "", pairs},
-		{"Unterminated object", "", brace},
-		{"Missing attribute separator", "", pairs},
-		{"Invalid 'for' expression", "", forForm},
+		{"Missing open parenthesis|Missing closing parenthesis|Unterminated function call|Missing argument separator", "",
+			"the ( of a function is not closed, or a comma is missing between its arguments; add ) or the comma"},
+		{"Missing attribute value|Missing key/value separator|Missing attribute separator", "",
+			`an object has pairs such as name = "value", each on a line of its own`},
+		{"Unterminated object", "", "a { is not closed; add }"},
+		{"Invalid 'for' expression", "", "a for expression has the form [for x in LIST : VALUE]"},
 		{"Invalid string literal", "Template sequences", dollarBrace},
 		{"Invalid string literal", "", "a text in double quotes is required here"},
 		{"Unterminated string literal", "", `a text is not closed; add the quotation mark (") that ends it`},
 		{"Invalid escape sequence", "", `a backslash in a text is written \\; paths of Windows may have / in its place`},
-		{"Unexpected end of template", "", percentBrace},
-		{"Unexpected ", "", percentBrace},
-		{"Unclosed template interpolation", "", dollarBrace},
-		{"Extra characters after interpolation", "", dollarBrace},
-		{"Invalid template ", "", percentBrace},
-		{"Invalid 'for' directive", "", percentBrace},
-		{"Extra characters in ", "", percentBrace},
+		{"Unclosed template interpolation|Extra characters after interpolation", "", dollarBrace},
+		{"Unexpected |Invalid template |Invalid 'for' directive|Extra characters in ", "",
+			"%{ begins a directive, and what follows is none; for the two characters themselves, write %%{"},
 		{"Unterminated template string", "", "a here document is not closed; add a line that is its mark alone, such as EOT"},
 		{"Unsupported operator", "", "this operator is not known; " + inQuotes},
 		{"Invalid character", "The \"`\"", "a backtick (`) is not used here; remove it, as Markdown has it around code; " + inQuotes},
@@ -114,39 +94,36 @@ func words() []word {
 		{"Invalid character", "", "this character is not used here; it may be a dash, a space or a quotation mark as word " +
 			"processors write it; type it anew"},
 		{openText, "", `a text begins on this line, and has no closing quotation mark (") there; add it`},
-		{"Variable name required", "", reference},
-		{"Attribute name required", "", reference},
-		{"Unclosed index brackets", "", bracket},
-		{"Index value required", "", "an element of a list is in brackets, as in var.NAME[0]"},
+		{"Variable name required|Attribute name required", "", reference},
 		{"Extra characters after expression", "", "something follows the value; remove it; " + inQuotes},
 
 		{"Extraneous data after value", "", "something follows the JSON, which ends here; remove it"},
-		{"Missing JSON value", "", jsonValue},
-		{"Missing array element value", "", jsonValue},
+		{"Missing JSON value|Missing array element value|Invalid start of value", "",
+			"a value is required here: a text in double quotes, a number, true, false, an object or a list"},
 		{"Missing value", "", "the JSON ends in the middle; write it again"},
-		{"Invalid start of value", "", jsonValue},
 		{"Invalid object property name", "", `names are in double quotes (") in JSON, as in {"state": {}}`},
-		{"Missing object value", "", jsonColon},
-		{"Missing property value colon", "", jsonColon},
-		{"Trailing comma", "", jsonLast},
-		{"Unclosed object", "", jsonClosed},
-		{"Mismatched bra", "", jsonClosed},
-		{"Missing attribute s", "", jsonComma},
+		{"Missing object value|Missing property value colon", "",
+			`a colon is required between a name and its value, as in "name": "value"`},
+		{"Trailing comma", "", "the last element has no comma behind it; remove the comma"},
+		{"Unclosed object|Mismatched bra", "", "a { or [ is not closed, or is closed by the other bracket; the command jq . shows where"},
+		{"Missing attribute s", "", "a comma is missing between two elements"},
 		{"Invalid array value", "", "a list has values, without names and colons"},
 		{"Invalid JSON number", "", "this is no number; texts are in double quotes (\")"},
 		{"Invalid JSON string", "", `a text is not closed, or has a line break, a backslash or a quotation mark in it, which are written \n, \\ and \"`},
 		{"Invalid JSON keyword", "", `names and texts are in double quotes (") in JSON; only true, false, null and numbers are not`},
-		{"Incorrect JSON value type", "", jsonLabels},
-		{"Missing block label", "", jsonLabels},
-		{"Duplicate ", "", jsonTwice},
+		{"Incorrect JSON value type|Missing block label", "",
+			`in JSON, the kind and the name of a block are keys: {"key_provider": {"pbkdf2": {"main": {"iterations": 600000}}}}`},
+		{"Duplicate ", "", "this name is there twice; remove one of the two"},
 	}
 }
 
 // wordFor finds the word for a mistake.
 func wordFor(d *hcl.Diagnostic) (text string, found bool) {
 	for _, w := range words() {
-		if strings.HasPrefix(d.Summary, w.summary) && strings.HasPrefix(d.Detail, w.detail) {
-			return w.text, true
+		for summary := range strings.SplitSeq(w.summary, "|") {
+			if strings.HasPrefix(d.Summary, summary) && strings.HasPrefix(d.Detail, w.detail) {
+				return w.text, true
+			}
 		}
 	}
 	return "", false

@@ -1,8 +1,6 @@
 # A state that GitLab manages. The token stands in the provider's credentials.
 data "statecrypt_remote_state" "cluster" {
-  http {
-    address = "https://gitlab.example.com/api/v4/projects/42/terraform/state/cluster"
-  }
+  http { address = "https://gitlab.example.com/api/v4/projects/42/terraform/state/cluster" }
 
   only       = ["endpoint", "region"]
   on_missing = "defaults"

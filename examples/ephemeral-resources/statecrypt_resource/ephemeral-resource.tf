@@ -1,8 +1,6 @@
 terraform {
   required_providers {
-    statecrypt = {
-      source = "statecrypt/statecrypt"
-    }
+    statecrypt = { source = "statecrypt/statecrypt" }
   }
 }
 
@@ -20,21 +18,7 @@ provider "statecrypt" {
   allow_resource_reads = true
 
   key_provider {
-    pbkdf2 {
-      name       = "main"
-      passphrase = var.state_passphrase
-    }
-  }
-
-  method {
-    aes_gcm {
-      name = "main"
-      keys = "key_provider.pbkdf2.main"
-    }
-  }
-
-  default {
-    method = "method.aes_gcm.main"
+    pbkdf2 { passphrase = var.state_passphrase }
   }
 
   credentials {

@@ -11,9 +11,7 @@ variable "state_passphrase" {
 
 provider "statecrypt" {
   key_provider {
-    pbkdf2 {
-      passphrase = var.state_passphrase
-    }
+    pbkdf2 { passphrase = var.state_passphrase }
   }
 }
 

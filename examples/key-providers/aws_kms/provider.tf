@@ -1,15 +1,12 @@
 terraform {
   required_providers {
-    statecrypt = {
-      source = "statecrypt/statecrypt"
-    }
+    statecrypt = { source = "statecrypt/statecrypt" }
   }
 }
 
 provider "statecrypt" {
   key_provider {
     aws_kms {
-      name       = "prod"
       kms_key_id = "arn:aws:kms:eu-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
       key_spec   = "AES_256"
       region     = "eu-west-1"
@@ -20,17 +17,6 @@ provider "statecrypt" {
         session_name = "statecrypt"
       }
     }
-  }
-
-  method {
-    aes_gcm {
-      name = "prod"
-      keys = "key_provider.aws_kms.prod"
-    }
-  }
-
-  default {
-    method = "method.aes_gcm.prod"
   }
 }
 

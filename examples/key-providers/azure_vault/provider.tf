@@ -1,8 +1,6 @@
 terraform {
   required_providers {
-    statecrypt = {
-      source = "statecrypt/statecrypt"
-    }
+    statecrypt = { source = "statecrypt/statecrypt" }
   }
 }
 
@@ -14,7 +12,6 @@ variable "client_secret" {
 provider "statecrypt" {
   key_provider {
     azure_vault {
-      name           = "prod"
       vault_uri      = "https://example-states.vault.azure.net"
       vault_key_name = "tofu-state"
       key_length     = 32
@@ -23,17 +20,6 @@ provider "statecrypt" {
       client_id     = "00000000-0000-0000-0000-000000000002"
       client_secret = var.client_secret
     }
-  }
-
-  method {
-    aes_gcm {
-      name = "prod"
-      keys = "key_provider.azure_vault.prod"
-    }
-  }
-
-  default {
-    method = "method.aes_gcm.prod"
   }
 }
 

@@ -1,32 +1,18 @@
 terraform {
   required_providers {
-    statecrypt = {
-      source = "statecrypt/statecrypt"
-    }
+    statecrypt = { source = "statecrypt/statecrypt" }
   }
 }
 
 provider "statecrypt" {
   key_provider {
     gcp_kms {
-      name               = "prod"
       kms_encryption_key = "projects/example-project/locations/europe-west1/keyRings/tofu/cryptoKeys/tofu-state"
       key_length         = 32
 
       # Optional: act as the service account that may decrypt.
       impersonate_service_account = "state-reader@example-project.iam.gserviceaccount.com"
     }
-  }
-
-  method {
-    aes_gcm {
-      name = "prod"
-      keys = "key_provider.gcp_kms.prod"
-    }
-  }
-
-  default {
-    method = "method.aes_gcm.prod"
   }
 }
 

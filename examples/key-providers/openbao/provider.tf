@@ -1,8 +1,6 @@
 terraform {
   required_providers {
-    statecrypt = {
-      source = "statecrypt/statecrypt"
-    }
+    statecrypt = { source = "statecrypt/statecrypt" }
   }
 }
 
@@ -14,7 +12,6 @@ variable "secret_id" {
 provider "statecrypt" {
   key_provider {
     openbao {
-      name     = "prod"
       address  = "https://bao.example.com:8200"
       key_name = "tofu-state"
 
@@ -24,17 +21,6 @@ provider "statecrypt" {
         secret_id = var.secret_id
       }
     }
-  }
-
-  method {
-    aes_gcm {
-      name = "prod"
-      keys = "key_provider.openbao.prod"
-    }
-  }
-
-  default {
-    method = "method.aes_gcm.prod"
   }
 }
 

@@ -11,9 +11,7 @@ variable "state_passphrase" {
 
 provider "statecrypt" {
   key_provider {
-    pbkdf2 {
-      passphrase = var.state_passphrase
-    }
+    pbkdf2 { passphrase = var.state_passphrase }
   }
 
   method {
@@ -28,9 +26,7 @@ provider "statecrypt" {
     }
   }
 
-  default {
-    method = "method.age.outer"
-  }
+  default { method = "method.age.outer" }
 }
 
 data "statecrypt_remote_state" "network" {

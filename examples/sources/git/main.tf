@@ -1,8 +1,6 @@
 terraform {
   required_providers {
-    statecrypt = {
-      source = "statecrypt/statecrypt"
-    }
+    statecrypt = { source = "statecrypt/statecrypt" }
   }
 }
 
@@ -28,9 +26,7 @@ variable "gitea_token" {
 
 provider "statecrypt" {
   key_provider {
-    pbkdf2 {
-      passphrase = var.state_passphrase
-    }
+    pbkdf2 { passphrase = var.state_passphrase }
   }
 
   credentials {

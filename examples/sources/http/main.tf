@@ -1,8 +1,6 @@
 terraform {
   required_providers {
-    statecrypt = {
-      source = "statecrypt/statecrypt"
-    }
+    statecrypt = { source = "statecrypt/statecrypt" }
   }
 }
 
@@ -28,9 +26,7 @@ variable "gitea_token" {
 
 provider "statecrypt" {
   key_provider {
-    pbkdf2 {
-      passphrase = var.state_passphrase
-    }
+    pbkdf2 { passphrase = var.state_passphrase }
   }
 
   credentials {
@@ -55,9 +51,7 @@ provider "statecrypt" {
 }
 
 data "statecrypt_remote_state" "network" {
-  http {
-    address = "https://gitlab.example.com/api/v4/projects/42/terraform/state/network"
-  }
+  http { address = "https://gitlab.example.com/api/v4/projects/42/terraform/state/network" }
 }
 
 data "statecrypt_remote_state" "dns" {
@@ -67,9 +61,7 @@ data "statecrypt_remote_state" "dns" {
 }
 
 data "statecrypt_remote_state" "lab" {
-  http {
-    address = "https://gitea.example.com/api/packages/acme/terraform/state/lab"
-  }
+  http { address = "https://gitea.example.com/api/packages/acme/terraform/state/lab" }
 }
 
 output "vpc_id" {

@@ -1,8 +1,6 @@
 terraform {
   required_providers {
-    statecrypt = {
-      source = "statecrypt/statecrypt"
-    }
+    statecrypt = { source = "statecrypt/statecrypt" }
   }
 }
 
@@ -18,21 +16,7 @@ variable "tfe_token" {
 
 provider "statecrypt" {
   key_provider {
-    pbkdf2 {
-      name       = "main"
-      passphrase = var.state_passphrase
-    }
-  }
-
-  method {
-    aes_gcm {
-      name = "main"
-      keys = "key_provider.pbkdf2.main"
-    }
-  }
-
-  default {
-    method = "method.aes_gcm.main"
+    pbkdf2 { passphrase = var.state_passphrase }
   }
 
   # Leave this out to use TF_TOKEN_app_terraform_io, or what terraform login saved.
@@ -50,9 +34,7 @@ data "statecrypt_remote_state" "network" {
     hostname     = "app.terraform.io"
     organization = "acme"
 
-    workspaces {
-      name = "network"
-    }
+    workspaces { name = "network" }
   }
 }
 

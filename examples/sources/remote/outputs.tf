@@ -4,9 +4,7 @@ data "statecrypt_remote_state" "dns" {
     organization = "acme"
     outputs_only = true
 
-    workspaces {
-      name = "dns"
-    }
+    workspaces { name = "dns" }
   }
   method = "unencrypted"
 }

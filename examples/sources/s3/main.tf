@@ -1,8 +1,6 @@
 terraform {
   required_providers {
-    statecrypt = {
-      source = "statecrypt/statecrypt"
-    }
+    statecrypt = { source = "statecrypt/statecrypt" }
   }
 }
 
@@ -13,30 +11,14 @@ variable "state_passphrase" {
 
 provider "statecrypt" {
   key_provider {
-    pbkdf2 {
-      name       = "main"
-      passphrase = var.state_passphrase
-    }
-  }
-
-  method {
-    aes_gcm {
-      name = "main"
-      keys = "key_provider.pbkdf2.main"
-    }
-  }
-
-  default {
-    method = "method.aes_gcm.main"
+    pbkdf2 { passphrase = var.state_passphrase }
   }
 
   credentials {
     # Who reads where a data source says nothing else: the credentials of the
     # environment, a profile or the instance assume a role that may only read.
     s3 {
-      assume_role {
-        role_arn = "arn:aws:iam::111122223333:role/tf-state-reader"
-      }
+      assume_role { role_arn = "arn:aws:iam::111122223333:role/tf-state-reader" }
     }
 
     # A store of your own that speaks the protocol of S3.
@@ -45,9 +27,7 @@ provider "statecrypt" {
       use_path_style = true
       profile        = "minio"
 
-      endpoints {
-        s3 = "https://minio.example.com"
-      }
+      endpoints { s3 = "https://minio.example.com" }
     }
   }
 }

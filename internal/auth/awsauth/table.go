@@ -87,8 +87,8 @@ func CredentialAttrs(service string) []attr.Attr {
 				"be used. This costs a call of `sts:GetCallerIdentity`."},
 		{Name: "skip_credentials_validation", Type: cty.Bool, Doc: "Accepted as in OpenTofu. Credentials are never " +
 			"checked beforehand, whatever this says: " + service + " does that."},
-		{Name: "skip_requesting_account_id", Type: cty.Bool, Doc: "Accepted as in OpenTofu. The account is asked " +
-			"for only where `allowed_account_ids` or `forbidden_account_ids` is set."},
+		{Name: "skip_requesting_account_id", Type: cty.Bool, Doc: "Accepted as in OpenTofu. The account is looked " +
+			"up only if `allowed_account_ids` or `forbidden_account_ids` is set."},
 		{Name: "skip_metadata_api_check", Type: cty.Bool, Doc: "Whether to leave the metadata service of EC2 " +
 			"alone. Defaults to what `AWS_EC2_METADATA_DISABLED` says."},
 		{Name: "ec2_metadata_service_endpoint", Type: cty.String, Env: []string{"AWS_EC2_METADATA_SERVICE_ENDPOINT"},

@@ -13,62 +13,48 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 )
 
-// strangers are what people often have in place of a state: by what it begins with, what
-// it is, and which case that is.
-func strangers() []struct {
-	begins string
-	is     fact.Stranger
-} {
-	const webPage, jsonInBase64 = "it is a web page or XML", "it is JSON in base64"
-	const openssl, utf16 = "it is encrypted by openssl enc, which is not supported", "it is UTF-16, as Windows PowerShell writes it with >"
-	return []struct {
-		begins string
-		is     fact.Stranger
-	}{
-		{"version https://git-lfs.github.com/spec/", fact.Stranger{Is: fact.LFSPointer,
-			What: "it is a pointer of Git LFS, which is not supported"}},
-		{"$ANSIBLE_VAULT;", fact.Stranger{What: "it is encrypted by Ansible Vault, which is not supported", Is: fact.AnsibleVault}},
-		{"\x00GITCRYPT\x00", fact.Stranger{What: "it is encrypted by git-crypt, which is not supported", Is: fact.GitCrypt}},
-		{"Salted__", fact.Stranger{What: openssl, Is: fact.OpenSSL}},
-		{"U2FsdGVkX1", fact.Stranger{What: openssl, Is: fact.OpenSSL}},
-		{"vault:v", fact.Stranger{What: "it is encrypted by the secrets engine transit of Vault or OpenBao", Is: fact.Transit}},
-		{"-----BEGIN PGP ", fact.Stranger{What: "it is encrypted or signed by PGP", Is: fact.PGP}},
-		{"\xef\xbb\xbf", fact.Stranger{Is: fact.ByteOrderMark,
-			What: "it begins with a byte order mark, as some editors and PowerShell write it"}},
-		{"\xff\xfe", fact.Stranger{What: utf16, Is: fact.UTF16}},
-		{"\xfe\xff", fact.Stranger{What: utf16, Is: fact.UTF16}},
-		{"<!doctype", fact.Stranger{What: webPage, Is: fact.WebPage}},
-		{"<html", fact.Stranger{What: webPage, Is: fact.WebPage}},
-		{"<?xml", fact.Stranger{What: webPage, Is: fact.WebPage}},
-		{"\x1f\x8b", fact.Stranger{What: "it is compressed with gzip", Is: fact.Compressed}},
-		{"\x28\xb5\x2f\xfd", fact.Stranger{What: "it is compressed with zstd", Is: fact.Compressed}},
-		{"\xfd7zXZ\x00", fact.Stranger{What: "it is compressed with xz", Is: fact.Compressed}},
-		{"BZh", fact.Stranger{What: "it is compressed with bzip2", Is: fact.Compressed}},
-		{"H4sI", fact.Stranger{What: "it is gzip in base64, as the backend kubernetes keeps it", Is: fact.GzipInBase64}},
-		{"eyJ", fact.Stranger{What: jsonInBase64, Is: fact.JSONInBase64}},
-		{"ewog", fact.Stranger{What: jsonInBase64, Is: fact.JSONInBase64}},
-		{"PK\x03\x04", fact.Stranger{What: "it is a zip archive, and no plan", Is: fact.ZipArchive}},
-		{"7z\xbc\xaf\x27\x1c", fact.Stranger{What: "it is an archive", Is: fact.Archive}},
-		{"SQLite format 3\x00", fact.Stranger{What: "it is a database of SQLite", Is: fact.OtherFile}},
-		{"\x7fELF", fact.Stranger{What: "it is a program", Is: fact.OtherFile}},
-		{"#!", fact.Stranger{What: "it is a script", Is: fact.OtherFile}},
-		{"-----BEGIN CERTIFICATE", fact.Stranger{What: "it is a certificate", Is: fact.OtherFile}},
-		{"-----BEGIN PUBLIC KEY", fact.Stranger{What: publicKey, Is: fact.OtherFile}},
-		{"---", fact.Stranger{What: yaml, Is: fact.YAML}},
-		{"version:", fact.Stranger{What: yaml, Is: fact.YAML}},
-		{"apiVersion:", fact.Stranger{What: kubernetesObject, Is: fact.KubernetesObject}},
-		{"kind:", fact.Stranger{What: kubernetesObject, Is: fact.KubernetesObject}},
-		{"<<<<<<< ", fact.Stranger{What: conflict, Is: fact.Conflict}},
-		{"ssh-", fact.Stranger{What: publicKey, Is: fact.OtherFile}},
-		{"age1", fact.Stranger{What: publicKey, Is: fact.OtherFile}},
-		{"export ", fact.Stranger{What: "it is a script that sets variables of the environment", Is: fact.OtherFile}},
+// stranger is what people often have in place of a state.
+type stranger struct {
+	is   fact.Case
+	what string
+	by   []string // how it begins, or which members its object has: one of these
+}
+
+// strangers are told from how they begin. The first that fits counts.
+func strangers() []stranger {
+	return []stranger{
+		{fact.LFSPointer, "it is a pointer of Git LFS, which is not supported", []string{"version https://git-lfs.github.com/spec/"}},
+		{fact.AnsibleVault, "it is encrypted by Ansible Vault, which is not supported", []string{"$ANSIBLE_VAULT;"}},
+		{fact.GitCrypt, "it is encrypted by git-crypt, which is not supported", []string{"\x00GITCRYPT\x00"}},
+		{fact.OpenSSL, "it is encrypted by openssl enc, which is not supported", []string{"Salted__", "U2FsdGVkX1"}},
+		{fact.Transit, "it is encrypted by the secrets engine transit of Vault or OpenBao", []string{"vault:v"}},
+		{fact.PGP, "it is encrypted or signed by PGP", []string{"-----BEGIN PGP "}},
+		{fact.ByteOrderMark, "it begins with a byte order mark, as some editors and PowerShell write it", []string{"\xef\xbb\xbf"}},
+		{fact.UTF16, "it is UTF-16, as Windows PowerShell writes it with >", []string{"\xff\xfe", "\xfe\xff"}},
+		{fact.WebPage, "it is a web page or XML", []string{"<!doctype", "<html", "<?xml"}},
+		{fact.Compressed, "it is compressed with gzip", []string{"\x1f\x8b"}},
+		{fact.Compressed, "it is compressed with zstd", []string{"\x28\xb5\x2f\xfd"}},
+		{fact.Compressed, "it is compressed with xz", []string{"\xfd7zXZ\x00"}},
+		{fact.Compressed, "it is compressed with bzip2", []string{"BZh"}},
+		{fact.GzipInBase64, "it is gzip in base64, as the backend kubernetes keeps it", []string{"H4sI"}},
+		{fact.JSONInBase64, "it is JSON in base64", []string{"eyJ", "ewog"}},
+		{fact.ZipArchive, "it is a zip archive, and no plan", []string{"PK\x03\x04"}},
+		{fact.Archive, "it is an archive", []string{"7z\xbc\xaf\x27\x1c"}},
+		{fact.OtherFile, "it is a database of SQLite", []string{"SQLite format 3\x00"}},
+		{fact.OtherFile, "it is a program", []string{"\x7fELF"}},
+		{fact.OtherFile, "it is a script", []string{"#!"}},
+		{fact.OtherFile, "it is a certificate", []string{"-----BEGIN CERTIFICATE"}},
+		{fact.OtherFile, "it is a public key", []string{"-----BEGIN PUBLIC KEY", "ssh-", "age1"}},
+		{fact.YAML, yaml, []string{"---", "version:"}},
+		{fact.KubernetesObject, kubernetesObject, []string{"apiVersion:", "kind:"}},
+		{fact.Conflict, conflict, []string{"<<<<<<< "}},
+		{fact.OtherFile, "it is a script that sets variables of the environment", []string{"export "}},
 	}
 }
 
 const (
 	yaml             = "it is YAML, and a state is JSON"
 	conflict         = "git left conflict markers in it"
-	publicKey        = "it is a public key"
 	kubernetesObject = "it is an object of Kubernetes"
 )
 
@@ -80,8 +66,8 @@ func File(file []byte) fact.Stranger {
 		return fact.Stranger{What: "it is a private key", Is: fact.OtherFile}
 	}
 	for _, s := range strangers() {
-		if len(start) >= len(s.begins) && bytes.EqualFold(start[:len(s.begins)], []byte(s.begins)) {
-			return s.is
+		if slices.ContainsFunc(s.by, func(begin string) bool { return hasPrefixFold(start, begin) }) {
+			return fact.Stranger{What: s.what, Is: s.is}
 		}
 	}
 	const tar = 257 // where its header says so
@@ -90,11 +76,11 @@ func File(file []byte) fact.Stranger {
 		return fact.Stranger{What: "it has the frames of an upload in chunks (aws-chunked) around it, which the store has kept", Is: fact.Broken}
 	case string(bytes.TrimSpace(start)) == "null":
 		return fact.Stranger{What: "it is null, as OpenTofu sends it to the program of a key provider for a new file", Is: fact.NullFile}
-	case len(start) > tar && bytes.HasPrefix(start[tar:], []byte("ustar")):
+	case bytes.HasPrefix(start[min(tar, len(start)):], []byte("ustar")):
 		return fact.Stranger{What: "it is a tar archive", Is: fact.Archive}
 	case settingsBlock.Match(start):
 		return fact.Stranger{What: "it is configuration in HCL, and a state is JSON, such as terraform.tfstate"}
-	case assignment.Match(file[:min(len(file), 100)]):
+	case assignment.Match(start):
 		return fact.Stranger{Is: fact.Printed,
 			What: "it is HCL, such as values of variables or what terraform output and terraform show print, and a state is JSON"}
 	case member.Match(start):
@@ -111,6 +97,10 @@ func File(file []byte) fact.Stranger {
 		said.What = "it is what a program printed, such as an error; did the program that was to write it fail?"
 	}
 	return cmp.Or(besides(file), printed(file), said)
+}
+
+func hasPrefixFold(text []byte, begin string) bool {
+	return len(text) >= len(begin) && bytes.EqualFold(text[:len(begin)], []byte(begin))
 }
 
 // besides is about a JSON object with something before it or behind it, or inside a JSON
@@ -166,25 +156,20 @@ func printed(file []byte) fact.Stranger {
 	case json.Unmarshal(document["version"], &version) == nil && document["lineage"] != nil:
 		return fact.Stranger{What: "its \"version\" is a text, and a number is required, so a program wrote it anew", Is: fact.Broken}
 	}
-	for _, s := range []struct {
-		members string
-		is      fact.Stranger
-	}{
-		{"format_version values", fact.Stranger{What: terraformShow, Is: fact.ShownAsJSON}},
-		{"format_version planned_values", fact.Stranger{What: terraformShow, Is: fact.ShownAsJSON}},
-		{"ID Operation Who", fact.Stranger{What: "it is the lock of a state, in which there is no state", Is: fact.LockFile}},
-		{"apiVersion kind", fact.Stranger{What: kubernetesObject, Is: fact.KubernetesObject}},
-		{"version deployment", fact.Stranger{What: "it is a stack of Pulumi, which is not supported", Is: fact.OtherFile}},
-		{"content encoding path", fact.Stranger{What: "it is an answer of the API of GitHub about a file", Is: fact.AnswerOfGitHub}},
-		{"content encoding file_path", fact.Stranger{What: "it is an answer of the API of GitLab about a file", Is: fact.AnswerOfGitLab}},
-		{"data", fact.Stranger{What: "it is an answer of an API, such as that of HCP Terraform about a state", Is: fact.AnswerOfAPI}},
-		{"errors", fact.Stranger{What: serverError, Is: fact.ServerError}},
-		{"error", fact.Stranger{What: serverError, Is: fact.ServerError}},
-		{"message", fact.Stranger{What: serverError, Is: fact.ServerError}},
+	missing := func(name string) bool { return document[name] == nil }
+	for _, s := range []stranger{
+		{fact.ShownAsJSON, "it is what terraform show -json prints, which nothing reads back",
+			[]string{"format_version values", "format_version planned_values"}},
+		{fact.LockFile, "it is the lock of a state, in which there is no state", []string{"ID Operation Who"}},
+		{fact.KubernetesObject, kubernetesObject, []string{"apiVersion kind"}},
+		{fact.OtherFile, "it is a stack of Pulumi, which is not supported", []string{"version deployment"}},
+		{fact.AnswerOfGitHub, "it is an answer of the API of GitHub about a file", []string{"content encoding path"}},
+		{fact.AnswerOfGitLab, "it is an answer of the API of GitLab about a file", []string{"content encoding file_path"}},
+		{fact.AnswerOfAPI, "it is an answer of an API, such as that of HCP Terraform about a state", []string{"data"}},
+		{fact.ServerError, "it is the error of a server", []string{"errors", "error", "message"}},
 	} {
-		missing := func(name string) bool { return document[name] == nil }
-		if !slices.ContainsFunc(strings.Fields(s.members), missing) {
-			return s.is
+		if slices.ContainsFunc(s.by, func(members string) bool { return !slices.ContainsFunc(strings.Fields(members), missing) }) {
+			return fact.Stranger{What: s.what, Is: s.is}
 		}
 	}
 	for _, value := range document {
@@ -195,11 +180,6 @@ func printed(file []byte) fact.Stranger {
 	}
 	return fact.Stranger{What: "it is what terraform output -json prints", Is: fact.Printed}
 }
-
-const (
-	terraformShow = "it is what terraform show -json prints, which nothing reads back"
-	serverError   = "it is the error of a server"
-)
 
 var privateKey = lazyregexp.New(`(?m)^(AGE-SECRET-KEY-|AGE-PLUGIN-|-----BEGIN [A-Z ]*PRIVATE KEY)`)
 
@@ -238,14 +218,10 @@ func IsUTF16(content []byte) bool {
 	}
 	const least, most = 4, 16 // bytes
 	start := content[:min(len(content)&^1, most)]
-	for _, zero := range []int{0, 1} {
-		every := len(start) >= least
-		for i, b := range start {
-			every = every && (b == 0) == (i%2 == zero)
-		}
-		if every {
-			return true
+	for i := 1; i < len(start); i++ {
+		if (start[i] == 0) == (start[i-1] == 0) {
+			return false
 		}
 	}
-	return false
+	return len(start) >= least
 }

@@ -164,7 +164,9 @@ func (w *world) answer(rw http.ResponseWriter, r *http.Request) {
 	_, password, _ := r.BasicAuth()
 	w.add("asked %s for\n%s%s", r.Host, request, password)
 	header := rw.Header()
-	header.Set("X-Goog-Generation", "1")
+	for _, name := range []string{"X-Goog-Generation", "X-Ms-Blob-Type", "ETag"} {
+		header.Set(name, "1")
+	}
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/.well-known/terraform.json"):
 		header.Set("Content-Type", "application/json")

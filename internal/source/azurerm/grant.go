@@ -127,7 +127,7 @@ func parseEndpoint(text string) (*url.URL, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case u.Scheme == "https", u.Scheme == "http" && netfail.IsLoopback(u.Hostname()):
+	case u.Scheme == "https", u.Scheme == "http" && !netfail.IsExposed(u, nil):
 		return u, nil
 	}
 	return nil, errEndpoint

@@ -63,7 +63,7 @@ func (r *run) newClient(s settings) (*client, error) {
 	}
 	c.sends = token != "" || auth != "" || len(config.Certificates) > 0
 	c.unverified = config.InsecureSkipVerify && c.base.Scheme == "https"
-	c.exposed = c.base.Scheme == "http" && s.socket == "" && !netfail.IsLoopback(c.base.Hostname())
+	c.exposed = s.socket == "" && netfail.IsExposed(&c.base, nil)
 
 	t := web.Transport(world.For(r.credentials.Env != nil, true), config, web.Proxies(r.credentials.Env))
 	if s.socket != "" { // whose host, localhost, no proxy is asked for

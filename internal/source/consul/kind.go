@@ -35,11 +35,11 @@ func table() attr.Table {
 				Doc: "The key of the state. That of a workspace other than `default` is this one with `-env:` and the name of the workspace after it."},
 			{Name: "datacenter", Type: cty.String, Doc: "The datacenter to ask. Defaults to that of the agent."},
 			{Name: "namespace", Type: cty.String,
-				Doc: "The namespace of the key, in Consul Enterprise. Defaults to that of the token, or to `CONSUL_NAMESPACE` where the " +
-					"environment says which server is asked."},
+				Doc: "The namespace of the key, in Consul Enterprise. Defaults to that of the token, or to `CONSUL_NAMESPACE` if the " +
+					"environment names the server."},
 			{Name: "partition", Type: cty.String,
-				Doc: "The admin partition of the key, in Consul Enterprise. Defaults to that of the agent, or to `CONSUL_PARTITION` where the " +
-					"environment says which server is asked."},
+				Doc: "The admin partition of the key, in Consul Enterprise. Defaults to that of the agent, or to `CONSUL_PARTITION` if the " +
+					"environment names the server."},
 			source.ChoiceAttr("credentials_name", "consul", "that says how to reach Consul"),
 		},
 	}
@@ -56,17 +56,17 @@ func credentials() attr.Table {
 		Attrs: []attr.Attr{
 			source.NameAttr("credentials_name"),
 			{Name: "address", Type: cty.String, Env: []string{"CONSUL_HTTP_ADDR"},
-				Doc: "The agent or server: `host:port`, a URL, which may have a path where a proxy wants one, or `unix://` with the path of a " +
+				Doc: "The agent or server: `host:port`, a URL, which may have a path for a proxy, or `unix://` with the path of a " +
 					"socket. Defaults to `localhost:8500`."},
 			{Name: "scheme", Type: cty.String, Group: "scheme",
 				Doc: "`http` or `https`, for an `address` that does not say it. Defaults to `http`; `CONSUL_HTTP_SSL` makes it `https` if it is `true`."},
 			{Name: "access_token", Type: cty.String, Form: attr.Token, Group: "token", Secrecy: attr.Secret, Harmless: harmless.Secret,
 				Env: []string{"CONSUL_HTTP_TOKEN"},
-				Doc: "The ACL token. It needs the right to read the key."},
+				Doc: "The ACL token. It requires permission to read the key."},
 			{Name: "token_file", Type: cty.String, Secrecy: attr.NamesSecret, Group: "token", Excludes: []string{"access_token"},
 				Harmless: harmless.Secret,
 				Env:      []string{"CONSUL_HTTP_TOKEN_FILE"},
-				Doc:      "A file with the ACL token. The variable counts more than that of `access_token`."},
+				Doc:      "A file with the ACL token. Its variable takes precedence over that of `access_token`."},
 			{Name: "http_auth", Type: cty.String, Secrecy: attr.Secret, Harmless: harmless.Secret, Env: []string{"CONSUL_HTTP_AUTH"},
 				Check: attr.Is(hasColon, "a user name and a password with a colon between them are required"),
 				Doc: "The user name and password for basic authentication, with a colon between them. Consul itself has none; a proxy " +

@@ -76,7 +76,7 @@ func credentials() attr.Table {
 				Doc: "The key of `secret_id`."},
 			{Name: "security_token", Type: cty.String, Form: attr.Token, Secrecy: attr.Secret, Group: "identity", RequiredWith: "secret_id",
 				Env: []string{"TENCENTCLOUD_SECURITY_TOKEN"},
-				Doc: "The token that belongs to `secret_id` where that is a temporary one of STS."},
+				Doc: "The token that belongs to `secret_id` if that is a temporary one of STS."},
 			{Name: "profile", Type: cty.String, Secrecy: attr.NamesSecret, Group: "identity", EntryInFiles: []string{"shared_credentials_dir"},
 				Excludes: []string{"cam_role_name", "secret_id"}, Env: []string{"TENCENTCLOUD_PROFILE"},
 				Doc: "A profile of TCCLI, the Tencent Cloud CLI."},
@@ -91,7 +91,7 @@ func credentials() attr.Table {
 					"name is put before its host. Defaults to `https://cos.<region>.myqcloud.com`."},
 			{Name: "domain", Type: cty.String, Env: []string{"TENCENTCLOUD_DOMAIN"},
 				Harmless: "It is the default.", HarmlessIf: harmless.OneOf("tencentcloudapi.com"),
-				Doc: "The root domain of STS, which is asked for `assume_role` at `sts.<domain>`. Defaults to `tencentcloudapi.com`."},
+				Doc: "The root domain of STS, which is called for `assume_role` at `sts.<domain>`. Defaults to `tencentcloudapi.com`."},
 			{
 				Name: "assume_role", Group: "role",
 				Doc: "A role to assume for the read: this block, or variables. Variables: `TENCENTCLOUD_ASSUME_ROLE_ARN`, " +

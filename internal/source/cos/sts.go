@@ -16,6 +16,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/answers"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
 
@@ -102,16 +103,15 @@ func hash(b []byte) string {
 }
 
 // stsReasons say what the codes of STS mean.
-func stsReasons() map[string]string {
-	const keys, role = "the keys are not valid", "there is no such role"
-	const denied = "access is denied; the identity needs sts:AssumeRole on the role, " +
-		"and the role must have the identity's account as its carrier"
-	return map[string]string{
-		"UnauthorizedOperation": denied, "AuthFailure.UnauthorizedOperation": denied, "InternalError.CamRoleNotAllowed": denied,
-		"ResourceNotFound.RoleNotFound": role, "InternalError.GetRoleError": role, "InvalidParameter.RoleNotExist": role,
-		"AuthFailure.SecretIdNotFound": keys, "AuthFailure.SignatureFailure": keys, "AuthFailure.InvalidSecretId": keys,
-		"AuthFailure.TokenFailure": "the security token is not valid", "AuthFailure.SignatureExpire": "the clock is wrong",
-		"RequestLimitExceeded": "too many requests; try again later",
+func stsReasons() []answers.Row {
+	return []answers.Row{
+		{Code: "UnauthorizedOperation AuthFailure.UnauthorizedOperation InternalError.CamRoleNotAllowed",
+			Text: "access is denied; the identity needs sts:AssumeRole on the role, and the role must have the identity's account as its carrier"},
+		{Code: "ResourceNotFound.RoleNotFound InternalError.GetRoleError InvalidParameter.RoleNotExist", Text: "there is no such role"},
+		{Code: "AuthFailure.SecretIdNotFound AuthFailure.SignatureFailure AuthFailure.InvalidSecretId", Text: "the keys are not valid"},
+		{Code: "AuthFailure.TokenFailure", Text: "the security token is not valid"},
+		{Code: "AuthFailure.SignatureExpire", Text: "the clock is wrong"},
+		{Code: "RequestLimitExceeded", Text: "too many requests; try again later"},
 	}
 }
 

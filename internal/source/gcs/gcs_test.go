@@ -564,16 +564,6 @@ func TestLeastPrivilege(t *testing.T) {
 	}
 }
 
-func TestWarningOfPlainHTTP(t *testing.T) {
-	t.Parallel()
-	_, endpoint := prod(t)
-	got := sourcetest.Fetch(t, open(t, settingsOf(block(endpoint)), place()))
-	if len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0].Text, "without encryption") ||
-		strings.Contains(got.Warnings[0].Text, gcstest.Token) {
-		t.Errorf("got %q", got.Warnings)
-	}
-}
-
 // A wait between two tries ends with the run.
 func TestCancelledWait(t *testing.T) {
 	t.Parallel()

@@ -32,7 +32,7 @@ func table() attr.Table {
 			{Name: "prefix", Type: cty.String, Doc: "The folder of the states in the bucket. Defaults to none."},
 			{Name: "generation", Type: cty.String, Form: attr.Version,
 				Check: attr.Is(generationNumber.MatchString, `the number of a generation is required, in digits, such as "1712345678901234"`),
-				Doc:   "The generation of the object to read, in digits, where the bucket keeps old versions. Defaults to the live one."},
+				Doc:   "The generation of the object to read, in digits, if the bucket keeps old versions. Defaults to the live one."},
 			source.ChoiceAttr("credentials_name", "gcs", "that says who reads"),
 		},
 	}

@@ -14,6 +14,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -151,7 +152,7 @@ func (x *exchange) receive(resp *http.Response) error {
 		return &source.MissingError{Detail: "the object is empty", Listed: true}
 	}
 	x.snapshot = &source.Snapshot{Data: data, Revision: generation}
-	if x.address.Scheme == "http" {
+	if netfail.IsExposed(x.address, nil) {
 		x.snapshot.Warnings = []source.Warning{web.Unencrypted("storage_custom_endpoint begins with http")}
 	}
 	return nil

@@ -32,6 +32,7 @@ type access struct {
 	passwordUnused bool   // one is set, which ssh does not send
 	asGit          bool   // the address has no user, and terraform-backend-git's variables give the key
 
+	local      bool // the server is on this machine, without TLS
 	stays      bool // nothing is written, or looked at for that, where a server redirects
 	overSSH    bool
 	redirected bool // offer the password by a credential helper, not in a header
@@ -64,6 +65,9 @@ func (a *access) gitConfig() (settings []setting) {
 	}
 	if a.caFile != "" {
 		settings = append(settings, setting{"http." + a.server + ".sslCAInfo", filepath.ToSlash(a.caFile)})
+	}
+	if a.local { // curl would ask a proxy for this machine, too
+		settings = append(settings, setting{"http." + a.server + ".proxy", ""})
 	}
 	if a.password == "" {
 		if a.username != "" && a.scope != "" {

@@ -52,7 +52,10 @@ func (d *repository) snapshot(list *tree, blobs map[string]blob, w *want) (*sour
 	}
 	b.taken = true
 	blobs[e.id] = b
-	warnings := slices.Concat(list.warnings, d.access.warnings)
+	warnings := slices.Clone(d.access.warnings)
+	if list.slow != "" && d.run.first(d.remote) {
+		warnings = append(warnings, source.Warning{Title: "Slow source", Text: list.slow})
+	}
 	if notice != "" {
 		title := "Locked state"
 		if lock == nil {

@@ -272,6 +272,22 @@ func TestPlainHTTP(t *testing.T) {
 	}
 }
 
+// What may be sent to this machine over plain http goes through no proxy, which curl would
+// ask for this machine, too.
+func TestNoProxyForThisMachine(t *testing.T) {
+	t.Parallel()
+	proxy, server := gittest.HTTP(t, stateRepo(t), gittest.HTTPOptions{}), gittest.HTTP(t, stateRepo(t), gittest.HTTPOptions{Username: "u", Password: canary})
+	for _, host := range []string{"127.0.0.1", "localhost"} {
+		at := func(u string) string { return strings.Replace(u, "127.0.0.1", host, 1) }
+		r := newTestRun(t, nil, vars{"url": at(server.Origin), "username": "u", "password": canary})
+		r.environ = append(r.environ, "http_proxy="+proxy.Origin, "all_proxy="+proxy.Origin)
+		mustRead(t, r, place{repository: at(server.URL), path: "s"}, "state")
+	}
+	if got := proxy.Requests(); len(got) > 0 {
+		t.Errorf("the proxy got %q", got)
+	}
+}
+
 func TestWrongPassword(t *testing.T) {
 	t.Parallel()
 	server := gittest.HTTP(t, stateRepo(t), gittest.HTTPOptions{Username: "u", Password: "right"})
@@ -297,7 +313,7 @@ func TestNoCredentials(t *testing.T) {
 		t.Error("SSH_ASKPASS, which may open a window, was run")
 	}
 	mustFail(t, err, "the server wants credentials and there are none", "provider block\n\ngit said: ")
-	sourcetest.Lacks(t, err, "credentials.git", `url = "`+server.Origin+`/"`, "username = var.git_username", "password = var.git_password")
+	sourcetest.Lacks(t, err, "credentials.git", `url = "`+server.URL+`"`, "username = var.git_username", "password = var.git_password")
 	mustNotBeMissing(t, err)
 	if took := time.Since(begin); took > time.Minute {
 		t.Errorf("it took %v: somebody was asked", took)

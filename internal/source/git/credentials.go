@@ -145,7 +145,9 @@ func (r *run) httpAccess(where remote, grant source.Grant) (*access, error) {
 	if a.password != "" && a.username == "" {
 		return nil, grant.Errorf("username", `a password needs a username (GIT_USERNAME); for a token, most hosts accept any, such as "git"`)
 	}
-	return a, a.check(where, grant.Bool("allow_plain_http"))
+	exposed := netfail.IsExposed(where.url, nil)
+	a.local = a.password != "" && where.protocol == "http" && !exposed
+	return a, a.check(where, exposed && !grant.Bool("allow_plain_http"))
 }
 
 // useBlock takes over what only a block says.
@@ -155,13 +157,16 @@ func (a *access) useBlock(where remote, block source.Grant) error {
 		return block.Errorf("url", "%w", err)
 	}
 	a.scope = scope(where, base.Path)
+	if source.Covers(where.url, base) {
+		a.useRepository(where)
+	}
 	a.caFile, err = readableFile("ca_file", block)
 	a.ownPassword = block.Hands("password")
 	return err
 }
 
-// useRepository keeps the credentials to the one repository that
-// terraform-backend-git's environment names.
+// useRepository keeps the credentials to the one repository that a block, or
+// terraform-backend-git's environment, names.
 func (a *access) useRepository(where remote) {
 	path := strings.TrimSuffix(where.url.EscapedPath(), "/")
 	a.scope = scope(where, path)
@@ -200,7 +205,7 @@ func scope(where remote, path string) string {
 	return where.url.Scheme + "://" + where.url.Host + strings.TrimSuffix(path, "/") + "/"
 }
 
-func (a *access) check(where remote, allowPlainHTTP bool) error {
+func (a *access) check(where remote, exposed bool) error {
 	words := cmp.Or(source.CheckWord("username", a.username), source.CheckWord("password", a.password))
 	switch {
 	case a.password == "":
@@ -209,7 +214,7 @@ func (a *access) check(where remote, allowPlainHTTP bool) error {
 		return words
 	case strings.Contains(a.username, ":"):
 		return errors.New("a git username cannot hold a colon; is it user:password? The second part belongs in password")
-	case where.protocol == "http" && !netfail.IsLoopback(where.url.Hostname()) && !allowPlainHTTP:
+	case exposed:
 		return fmt.Errorf("credentials are not sent to %s over plain http; "+
 			"use https, or set allow_plain_http in the credentials block", where.url.Host)
 	}

@@ -117,6 +117,7 @@ type run struct {
 
 	mu   sync.Mutex
 	pins map[pinKey]*pin
+	said map[string]bool // addresses of repositories that are known to be slow
 }
 
 // pinKey needs no credentials: one run has the same for every read of a repository.
@@ -128,7 +129,7 @@ func newRun(settings source.Settings) *run {
 	return &run{
 		backend: newBackend(settings.LookupEnv), lookup: settings.LookupEnv, world: settings.World(),
 		http: over(settings.Credentials, false), ssh: over(settings.Credentials, true),
-		pins: map[pinKey]*pin{}, versionTimeout: 20 * time.Second, maxStall: maxStall, maxWork: maxWork, maxMemory: maxMemory,
+		pins: map[pinKey]*pin{}, said: map[string]bool{}, versionTimeout: 20 * time.Second, maxStall: maxStall, maxWork: maxWork, maxMemory: maxMemory,
 		maxObject: maxListing, maxGlance: maxGlance,
 	}
 }
@@ -162,6 +163,15 @@ func (r *run) pin(where remote, at ref) *pin {
 		r.pins[key] = &pin{run: r, remote: where, ref: at}
 	}
 	return r.pins[key]
+}
+
+// first reports whether it is asked about a repository for the first time.
+func (r *run) first(where remote) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before := r.said[where.address]
+	r.said[where.address] = true
+	return !before
 }
 
 // file is a [source.Source].

@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 )
 
 // What a local path is in place of a repository is said.
@@ -33,14 +36,30 @@ func TestLocalPaths(t *testing.T) {
 	}
 }
 
-// That a local repository sends no single files is mended by the user.
-func TestSlowLocalRepository(t *testing.T) {
+// That a repository sends no single files is said if it has taken long, and once: the user
+// can mend a local one.
+func TestSlowSource(t *testing.T) {
 	t.Parallel()
-	repo := stateRepo(t)
+	repo, small := gittest.NewRepo(t, gittest.RepoOptions{}), stateRepo(t)
+	repo.Git("config", "core.compression", "0")
+	repo.Commit("refs/heads/main", gittest.File{Path: "large", Data: strings.Repeat("x", slow)}, gittest.File{Path: "s", Data: "state"},
+		gittest.File{Path: "b", Data: "another"})
 	repo.Git("config", "uploadpack.allowFilter", "false")
-	s := mustRead(t, newTestRun(t, nil), place{repository: repo.Dir, ref: "main", path: "s"}, "state")
-	want := "To change that: git -C " + repo.Dir + " config uploadpack.allowFilter true"
-	if len(s.Warnings) != 1 || s.Warnings[0].Title != "Slow source" || !strings.HasSuffix(s.Warnings[0].Text, want) {
-		t.Errorf("warnings %q, want %q", s.Warnings, want)
+	small.Git("config", "uploadpack.allowFilter", "false")
+	r := newTestRun(t, nil)
+	var got []source.Warning
+	for _, at := range []place{
+		{repository: small.Dir, ref: "main", path: "s"}, {repository: repo.Dir, ref: "main", path: "b"},
+		{repository: repo.Dir, ref: "main", path: "s"}, {repository: repo.Dir, ref: "HEAD", path: "s"},
+	} {
+		s, err := read(t, r, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, s.Warnings...)
+	}
+	want := "so the whole snapshot was downloaded (10 MB). To change that: git -C " + repo.Dir + " config uploadpack.allowFilter true"
+	if len(got) != 1 || got[0].Title != "Slow source" || !strings.HasSuffix(got[0].Text, want) {
+		t.Errorf("warnings %q, want %q", got, want)
 	}
 }

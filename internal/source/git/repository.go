@@ -31,6 +31,11 @@ const (
 	maxListing = 256 << 20 // bytes: about three million files
 	maxNames   = 1 << 20   // bytes: about ten thousand branches and tags
 
+	// slow is how many bytes of a snapshot take so much longer than a single file that it is
+	// worth a warning: 0.6 s instead of 0.07 from the same disk, on two busy cores (git 2.39),
+	// and a second over 100 Mbit/s.
+	slow = 10 << 20
+
 	// freeListing is how long a list may be whatever was fetched.
 	freeListing = 16 << 20 // bytes
 )
@@ -296,9 +301,10 @@ func (d *repository) list(ctx context.Context, said string) (*tree, error) {
 		if folder := d.remote.folder(); folder != "" {
 			who = "To change that: git -C " + shown(folder)
 		}
-		t.warnings = []source.Warning{{Title: "Slow source",
-			Text: fmt.Sprintf("The server of the git repository %s %s, so the whole snapshot was downloaded. %s config %s true", d.remote, why,
-				who, setting)}}
+		if size := d.packed(); size > slow {
+			t.slow = fmt.Sprintf("The server of the git repository %s %s, so the whole snapshot was downloaded (%d MB). %s config %s true",
+				d.remote, why, size>>20, who, setting)
+		}
 	}
 	var err error
 	if t.commit, err = d.idOf(ctx, wantedRef+"^{commit}"); err != nil {
@@ -330,14 +336,18 @@ func (d *repository) idOf(ctx context.Context, name string) (string, error) {
 // listingLimit is how long the list of files may be for what was fetched. A folder
 // that is in others many times over is fetched once, and listed each time.
 func (d *repository) listingLimit() int64 {
+	return min(freeListing+meter.Expanded(d.packed()), maxListing)
+}
+
+// packed is how many bytes were fetched.
+func (d *repository) packed() (size int64) {
 	packs, _ := filepath.Glob(filepath.Join(d.dir, "objects", "pack", "*.pack"))
-	limit := int64(freeListing)
 	for _, pack := range packs {
 		if info, err := os.Stat(pack); err == nil {
-			limit += meter.Expanded(info.Size())
+			size += info.Size()
 		}
 	}
-	return min(limit, maxListing)
+	return size
 }
 
 // fetchBlobs fetches exactly these objects, but none that are larger than wanted.

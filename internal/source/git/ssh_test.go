@@ -54,7 +54,7 @@ func TestSSH(t *testing.T) {
 		before := server.Connections()
 		_, err := read(t, sshRun(t, server, server.KnownHosts, vars{"SSH_PRIVATE_KEY": server.KeyFile}), at)
 		mustFail(t, err, "SSH_PRIVATE_KEY is set, and nothing says that it is meant for "+origin)
-		sourcetest.Lacks(t, err, "credentials.git", `url = "`+origin+`/"`)
+		sourcetest.Lacks(t, err, "credentials.git", `url = "`+origin+`/acme/infra.git"`)
 		if server.Connections() != before {
 			t.Error("the server was still called")
 		}

@@ -17,11 +17,11 @@ import (
 // tree is the list of all files of one commit, or of those in the folders on the way to
 // wanted ones, and of the locks of that moment. It is not changed.
 type tree struct {
-	commit   string
-	format   string // of object ids: "sha1" or "sha256"
-	listing  []byte // as git ls-tree -r -t -z prints it: compact, and searched seldom
-	partial  bool   // folders beside those on the way to one name are not listed
-	warnings []source.Warning
+	commit  string
+	format  string // of object ids: "sha1" or "sha256"
+	listing []byte // as git ls-tree -r -t -z prints it: compact, and searched seldom
+	partial bool   // folders beside those on the way to one name are not listed
+	slow    string // why all files of the commit had to be fetched, "" if they were few or were not
 
 	// If not all folders are listed, those that were read are here, and there is no
 	// listing but that of toward.

@@ -2,10 +2,12 @@ package git
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -174,18 +176,25 @@ func TestManInTheMiddle(t *testing.T) {
 			})
 		}
 	}
-	for name, c := range map[string]struct {
+	off := switches(t, thief.Origin)
+	kinds := []struct {
+		name  string
 		env   vars
 		block []vars
 	}{
-		"of the same family":       {env: vars{"GIT_USERNAME": "u", "GIT_PASSWORD": canary}, block: []vars{{"url": thief.Origin}}},
-		"of the same family, file": {env: vars{repositoryVar: thief.URL, refVar: "main", "GIT_USERNAME": "u", "GIT_PASSWORD": canary}},
-		"git's own setup":          {},
-	} {
-		t.Run(name, func(t *testing.T) {
-			for name, environ := range testkit.Some(switches(t, thief.Origin)) {
+		{name: "of the same family", env: vars{"GIT_USERNAME": "u", "GIT_PASSWORD": canary}, block: []vars{{"url": thief.Origin}}},
+		{name: "of the same family, file", env: vars{repositoryVar: thief.URL, refVar: "main", "GIT_USERNAME": "u", "GIT_PASSWORD": canary}},
+		{name: "git's own setup"},
+	}
+	every := len(kinds) / testkit.Rounds(len(kinds)) // each switch with one of the kinds, and with all in "make soak"
+	for i, c := range kinds {
+		t.Run(c.name, func(t *testing.T) {
+			for j, name := range slices.Sorted(maps.Keys(testkit.Some(off))) {
+				if (i+j)%every != 0 {
+					continue
+				}
 				r := newTestRun(t, c.env, c.block...)
-				r.environ = append(r.environ, environ.environ()...)
+				r.environ = append(r.environ, off[name].environ()...)
 				if s := mustRead(t, r, at, "state"); len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0].Text, "not verified") {
 					t.Errorf("%s: warnings %q", name, s.Warnings)
 				}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -121,7 +122,7 @@ func TestLargeRepositoryTogether(t *testing.T) {
 	}
 	answers = append(answers, fetchIn(t.Context(), t, r, place{repository: server.URL, path: "root"}))
 	for queued(r, place{repository: server.URL}) < len(answers) {
-		runtime.Gosched()
+		time.Sleep(time.Millisecond) // git is to have the processor
 	}
 	close(g.open)
 	for i, answered := range answers {

@@ -78,7 +78,7 @@ func TestChallenge(t *testing.T) {
 			w.WriteHeader(401)
 		})
 		t.Run(name, func(*testing.T) {
-			sourcetest.Lacks(t, at(s.URL+"/state").wantError(t), "credentials.http", append([]string{`url = "` + s.URL + `/"`}, c.want...)...)
+			sourcetest.Lacks(t, at(s.URL+"/state").wantError(t), "credentials.http", append([]string{`url = "` + s.URL + `/state"`}, c.want...)...)
 		})
 	}
 }

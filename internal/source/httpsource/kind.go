@@ -35,13 +35,13 @@ func table() attr.Table {
 					"seconds."},
 			{Name: "retry_max", Type: cty.Number, Check: attr.Between(0, mostTries),
 				Doc: "How many times a failed try is repeated: after a lost connection, a timeout, `429`, and any `5xx` except `501`. " +
-					"Defaults to 2, or to `TF_HTTP_RETRY_MAX` where the variables of `credentials` apply."},
+					"Defaults to 2, or to `TF_HTTP_RETRY_MAX` if the variables of `credentials` apply."},
 			{Name: "retry_wait_min", Type: cty.Number, Check: attr.Between(0, mostWait),
 				Doc: "Seconds to wait before the first repetition; each further wait is twice as long. " +
-					"Defaults to 1, or to `TF_HTTP_RETRY_WAIT_MIN` where the variables of `credentials` apply."},
+					"Defaults to 1, or to `TF_HTTP_RETRY_WAIT_MIN` if the variables of `credentials` apply."},
 			{Name: "retry_wait_max", Type: cty.Number, Check: attr.Between(0, mostWait),
-				Doc: "The longest wait in seconds, also where the server asks for a longer one in `Retry-After`. " +
-					"Defaults to 30, or to `TF_HTTP_RETRY_WAIT_MAX` where the variables of `credentials` apply."},
+				Doc: "The longest wait in seconds, even if the server requires a longer one in `Retry-After`. " +
+					"Defaults to 30, or to `TF_HTTP_RETRY_WAIT_MAX` if the variables of `credentials` apply."},
 		},
 	}
 }
@@ -69,7 +69,7 @@ func credentials() attr.Table {
 				Doc: "Secret parts of the query. They are added to the URL as it is sent, and appear in no message."},
 			{Name: "client_certificate_pem", Type: cty.String, Group: "certificate", Env: []string{"TF_HTTP_CLIENT_CERTIFICATE_PEM"},
 				Harmless: "A certificate is shown only where url says, and proves nothing without its key.",
-				Doc:      "The client's certificate in PEM format, shown to servers that ask for one. It needs `client_private_key_pem`."},
+				Doc:      "The client's certificate in PEM format, sent to servers that request one. It needs `client_private_key_pem`."},
 			{Name: "client_private_key_pem", Type: cty.String, Secrecy: attr.Secret, Form: attr.Lines, Group: "certificate",
 				Env:      []string{"TF_HTTP_CLIENT_PRIVATE_KEY_PEM"},
 				Harmless: harmless.Secret,
@@ -81,7 +81,7 @@ func credentials() attr.Table {
 				Doc: "Accepts any certificate, so that anybody on the way can read the secrets and replace the state. Each read warns of it. " +
 					"Defaults to `false`."},
 			{Name: "proxy", Type: cty.String, Secrecy: attr.LocalSecret,
-				Doc: "The URL of the proxy to use: `http`, `https` or `socks5`, with a user name and password where it needs them. " +
+				Doc: "The URL of the proxy to use: `http`, `https` or `socks5`, with a user name and password if it needs them. " +
 					"Without it, `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` apply."},
 		},
 		Variables: []attr.Attr{number(triesVar, "retry_max", mostTries), number(waitMinVar, "retry_wait_min", mostWait),

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
@@ -32,7 +32,7 @@ type client struct {
 	expires    time.Time
 	sends      bool // credentials
 	unverified bool
-	plain      bool // without TLS
+	exposed    bool // what is sent can be read on the way
 }
 
 func newClient(conn *connection, patience time.Duration) (*client, error) {
@@ -54,9 +54,12 @@ func newClient(conn *connection, patience time.Duration) (*client, error) {
 	if err != nil {
 		return nil, errors.New("the host of the cluster is not a URL, such as https://cluster.example.com:6443")
 	}
+	base := asks.Get().URL()
+	proxy, _ := c.Proxy(&http.Request{URL: base})
 	return &client{
-		rest: asks, patience: patience, expires: conn.expires, unverified: c.Insecure, plain: strings.HasPrefix(c.Host, "http:"),
-		sends: c.BearerToken != "" || c.Username != "" || c.Password != "" || len(c.CertData) > 0,
+		rest: asks, patience: patience, expires: conn.expires, unverified: c.Insecure && base.Scheme == "https",
+		exposed: netfail.IsExposed(base, proxy),
+		sends:   c.BearerToken != "" || c.Username != "" || c.Password != "" || len(c.CertData) > 0,
 	}, nil
 }
 
@@ -70,9 +73,9 @@ func (c *client) expired(now time.Time) bool {
 // warnings says what is wrong with a connection that works.
 func (c *client) warnings() []source.Warning {
 	switch {
-	case c.unverified && !c.plain:
+	case c.unverified:
 		return []source.Warning{web.Unverified("the server", "insecure is set")}
-	case c.plain && c.sends:
+	case c.exposed && c.sends:
 		return []source.Warning{web.Unencrypted("the host begins with http")}
 	}
 	return nil

@@ -33,7 +33,7 @@ func table() attr.Table {
 			"the cluster is set in `credentials`, in the provider block.",
 		Attrs: []attr.Attr{
 			{Name: "secret_suffix", Type: cty.String,
-				Doc: "The last part of the secret's name. It is required where there is no `object` block."},
+				Doc: "The last part of the secret's name. Required unless there is an `object` block."},
 			{Name: "namespace", Type: cty.String, Env: []string{"KUBE_NAMESPACE"}, Default: cty.StringVal("default"),
 				Doc: "The namespace of the secret. Defaults to `default`. An `object` block has a namespace of its own."},
 			source.ChoiceAttr("cluster", "kubernetes", "that says how to reach the cluster"),

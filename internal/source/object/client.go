@@ -96,6 +96,7 @@ func NewClient(p Place, n Network) *s3.Client {
 	return s3.New(s3.Options{
 		BaseEndpoint:       aws.String(p.Endpoint.String()),
 		EndpointResolverV2: host{p.Endpoint, p.PathStyle},
+		UsePathStyle:       p.PathStyle,
 		Region:             p.Region,
 		Credentials:        p.Keys,
 		RetryMaxAttempts:   cmp.Or(n.Attempts, maxAttempts),

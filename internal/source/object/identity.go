@@ -17,6 +17,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/answers"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -127,7 +128,7 @@ type STS struct {
 	Name    string // for errors
 	URL     *url.URL
 	Header  http.Header
-	Reasons map[string]string // :: code of an error → what it means
+	Reasons []answers.Row // what the codes of its errors mean
 }
 
 // Assume asks for the keys of a role, and reads what it gets into answer, from
@@ -151,8 +152,8 @@ func (n Network) Assume(
 		return nil
 	}
 	reason := fmt.Sprintf("the answer has the status %d", status)
-	if text, ok := s.Reasons[*code]; ok {
-		reason = fmt.Sprintf("%s (%s)", text, *code)
+	if row := answers.Find(s.Reasons, status, *code, ""); row.Text != "" {
+		reason = fmt.Sprintf("%s (%s)", row.Text, *code)
 	} else if strings.HasPrefix(*code, "InvalidParameter") || strings.HasPrefix(*code, "MissingParameter") {
 		reason = "the request is refused; check the assume_role arguments"
 	} else if status == http.StatusOK {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/zclconf/go-cty/cty"
 
@@ -136,11 +138,18 @@ func (s *state) Fetch(ctx context.Context) (*source.Snapshot, error) {
 // CheckEncryption refuses to send a key without TLS, as S3 does, and warns of
 // what anybody on the way can see.
 func (l Location) CheckEncryption(client *s3.Client, words Words) ([]source.Warning, error) {
-	endpoint := client.Options().BaseEndpoint // nil for AWS's own
-	switch plain := endpoint != nil && strings.HasPrefix(strings.ToLower(*endpoint), "http:"); {
-	case plain && l.CustomerKey != nil:
+	options := client.Options()
+	endpoint, err := url.Parse(aws.ToString(options.BaseEndpoint)) // "" for AWS's own
+	if err != nil {
+		return nil, errors.New("the endpoint is not a URL; check it")
+	}
+	if !options.UsePathStyle && !IsAddress(endpoint) {
+		endpoint.Host = l.Bucket + "." + endpoint.Host
+	}
+	switch {
+	case endpoint.Scheme == "http" && l.CustomerKey != nil:
 		return nil, fmt.Errorf("%s is sent over TLS only, and the endpoint begins with http; write https", words.CustomerKey)
-	case plain:
+	case netfail.IsExposed(endpoint, nil):
 		return []source.Warning{source.Warning(
 			netfail.Unencrypted("The state was", "the endpoint begins with http", "replace it, and read what in it is not encrypted"))}, nil
 	case l.Unverified:

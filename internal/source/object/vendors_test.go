@@ -96,7 +96,6 @@ func TestVendors(t *testing.T) {
 		t.Run(v.Name, func(t *testing.T) {
 			t.Run("source", v.run)
 			t.Run("faults", v.faults)
-			t.Run("warnings", v.warnings)
 			t.Run("codes", v.checkCodes)
 			t.Run("paths", v.checkPaths)
 			t.Run("versions", v.versions)
@@ -173,24 +172,6 @@ func (v vendor) run(t *testing.T) {
 		},
 		Bad: bad,
 	})
-}
-
-// warnings are about what anybody on the way can see.
-func (v vendor) warnings(t *testing.T) {
-	server := v.store()
-	server.Put(v.bucket, v.path, []byte("{}"))
-	front := faults.New(t, server, faults.Options{})
-	for endpoint, want := range map[string][]source.Warning{
-		front.URL: nil,
-		server.Serve(t): {{Title: netfail.NotEncrypted, Text: "The state was sent without encryption, because the endpoint begins with http. " +
-			"Anybody on the way can replace it, and read what in it is not encrypted."}},
-	} {
-		kind := v.over(front.CA)
-		snapshot, err := objecttest.Read(t, kind, objecttest.Settings(kind, nil, v.who(t, endpoint, front.CA)), v.where, "default")
-		if err != nil || !slices.Equal(snapshot.Warnings, want) {
-			t.Errorf("%s: got %+v, %v", endpoint, snapshot, err)
-		}
-	}
 }
 
 // faults is sourcetest.Faults.

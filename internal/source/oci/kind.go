@@ -86,7 +86,7 @@ func credentials() attr.Table {
 				Doc: "The Customer Secret Key itself."},
 			{Name: "sse_customer_key", Type: cty.String, Secrecy: attr.Secret, Env: []string{"OCI_sse_customer_key"},
 				Harmless: harmless.Secret,
-				Doc:      "The key that the object is encrypted with, 32 bytes in base64, where the backend has a key of this name."},
+				Doc:      "The key that the object is encrypted with, 32 bytes in base64, if the backend has a key of this name."},
 			{Name: "endpoint", Type: cty.String,
 				Doc: "The host of the S3 API, or its URL, without the namespace: required in realms other than the commercial one. Defaults to " +
 					"`compat.objectstorage.<region>.oraclecloud.com`."},

@@ -72,7 +72,7 @@ func credentials() attr.Table {
 				Env: []string{"ALICLOUD_SECRET_KEY", "ALICLOUD_ACCESS_KEY_SECRET"}, Doc: "The secret of `access_key`."},
 			{Name: "security_token", Type: cty.String, Form: attr.Token, Secrecy: attr.Secret, Group: "identity", RequiredWith: "access_key",
 				Env: []string{"ALICLOUD_SECURITY_TOKEN"},
-				Doc: "The token that belongs to `access_key` where that is a temporary one of STS."},
+				Doc: "The token that belongs to `access_key` if that is a temporary one of STS."},
 			{Name: "profile", Type: cty.String, Secrecy: attr.NamesSecret, Group: "identity", EntryInFiles: []string{"shared_credentials_file"},
 				Excludes: []string{"access_key"}, Env: []string{"ALICLOUD_PROFILE"},
 				Doc: "A profile of the Alibaba Cloud CLI. Its mode must be `AK`, `StsToken`, `RamRoleArn` or `EcsRamRole`."},

@@ -16,6 +16,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/answers"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
 
@@ -90,15 +91,17 @@ func sign(form url.Values, method string, keys aws.Credentials, now time.Time) {
 func percent(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 
 // stsReasons say what the codes of STS mean.
-func stsReasons() map[string]string {
-	const keys, token, busy = "the keys are not valid", "the security token is not valid", "too many requests; try again later"
-	return map[string]string{
-		"NoPermission": "access is denied; the identity needs sts:AssumeRole on the role, " +
-			"and the role's trust policy must name the identity",
-		"EntityNotExist.Role": "there is no such role", "InvalidTimeStamp.Expired": "the clock is wrong",
-		"InvalidAccessKeyId.NotFound": keys, "InvalidAccessKeyId.Inactive": keys, "SignatureDoesNotMatch": keys, "IncompleteSignature": keys,
-		"InvalidSecurityToken.Expired": token, "InvalidSecurityToken.Malformed": token, "InvalidSecurityToken.MismatchWithAccessKey": token,
-		"Throttling": busy, "Throttling.User": busy, "Throttling.Api": busy,
+func stsReasons() []answers.Row {
+	return []answers.Row{
+		{Code: "NoPermission",
+			Text: "access is denied; the identity needs sts:AssumeRole on the role, and the role's trust policy must name the identity"},
+		{Code: "EntityNotExist.Role", Text: "there is no such role"},
+		{Code: "InvalidTimeStamp.Expired", Text: "the clock is wrong"},
+		{Code: "InvalidAccessKeyId.NotFound InvalidAccessKeyId.Inactive SignatureDoesNotMatch IncompleteSignature",
+			Text: "the keys are not valid"},
+		{Code: "InvalidSecurityToken.Expired InvalidSecurityToken.Malformed InvalidSecurityToken.MismatchWithAccessKey",
+			Text: "the security token is not valid"},
+		{Code: "Throttling Throttling.User Throttling.Api", Text: "too many requests; try again later"},
 	}
 }
 

@@ -67,7 +67,7 @@ func credentials(variables ...string) attr.Table {
 		Attrs: []attr.Attr{
 			{Name: "url", Type: cty.String, Required: true,
 				Doc: "What the block is for: `https://app.terraform.io/`, `…/app/acme/` for an organization, or `…/app/acme/workspaces/network` " +
-					"for a workspace. Of several blocks the longest path wins."},
+					"for a workspace. Of several blocks, the one with the longest path is used."},
 			{Name: "token", Type: cty.String, Form: attr.Token, Secrecy: attr.Secret, Env: variables,
 				Doc: "An API token of a team or user. It is sent only to the host of `url`."},
 			{Name: "client_ca_certificate_pem", Type: cty.String,
@@ -76,7 +76,7 @@ func credentials(variables ...string) attr.Table {
 				Doc: "Accepts any certificate, so that anybody on the way can read the token and replace the state. Each read warns of it. " +
 					"Defaults to `false`."},
 			{Name: "proxy", Type: cty.String, Secrecy: attr.LocalSecret,
-				Doc: "The URL of the proxy to use: `http`, `https` or `socks5`, with a user name and password where it needs them. " +
+				Doc: "The URL of the proxy to use: `http`, `https` or `socks5`, with a user name and password if it needs them. " +
 					"Without it, `HTTPS_PROXY` and `NO_PROXY` apply."},
 		},
 	}

@@ -93,15 +93,15 @@ func (l *location) checkToken(service *url.URL) error {
 			set = "run"
 		}
 		return fact.With(fmt.Errorf("there is no token for %s; %s terraform login or tofu login%s%s", l.host, set, l.tokens.trouble(), add),
-			noToken(service))
+			l.noToken(service))
 	}
 	return fact.With(fmt.Errorf("%s says that its service is at %s, and the token of one is not sent to the other; if this is right, "+
-		"add its token to the provider block", l.host, outside.Line(source.Origin(service), maxHost)), noToken(service))
+		"add its token to the provider block", l.host, outside.Line(source.Origin(service), maxHost)), l.noToken(service))
 }
 
 // noToken is the block for a token that a server is to get.
-func noToken(server *url.URL) fact.NoBlock {
-	return source.NoCredentials("remote", server, "token = var.state_token")
+func (l *location) noToken(server *url.URL) fact.NoBlock {
+	return source.NoCredentials("remote", l.target(server), "token = var.state_token")
 }
 
 // at is the URL of a thing in the API.

@@ -78,7 +78,7 @@ func TestAnotherHostGetsNoToken(t *testing.T) {
 			_, err := ask{attrs: network(other.host), settings: settings}.fetch(t)
 			fails(t, err, "there is no token for "+other.host+"; run terraform login or tofu login",
 				"the remote block of credentials that covers this address holds none that could be sent there; complete it")
-			sourcetest.Lacks(t, err, "credentials.remote", `url = "https://`+other.host+`/"`, "token = var.state_token")
+			sourcetest.Lacks(t, err, "credentials.remote", `url = "https://`+other.host+`/app/acme/workspaces/network"`, "token = var.state_token")
 			if other.got() || len(other.paths) != 1 {
 				t.Errorf("the other host was asked for %q and got %q", other.paths, other.tokens)
 			}

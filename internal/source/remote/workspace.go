@@ -212,6 +212,6 @@ func (x *exchange) notDownloaded(code int) error {
 			"versions?", origin, web.Status(code))
 	default:
 		return fact.With(fmt.Errorf("the state cannot be downloaded: %s answered %s, and no token was sent there; if it needs one, "+
-			"add it to the provider block", origin, web.Status(code)), noToken(x.asked))
+			"add it to the provider block", origin, web.Status(code)), x.noToken(x.asked))
 	}
 }

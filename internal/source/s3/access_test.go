@@ -394,15 +394,13 @@ func TestCustomerKey(t *testing.T) {
 }
 
 func TestWarnings(t *testing.T) {
-	server := stored([]byte("{}"))
-	front := faults.New(t, server, faults.Options{})
+	front := faults.New(t, stored([]byte("{}")), faults.Options{})
 	for name, c := range map[string]struct {
 		block attrs
 		want  string
 	}{
 		"verified":     {block(front.URL).With("custom_ca_bundle", file(t, front.CA)), ""},
 		"not verified": {block(front.URL).With("insecure", true), "The certificate of the server was not verified"},
-		"without TLS":  {block(server.Serve(t)), "The state was sent without encryption"},
 	} {
 		snap, err := read(t, asks(), settings(nil, c.block))
 		if err != nil || (len(snap.Warnings) == 0) != (c.want == "") || c.want != "" && !strings.HasPrefix(snap.Warnings[0].Text, c.want) {

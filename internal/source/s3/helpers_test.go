@@ -2,7 +2,6 @@ package s3
 
 import (
 	"os"
-	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -10,22 +9,14 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
-// TestMain keeps the settings of the machine out of the tests.
 func TestMain(m *testing.M) {
 	if os.Getenv("S3_TEST_READS") != "" { // a process of a test, which has its own
 		os.Exit(m.Run())
 	}
-	for _, pair := range os.Environ() {
-		name, _, _ := strings.Cut(pair, "=")
-		if strings.HasPrefix(name, "AWS_") || strings.HasSuffix(strings.ToLower(name), "_proxy") {
-			os.Unsetenv(name)
-		}
-	}
-	os.Setenv("AWS_EC2_METADATA_DISABLED", "true")
-	os.Setenv("AWS_CONFIG_FILE", os.DevNull)
-	os.Setenv("AWS_SHARED_CREDENTIALS_FILE", os.DevNull)
+	nettest.ForgetMachine("AWS_")
 	os.Exit(m.Run())
 }
 

@@ -54,7 +54,7 @@ func table() attr.Table {
 				Doc: "What the keys of workspaces other than `default` begin with: they are `<workspace_key_prefix>/<workspace>/<key>`. " +
 					"Defaults to `env:`."},
 			{Name: "version_id", Type: cty.String, Form: attr.Version, Check: attr.Is(object.IsVersion, object.NoVersion),
-				Doc: "The ID of a version of the object, in a bucket that keeps versions. Defaults to the current one. It takes " +
+				Doc: "The ID of a version of the object, in a bucket that keeps versions. Defaults to the current one. It requires " +
 					"`s3:GetObjectVersion`."},
 			source.ChoiceAttr("credentials_name", "s3", "that says who reads"),
 		},
@@ -82,14 +82,14 @@ func credentials() attr.Table {
 				Doc: "The key of 32 bytes, in base64, of objects that are encrypted with a key of yours (SSE-C). It is sent with every " +
 					"read, and only over TLS."},
 			{Name: "use_path_style", Type: cty.Bool,
-				Doc: "Whether to ask for `https://<endpoint>/<bucket>/<key>` in the place of `https://<bucket>.<endpoint>/<key>`, as " +
+				Doc: "Whether to request `https://<endpoint>/<bucket>/<key>` in place of `https://<bucket>.<endpoint>/<key>`, as " +
 					"stores other than AWS may need it. Defaults to `false`."},
 			{Name: "skip_s3_checksum", Type: cty.Bool,
 				Doc: "Whether to leave out the checksum of the answer, for stores other than AWS that get it wrong. Defaults to `false`."},
 			{Name: "skip_region_validation", Type: cty.Bool,
 				Doc: "Accepted as in the backend. Names of regions are never looked up in a list, whatever this says."},
 		}, awsauth.CredentialAttrs("S3"), awsauth.NetworkAttrs("state", attr.Attr{
-			Name: "endpoints", Always: true, Doc: "Endpoints in the place of AWS's own.", Attrs: []attr.Attr{
+			Name: "endpoints", Always: true, Doc: "Endpoints in place of AWS's own.", Attrs: []attr.Attr{
 				{Name: "s3", Type: cty.String, Env: []string{endpointVar, oldEndpointVar, "AWS_ENDPOINT_URL"},
 					Doc: "The URL of S3, or of a store that " +
 						"speaks its protocol. The variables count without an `endpoints` block as well."},

@@ -32,17 +32,8 @@ const (
 	tableName = "locks"
 )
 
-// TestMain keeps the settings of the machine out of the tests.
 func TestMain(m *testing.M) {
-	for _, pair := range os.Environ() {
-		name, _, _ := strings.Cut(pair, "=")
-		if strings.HasPrefix(name, "AWS_") || strings.HasSuffix(strings.ToLower(name), "_proxy") {
-			os.Unsetenv(name)
-		}
-	}
-	os.Setenv("AWS_EC2_METADATA_DISABLED", "true")
-	os.Setenv("AWS_CONFIG_FILE", os.DevNull)
-	os.Setenv("AWS_SHARED_CREDENTIALS_FILE", os.DevNull)
+	nettest.ForgetMachine("AWS_")
 	os.Exit(m.Run())
 }
 

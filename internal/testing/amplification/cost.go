@@ -22,8 +22,9 @@ type Cost struct {
 // measure says what it costs to read size bytes. Nothing else may run meanwhile.
 func measure(size int, read func() string) Cost {
 	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
+	if runtime.ReadMemStats(&before); before.HeapAlloc > most/4 {
+		runtime.GC()
+	}
 	began := cpuTime()
 	c := Cost{size: size, err: read()}
 	c.cpu = cpuTime() - began
@@ -146,6 +147,9 @@ func text(err error) string {
 	return err.Error()
 }
 
+// most is how many bytes the process has before garbage is collected during a read.
+const most = 1 << 30
+
 // alone readies the process for measuring. Garbage is collected between two reads, and
 // during one only if there is more than any should make: when it would suit the collector
 // says nothing of a file. The race detector has costs of its own.
@@ -154,7 +158,6 @@ func alone(tb testing.TB) {
 	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
 		tb.Skip("the race detector has costs of its own")
 	}
-	const most = 1 << 30
 	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(most)
 	tb.Cleanup(func() {
 		debug.SetGCPercent(percent)

@@ -27,7 +27,7 @@ func (a answer) own() (all []form) {
 	grammars := []Grammar{longer(string(a.body))}
 	switch text := strings.TrimSpace(string(a.body)); {
 	case strings.HasPrefix(text, "{"):
-		grammars = append(grammars, inJSON(text)...)
+		grammars = append(grammars, InJSON(text)...)
 	case strings.HasPrefix(text, "<"):
 		grammars = append(grammars, inXML(text)...)
 	}
@@ -61,9 +61,9 @@ func longer(text string) Grammar {
 	return Grammar{"bytes", unlimited("length"), func(n Counts) string { return text + word(n["length"]) }}
 }
 
-// inJSON has what is there grow, and what no reader knows beside it: in the first
+// InJSON has what is there grow, and what no reader knows beside it: in the first
 // object, and in each of them.
-func inJSON(text string) []Grammar {
+func InJSON(text string) []Grammar {
 	var value any
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()

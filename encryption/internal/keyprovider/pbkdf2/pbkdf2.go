@@ -66,8 +66,8 @@ func table() attr.Table {
 			{Name: "hash_function", Type: cty.String, Default: cty.StringVal("sha512"), Check: attr.Text(checkHash), Doc: "`sha512` or " +
 				"`sha256`, for new keys. A file that is read names its own. Defaults to `sha512`."},
 			{Name: "max_iterations", Type: cty.Number, Default: cty.NumberIntVal(defaultMaxIterations), Check: attr.Between(1, math.MaxInt32),
-				Doc: "The most work that a file may ask for: its iterations times the hash blocks of its key. A " +
-					"file that asks for more is refused before any work is done. Defaults to `10000000`, which takes a " +
+				Doc: "The most work that a file may require: its iterations times the hash blocks of its key. A " +
+					"file that requires more is refused before any work is done. Defaults to `10000000`, which takes a " +
 					"few seconds."},
 		},
 	}

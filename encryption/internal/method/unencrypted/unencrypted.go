@@ -15,7 +15,7 @@ func Block() driver.Block[driver.Method] {
 	return driver.Block[driver.Method]{
 		Table: attr.Table{
 			Name: syntax.Unencrypted,
-			Doc: "Plaintext. A state that is not encrypted is read only where this is the method or a fallback. " +
+			Doc: "Plaintext. A state that is not encrypted is read only if this is the method or a fallback. " +
 				"The address `unencrypted` stands for it without a block.",
 		},
 		Build: func(attr.Values) (driver.Method, error) { return method{}, nil },

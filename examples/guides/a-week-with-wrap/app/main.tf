@@ -1,8 +1,6 @@
 terraform {
   required_providers {
-    statecrypt = {
-      source = "statecrypt/statecrypt"
-    }
+    statecrypt = { source = "statecrypt/statecrypt" }
   }
 }
 
@@ -13,9 +11,7 @@ variable "state_password" {
 
 provider "statecrypt" {
   key_provider {
-    age {
-      identity_files = ["~/key.txt"]
-    }
+    age { identity_files = ["~/key.txt"] }
   }
 
   credentials {
@@ -28,9 +24,7 @@ provider "statecrypt" {
 }
 
 data "statecrypt_remote_state" "net" {
-  http {
-    address = "https://states.example.com/net"
-  }
+  http { address = "https://states.example.com/net" }
 }
 
 output "cidr" {

@@ -9,8 +9,6 @@ provider "statecrypt" {
 }
 
 data "statecrypt_remote_state" "network" {
-  http {
-    address = "https://state.example.com/network"
-  }
+  http { address = "https://state.example.com/network" }
   method = "unencrypted"
 }

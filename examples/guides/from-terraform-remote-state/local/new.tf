@@ -1,8 +1,6 @@
 provider "statecrypt" {}
 
 data "statecrypt_remote_state" "network" {
-  file {
-    path = "../network/terraform.tfstate"
-  }
+  file { path = "../network/terraform.tfstate" }
   method = "unencrypted"
 }

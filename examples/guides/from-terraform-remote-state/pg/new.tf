@@ -7,9 +7,7 @@ provider "statecrypt" {
 }
 
 data "statecrypt_remote_state" "network" {
-  pg {
-    schema_name = "infra"
-  }
+  pg { schema_name = "infra" }
   workspace = "network"
   method    = "unencrypted"
 }

@@ -14,9 +14,7 @@ data "statecrypt_remote_state" "network" {
     hostname     = "app.terraform.io"
     organization = "acme"
 
-    workspaces {
-      prefix = "network-"
-    }
+    workspaces { prefix = "network-" }
   }
   method = "unencrypted" # a plain state
 }

@@ -3,9 +3,7 @@ provider "statecrypt" {
     s3 {
       profile = "reader"
 
-      assume_role {
-        role_arn = "arn:aws:iam::111122223333:role/tf-state-reader"
-      }
+      assume_role { role_arn = "arn:aws:iam::111122223333:role/tf-state-reader" }
     }
   }
 }

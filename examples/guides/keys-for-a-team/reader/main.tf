@@ -1,23 +1,17 @@
 terraform {
   required_providers {
-    statecrypt = {
-      source = "statecrypt/statecrypt"
-    }
+    statecrypt = { source = "statecrypt/statecrypt" }
   }
 }
 
 provider "statecrypt" {
   key_provider {
-    age {
-      identity_files = ["key.txt"]
-    }
+    age { identity_files = ["key.txt"] }
   }
 }
 
 data "statecrypt_remote_state" "network" {
-  file {
-    path = "../network/terraform.tfstate"
-  }
+  file { path = "../network/terraform.tfstate" }
 }
 
 output "vpc_id" {

@@ -1,0 +1,219 @@
+package recognize_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
+)
+
+// TestFile: what people have in place of a state is named, and nothing else.
+func TestFile(t *testing.T) {
+	t.Parallel()
+	says := testkit.OpenGolden(t, "testdata/mistakes.txt", "file")
+	tar := "network.tfstate" + strings.Repeat("\x00", 242)
+	for _, file := range []string{
+		"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n",
+		"$ANSIBLE_VAULT;1.1;AES256\n3132\n",
+		"\xef\xbb\xbf{}",
+		"\xff\xfe{\x00}\x00",
+		"\xfe\xff\x00{\x00}",
+		"<!DOCTYPE html><title>Sign in</title>",
+		"<html lang=en>",
+		"<html",
+		"<htm",
+		"<?xml version=\"1.0\"?><Error/>",
+		"\x1f\x8b\x08\x00\x00\x00\x00\x00",
+		"{\n<<<<<<< HEAD\n  \"serial\": 1,\n=======\n  \"serial\": 2,\n>>>>>>> theirs\n}",
+		"<<<<<<< HEAD\n{}\n=======\n{}\n>>>>>>> theirs\n",
+		"\x8a\x01\xff" + strings.Repeat("x", 40),
+		"-----BEGIN PGP MESSAGE-----\n\nhQEMA\n-----END PGP MESSAGE-----\n",
+		"H4sIAAAAAAAA/wEAAP//",
+		"eyJ2ZXJzaW9uIjo0fQ==",
+		"eyJ",
+		"ewogICJ2ZXJzaW9uIjogNAp9",
+		"version: 4\nserial: 1\n",
+		"creation_rules:\n  - age: age1x\n",
+		"---\nversion: 4\n",
+		"# created: 2026\nAGE-SECRET-KEY-1C4N4RY\n",
+		"# serial 1\nAGE-PLUGIN-YUBIKEY-1C4N4RY\n",
+		"-----BEGIN OPENSSH PRIVATE KEY-----\nc4n4ry\n",
+		"# keys\nkey_provider \"pbkdf2\" \"main\" {\n  x = 1\n}\n",
+		"terraform {\n}\n",
+		"region = \"eu\"\n",
+		strings.Repeat("#", 97) + "\nregion = 1\n",
+		"[]",
+		`"state"`,
+		strings.Repeat("s^!OXxj4Csaj", 5),
+		strings.Repeat("s", 48),
+		strings.Repeat("s", 49),
+		"[" + strings.Repeat("s", 50),
+		strings.Repeat("s", 999) + " s",
+		strings.Repeat("s", 1000) + " s",
+		strings.Repeat("word ", 20),
+		`{"ID":"1","Operation":"OperationTypeApply","Info":"","Who":"a@b","Version":"1.11.4","Created":"","Path":"s"}`,
+		`{"x":{"sensitive":false,"type":"string","value":"c4n4ry"}}`,
+		`{"format_version":"1.0","terraform_version":"1.9.0","values":{}}`,
+		`{"format_version":"1.2","planned_values":{}}`,
+		`{"x":{"sensitive":false,"type":"string"}}`,
+		`{"x":{"sensitive":false,"value":"x"}}`,
+		`{"x":{"type":"string","value":"x"}}`,
+		`{"x":1}`,
+		`{"format_version":"1.0","provider_schemas":{}}`,
+		"\x00GITCRYPT\x00\x8f\x01",
+		"Salted__\x8f\x01\xff",
+		"U2FsdGVkX18B\nAAAA\n",
+		"vault:v1:jwFOa+Ds3tnQi5S8VFNdWQ6X",
+		"\x28\xb5\x2f\xfd\x00",
+		"\xfd7zXZ\x00\x00",
+		"BZh91AY&SY\xff",
+		"1a2;chunk-signature=" + strings.Repeat("0f", 32) + "\r\n{}\r\n0;chunk-signature=",
+		tar + "ustar\x0000",
+		tar + "ustar",
+		tar,
+		"PK\x03\x04\x14\x00",
+		"\x85\x01\x0c\x03\xff",
+		"apiVersion: v1\nkind: Secret\n",
+		`{"apiVersion":"v1","kind":"Secret","data":{"tfstate":"H4s"}}`,
+		`{"content":"e30=","encoding":"base64","path":"x","sha":"0"}`,
+		`{"content":"e30=","encoding":"base64","file_path":"x"}`,
+		`{"data":{"id":"sv-1","type":"state-versions"}}`,
+		`{"version":3,"deployment":{}}`,
+		`{"version":1,"projects":{}}`,
+		`{"errors":["not found"]}`,
+		"Acquiring state lock.\n{\"version\":4}\n",
+		"\x1b[0mInitializing\n{\n}\n",
+		"\n{\"version\":4}",
+		"\n{\"version\":4",
+		"{\n{\"version\":4}",
+		"{\"version\":4}\n{\"version\":4}\n",
+		`"{\"version\":4}"`,
+		`"version"`,
+		"#!/bin/sh\n",
+		"7z\xbc\xaf\x27\x1c",
+		"SQLite format 3\x00",
+		"\x7fELF",
+		"-----BEGIN PUBLIC KEY-----\n",
+		"export AWS_PROFILE=x\n",
+		"ssh-ed25519 AAAA alice\n",
+		"-----BEGIN CERTIFICATE-----\n",
+		"null\n",
+		"\x1b[31mError: x",
+		"Error: x",
+		`{"message":"Not found"}`,
+		`{"version":"4","lineage":"x"}`,
+		`{"version":"4"}`,
+		`{"version":4,"lineage":"x"}`,
+		`{"version":"ENC[AES256_GCM,data:x]","outputs":{}}`,
+		`{"version":"ENC[AES256_GCM,data:x]","sops":{}}`,
+		`{"values":{}}`,
+		`{}`,
+		"",
+		"   ",
+		`{"version":4,"terraform_ver`,
+		"not a state",
+	} {
+		is := recognize.File([]byte(file))
+		says.Check(t, fmt.Sprintf("%.100q, %d bytes", file, len(file)), fmt.Sprintf("%s: %s", is.Is, is.What))
+	}
+	if is := recognize.File([]byte(strings.Repeat("# \n", 1366) + "terraform {\n}\n")); is.What != "" {
+		t.Errorf("behind the beginning: %v", is)
+	}
+}
+
+// TestText: all that is said of a text, wherever it stands.
+func TestText(t *testing.T) {
+	t.Parallel()
+	says := testkit.OpenGolden(t, "testdata/mistakes.txt", "text")
+	for _, text := range []string{
+		"", "x", "states",
+		// What is around it.
+		"states\n", "states\nmore", "states\nmore\n", "\n", "\nstates ", "states\r", "states\r\n", "\ufeffstates", " states", "states ", "  ",
+		`"states"`, "'states'", `"states'`, `"`, "sta\x00tes",
+		// What stands in the place of it.
+		"[MASKED]", "***", "(known after apply)", "<states>", "change-me", "your-passphrase", "your secret is safe with me",
+		"${{ secrets.X }}", "$(cat file)", "`cat file`", "var.states", "module.a.b", "$STATES_KEY", "$STATES_KEY/x", "%STATES_KEY%",
+		"vault://secret/x", "env:KEY", "ENC[AES256_GCM,data:x]", "key_provider.pbkdf2.main", "random_password.x.result",
+		"data.aws_x.y.z", "fatal: no such secret",
+		// Files.
+		"recognize_test.go", "@recognize_test.go", "keys/ca.pem", "~/keys/k", "/vault/secrets/passphrase", "./passphrase", "/no/such/folder",
+		// What holds it.
+		`{"passphrase":"x"}`, `{"passphrase":`, "[]", "export KEY=x", `key = "x"`, "KEY=x", "AWS_KEY=x",
+		"dGhlIHBhc3NwaHJhc2U=", "dGhlIHBhc3NwaA==", "dGhlIHBhc3NwaHJhcwE=", "dGhlIHBhc3NwaHJhcwo=", "dGhlIHBhc3NwaHL/",
+		"the%20passphrase", "the %20passphrase", "the – passphrase", strings.Repeat("0f", 32), strings.Repeat("0f", 31),
+		// Tokens, and what is in PEM.
+		"Bearer states", "token states", "Basic states", "Bearer", "ZXlKhbGciOi", "LS0tLS1CRUdJTiBD",
+		"-----BEGIN CERTIFICATE-----", "-----BEGIN KEY",
+	} {
+		var all strings.Builder
+		line := func(place, what string) {
+			if what != "" {
+				fmt.Fprintf(&all, "%s: %s\n", place, what)
+			}
+		}
+		odd, sure := recognize.Oddity(text)
+		line(fmt.Sprintf("anywhere, sure %t", sure), odd)
+		line("variable", recognize.OddVariable(text))
+		passphrase, certainty := recognize.Passphrase(text)
+		line([]string{"passphrase, perhaps", "passphrase, surely", "no secret"}[certainty], passphrase)
+		line("token", recognize.Token(text))
+		line("word", recognize.NoWord(text))
+		line("word in a variable", recognize.NoWordInVariable(text))
+		line("PEM", recognize.NoPEM(text))
+		says.Check(t, fmt.Sprintf("%q", text), all.String())
+	}
+}
+
+// TestOddities: a text is named once, wherever in a value it is.
+func TestOddities(t *testing.T) {
+	t.Parallel()
+	list := cty.ListVal([]cty.Value{cty.StringVal("x "), cty.StringVal("x").Mark("sensitive"), cty.StringVal(" x").Mark("sensitive"),
+		cty.StringVal("'x'"), cty.NullVal(cty.String), cty.UnknownVal(cty.String)})
+	for name, c := range map[string]struct {
+		value cty.Value
+		want  int
+	}{
+		"nothing":      {value: cty.NilVal},
+		"null":         {value: cty.NullVal(cty.String)},
+		"a number":     {value: cty.NumberIntVal(1)},
+		"nothing odd":  {value: cty.StringVal("x")},
+		"a list, once": {value: cty.ObjectVal(map[string]cty.Value{"a": list, "b": cty.True}), want: 2},
+	} {
+		if odd := recognize.Oddities(c.value); len(odd) != c.want {
+			t.Errorf("%s: got %q", name, odd)
+		}
+	}
+}
+
+// TestKinds: texts that are a path, what belongs in a file, or a format.
+func TestKinds(t *testing.T) {
+	t.Parallel()
+	says := testkit.OpenGolden(t, "testdata/mistakes.txt", "kinds")
+	long := strings.Repeat("n", recognize.MaxName)
+	for _, text := range []string{
+		"name", long, long + "n", long + "/" + long, "na\x01me", "name\n", "'name'", `na"me`, "na{me", "AGE-SECRET-KEY-1", "AGE-SECRET-KEY",
+		"recognize_test.go", "testdata", `{"x"`, `{ "x"`, ` {"`, "a\nb", "a\nb\n", "a\nb\nc", "x\n-----BEGIN RSA PRIVATE KEY",
+		"-----BEGIN AGE ENCRYPTED FILE", "\n-----BEGIN AGE ", "age-encryption.org/v1", "-----BEGIN X", "---- BEGIN", "[MASKED]",
+		"", "\xff\xfe", "\xfe\xff", "\xff", "a\x00b\x00", "\x00a\x00b", "\x00a\x00b\x00", "a\x00b", "a\x00bc", "a\x00", "ab\x00\x00",
+		strings.Repeat("a\x00", 8) + "bb", strings.Repeat("a\x00", 7) + "bb", "PK\x03\x04", "\x1f\x8b", "\x00a", "é",
+	} {
+		var all []string
+		for _, kind := range []struct {
+			name string
+			is   bool
+		}{
+			{"content", recognize.IsContent(text)}, {"document", recognize.IsDocument(text)},
+			{"private key", recognize.HoldsPrivateKey([]byte(text))}, {"PEM", recognize.IsPEM(text)}, {"age", recognize.IsAge([]byte(text))},
+			{"masked", recognize.IsMasked(text)}, {"UTF-16", recognize.IsUTF16([]byte(text))}, {recognize.NotText([]byte(text)), true},
+		} {
+			if kind.is && kind.name != "" {
+				all = append(all, kind.name)
+			}
+		}
+		says.Check(t, fmt.Sprintf("%.60q, %d bytes", text, len(text)), strings.Join(all, "\n"))
+	}
+}

@@ -1,0 +1,86 @@
+package all
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
+)
+
+// TestPlainHTTP: what each source says of plain http to another machine, and that it says
+// nothing of plain http to this one. The source remote refuses it, and pg, which is no HTTP,
+// has the rule in its own tests.
+func TestPlainHTTP(t *testing.T) {
+	title, because := "Unencrypted connection: ", " sent without encryption, because %s begins with http. Anybody on the way can "
+	credentials := title + "The credentials and the state were" + because + "read them and replace the state."
+	object := fmt.Sprintf(title+"The state was"+because+"replace it, and read what in it is not encrypted.", "the endpoint")
+	rows := policies(t)
+	for name, want := range map[string]string{
+		"s3": object, "oss": object, "cos": object, "oci": object,
+		"gcs": fmt.Sprintf(credentials, "storage_custom_endpoint"), "kubernetes": fmt.Sprintf(credentials, "the host"),
+		"consul": strings.Replace(credentials, "%s begins with http", "the server is asked by http", 1),
+		"git":    "credentials are not sent to state.example.com over plain http", "azurerm": "http is for this machine itself only",
+		"http": "", // in its address, the data source itself says http
+	} {
+		t.Run(name, func(t *testing.T) {
+			i := slices.IndexFunc(Kinds(), func(k source.Kind) bool { return k.Name == name })
+			a := arenaOf(Kinds()[i], rows[name])
+			check := func(host, want string) {
+				warnings, err := a.readAt(t, plain(a.where(host)), map[string]string{"HTTP_PROXY": internet.url}, true, plain(a.own(host)))
+				said := ""
+				if err != nil && (name != "git" || !strings.Contains(internet.take(), "Authorization: Basic")) { // git gets no repository here
+					said = err.Error()
+				}
+				for _, w := range warnings {
+					said += w.Title + ": " + w.Text
+				}
+				if !strings.Contains(said, want) || want == "" && said != "" {
+					t.Errorf("%s: got %q, want %q", host, said, want)
+				}
+			}
+			check("state.example.com", want)
+			for _, host := range thisMachine(t) {
+				expected := ""
+				if strings.HasPrefix(host, "localhost") && (name == "oss" || name == "cos" || name == "oci") {
+					expected = want // bucket or namespace stand before it, and make another name of it
+				}
+				check(host, expected)
+			}
+		})
+	}
+}
+
+// thisMachine are the hosts of a server on it.
+func thisMachine(t *testing.T) []string {
+	address := strings.TrimPrefix(internet.url, "http://")
+	hosts := []string{address, strings.Replace(address, "127.0.0.1", "localhost", 1)}
+	if listener, err := net.Listen("tcp", "[::1]:0"); err == nil { // there are machines without IPv6
+		server := nettest.Unstarted(t, http.HandlerFunc(internet.answer))
+		server.Listener.Close()
+		server.Listener = listener
+		server.Start()
+		hosts = append(hosts, listener.Addr().String())
+	}
+	return hosts
+}
+
+// plain is what a block says, with http in place of https.
+func plain(a attrs) attrs {
+	out := attrs{}
+	for name, v := range a {
+		out[name], _ = cty.Transform(v, func(_ cty.Path, v cty.Value) (cty.Value, error) {
+			if v.Type() == cty.String && !v.IsNull() {
+				v = cty.StringVal(strings.Replace(v.AsString(), "https://", "http://", 1))
+			}
+			return v, nil
+		})
+	}
+	return out
+}
