@@ -67,7 +67,7 @@ func TestMadeUp(t *testing.T) {
 	}{
 		"nothing is wrong":             {block: key},
 		"nothing that is required":     {block: `length = 1`},
-		"a name that it does not have": {block: key + `addres = "https://b.test"`},
+		"a name that it does not have": {block: key + `engines = "a"`},
 		"another type":                 {block: key + `helper = "sh"`},
 		"more than a name":             {block: `key = "a/../b"`},
 		"a name of a variable":         {block: ` `, variables: map[string]string{"MADE_UP_KEY": "a/b"}},
