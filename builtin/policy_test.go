@@ -48,7 +48,7 @@ func (r routed) decoded(settings map[string]cty.Value, env attr.LookupEnv) (attr
 func optional(attrs []attr.Attr) []attr.Attr {
 	out := slices.Clone(attrs)
 	for i := range out {
-		out[i].Required, out[i].RequiredWith, out[i].Attrs = false, "", slices.Clone(out[i].Attrs)
+		out[i].Required, out[i].RequiredWith, out[i].Check, out[i].Attrs = false, "", nil, slices.Clone(out[i].Attrs)
 		if out[i].Attrs != nil {
 			out[i].Attrs = optional(out[i].Attrs)
 		}
@@ -68,8 +68,7 @@ func (l leaf) in(v attr.Values) string {
 	case l.Type == cty.Bool:
 		return strconv.FormatBool(v.Bool(name))
 	case l.Type == cty.Number:
-		n, _ := v.Int(name, 0, 1<<30)
-		return strconv.FormatInt(n, 10)
+		return strconv.FormatInt(v.Int(name), 10)
 	case l.Type.IsListType():
 		return strings.Join(v.Strings(name), " ")
 	default:

@@ -33,7 +33,7 @@ func leaves(attrs []attr.Attr, path ...string) []leaf {
 	return all
 }
 
-func (l leaf) isSecret() bool { return l.Secret || l.Sensitive }
+func (l leaf) isSecret() bool { return l.Secrecy != attr.Public }
 
 // isClosed reports whether there is a value of l that the environment may not
 // give beside a secret of the code.
@@ -53,10 +53,10 @@ func routedKinds() []routed {
 		for _, table := range tables {
 			r := routed{what: what, table: table}
 			for _, l := range leaves(table.Attrs) {
-				if l.isSecret() && !l.Local {
+				if l.Secrecy.IsSent() {
 					r.secrets = append(r.secrets, l)
 				}
-				if l.isClosed() && l.Form != attr.Command && (!l.isSecret() || l.Env != nil || l.Local) {
+				if l.isClosed() && l.Form != attr.Command && (!l.Secrecy.IsSent() || l.Env != nil) {
 					r.route = append(r.route, l)
 				}
 			}
@@ -195,8 +195,8 @@ func TestRoutesAreClosed(t *testing.T) {
 			if route.MatchString(last) && !l.isClosed() {
 				t.Errorf("%s is Harmless", name)
 			}
-			if secret.MatchString(l.Name) && !l.Secret && !l.Sensitive && l.Type != cty.Bool {
-				t.Errorf("%s is not Secret", name)
+			if secret.MatchString(l.Name) && !l.isSecret() && l.Type != cty.Bool {
+				t.Errorf("%s is Public", name)
 			}
 		}
 	}

@@ -126,14 +126,14 @@ func newEncryption(registry Registry, cfg *config.Config) (*Encryption, error) {
 		return sync.OnceValues(func() (method, error) {
 			m, err := buildMethod(entry, methodKinds, cfg)
 			e.closers.add(m.Method)
-			return m, ofEntry(err, entry)
+			return m, e.ofEntry(err, entry)
 		})
 	}
 	for address, entry := range cfg.KeyProviders {
 		e.keyProviders[address] = sync.OnceValues(func() (keyProvider, error) {
 			p, err := buildKeyProvider(entry, kinds, cfg)
 			e.closers.add(p.KeyProvider)
-			return p, ofEntry(err, entry)
+			return p, e.ofEntry(err, entry)
 		})
 	}
 	for address, entry := range cfg.Methods {

@@ -21,7 +21,7 @@ import (
 // hkdfBlock declares a key provider: HKDF-SHA-256 over a secret, with a random salt
 // that the file stores.
 func hkdfBlock() driver.Block[driver.KeyProvider] {
-	secret := attr.Attr{Name: "secret", Type: cty.String, Required: true, Sensitive: true, Local: true, Doc: "At least 16 characters."}
+	secret := attr.Attr{Name: "secret", Type: cty.String, Required: true, Secrecy: attr.LocalSecret, Doc: "At least 16 characters."}
 	return driver.Block[driver.KeyProvider]{
 		Table: attr.Table{Name: "hkdf", Doc: "Derives the key from a secret.", Attrs: []attr.Attr{secret}},
 		Build: func(v attr.Values) (driver.KeyProvider, error) {

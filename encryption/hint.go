@@ -167,11 +167,12 @@ func (e *Encryption) entriesOf(c candidate) []*entries.Entry {
 
 // oddities are the settings of a method, and of the key providers that it builds on, that
 // are probably not what was meant.
-func (e *Encryption) oddities(c candidate, oddities func(name string, v cty.Value) []string) (found []*attr.Error) {
+func (e *Encryption) oddities(c candidate, oddities func(a attr.Attr, v cty.Value) []string) (found []*attr.Error) {
 	for _, entry := range e.entriesOf(c) {
 		for _, name := range slices.Sorted(maps.Keys(entry.Settings)) {
 			s := entry.Settings[name]
-			what := oddities(name, s.Value)
+			a, _ := e.table(entry).Attr(name)
+			what := oddities(a, s.Value)
 			if s.Replaces && s.FromEnvironment {
 				what = append(what, "is that of TF_ENCRYPTION, which is merged over the other settings; unset it "+
 					"if it is meant for another file")
@@ -186,7 +187,7 @@ func (e *Encryption) oddities(c candidate, oddities func(name string, v cty.Valu
 
 // suspects are what is said of them beside an error.
 func (e *Encryption) suspects(c candidate) (facts []fact.Fact) {
-	for _, odd := range e.oddities(c, oddities) {
+	for _, odd := range e.oddities(c, entries.Oddities) {
 		facts = append(facts, fact.Suspect{Address: odd.Address, Attr: odd.Attr, What: odd.Err.Error()})
 	}
 	return facts
@@ -194,10 +195,11 @@ func (e *Encryption) suspects(c candidate) (facts []fact.Fact) {
 
 // ofEntry is the error of an entry that cannot be built, beside what is odd in its
 // settings.
-func ofEntry(err error, entry *entries.Entry) error {
+func (e *Encryption) ofEntry(err error, entry *entries.Entry) error {
 	return fact.Later(err, func() (facts []fact.Fact) {
 		for _, name := range slices.Sorted(maps.Keys(entry.Settings)) {
-			for _, odd := range oddities(name, entry.Settings[name].Value) {
+			a, _ := e.table(entry).Attr(name)
+			for _, odd := range entries.Oddities(a, entry.Settings[name].Value) {
 				facts = append(facts, fact.Suspect{Attr: name, What: odd})
 			}
 		}
@@ -217,25 +219,10 @@ func (e *Encryption) isLayered() bool {
 	return false
 }
 
-// oddities says what is odd about a setting.
-func oddities(name string, v cty.Value) []string {
-	switch text := textOf(v); name {
-	case "passphrase":
-		if what, _ := recognize.Passphrase(text); what != "" {
-			return []string{what}
-		}
-	case "token":
-		if what := recognize.Token(text); what != "" {
-			return []string{what}
-		}
-	}
-	return recognize.Oddities(v)
-}
-
 // sureOddity is about passphrases alone: no other text gives a key whatever it is. What
 // [Encryption.protects] refuses is left out.
-func sureOddity(name string, v cty.Value) []string {
-	if what, sure := recognize.Passphrase(textOf(v)); name == "passphrase" && sure == recognize.Surely {
+func sureOddity(a attr.Attr, v cty.Value) []string {
+	if what, sure := recognize.Passphrase(textOf(v)); a.Form == attr.Passphrase && sure == recognize.Surely {
 		return []string{what}
 	}
 	return nil
@@ -244,11 +231,22 @@ func sureOddity(name string, v cty.Value) []string {
 // protects returns an error if a method would seal with a passphrase that is no secret.
 func (e *Encryption) protects(c candidate) error {
 	for _, entry := range e.entriesOf(c) {
-		if odd, sure := recognize.Passphrase(textOf(entry.Settings["passphrase"].Value)); sure == recognize.NoSecret {
-			return is(fact.NoSecret, "passphrase of %s %s. It is no secret, so nothing is encrypted with it", entry.Address, odd)
+		for _, a := range e.table(entry).Attrs {
+			odd, sure := recognize.Passphrase(textOf(entry.Settings[a.Name].Value))
+			if a.Form == attr.Passphrase && sure == recognize.NoSecret {
+				return is(fact.NoSecret, "%s of %s %s. It is no secret, so nothing is encrypted with it", a.Name, entry.Address, odd)
+			}
 		}
 	}
 	return nil
+}
+
+// table is that of the kind of an entry.
+func (e *Encryption) table(entry *entries.Entry) attr.Table {
+	if e.config.Methods[entry.Address] == entry {
+		return e.kinds[entry.Kind].Table
+	}
+	return e.keyKinds[entry.Kind].Table
 }
 
 // textOf is the text of a setting, "" for what is none.

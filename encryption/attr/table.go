@@ -31,9 +31,18 @@ type Attr struct {
 	// Lists, maps and the primitive types are supported.
 	Type cty.Type
 
-	Required  bool      // neither settings, environment nor default give a value: an error
-	Sensitive bool      // values never appear in errors; errors point at the block
-	Default   cty.Value // cty.NilVal when an absent attribute stays null
+	Required bool      // neither settings, environment nor default give a value: an error
+	Secrecy  Secrecy   // whether errors, and the environment, are kept from it
+	Default  cty.Value // cty.NilVal when an absent attribute stays null
+
+	// Form says what a text is, if not any text.
+	Form Form
+
+	// Check returns what is wrong with a value, which is known and not null: nil for
+	// nothing. The value, which may be a secret, is not in the error. [Is], [Text] and
+	// [Between] make it. An empty text is not checked, unless it is a
+	// value, or takes the place of what is Required or of a Default.
+	Check func(v cty.Value) error
 
 	// Env names environment variables; the first that is set and not empty
 	// fills an absent attribute; see Harmless and Group.
@@ -47,15 +56,6 @@ type Attr struct {
 	// HarmlessIf limits Harmless to some values, such as those that protect more
 	// than their absence does. Nil means all.
 	HarmlessIf func(value string) bool
-
-	// Secret says that the value names a secret without being one, such as the
-	// file that holds it. What is Sensitive is a secret anyway.
-	Secret bool
-
-	// Local says that nothing else decides where the secret goes: it is used in
-	// this process only, or is part of the address that it is for, like the
-	// password of a proxy.
-	Local bool
 
 	// AllowEmpty says that an empty string is a value, such as no proxy at all. For
 	// other attributes it counts as absent, because an absent variable of Terraform
@@ -88,9 +88,6 @@ type Attr struct {
 	// type or meaning is another.
 	StandsFor string
 
-	// Form says what a text is, if not any text.
-	Form Form
-
 	// Attrs makes this a nested block (at most one): a list block in
 	// Terraform, a block or an object attribute in text.
 	Attrs []Attr
@@ -109,34 +106,3 @@ func (t Table) Attr(name string) (Attr, bool) {
 	}
 	return Attr{}, false
 }
-
-// Form says what a text is, and so what it must look like.
-type Form int
-
-const (
-	// Name becomes one segment of the path of a URL, to which a secret may be sent. A
-	// value that would be more or less than that is an error.
-	Name Form = iota + 1
-
-	// Path becomes one or more of them. Slashes at its ends do not count.
-	Path
-
-	// Lines are a secret that may have several lines, such as a key in PEM format. Any
-	// other secret that is sent is one word, as in a header, and control characters in
-	// it are an error, such as the line break at the end of a file.
-	Lines
-
-	// Version chooses one version of what is read. An empty string is an error, because
-	// an empty variable would choose the current one.
-	Version
-
-	// KeyProvider is the address of a key provider: a string in a Terraform block; a bare
-	// reference, a string or a literal key object in text.
-	KeyProvider
-
-	// Method is the address of a method, written in the same ways, but never as a literal.
-	Method
-
-	// Command is a program that will be run, or a list of it and its arguments.
-	Command
-)

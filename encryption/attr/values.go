@@ -49,9 +49,9 @@ type Values interface {
 	// Bool returns a bool attribute, false when it is absent.
 	Bool(name string) bool
 
-	// Int returns a number attribute, 0 when it is absent. A fraction, or a number
-	// outside min and max, is an error.
-	Int(name string, min, max int64) (int64, error)
+	// Int returns a number attribute, which is a whole one, 0 when it is absent. Which
+	// numbers it may be is [Attr.Check].
+	Int(name string) int64
 
 	// Strings returns a list of strings, nil when it is absent.
 	Strings(name string) []string

@@ -556,8 +556,8 @@ func checkMarks(t *testing.T, table attr.Table, attrs map[string]cty.Value, secr
 	for name, v := range attrs {
 		a, _ := table.Attr(name)
 		holds := func(secret string) bool { return strings.Contains(v.AsString(), secret) }
-		if !v.IsNull() && v.IsKnown() && v.Type() == cty.String && !a.Sensitive && slices.ContainsFunc(secrets, holds) {
-			t.Errorf("%q holds a secret, and is not Sensitive", name)
+		if !v.IsNull() && v.IsKnown() && v.Type() == cty.String && !a.Secrecy.IsHidden() && slices.ContainsFunc(secrets, holds) {
+			t.Errorf("%q holds a secret, and is neither Secret nor LocalSecret", name)
 		}
 	}
 }

@@ -30,6 +30,15 @@ type (
 // Module stands for the folder of a module in what a backend block says.
 const Module = config.Module
 
+// SecretVariable returns a variable of a table that holds a secret, or names one; "" if none
+// is set.
+func SecretVariable(table attr.Table, env attr.LookupEnv) string {
+	return entries.SecretVariable(table, env)
+}
+
+// Oddities says what is odd about a value in the place of what its table says it is.
+func Oddities(a attr.Attr, v cty.Value) []string { return entries.Oddities(a, v) }
+
 // NewEntry makes an entry of the kind of table from values, such as those of a Terraform
 // block.
 func NewEntry(address string, table attr.Table, values map[string]cty.Value) *Entry {

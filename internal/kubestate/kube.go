@@ -63,26 +63,33 @@ func Table() attr.Table {
 			"source, else in a manifest in YAML or JSON.",
 		Attrs: []attr.Attr{
 			{Name: "api_version", Type: cty.String, Required: true,
-				Doc: "The `apiVersion` of the object, such as `modules.kubeform.com/v1alpha1`."},
+				Check: attr.Is(isVersioned, "a group and a version are required, such as modules.kubeform.com/v1alpha1"),
+				Doc:   "The `apiVersion` of the object, such as `modules.kubeform.com/v1alpha1`."},
 			{Name: "kind", Type: cty.String, Required: true,
-				Doc: "The `kind` of the object, such as `VPC`."},
+				Check: attr.Is(kindForm.MatchString, "a kind is a word of letters and digits, such as VPC"),
+				Doc:   "The `kind` of the object, such as `VPC`."},
 			{Name: "name", Type: cty.String, Required: true,
-				Doc: "The name of the object."},
+				Check: attr.Is(isDomain, "this cannot be the name of an object: lowercase letters, digits, dashes and dots are allowed"),
+				Doc:   "The name of the object."},
 			{Name: "namespace", Type: cty.String,
-				Doc: "The namespace of the object. Leave it out for an object that has none."},
-			{Name: "resource", Type: cty.String,
+				Check: attr.Is(isLabel, "this cannot be the name of a namespace: lowercase letters, digits and dashes are allowed"),
+				Doc:   "The namespace of the object. Leave it out for an object that has none."},
+			{Name: "resource", Type: cty.String, Check: attr.Is(isLabel, "the plural name in lowercase is required, such as vpcs"),
 				Doc: "The plural name of the kind in the server's API, such as `vpcs`. Without it, the server is queried for it. Only the " +
 					"`kubernetes` source uses it."},
 			{Name: "resource_type", Type: cty.String,
+				Check: attr.Is(nameForm.MatchString, "a resource type is one word, such as aws_db_instance"),
 				Doc: "The Terraform resource type, such as `aws_vpc`. It is required for Crossplane. For Kubeform it defaults to the first label " +
 					"of the API group and the kind, such as `digitalocean_database_cluster`."},
-			{Name: "schema_version", Type: cty.Number,
+			{Name: "schema_version", Type: cty.Number, Check: attr.Between(0, 1<<31),
 				Doc: "The schema version of the resource type. It defaults to the `schema_version` in Crossplane's `provider-meta` annotation, " +
 					"and otherwise to 0."},
 			{Name: "provider_source", Type: cty.String,
+				Check: attr.Is(sourceForm.MatchString, "a namespace and a name are required, such as hashicorp/aws"),
 				Doc: "For Crossplane, the source of the Terraform provider, such as `mongodb/mongodbatlas`. It defaults to `hashicorp/` and the " +
 					"first word of `resource_type`."},
 			{Name: "terraform_version", Type: cty.String,
+				Check: attr.Is(versionForm.MatchString, "a version is required, such as 1.5.7"),
 				Doc: "For Crossplane, the Terraform version of the controller. The cluster does not contain it, so it defaults to " +
 					"`0.0.0`."},
 			{Name: "field_names", Type: cty.Map(cty.String),
@@ -95,6 +102,7 @@ func Table() attr.Table {
 				Doc: "For Crossplane, the blocks that the object holds without a list, as Terraform paths such as `settings.backup`. Newer API " +
 					"versions do this for blocks that may occur only once."},
 			{Name: "identifier_attribute", Type: cty.String,
+				Check: attr.Is(nameForm.MatchString, "this cannot be the name of an attribute"),
 				Doc: "For Crossplane, the attribute that gets the external name, if the name identifies the resource: usually `name`. Without " +
 					"it there is none, and the provider chooses the identifier."},
 			{Name: "id", Type: cty.String,
@@ -112,21 +120,17 @@ func New(v attr.Values) (*Object, error) {
 		fieldNames: v.StringMap("field_names"), identifier: v.String("identifier_attribute"), id: v.String("id"),
 		singleBlocks: v.Strings("single_blocks"), identity: v.Identity(),
 	}
-	group, version, ok := strings.Cut(v.String("api_version"), "/")
-	switch {
-	case !ok || len(validation.IsDNS1123Subdomain(group)) > 0 || len(validation.IsDNS1123Label(version)) > 0:
-		return nil, v.Errorf("api_version", "a group and a version are required, such as modules.kubeform.com/v1alpha1")
-	case !kindForm.MatchString(o.Kind):
-		return nil, v.Errorf("kind", "a kind is a word of letters and digits, such as VPC")
-	case len(validation.IsDNS1123Subdomain(o.Name)) > 0:
-		return nil, v.Errorf("name", "this cannot be the name of an object: lowercase letters, digits, dashes and dots are allowed")
-	case o.Namespace != "" && len(validation.IsDNS1123Label(o.Namespace)) > 0:
-		return nil, v.Errorf("namespace", "this cannot be the name of a namespace: lowercase letters, digits and dashes are allowed")
-	case o.Resource != "" && len(validation.IsDNS1123Label(o.Resource)) > 0:
-		return nil, v.Errorf("resource", "the plural name in lowercase is required, such as vpcs")
-	}
-	o.Group, o.Version = group, version
+	o.Group, o.Version, _ = strings.Cut(v.String("api_version"), "/")
 	return o, o.check(v)
+}
+
+func isDomain(text string) bool { return len(validation.IsDNS1123Subdomain(text)) == 0 }
+
+func isLabel(text string) bool { return len(validation.IsDNS1123Label(text)) == 0 }
+
+func isVersioned(text string) bool {
+	group, version, ok := strings.Cut(text, "/")
+	return ok && isDomain(group) && isLabel(version)
 }
 
 var (
@@ -141,23 +145,11 @@ func (o *Object) check(v attr.Values) error {
 		return err
 	}
 	if v.Has("schema_version") {
-		n, err := v.Int("schema_version", 0, 1<<31)
-		if err != nil {
-			return err
-		}
+		n := v.Int("schema_version")
 		o.schemaVersion = &n
 	}
-	switch {
-	case !o.isKubeform() && o.resourceType == "":
+	if !o.isKubeform() && o.resourceType == "" {
 		return v.Errorf("resource_type", "the Terraform resource type is required, such as aws_vpc: it cannot be derived from the object")
-	case o.resourceType != "" && !nameForm.MatchString(o.resourceType):
-		return v.Errorf("resource_type", "a resource type is one word, such as aws_db_instance")
-	case o.providerSource != "" && !sourceForm.MatchString(o.providerSource):
-		return v.Errorf("provider_source", "a namespace and a name are required, such as hashicorp/aws")
-	case o.terraformVersion != "" && !versionForm.MatchString(o.terraformVersion):
-		return v.Errorf("terraform_version", "a version is required, such as 1.5.7")
-	case o.identifier != "" && !nameForm.MatchString(o.identifier):
-		return v.Errorf("identifier_attribute", "this cannot be the name of an attribute")
 	}
 	for _, name := range o.fieldNames {
 		if name != "" && !nameForm.MatchString(name) {

@@ -19,7 +19,7 @@ func decode(t *testing.T, attrs map[string]cty.Value) (*Object, error) {
 	t.Helper()
 	v, err := unstable.NewEntry("data.statecrypt_remote_state.test.object", Table(), attrs).Decode(Table(), nil)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	return New(v)
 }

@@ -110,7 +110,7 @@ func required(f field) field {
 }
 
 func secret(f field) field {
-	f.Sensitive = true
+	f.Secrecy = attr.Secret
 	return f
 }
 

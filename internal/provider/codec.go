@@ -121,7 +121,7 @@ func (f *findings) misfits(block cty.Value, fields []field, at path.Path) {
 		case field.required() && v.IsNull():
 			f.fail(at.AtName(field.Name), "this argument is required, and its value is null; is a variable not set?")
 		case !field.Computed || v.IsNull():
-		case field.Sensitive: // at the path of an attribute, Terraform prints its value
+		case field.Secrecy.IsHidden(): // at the path of an attribute, Terraform prints its value
 			f.fail(path.Empty(), "the attribute %s is what a read gives, and cannot be "+
 				"set%s", field.Name, cmp.Or(inPlaceOf(field.Name), "; leave it out"))
 		default:

@@ -33,7 +33,7 @@ var getters = map[string]func(attr.Attr) bool{
 	"Bytes":     func(a attr.Attr) bool { return a.Type.IsListType() },
 	"Block":     func(a attr.Attr) bool { return a.Attrs != nil },
 	"Variable":  func(attr.Attr) bool { return true },
-	"Hands":     func(a attr.Attr) bool { return a.Sensitive || a.Secret || a.Attrs != nil },
+	"Hands":     func(a attr.Attr) bool { return a.Secrecy != attr.Public || a.Attrs != nil },
 }
 
 // TestNamesOfAttributes: whatever the folder of a kind asks its values for is in the

@@ -98,7 +98,7 @@ func (v atMostOneBlock) ValidateList(_ context.Context, req validator.ListReques
 }
 
 func attributeOf(f field) schema.Attribute {
-	doc, required, optional, computed, secret := f.Doc+variables(f.Attr), f.required(), f.optional(), f.Computed, f.Sensitive
+	doc, required, optional, computed, secret := f.Doc+variables(f.Attr), f.required(), f.optional(), f.Computed, f.Secrecy.IsHidden()
 	switch {
 	case f.Type == cty.String:
 		return schema.StringAttribute{

@@ -69,7 +69,7 @@ func (s encryptionSettings) check(e *encryption.Encryption) {
 		case f.Err.Attr == "":
 			s.failAt(place, f.Err.Err)
 		case a.Name == "", // then, which is in no table
-			a.Sensitive, !s.entry(f.Err.Address).Settings[name].IsSet():
+			a.Secrecy.IsHidden(), !s.entry(f.Err.Address).Settings[name].IsSet():
 			s.fail(place, "%s: %w", name, f.Err.Err)
 		default:
 			s.failAt(place.AtName(a.Name), f.Err.Err)

@@ -141,7 +141,7 @@ func (c Credentials) For(target *url.URL) (Grant, error) {
 	if err != nil || g.Found || near != Undecided {
 		return g, err
 	}
-	if name := c.variableWithSecret(); name != "" {
+	if name := unstable.SecretVariable(c.Table, c.Env); name != "" {
 		origin := Origin(target)
 		or := ""
 		if len(c.Home.Vars) > 0 {
@@ -315,22 +315,6 @@ func nearURL(home, asked string) Match {
 	return OtherServer
 }
 
-// variableWithSecret returns a variable that holds a secret; "" if none does.
-func (c Credentials) variableWithSecret() string {
-	var names []string
-	for _, a := range slices.Concat(c.Table.Attrs, c.Table.Variables) {
-		if isSecret(a) {
-			names = append(names, a.Env...)
-		}
-	}
-	for _, name := range names {
-		if _, set := c.Env.Get(name); set {
-			return name
-		}
-	}
-	return ""
-}
-
 // fill completes a block, nil for none, with the variables that have a say.
 func (c Credentials) fill(block *unstable.Entry, found bool, near Match) (Grant, error) {
 	if block == nil && c.Env == nil { // nothing is left that could be named
@@ -364,8 +348,6 @@ func family(t attr.Table) string {
 	}
 	return " " + first[:i+1] + "*"
 }
-
-func isSecret(a attr.Attr) bool { return a.Sensitive || a.Secret }
 
 // covering returns the block whose url covers target, nil if none does.
 func (c Credentials) covering(target *url.URL) (*unstable.Entry, error) {

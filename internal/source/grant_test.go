@@ -17,7 +17,7 @@ import (
 func TestCredentialsFor(t *testing.T) {
 	table := attr.Table{Name: "http", Attrs: []attr.Attr{
 		{Name: "url", Type: cty.String, Required: true},
-		{Name: "token", Type: cty.String, Env: []string{"X_TOKEN"}, Sensitive: true},
+		{Name: "token", Type: cty.String, Env: []string{"X_TOKEN"}, Secrecy: attr.Secret},
 	}}
 	block := func(address, url string) *unstable.Entry {
 		return unstable.NewEntry(address, table, map[string]cty.Value{"url": cty.StringVal(url)})
@@ -81,7 +81,7 @@ func TestCredentialsForUndecided(t *testing.T) {
 func TestCredentialsNamed(t *testing.T) {
 	table := attr.Table{Name: "s3", Attrs: []attr.Attr{
 		{Name: "name", Type: cty.String},
-		{Name: "token", Type: cty.String, Env: []string{"X_TOKEN"}, Sensitive: true},
+		{Name: "token", Type: cty.String, Env: []string{"X_TOKEN"}, Secrecy: attr.Secret},
 	}}
 	block := func(address string, name cty.Value) *unstable.Entry {
 		return unstable.NewEntry(address, table, map[string]cty.Value{"name": name})
@@ -131,7 +131,7 @@ func sample() (attr.Table, Home) {
 		}
 		return a
 	}
-	secret := func(a *attr.Attr) { a.Sensitive, a.Harmless = true, harmless.Secret }
+	secret := func(a *attr.Attr) { a.Secrecy, a.Harmless = attr.Secret, harmless.Secret }
 	mild := func(a *attr.Attr) { a.Harmless = "It does no harm." }
 	in := func(group string) func(*attr.Attr) { return func(a *attr.Attr) { a.Group = group } }
 	follows := func(group string) func(*attr.Attr) { return func(a *attr.Attr) { a.UnlessGroup = group } }
@@ -282,7 +282,7 @@ func TestHomeIsURL(t *testing.T) {
 	table := attr.Table{Name: "http", Attrs: []attr.Attr{
 		{Name: "url", Type: cty.String, Required: true},
 		{Name: "user", Type: cty.String, Env: []string{"X_USER"}, UnlessGroup: "who"},
-		{Name: "password", Type: cty.String, Sensitive: true, Env: []string{"X_PASSWORD"}, UnlessGroup: "who"},
+		{Name: "password", Type: cty.String, Secrecy: attr.Secret, Env: []string{"X_PASSWORD"}, UnlessGroup: "who"},
 	}}
 	const place = "https://example.com/a/state"
 	for name, tt := range map[string]struct {

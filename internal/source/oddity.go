@@ -49,11 +49,8 @@ func (k Kind) suspects(req Request, credentials []*unstable.Entry, env attr.Look
 	EachOddity(req.Values, k.Table.Attrs, func(name, odd string) { facts = append(facts, fact.Suspect{Attr: name, What: odd}) })
 	for _, block := range credentials {
 		for _, name := range slices.Sorted(maps.Keys(block.Settings)) {
-			odd := recognize.Oddities(block.Settings[name].Value)
-			if token := oddToken(name, block.Settings[name].Value); token != "" {
-				odd = append(odd, token)
-			}
-			for _, what := range odd {
+			a, _ := k.Credentials.Attr(name)
+			for _, what := range unstable.Oddities(a, block.Settings[name].Value) {
 				facts = append(facts, fact.Suspect{Address: "credentials", Attr: name, What: what})
 			}
 		}
@@ -82,15 +79,6 @@ func variables(tables ...[]attr.Attr) (names []string) {
 func namesWorkspace(text, workspace string) bool {
 	return workspace != "" && slices.ContainsFunc(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("/:;", r) }),
 		func(part string) bool { return part == workspace || part == workspace+".tfstate" })
-}
-
-// oddToken says what is odd about a token.
-func oddToken(name string, v cty.Value) string {
-	v, _ = v.Unmark()
-	if !strings.HasSuffix(name, "token") || v == cty.NilVal || v.Type() != cty.String || !v.IsKnown() || v.IsNull() {
-		return ""
-	}
-	return recognize.Token(v.AsString())
 }
 
 // EachOddity finds the arguments of a table that are probably not what was meant.

@@ -17,7 +17,7 @@ func TestWhichVariablesHaveASay(t *testing.T) {
 	t.Parallel()
 	table := attr.Table{Name: "kind", Attrs: []attr.Attr{
 		{Name: "url", Type: cty.String}, {Name: "name", Type: cty.String},
-		{Name: "token", Type: cty.String, Sensitive: true, Env: []string{"TOKEN"}},
+		{Name: "token", Type: cty.String, Secrecy: attr.Secret, Env: []string{"TOKEN"}},
 		{Name: "timeout", Type: cty.String, Env: []string{"TIMEOUT"}, Harmless: "Patience does no harm."},
 	}}
 	for _, c := range []struct {

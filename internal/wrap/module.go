@@ -273,7 +273,7 @@ func hasUser(v cty.Value) bool {
 // withoutSecrets reports whether a value is still whole. One that is null is left out.
 func withoutSecrets(a attr.Attr, v cty.Value) (cty.Value, bool) {
 	switch {
-	case a.Sensitive || !v.IsWhollyKnown():
+	case a.Secrecy.IsHidden() || !v.IsWhollyKnown():
 		return cty.NullVal(cty.DynamicPseudoType), false
 	case v.IsNull() || a.Attrs == nil && !hasUser(v):
 		return v, true

@@ -107,19 +107,13 @@ func build(v attr.Values) (driver.KeyProvider, error) {
 		return nil, v.Errorf("kms_key_id", "the ID, the ARN or an alias of a KMS key is required")
 	case strings.HasPrefix(p.keyID, "arn:") && !strings.Contains(p.keyID, ":kms:"):
 		return nil, v.Errorf("kms_key_id", "this is the ARN of something else; that of a KMS key begins with arn:aws:kms:")
-	case p.keySpec != types.DataKeySpecAes256 && p.keySpec != types.DataKeySpecAes128:
-		return nil, v.Errorf("key_spec", "AES_256 or AES_128 is required")
 	case contextSize(p.context) > maxContext:
 		return nil, v.Errorf("encryption_context", "KMS allows at most %d characters", maxContext)
-	}
-	region := v.String("region")
-	if region == "" {
-		return nil, v.Errorf("region", "a region is required, such as eu-west-1 (or the environment variable AWS_REGION)")
 	}
 	endpoints, _ := v.Block("endpoints")
 	p.endpoint = awsauth.WithScheme(endpoints.String("kms"))
 	var err error
-	p.settings, err = awsauth.Parse(v, region)
+	p.settings, err = awsauth.Parse(v, v.String("region"))
 	return p, err
 }
 

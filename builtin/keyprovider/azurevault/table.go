@@ -1,6 +1,7 @@
 package azurevault
 
 import (
+	"errors"
 	"net/url"
 	"strings"
 
@@ -24,12 +25,13 @@ func table() attr.Table {
 		Doc: "A key of Azure Key Vault or of a Managed HSM encrypts the key of each file. Reading requires the key permission `decrypt`. " +
 			"The first way to authenticate that is set up is used.",
 		Attrs: append([]attr.Attr{
-			{Name: "vault_uri", Type: cty.String, Required: true, Doc: "The URL of the vault, such as " +
-				"`https://example.vault.azure.net`."},
+			{Name: "vault_uri", Type: cty.String, Required: true, Check: attr.Text(checkVault),
+				Doc: "The URL of the vault, such as `https://example.vault.azure.net`."},
 			{Name: "vault_key_name", Type: cty.String, Required: true, Form: attr.Name, Harmless: keyHarmless,
-				Doc: "The name of the key: 1 to 127 letters, digits and hyphens."},
-			{Name: "key_length", Type: cty.Number, Required: true, Harmless: keyHarmless, Doc: "Length of new keys in bytes; `aes_gcm` " +
-				"needs 16, 24 or 32. A file that is read has its own."},
+				Check: attr.Is(isKeyName, "a key's name has 1 to 127 letters, digits and hyphens"),
+				Doc:   "The name of the key: 1 to 127 letters, digits and hyphens."},
+			{Name: "key_length", Type: cty.Number, Required: true, Harmless: keyHarmless, Check: attr.Between(1, maxKeyLength),
+				Doc: "Length of new keys in bytes; `aes_gcm` needs 16, 24 or 32. A file that is read has its own."},
 			{Name: "symmetric", Type: cty.Bool, Default: cty.False, Harmless: keyHarmless, Doc: "The vault's key is an AES key, which " +
 				"only a Managed HSM has, and not an RSA key. It matters for new keys; a file that is read names " +
 				"its algorithm. Defaults to `false`."},
@@ -39,22 +41,15 @@ func table() attr.Table {
 	}
 }
 
-func build(v attr.Values, o Options) (driver.KeyProvider, error) {
+func build(v attr.Values, o Options) (_ driver.KeyProvider, err error) {
 	p := &provider{
 		Wrapping: driver.Wrapping[metadata]{Kind: kind, Parse: parse},
 
 		vault:     v.String("vault_uri"),
 		name:      v.String("vault_key_name"),
+		keyLength: int(v.Int("key_length")),
 		algorithm: azkeys.EncryptionAlgorithmRSAOAEP256,
 		patience:  defaultPatience,
-	}
-	length, err := v.Int("key_length", 1, maxKeyLength)
-	if err != nil {
-		return nil, err
-	}
-	p.keyLength = int(length)
-	if err := p.checkVault(v); err != nil {
-		return nil, err
 	}
 	if p.access, err = azureauth.New(v, world.For(v.Environment() != nil, false)); err != nil {
 		return nil, err
@@ -71,14 +66,13 @@ func build(v attr.Values, o Options) (driver.KeyProvider, error) {
 }
 
 func (p *provider) setSymmetric(v attr.Values) error {
-	size, err := v.Int("symmetric_key_size", 128, 256)
 	p.algorithm = map[int64]azkeys.EncryptionAlgorithm{
 		128: azkeys.EncryptionAlgorithmA128GCM, 192: azkeys.EncryptionAlgorithmA192GCM, 256: azkeys.EncryptionAlgorithmA256GCM,
-	}[size]
-	if err == nil && p.algorithm == "" {
-		err = v.Errorf("symmetric_key_size", "with symmetric, one of 128, 192 and 256 is required")
+	}[v.Int("symmetric_key_size")]
+	if p.algorithm == "" {
+		return v.Errorf("symmetric_key_size", "with symmetric, one of 128, 192 and 256 is required")
 	}
-	return err
+	return nil
 }
 
 // The rules for names are Azure's:
@@ -88,21 +82,20 @@ var (
 	vaultName = lazyregexp.New(`^[A-Za-z][0-9A-Za-z-]{1,22}[0-9A-Za-z]$`)
 )
 
-func (p *provider) checkVault(v attr.Values) error {
-	if len(p.name) > 127 || !keyName.MatchString(p.name) {
-		return v.Errorf("vault_key_name", "a key's name has 1 to 127 letters, digits and hyphens")
-	}
-	u, err := url.Parse(p.vault)
+func isKeyName(text string) bool { return len(text) <= 127 && keyName.MatchString(text) }
+
+func checkVault(text string) error {
+	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "" {
-		if uri := v.String("vault_uri"); strings.Contains(uri, "/keys/") {
-			return v.Errorf("vault_uri", "this is the address of a key: leave out /keys/ and what follows it, and write the name of the key into "+
+		if strings.Contains(text, "/keys/") {
+			return errors.New("this is the address of a key: leave out /keys/ and what follows it, and write the name of the key into " +
 				"vault_key_name")
 		}
-		return v.Errorf("vault_uri", "an address such as https://example.vault.azure.net is required, with https")
+		return errors.New("an address such as https://example.vault.azure.net is required, with https")
 	}
 	name, _, _ := strings.Cut(u.Hostname(), ".")
 	if !vaultName.MatchString(name) || strings.Contains(name, "--") {
-		return v.Errorf("vault_uri", "a vault's name has 3 to 24 letters, digits and single hyphens; it begins "+
+		return errors.New("a vault's name has 3 to 24 letters, digits and single hyphens; it begins " +
 			"with a letter and does not end with a hyphen")
 	}
 	return nil

@@ -65,10 +65,12 @@ func table() attr.Table {
 		Doc: "Google Cloud KMS wraps the key of each file. Reading requires `cloudkms.cryptoKeyVersions.useToDecrypt`. Without " +
 			"`access_token` and `credentials`, the application default credentials are used.",
 		Attrs: slices.Concat([]attr.Attr{
-			{Name: "kms_encryption_key", Type: cty.String, Required: true, Form: attr.Path, Harmless: keyHarmless, Doc: "The key's resource name: " +
-				"`projects/…/locations/…/keyRings/…/cryptoKeys/…`."},
-			{Name: "key_length", Type: cty.Number, Required: true, Harmless: keyHarmless, Doc: "Length of new keys in bytes, from 1 to " +
-				"1024; `aes_gcm` needs 16, 24 or 32. A file that is read has its own."},
+			{Name: "kms_encryption_key", Type: cty.String, Required: true, Form: attr.Path, Harmless: keyHarmless,
+				Check: attr.Is(keyName.MatchString, "the full resource name of a key is required, in the form "+
+					"projects/P/locations/L/keyRings/R/cryptoKeys/K and without a version"),
+				Doc: "The key's resource name: `projects/…/locations/…/keyRings/…/cryptoKeys/…`."},
+			{Name: "key_length", Type: cty.Number, Required: true, Harmless: keyHarmless, Check: attr.Between(1, maxKeyLength),
+				Doc: "Length of new keys in bytes, from 1 to 1024; `aes_gcm` needs 16, 24 or 32. A file that is read has its own."},
 		}, googleauth.Attrs("GOOGLE_CREDENTIALS", "GOOGLE_APPLICATION_CREDENTIALS"), []attr.Attr{
 			{Name: "additional_authenticated_data", Type: cty.String, Harmless: keyHarmless, Doc: "Data that the key is bound to, in " +
 				"standard base64, of at most 64 KiB. It is not stored in the file: reading needs the same value as " +
@@ -107,17 +109,9 @@ func build(v attr.Values, o Options) (driver.KeyProvider, error) {
 	p := &provider{
 		Wrapping: driver.Wrapping[metadata]{Kind: kind, Parse: parse},
 
-		name: v.String("kms_encryption_key"), wire: web.Wire{Patience: patience(), Transport: o.Transport},
+		name: v.String("kms_encryption_key"), keyLength: int(v.Int("key_length")), wire: web.Wire{Patience: patience(), Transport: o.Transport},
 	}
-	if !keyName.MatchString(p.name) {
-		return nil, v.Errorf("kms_encryption_key", "the full resource name of a key is required, in the form "+
-			"projects/P/locations/L/keyRings/R/cryptoKeys/K and without a version")
-	}
-	length, err := v.Int("key_length", 1, maxKeyLength)
-	if err != nil {
-		return nil, err
-	}
-	p.keyLength = int(length)
+	var err error
 	// The decoder's own error says where the text is wrong, which helps nobody.
 	if p.additionalData, err = base64.StdEncoding.DecodeString(v.String("additional_authenticated_data")); err != nil {
 		return nil, v.Errorf("additional_authenticated_data", "this is not standard base64; base64encode(…) makes it of text")

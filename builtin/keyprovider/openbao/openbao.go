@@ -91,16 +91,10 @@ func build(v attr.Values) (driver.KeyProvider, error) {
 
 		transit: strings.Trim(v.String("transit_engine_path"), "/"), keyName: v.String("key_name"), associatedData: v.String("associated_data"),
 	}
-	if strings.HasPrefix(p.transit, "v1/") {
-		return nil, v.Errorf("transit_engine_path", "the path of the engine is required, without /v1 before it, which belongs to the API")
-	}
-	var err error
-	if p.keyLength, err = v.Int("key_length", 16, 64); err != nil || p.keyLength != 16 && p.keyLength != 32 && p.keyLength != 64 {
+	if p.keyLength = v.Int("key_length"); p.keyLength != 16 && p.keyLength != 32 && p.keyLength != 64 {
 		return nil, v.Errorf("key_length", "16, 32 or 64 is required")
 	}
-	if _, err := base64.StdEncoding.DecodeString(p.associatedData); err != nil || len(p.associatedData) > maxAssociatedData {
-		return nil, v.Errorf("associated_data", "standard base64 is required, of at most %d characters", maxAssociatedData)
-	}
+	var err error
 	p.server, err = newServer(v)
 	return p, err
 }

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -43,12 +42,13 @@ type server struct {
 	transport atomic.Pointer[http.Transport] // of client
 }
 
-func newServer(v attr.Values) (*server, error) {
+func newServer(v attr.Values) (_ *server, err error) {
 	s := &server{
 		address: v.String("address"), namespace: v.String("namespace"), token: v.String("token"),
 		redirects: !v.Bool("disable_redirects"),
 		world:     world.For(v.Environment() != nil, false),
 		turn:      make(chan struct{}, 1),
+		retries:   int(v.Int("max_retries")),
 		tls: api.TLSConfig{
 			CACert: v.String("ca_cert_file"), CAPath: v.String("ca_cert_dir"), CACertBytes: []byte(v.String("ca_cert_pem")),
 			ClientCert: v.String("client_cert_file"), ClientKey: v.String("client_key_file"),
@@ -56,33 +56,13 @@ func newServer(v attr.Values) (*server, error) {
 			TLSServerName: v.String("tls_server_name"), Insecure: v.Bool("skip_tls_verify"),
 		},
 	}
-	u, err := url.Parse(s.address)
-	switch {
-	case err != nil || u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "unix" || u.Host == "" && u.Scheme != "unix":
-		return nil, v.Errorf("address", "a URL is required, such as https://bao.example.com:8200")
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return nil, v.Errorf("address", "a URL without user, query and fragment is required")
-	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/ui"):
-		return nil, v.Errorf("address", "the address ends before /ui, which is the page for people; leave that out")
-	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/v1"), strings.Contains(u.Path, "/v1/"):
-		return nil, v.Errorf("address", "the address ends before /v1; leave that out")
-	}
-	if v.Has("proxy_address") {
-		if s.proxy, err = url.Parse(v.String("proxy_address")); err != nil || s.proxy.Host == "" {
-			return nil, v.Errorf("proxy_address", "a URL is required")
-		}
+	if text := v.String("proxy_address"); text != "" {
+		s.proxy, _ = url.Parse(text)
 	}
 	if (v.Has("client_cert_file") != v.Has("client_key_file")) || (v.Has("client_cert_pem") != v.Has("client_key_pem")) {
 		return nil, v.Errorf("", "a client certificate and its key are required together")
 	}
-	retries, err := v.Int("max_retries", 0, 100)
-	if err != nil {
-		return nil, err
-	}
-	s.retries = int(retries)
-	if s.timeout, err = duration(v.String("client_timeout")); err != nil {
-		return nil, v.Errorf("client_timeout", "%w", err)
-	}
+	s.timeout, _ = duration(v.String("client_timeout"))
 	s.login, err = newLogin(v)
 	return s, err
 }

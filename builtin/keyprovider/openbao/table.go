@@ -1,6 +1,12 @@
 package openbao
 
 import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
@@ -40,35 +46,37 @@ func table() attr.Table {
 				"32 or 64. A key of 64 bytes is too long for `aes_gcm`; put a `pbkdf2` with a `chain` in between. " +
 				"Defaults to `32`."},
 			// Not harmless: elsewhere is no transit engine, and what is asked for would be written.
-			{Name: "transit_engine_path", Type: str, Form: attr.Path, Default: cty.StringVal("/transit"), Doc: "Where the transit engine is " +
-				"mounted. Defaults to `/transit`."},
+			{Name: "transit_engine_path", Type: str, Form: attr.Path, Default: cty.StringVal("/transit"),
+				Check: attr.Is(isEngine, "the path of the engine is required, without /v1 before it, which belongs to the API"),
+				Doc:   "Where the transit engine is mounted. Defaults to `/transit`."},
 			{Name: "associated_data", Type: str, Harmless: keyHarmless,
+				Check: attr.Is(isAssociatedData, fmt.Sprintf("standard base64 is required, of at most %d characters", maxAssociatedData)),
 				Doc: "Data that new keys are bound to, in base64; it is stored in the file. OpenBao only: " +
 					"Vault does not bind keys, and OpenTofu 1.12 cannot read what is encrypted with it."},
-			{Name: "address", Type: str, Default: cty.StringVal(defaultAddress), Env: both("AGENT_ADDR", "ADDR"),
+			{Name: "address", Type: str, Default: cty.StringVal(defaultAddress), Env: both("AGENT_ADDR", "ADDR"), Check: attr.Text(checkAddress),
 				Doc: "The address of the server. Defaults to `https://127.0.0.1:8200`."},
 			{Name: "namespace", Type: str, Env: both("NAMESPACE"), Harmless: "A namespace is a part of the server that the code names.",
 				Doc: "The namespace of the transit engine and of the login. Defaults to the root namespace."},
-			{Name: "token", Type: str, Sensitive: true, Harmless: harmless.Secret, Env: both("TOKEN"), Doc: "The token."},
+			{Name: "token", Type: str, Form: attr.Token, Secrecy: attr.Secret, Harmless: harmless.Secret, Env: both("TOKEN"), Doc: "The token."},
 			{Name: "auth_approle", Doc: "Log in with an AppRole.", Attrs: []attr.Attr{
 				{Name: "role_id", Type: str, Required: true, Doc: "The RoleID."},
-				{Name: "secret_id", Type: str, Sensitive: true, Doc: "The SecretID, if the role requires one."},
+				{Name: "secret_id", Type: str, Secrecy: attr.Secret, Doc: "The SecretID, if the role requires one."},
 				{Name: "mount_path", Type: str, Form: attr.Path, Default: cty.StringVal("approle"),
 					Doc: "Where the auth method is mounted. Defaults to `approle`."},
 			}},
 			{Name: "auth_kubernetes", Doc: "Log in with the token of a Kubernetes service account.", Attrs: []attr.Attr{
 				{Name: "role", Type: str, Required: true, Doc: "The name of the role."},
-				{Name: "jwt", Type: str, Sensitive: true, Doc: "The token itself. Defaults to the content of `jwt_file`."},
-				{Name: "jwt_file", Type: str, Secret: true, Default: cty.StringVal("/var/run/secrets/kubernetes.io/serviceaccount/token"),
+				{Name: "jwt", Type: str, Secrecy: attr.Secret, Doc: "The token itself. Defaults to the content of `jwt_file`."},
+				{Name: "jwt_file", Type: str, Secrecy: attr.NamesSecret, Default: cty.StringVal("/var/run/secrets/kubernetes.io/serviceaccount/token"),
 					Doc: "The path of the file that holds the token. Defaults to that of the pod's service account."},
 				{Name: "mount_path", Type: str, Form: attr.Path, Default: cty.StringVal("kubernetes"), Doc: "Where the auth method " +
 					"is mounted. Defaults to `kubernetes`."},
 			}},
 			{Name: "auth_jwt", Doc: "Log in with a JSON web token, such as that of a CI job.", Attrs: []attr.Attr{
 				{Name: "role", Type: str, Doc: "The name of the role. Defaults to the default role of the auth method."},
-				{Name: "jwt", Type: str, Group: "jwt", Sensitive: true, Harmless: harmless.Secret, Env: []string{"TERRAFORM_VAULT_AUTH_JWT"},
+				{Name: "jwt", Type: str, Group: "jwt", Secrecy: attr.Secret, Harmless: harmless.Secret, Env: []string{"TERRAFORM_VAULT_AUTH_JWT"},
 					Doc: "The token itself. Exactly one of `jwt` and `jwt_file` is required."},
-				{Name: "jwt_file", Type: str, Group: "jwt", Secret: true, Doc: "The path of a file that holds the token."},
+				{Name: "jwt_file", Type: str, Group: "jwt", Secrecy: attr.NamesSecret, Doc: "The path of a file that holds the token."},
 				{Name: "mount_path", Type: str, Form: attr.Path, Default: cty.StringVal("jwt"),
 					Doc: "Where the auth method is mounted. Defaults to `jwt`."},
 			}},
@@ -78,11 +86,11 @@ func table() attr.Table {
 			{Name: "ca_cert_pem", Type: str, AllowEmpty: true, Env: both("CACERT_BYTES"), Doc: "The certificates themselves, in PEM."},
 			{Name: "client_cert_file", Type: str, Group: "certificate", Harmless: certificateHarmless, Env: both("CLIENT_CERT"),
 				Doc: "The path of a PEM file with a client certificate."},
-			{Name: "client_key_file", Type: str, Group: "certificate", Secret: true, Harmless: harmless.Secret, Env: both("CLIENT_KEY"),
+			{Name: "client_key_file", Type: str, Group: "certificate", Secrecy: attr.NamesSecret, Harmless: harmless.Secret, Env: both("CLIENT_KEY"),
 				Doc: "The path of a PEM file with the key of the client certificate."},
 			{Name: "client_cert_pem", Type: str, Group: "certificate", Harmless: certificateHarmless, Env: both("CLIENT_CERT_BYTES"),
 				Doc: "A client certificate itself, in PEM."},
-			{Name: "client_key_pem", Type: str, Group: "certificate", Sensitive: true, Form: attr.Lines, Harmless: harmless.Secret,
+			{Name: "client_key_pem", Type: str, Group: "certificate", Secrecy: attr.Secret, Form: attr.Lines, Harmless: harmless.Secret,
 				Env: both("CLIENT_KEY_BYTES"),
 				Doc: "The key of the client certificate itself, in PEM."},
 			{Name: "tls_server_name", Type: str, AllowEmpty: true, Env: both("TLS_SERVER_NAME"), Doc: "The name that " +
@@ -91,12 +99,14 @@ func table() attr.Table {
 				Harmless: "Certificates are then verified, as they are without it.", HarmlessIf: harmless.False,
 				Doc: "Whether any certificate of the server is accepted. Anybody in between can then read the " +
 					"token and the keys. Defaults to `false`."},
-			{Name: "proxy_address", Type: str, Sensitive: true, Local: true, AllowEmpty: true, Env: both("PROXY_ADDR",
-				"HTTP_PROXY"), Doc: "The URL of a proxy for this server, in place of `HTTPS_PROXY` and the like."},
+			{Name: "proxy_address", Type: str, Secrecy: attr.LocalSecret, AllowEmpty: true, Env: both("PROXY_ADDR", "HTTP_PROXY"),
+				Check: attr.Is(isProxy, "a URL is required"), Doc: "The URL of a proxy for this server, in place of `HTTPS_PROXY` and the like."},
 			{Name: "max_retries", Type: num, Env: both("MAX_RETRIES"), Harmless: patienceHarmless, Default: cty.NumberIntVal(2),
+				Check: attr.Between(0, 100),
 				Doc: "How often a request is repeated when the server is overloaded, fails or is not reached. " +
 					"Defaults to `2`."},
 			{Name: "client_timeout", Type: str, Env: both("CLIENT_TIMEOUT"), Harmless: patienceHarmless, Default: cty.StringVal("60s"),
+				Check: attr.Text(func(text string) error { _, err := duration(text); return err }),
 				Doc: "How long a request may take with its repetitions, as in `90s` or in seconds. Defaults to " +
 					"`60s`."},
 			{Name: "disable_redirects", Type: flag, Env: both("DISABLE_REDIRECTS"), Default: cty.True,
@@ -105,4 +115,31 @@ func table() attr.Table {
 					"standby servers require. Defaults to `true`."},
 		},
 	}
+}
+
+func isEngine(path string) bool { return !strings.HasPrefix(strings.Trim(path, "/"), "v1/") }
+
+func isAssociatedData(text string) bool {
+	_, err := base64.StdEncoding.DecodeString(text)
+	return err == nil && len(text) <= maxAssociatedData
+}
+
+func isProxy(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Host != ""
+}
+
+func checkAddress(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "unix" || u.Host == "" && u.Scheme != "unix":
+		return errors.New("a URL is required, such as https://bao.example.com:8200")
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return errors.New("a URL without user, query and fragment is required")
+	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/ui"):
+		return errors.New("the address ends before /ui, which is the page for people; leave that out")
+	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/v1"), strings.Contains(u.Path, "/v1/"):
+		return errors.New("the address ends before /v1; leave that out")
+	}
+	return nil
 }

@@ -18,10 +18,10 @@ const (
 
 func table() attr.Table {
 	return attr.Table{Name: "sops", Doc: doc, Example: []string{`age_identity_files = ["key.txt"]`}, Attrs: []attr.Attr{
-		{Name: "age_identities", Type: cty.List(cty.String), Local: true, Sensitive: true, Harmless: identityHarmless,
+		{Name: "age_identities", Type: cty.List(cty.String), Secrecy: attr.LocalSecret, Harmless: identityHarmless,
 			Env: []string{"SOPS_AGE_KEY"},
 			Doc: "age identities (`AGE-SECRET-KEY-…`): one in each element, or the content of a key file."},
-		{Name: "age_identity_files", Type: cty.List(cty.String), Secret: true, Local: true, Harmless: identityHarmless,
+		{Name: "age_identity_files", Type: cty.List(cty.String), Secrecy: attr.NamesLocalSecret, Harmless: identityHarmless,
 			Env: []string{"SOPS_AGE_KEY_FILE"},
 			Doc: "Paths of files with age identities, or of SSH private keys without a passphrase."},
 		{Name: "age_identity_command", Type: cty.List(cty.String), Form: attr.Command, Doc: "A program that prints age identities, and its " +
@@ -29,9 +29,9 @@ func table() attr.Table {
 			"`SOPS_AGE_KEY_CMD` is not read."},
 		{Name: "use_ssh_keys", Type: cty.Bool, Default: cty.False, Doc: "Whether `~/.ssh/id_ed25519` and `~/.ssh/id_rsa` " +
 			"are age identities, too, as they are for sops. Defaults to `false`."},
-		{Name: "pgp_private_keys", Type: cty.List(cty.String), Local: true, Sensitive: true, Harmless: identityHarmless, Doc: "PGP private " +
+		{Name: "pgp_private_keys", Type: cty.List(cty.String), Secrecy: attr.LocalSecret, Harmless: identityHarmless, Doc: "PGP private " +
 			"keys, armoured, as `gpg --export-secret-keys --armor` writes them."},
-		{Name: "pgp_passphrase", Type: cty.String, Local: true, Sensitive: true, Harmless: identityHarmless,
+		{Name: "pgp_passphrase", Type: cty.String, Secrecy: attr.LocalSecret, Harmless: identityHarmless,
 			Doc: "The passphrase of `pgp_private_keys`."},
 		{Name: "use_gpg", Type: cty.Bool, Doc: "Whether the program `gpg` opens what is encrypted for PGP keys, " +
 			"with the user's keyring and agent. Defaults to `true` if the environment may be read, otherwise to " +
@@ -39,7 +39,7 @@ func table() attr.Table {
 		{Name: "gpg_command", Type: cty.String, Default: cty.StringVal("gpg"), Form: attr.Command, Doc: "The program to " +
 			"run as `gpg`. `SOPS_GPG_EXEC` is not read: a command must be set in the configuration. Defaults to " +
 			"`gpg`."},
-		{Name: "vault_token", Type: cty.String, Sensitive: true, Harmless: harmless.Secret, Env: []string{"VAULT_TOKEN",
+		{Name: "vault_token", Type: cty.String, Form: attr.Token, Secrecy: attr.Secret, Harmless: harmless.Secret, Env: []string{"VAULT_TOKEN",
 			"BAO_TOKEN"}, Doc: "The token for Vault or OpenBao. It is sent to allowed addresses only."},
 		{Name: "vault_namespace", Type: cty.String, Harmless: "A namespace is a part of the servers that the code allows.",
 			Env: []string{"VAULT_NAMESPACE", "BAO_NAMESPACE"}, Doc: "The namespace of the transit engine."},

@@ -18,7 +18,7 @@ import (
 func ownBlock() driver.Block[driver.KeyProvider] {
 	return driver.Block[driver.KeyProvider]{
 		Table: attr.Table{Name: "own", Doc: "Derives the key from a secret.", Attrs: []attr.Attr{
-			{Name: "secret", Type: cty.String, Required: true, Sensitive: true, Local: true, Doc: "At least 16 bytes."},
+			{Name: "secret", Type: cty.String, Required: true, Secrecy: attr.LocalSecret, Doc: "At least 16 bytes."},
 		}},
 		Build: func(v attr.Values) (driver.KeyProvider, error) {
 			if len(v.String("secret")) < 16 {

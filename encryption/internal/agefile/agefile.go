@@ -37,13 +37,13 @@ const MaxWorkFactor = 20
 func Attrs(recipients string) []attr.Attr {
 	return []attr.Attr{
 		{
-			Name: "identities", Type: cty.List(cty.String), Sensitive: true, Local: true,
+			Name: "identities", Type: cty.List(cty.String), Secrecy: attr.LocalSecret,
 			Doc: "What opens the files, each as in a file for `age --identity`: `AGE-SECRET-KEY-…`, an SSH private key, `AGE-PLUGIN-…`, which " +
 				"runs that plugin, or an age file of these, for `identity_passphrase`.",
 		},
-		{Name: "identity_files", Type: cty.List(cty.String), Secret: true, Local: true, Doc: "Paths of files with the " +
+		{Name: "identity_files", Type: cty.List(cty.String), Secrecy: attr.NamesLocalSecret, Doc: "Paths of files with the " +
 			"same content, such as `~/.ssh/id_ed25519`. They are read when a file is opened, and may name plugins to run."},
-		{Name: "identity_passphrase", Type: cty.String, Sensitive: true, Local: true,
+		{Name: "identity_passphrase", Type: cty.String, Secrecy: attr.LocalSecret,
 			Doc: "The passphrase of those identities that are protected by one."},
 		{Name: "recipients", Type: cty.List(cty.String), Doc: "For whom files are encrypted: `age1…`, an SSH public key, or " +
 			"`age1name1…`, which runs the plugin `age-plugin-name`. " + recipients},

@@ -464,7 +464,7 @@ func (p *parser) settings(e *entries.Entry, body hcl.Body, attrs []attr.Attr) {
 		}
 		read := p.scope.place
 		switch {
-		case a.Sensitive && a.Local: // what a key is made of is text
+		case a.Secrecy == attr.LocalSecret: // what a key is made of is text
 			read = p.scope.value
 		case a.Form == attr.KeyProvider:
 			read = p.keyReference(e.Address + "." + a.Name)

@@ -71,8 +71,8 @@ func TestDecode(t *testing.T) {
 	if none.Has("name") || none.String("name") != "" || none.Bool("on") || none.Strings("list") != nil || none.StringMap("map") != nil {
 		t.Error("absent attributes have values")
 	}
-	if n, err := none.Int("count", 1, 9); n != 0 || err != nil {
-		t.Errorf("an absent number: %d, %v", n, err)
+	if n := none.Int("count"); n != 0 {
+		t.Errorf("an absent number: %d", n)
 	}
 	if b, err := none.Bytes("bytes"); b != nil || err != nil {
 		t.Errorf("absent bytes: %v, %v", b, err)
@@ -87,8 +87,8 @@ func TestDecode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n, err := all.Int("count", 7, 7); n != 7 || err != nil {
-		t.Errorf("count: %d, %v", n, err)
+	if n := all.Int("count"); n != 7 {
+		t.Errorf("count: %d", n)
 	}
 	if b, err := all.Bytes("bytes"); !slices.Equal(b, []byte{0, 255}) || err != nil {
 		t.Errorf("bytes: %v, %v", b, err)
@@ -153,16 +153,20 @@ func TestMistakesInValues(t *testing.T) {
 func TestNumbers(t *testing.T) {
 	t.Parallel()
 	says := golden(t, "numbers")
+	table := attr.Table{Name: "kind", Attrs: []attr.Attr{
+		{Name: "count", Type: cty.Number, Check: attr.Between(2, 5)}, {Name: "any", Type: cty.Number},
+	}}
 	for n, ok := range map[float64]bool{2: true, 5: true, 3: true, 1: false, 6: false, 2.5: false, 1e300: false} {
-		v, err := decode(map[string]cty.Value{"count": number(n)}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := v.Int("count", 2, 5)
+		v, err := entries.NewEntry("kind.e", table, map[string]cty.Value{"count": number(n)}).Decode(table, nil)
 		if !ok {
 			says.Error(t, fmt.Sprint(n), err)
-		} else if err != nil || float64(got) != n {
-			t.Errorf("%v: %d, %v", n, got, err)
+		} else if err != nil || float64(v.Int("count")) != n {
+			t.Errorf("%v: %v", n, err)
+		}
+	}
+	for _, n := range []float64{2.5, 1e300} {
+		if _, err := entries.NewEntry("kind.e", table, map[string]cty.Value{"any": number(n)}).Decode(table, nil); err == nil {
+			t.Errorf("%v is a number that Int returns", n)
 		}
 	}
 	v, err := decode(map[string]cty.Value{"bytes": cty.TupleVal([]cty.Value{number(256)})}, nil)
@@ -288,7 +292,7 @@ func TestLookup(t *testing.T) {
 func TestUnknownSecrets(t *testing.T) {
 	t.Parallel()
 	secrets := attr.Table{Name: "kind", Attrs: []attr.Attr{
-		{Name: "token", Type: cty.String, Sensitive: true},
+		{Name: "token", Type: cty.String, Secrecy: attr.Secret},
 		{Name: "mode", Type: cty.String, Harmless: "Only some are.", HarmlessIf: harmless.OneOf("safe")},
 	}}
 	unknown, null, says := cty.UnknownVal(cty.String), cty.NullVal(cty.String), golden(t, "secrets that are not known")
@@ -333,10 +337,10 @@ func TestHarmlessBools(t *testing.T) {
 func TestWhatKindsAsk(t *testing.T) {
 	t.Parallel()
 	asked := attr.Table{Name: "kind", Attrs: []attr.Attr{
-		{Name: "token", Type: cty.String, Sensitive: true},
-		{Name: "profile", Type: cty.String, Secret: true, EntryInFiles: []string{"file"}},
+		{Name: "token", Type: cty.String, Secrecy: attr.Secret},
+		{Name: "profile", Type: cty.String, Secrecy: attr.NamesSecret, EntryInFiles: []string{"file"}},
 		{Name: "file", Type: cty.String},
-		{Name: "auth", Attrs: []attr.Attr{{Name: "jwt", Type: cty.String, Sensitive: true}}},
+		{Name: "auth", Attrs: []attr.Attr{{Name: "jwt", Type: cty.String, Secrecy: attr.Secret}}},
 	}}
 	jwt := entries.Setting{Value: cty.ObjectVal(map[string]cty.Value{"jwt": text("x")})}
 	env := attr.LookupEnv(func(name string) (string, bool) { return "set", name == "SET" })

@@ -6,16 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
 // Scope is what the environment has to say about an entry. With the zero value
@@ -50,20 +46,28 @@ func (e *Entry) Decode(t attr.Table, env attr.LookupEnv) (attr.Values, error) {
 // absent from variables, then from the defaults. All mistakes are returned at
 // once, each as an [*Error].
 //
-// It decides what the environment may say, and nothing else does:
+// It decides what the environment may say, by these rules in this order, and nothing else
+// does; each is a function below:
 //
-//   - Beside a secret of the code, a variable or a layer of TF_ENCRYPTION that
-//     sets what is not [attr.Attr.Harmless] is an error. The code's are also the
-//     values of var.*, which a layer may use in secrets only.
-//   - A variable does nothing if the code sets its attribute, or a part of its
-//     [attr.Attr.Group].
-//   - Variables that are meant for another server give it neither secrets, nor
-//     what belongs to one, nor what is not harmless.
-//   - The proxies of the machine are for all that it sends, and see nothing of a
-//     verified connection.
-//   - Whoever can set a variable of a pipeline must not thereby choose what runs in it:
-//     a command that only a layer names is [ErrCommand]; see also [Values.Command].
-//   - A layer that repeats what the code says changes nothing.
+//   - secrets: what is protected are the secrets of the code that are sent somewhere. The
+//     code's are also the values of var.*, which a layer of TF_ENCRYPTION may use in secrets
+//     only. What a layer repeats is the code's.
+//   - checkCommands: whoever can set a variable of a pipeline must not thereby choose what
+//     runs in it. A command that only a layer names is [ErrCommand].
+//   - checkLayer: beside a secret of the code, a layer that sets what is not
+//     [attr.Attr.Harmless] is an error.
+//   - variable: a variable does nothing if the code sets its attribute, or a part of its
+//     [attr.Attr.Group]. If it is meant for another server, it gives that neither secrets,
+//     nor what belongs to one, nor what is not harmless. The proxies of the machine are for
+//     all that it sends, and see nothing of a verified connection. Any other that is not
+//     harmless is an error beside a secret of the code.
+//   - Command, LeadsToCommand, Hands, Refuse: the same of what a kind knows by itself, such as
+//     which values name a command, or what a client finds without an attribute.
+//   - [SecretVariable]: a variable that holds a secret is for nobody if nothing says which
+//     server it is meant for.
+//
+// Two questions come before these, and are answered elsewhere: for which server variables
+// are meant, by the home of a source, and what a client is handed, by a world.
 func (e *Entry) Resolve(t attr.Table, scope Scope) (attr.Values, error) {
 	if e.Err != nil {
 		return nil, e.Err
@@ -93,39 +97,160 @@ type resolver struct {
 	secrets []written // of the code
 }
 
-// secretBeside returns a secret of the code that is no entry of the file in the
-// attribute called name, nil for none.
-func (r resolver) secretBeside(name string) *written {
-	i := slices.IndexFunc(r.secrets, func(w written) bool { return !slices.Contains(w.EntryInFiles, name) })
-	if i < 0 {
-		return nil
-	}
-	return &r.secrets[i]
+// written is an attribute of an entry or of a block in it, as it was written.
+type written struct {
+	attr.Attr
+	Setting
+	Path string // "token", "auth_jwt.jwt"
+
+	block string // that it is in; "" for the entry itself
 }
 
-// decode decodes the attributes of an entry, or of the block in it that within names.
-func (r resolver) decode(
-	address, within string, attrs []attr.Attr, settings map[string]Setting, pos attr.Pos,
-) (*values, error) {
-	v := &values{
-		address: address, within: within, attrs: map[string]cty.Value{}, blocks: map[string]*values{}, pos: map[string]attr.Pos{"": pos},
-		resolver: r, variables: map[string]string{}, layered: map[string]bool{},
-	}
-	var errs fact.List
-	groups := groupsOf(attrs, settings)
+// written lists the attributes that are set, with those of nested blocks. A
+// nested block replaces that of an earlier layer as a whole, so one of the
+// environment sets all of its attributes.
+func (e *Entry) written(t attr.Table) []written { return writtenIn("", t.Attrs, e.Settings) }
+
+func writtenIn(block string, attrs []attr.Attr, settings map[string]Setting) []written {
+	var all []written
 	for _, a := range attrs {
-		v.pos[a.Name], v.layered[a.Name] = settings[a.Name].Pos, settings[a.Name].FromEnvironment
-		if err := v.set(a, settings[a.Name], groups); err != nil {
-			errs = append(errs, err)
+		s, ok := settings[a.Name]
+		switch {
+		case !ok:
+		case a.Attrs == nil:
+			all = append(all, written{a, s, block + a.Name, block})
+		default:
+			all = append(all, writtenIn(block+a.Name+".", a.Attrs, inner(a, s))...)
 		}
 	}
-	if len(errs) == 0 {
-		errs = v.checkCompany(attrs, settings)
+	return all
+}
+
+func inner(block attr.Attr, whole Setting) map[string]Setting {
+	var values map[string]cty.Value
+	if v := whole.Value; !v.IsNull() && v.IsKnown() && (v.Type().IsObjectType() || v.Type().IsMapType()) {
+		values = v.AsValueMap()
 	}
-	if len(errs) > 0 {
-		return nil, errs.Err()
+	settings := map[string]Setting{}
+	for _, a := range block.Attrs {
+		s := whole
+		if s.Value = values[a.Name]; s.Value.IsNull() {
+			s.Value = a.Default // such as the file with a pod's token
+		}
+		if s.Value != cty.NilVal || whole.FromEnvironment {
+			settings[a.Name] = s
+		}
 	}
-	return v, nil
+	return settings
+}
+
+// secrets are those of the code that are sent somewhere, or that a layer of the
+// environment writes where they would be seen. Where they go, and how they are
+// protected on the way, is for the code to say.
+func (e *Entry) secrets(t attr.Table) []written {
+	sends := sendsSecrets(t.Attrs)
+	if !sends && !e.isLayered() {
+		return nil // as for data sources, of which there can be many
+	}
+	var all []written
+	for _, w := range e.written(t) {
+		if sends && w.isSecretOfCode() || w.showsVariables() {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// isLayered reports whether a layer of the environment sets something.
+func (e *Entry) isLayered() bool {
+	for _, s := range e.Settings {
+		if s.FromEnvironment {
+			return true
+		}
+	}
+	return false
+}
+
+// showsVariables reports whether a layer of the environment uses variables of the
+// code in what nobody keeps secret: a name ends up in files and in errors, and is
+// read by whoever is asked for it.
+func (w written) showsVariables() bool {
+	return w.FromEnvironment && w.UsesVariables && w.Secrecy == attr.Public
+}
+
+func sendsSecrets(attrs []attr.Attr) bool {
+	for _, a := range attrs {
+		if a.Secrecy.IsSent() || sendsSecrets(a.Attrs) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w written) isSecretOfCode() bool {
+	if w.FromEnvironment {
+		return w.UsesVariables && (w.Secrecy.IsSent() || w.Secrecy == attr.Public)
+	}
+	return w.Secrecy.IsSent() && !isEmpty(w.Value)
+}
+
+// checkCommands refuses those that only TF_ENCRYPTION names.
+func (e *Entry) checkCommands(t attr.Table, scope Scope) error {
+	if scope.AllowCommands || !e.isLayered() {
+		return nil
+	}
+	for _, w := range e.written(t) {
+		if w.Form == attr.Command && w.FromEnvironment {
+			return &attr.Error{Address: e.Address, Attr: w.Path, Pos: w.Pos, Err: errCommand()}
+		}
+	}
+	return nil
+}
+
+// checkLayer refuses what TF_ENCRYPTION sets beside secrets of the code. One that
+// brings all secrets of an entry may say where they go.
+func (e *Entry) checkLayer(t attr.Table, secrets []written) error {
+	if len(secrets) == 0 {
+		return nil
+	}
+	for _, w := range e.written(t) {
+		for _, secret := range secrets {
+			if w.FromEnvironment && w.endangers(secret) {
+				return &attr.Error{Address: e.Address, Attr: w.Path, Pos: w.Pos, Err: secret.refuse("a setting of TF_ENCRYPTION", w.Path)}
+			}
+		}
+	}
+	return nil
+}
+
+// endangers reports whether w must not come from the environment beside a secret
+// of the code. An identity is never a mixture of both; one that uses variables of
+// the code comes from the environment as a whole.
+func (w written) endangers(secret written) bool {
+	switch {
+	case w.Path == secret.Path:
+		return w.showsVariables()
+	case w.block == secret.block && shareGroup(w.Attr, secret.Attr) && !secret.FromEnvironment:
+		return true
+	}
+	return !isHarmless(w.Attr, textOf(w.Value))
+}
+
+func shareGroup(a, b attr.Attr) bool {
+	return a.Group != "" && (a.Group == b.Group || a.Group == b.UnlessGroup) || a.UnlessGroup != "" && a.UnlessGroup == b.Group
+}
+
+// textOf is a value as a variable would have it; "" if none can.
+func textOf(v cty.Value) string {
+	switch {
+	case v.IsNull() || !v.IsKnown():
+		return ""
+	case v.Type() == cty.String:
+		return v.AsString()
+	case v.Type() == cty.Bool:
+		return fmt.Sprint(v.True())
+	}
+	return ""
 }
 
 // groups are those of [attr.Attr.Group].
@@ -140,99 +265,11 @@ func groupsOf(attrs []attr.Attr, settings map[string]Setting) groups {
 		if settings[a.Name].IsSet() {
 			g.closed[a.Group] = a.Group != ""
 		}
-		if isSecret(a) {
+		if a.Secrecy != attr.Public {
 			g.secrets[a.Group], g.secrets[a.UnlessGroup] = a.Group != "", a.UnlessGroup != ""
 		}
 	}
 	return g
-}
-
-// set decodes one attribute, which may be absent.
-func (v *values) set(a attr.Attr, s Setting, g groups) (err error) {
-	switch {
-	case s.Err != nil:
-		return s.Err
-	case !s.Value.IsWhollyKnown():
-		return &attr.Error{Address: v.address, Attr: v.path(a.Name), Pos: s.Pos, Unknown: true, Err: errors.New("the value is not known yet")}
-	case a.Attrs != nil:
-		return v.setBlock(a, s)
-	case !s.fills(a):
-		if s.Value, err = v.fill(a, s.Value, g); err != nil {
-			return err
-		}
-	}
-	switch {
-	case !s.Value.IsNull():
-		if v.attrs[a.Name], err = convert.Convert(s.Value, a.Type); err != nil {
-			text := friendly(a.Type) + " is required"
-			if a.Type.IsListType() && s.Value.Type() == cty.String {
-				text += ", in square brackets"
-			}
-			return v.Errorf(a.Name, "%s", text)
-		}
-		if problem := problem(a, v.attrs[a.Name], v.variables[a.Name] != ""); problem != "" {
-			return v.Errorf(a.Name, "it %w", fact.Odd(problem))
-		}
-		if a.Form == attr.Version && isEmpty(v.attrs[a.Name]) {
-			return v.Errorf(a.Name, "an empty string chooses no version; leave this argument out to read the current one")
-		}
-	case a.Required && !v.resolver.OnlyEnvironment:
-		return v.Errorf(a.Name, "this argument is required%s%s", orEnv(a.Env), briefly(a.Doc))
-	default:
-		v.attrs[a.Name] = cty.NullVal(a.Type)
-	}
-	return nil
-}
-
-// problem says what keeps a value from its form, or a secret from being one word; "" if
-// nothing does. The value is not in the text.
-func problem(a attr.Attr, v cty.Value, ofVariable bool) string {
-	switch {
-	case a.Type != cty.String || v.IsNull():
-		return ""
-	case a.Sensitive && !a.Local && a.Form != attr.Lines && ofVariable:
-		return recognize.NoWordInVariable(v.AsString())
-	case a.Sensitive && !a.Local && a.Form != attr.Lines:
-		return recognize.NoWord(v.AsString())
-	}
-	problem := problemOf(a.Form, v.AsString())
-	if problem == "" || isEmpty(v) && !a.Required && a.Default == cty.NilVal { // an empty one is none
-		return ""
-	}
-	return problem + briefly(a.Doc)
-}
-
-// checkCompany returns what the code must not set together, or not alone.
-func (v *values) checkCompany(attrs []attr.Attr, settings map[string]Setting) (errs fact.List) {
-	for _, a := range attrs {
-		if !settings[a.Name].IsSet() {
-			continue
-		}
-		for _, other := range a.Excludes {
-			if settings[other].IsSet() {
-				errs = append(errs, v.Errorf(a.Name, "%s and %s are mutually exclusive; set one of them", other, a.Name))
-			}
-		}
-		if a.RequiredWith != "" && isEmpty(v.get(a.RequiredWith)) {
-			errs = append(errs, v.Errorf(a.RequiredWith, "it is required together with %s", a.Name))
-		}
-	}
-	return errs
-}
-
-// fill returns what takes the place of an absent value: that of a variable, the
-// default, or nothing.
-func (v *values) fill(a attr.Attr, absent cty.Value, g groups) (cty.Value, error) {
-	switch name, text, err := v.resolver.variable(a, g); {
-	case err != nil:
-		return absent, v.Errorf(cmp.Or(a.StandsFor, a.Name), "%w", err)
-	case name != "":
-		v.variables[a.Name] = name
-		return ofVariable(name, text, a.Type)
-	case absent.IsNull():
-		return a.Default, nil
-	}
-	return absent, nil
 }
 
 // variable returns the variable that fills a, with its value; "" for none.
@@ -246,7 +283,7 @@ func (r resolver) variable(a attr.Attr, g groups) (name, text string, err error)
 	switch {
 	case text == "", g.closed[a.Group], g.closed[a.UnlessGroup]:
 		return "", "", nil
-	case r.OtherServer && (!harmless || a.StandsFor != "" || isSecret(a) || g.secrets[a.Group] || g.secrets[a.UnlessGroup]):
+	case r.OtherServer && (!harmless || a.StandsFor != "" || a.Secrecy != attr.Public || g.secrets[a.Group] || g.secrets[a.UnlessGroup]):
 		return "", "", nil
 	case harmless, isProxyOfMachine(name), r.secretBeside(a.Name) == nil:
 		return name, text, nil
@@ -254,84 +291,85 @@ func (r resolver) variable(a attr.Attr, g groups) (name, text string, err error)
 	return "", "", r.secretBeside(a.Name).refuse("the environment variable "+name, cmp.Or(a.StandsFor, a.Name))
 }
 
+// secretBeside returns a secret of the code that is no entry of the file in the
+// attribute called name, nil for none.
+func (r resolver) secretBeside(name string) *written {
+	i := slices.IndexFunc(r.secrets, func(w written) bool { return !slices.Contains(w.EntryInFiles, name) })
+	if i < 0 {
+		return nil
+	}
+	return &r.secrets[i]
+}
+
 func isProxyOfMachine(variable string) bool {
 	return slices.Contains([]string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"}, strings.ToUpper(variable))
 }
 
-// ofVariable is the value of a variable: a list holds it as its only element.
-func ofVariable(name, text string, t cty.Type) (cty.Value, error) {
-	switch {
-	case t.IsListType():
-		return cty.ListVal([]cty.Value{cty.StringVal(text)}), nil
-	case t == cty.Bool:
-		b, err := strconv.ParseBool(text)
-		if err != nil {
-			return cty.NilVal, &attr.Error{Err: fmt.Errorf("the environment variable %s must be true or false", name)}
+// isHarmless reports whether the environment may set a to value beside a secret
+// of the code.
+func isHarmless(a attr.Attr, value string) bool {
+	return a.Harmless != "" && (a.HarmlessIf == nil || a.HarmlessIf(value))
+}
+
+func (v *values) Command(name string) error {
+	if v.resolver.AllowCommands || !v.layered[name] && v.variables[name] == "" {
+		return nil
+	}
+	return errCommand()
+}
+
+func (v *values) LeadsToCommand(names ...string) error {
+	beside := slices.Contains(slices.Collect(maps.Values(v.layered)), true)
+	leads := func(name string) bool { return v.layered[name] || v.variables[name] != "" }
+	if !v.resolver.AllowCommands && beside && (names == nil || slices.ContainsFunc(names, leads)) {
+		return ErrCommand
+	}
+	return nil
+}
+
+func (v *values) Hands(names ...string) bool { return v.handed(names) >= 0 }
+
+// handed is the index of the first such secret, -1 for none.
+func (v *values) handed(names []string) int {
+	return slices.IndexFunc(v.resolver.secrets, func(w written) bool {
+		return names == nil || slices.Contains(names, w.Path) || slices.Contains(names, strings.TrimSuffix(w.block, "."))
+	})
+}
+
+func (v *values) Refuse(attribute, what string, handed ...string) error {
+	i := v.handed(handed)
+	if i < 0 {
+		return nil
+	}
+	return v.Errorf(attribute, "%w", v.resolver.secrets[i].refuse(what, attribute))
+}
+
+// SecretVariable returns a variable that holds a secret, or names one; "" if none is set.
+func SecretVariable(t attr.Table, env attr.LookupEnv) string {
+	for _, a := range slices.Concat(t.Attrs, t.Variables) {
+		for _, name := range a.Env {
+			if _, set := env.Get(name); set && a.Secrecy != attr.Public {
+				return name
+			}
 		}
-		return cty.BoolVal(b), nil
 	}
-	return cty.StringVal(text), nil
+	return ""
 }
 
-func (v *values) setBlock(a attr.Attr, s Setting) (err error) {
-	switch {
-	case !s.Value.IsNull():
-		v.blocks[a.Name], err = v.decodeBlock(a, s)
-	case a.Always:
-		v.blocks[a.Name], err = v.resolver.decode(v.address, v.within+a.Name+".", a.Attrs, nil, s.Pos)
-	case a.Required && !v.resolver.OnlyEnvironment:
-		err = v.Errorf(a.Name, "this block is required")
+// refuse is the error about what the environment must not say beside w.
+func (w written) refuse(what, attribute string) error {
+	if w.Path == attribute {
+		return fmt.Errorf("%s must not be combined with a secret of the configuration, which var.* may hold. Set %s in the configuration "+
+			"as well, or without var.*", what, attribute)
 	}
-	return err
-}
-
-func (v *values) decodeBlock(a attr.Attr, s Setting) (*values, error) {
-	if !s.Value.Type().IsObjectType() && !s.Value.Type().IsMapType() {
-		return nil, v.Errorf(a.Name, "a block is required")
+	where := w.Path
+	if w.Pos != (attr.Pos{}) {
+		where += fmt.Sprintf(" (%s)", w.Pos)
 	}
-	settings := map[string]Setting{}
-	written := s.Value.AsValueMap()
-	for _, name := range slices.Sorted(maps.Keys(written)) {
-		if _, ok := (attr.Table{Attrs: a.Attrs}).Attr(name); !ok {
-			return nil, v.Errorf(a.Name, "an argument named %q is not expected here%s", name, didYouMean(name, a.Attrs))
-		}
-		settings[name] = Setting{Value: written[name], Pos: s.Pos, FromEnvironment: s.FromEnvironment}
+	variables := ""
+	if w.UsesVariables {
+		variables = " and without var.*"
 	}
-	return v.resolver.decode(v.address, v.within+a.Name+".", a.Attrs, settings, s.Pos)
-}
-
-func didYouMean(name string, attrs []attr.Attr) string {
-	names := make([]string, len(attrs))
-	for i, a := range attrs {
-		names[i] = a.Name
-	}
-	return syntax.Configured(name, names)
-}
-
-// briefly describes an argument at the end of a sentence.
-func briefly(doc string) string {
-	if doc == "" {
-		return ""
-	}
-	return ": " + syntax.LowerFirst(syntax.FirstSentence(doc))
-}
-
-func orEnv(env []string) string {
-	if len(env) == 0 {
-		return ""
-	}
-	return " (or the environment variable " + strings.Join(env, ", ") + ")"
-}
-
-func friendly(t cty.Type) string {
-	switch {
-	case t.IsListType():
-		return "a list of " + t.ElementType().FriendlyName() + "s"
-	case t.IsMapType():
-		return "a map of " + t.ElementType().FriendlyName() + "s"
-	case t == cty.Bool:
-		return "true or false"
-	default:
-		return "a " + t.FriendlyName()
-	}
+	return fmt.Errorf("%s must not be combined with a secret of the configuration: %s. Set %s in the configuration as well, "+
+		"or both in the environment%s", what, where, attribute, variables)
 }

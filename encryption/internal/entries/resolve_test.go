@@ -88,7 +88,10 @@ const given = "true" // by a variable or a layer, of any type
 
 // table declares x and what may stand beside it.
 func (s situation) table() attr.Table {
-	x := attr.Attr{Name: "x", Type: cty.String, Env: []string{"X"}, Sensitive: s.secret, AllowEmpty: s.empty, Harmless: "reason"}
+	x := attr.Attr{Name: "x", Type: cty.String, Env: []string{"X"}, AllowEmpty: s.empty, Harmless: "reason"}
+	if s.secret {
+		x.Secrecy = attr.Secret
+	}
 	switch s.harmless {
 	case "closed":
 		x.Harmless = ""
@@ -103,8 +106,10 @@ func (s situation) table() attr.Table {
 	if s.must {
 		x.Default = cty.StringVal("default")
 	}
-	secret := attr.Attr{Name: "secret", Type: cty.String, Sensitive: true, Local: s.beside == "local", Env: []string{"SECRET"},
-		Harmless: "reason"}
+	secret := attr.Attr{Name: "secret", Type: cty.String, Secrecy: attr.Secret, Env: []string{"SECRET"}, Harmless: "reason"}
+	if s.beside == "local" {
+		secret.Secrecy = attr.LocalSecret
+	}
 	part := attr.Attr{Name: "part", Type: cty.String}
 	switch s.group {
 	case "same":
@@ -116,7 +121,7 @@ func (s situation) table() attr.Table {
 	case "half follows":
 		x.UnlessGroup, part.Group = "half", "half"
 	}
-	entry := attr.Attr{Name: "profile", Type: cty.String, Secret: true, EntryInFiles: []string{"x", "y"}}
+	entry := attr.Attr{Name: "profile", Type: cty.String, Secrecy: attr.NamesSecret, EntryInFiles: []string{"x", "y"}}
 	if s.beside == "within another" {
 		entry.EntryInFiles = []string{"y"}
 	}
@@ -267,8 +272,8 @@ func golden(t *testing.T, group string, secrets ...string) *testkit.Golden {
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	text := cty.StringVal
-	here := attr.Attr{Name: "passphrase", Type: cty.String, Sensitive: true, Local: true}
-	sent := attr.Attr{Name: "token", Type: cty.String, Sensitive: true}
+	here := attr.Attr{Name: "passphrase", Type: cty.String, Secrecy: attr.LocalSecret}
+	sent := attr.Attr{Name: "token", Type: cty.String, Secrecy: attr.Secret}
 	place := attr.Attr{Name: "address", Type: cty.String, Env: []string{"ADDRESS"}}
 	proxy := attr.Attr{Name: "proxy", Type: cty.String, Env: []string{"https_proxy"}}
 	nested := attr.Attr{Name: "auth", Attrs: []attr.Attr{sent, place}}
@@ -308,7 +313,8 @@ func TestRefusals(t *testing.T) {
 			"other": {Value: cty.ObjectVal(map[string]cty.Value{"user": text("x")}), FromEnvironment: true}}, true},
 		"the same name of a group in a block": {[]attr.Attr{grouped, {Name: "other", Attrs: []attr.Attr{user}}}, map[string]Setting{"token": code,
 			"other": {Value: cty.ObjectVal(map[string]cty.Value{"user": text("x")}), FromEnvironment: true}}, false},
-		"a part of the identity of a secret": {[]attr.Attr{{Name: "token", Type: cty.String, Sensitive: true, UnlessGroup: "identity"}, user},
+		"a part of the identity of a secret": {[]attr.Attr{
+			{Name: "token", Type: cty.String, Secrecy: attr.Secret, UnlessGroup: "identity"}, user},
 			map[string]Setting{"token": code, "user": ofLayer("x", false)}, true},
 		"an empty secret": {[]attr.Attr{sent, place}, map[string]Setting{"token": {Value: text("")}}, false},
 	} {
@@ -360,7 +366,7 @@ func TestCompany(t *testing.T) {
 func TestAlways(t *testing.T) {
 	t.Parallel()
 	table := attr.Table{Name: "kind", Attrs: []attr.Attr{
-		{Name: "token", Type: cty.String, Sensitive: true},
+		{Name: "token", Type: cty.String, Secrecy: attr.Secret},
 		{Name: "endpoints", Always: true, Attrs: []attr.Attr{{Name: "a", Type: cty.String, Env: []string{"A"}}, {Name: "b", Type: cty.String}}},
 	}}
 	block := Setting{Value: cty.ObjectVal(map[string]cty.Value{"a": cty.StringVal("code")})}
@@ -449,11 +455,11 @@ func TestNothingIsRequiredOfTheEnvironment(t *testing.T) {
 func TestSecretsAreWords(t *testing.T) {
 	t.Parallel()
 	table := attr.Table{Name: "x", Attrs: []attr.Attr{
-		{Name: "token", Type: cty.String, Sensitive: true, Env: []string{"TOKEN"}},
-		{Name: "pem", Type: cty.String, Sensitive: true, Form: attr.Lines},
-		{Name: "passphrase", Type: cty.String, Sensitive: true, Local: true},
+		{Name: "token", Type: cty.String, Secrecy: attr.Secret, Env: []string{"TOKEN"}},
+		{Name: "pem", Type: cty.String, Secrecy: attr.Secret, Form: attr.Lines},
+		{Name: "passphrase", Type: cty.String, Secrecy: attr.LocalSecret},
 		{Name: "note", Type: cty.String},
-		{Name: "inner", Attrs: []attr.Attr{{Name: "token", Type: cty.String, Sensitive: true}}},
+		{Name: "inner", Attrs: []attr.Attr{{Name: "token", Type: cty.String, Secrecy: attr.Secret}}},
 	}}
 	says := golden(t, "secrets that are words")
 	for name, c := range map[string]struct {

@@ -3,7 +3,6 @@ package entries
 import (
 	"fmt"
 	"maps"
-	"math/big"
 	"slices"
 	"strings"
 
@@ -38,39 +37,6 @@ func (v *values) Environment() attr.LookupEnv {
 
 func (v *values) Variable(name string) string { return v.variables[name] }
 
-func (v *values) Command(name string) error {
-	if v.resolver.AllowCommands || !v.layered[name] && v.variables[name] == "" {
-		return nil
-	}
-	return errCommand()
-}
-
-func (v *values) LeadsToCommand(names ...string) error {
-	beside := slices.Contains(slices.Collect(maps.Values(v.layered)), true)
-	leads := func(name string) bool { return v.layered[name] || v.variables[name] != "" }
-	if !v.resolver.AllowCommands && beside && (names == nil || slices.ContainsFunc(names, leads)) {
-		return ErrCommand
-	}
-	return nil
-}
-
-func (v *values) Hands(names ...string) bool { return v.handed(names) >= 0 }
-
-// handed is the index of the first such secret, -1 for none.
-func (v *values) handed(names []string) int {
-	return slices.IndexFunc(v.resolver.secrets, func(w written) bool {
-		return names == nil || slices.Contains(names, w.Path) || slices.Contains(names, strings.TrimSuffix(w.block, "."))
-	})
-}
-
-func (v *values) Refuse(attribute, what string, handed ...string) error {
-	i := v.handed(handed)
-	if i < 0 {
-		return nil
-	}
-	return v.Errorf(attribute, "%w", v.resolver.secrets[i].refuse(what, attribute))
-}
-
 func (v *values) get(name string) cty.Value {
 	val, ok := v.attrs[name]
 	if !ok {
@@ -90,19 +56,12 @@ func (v *values) String(name string) string {
 
 func (v *values) Bool(name string) bool { return v.Has(name) && v.get(name).True() }
 
-func (v *values) Int(name string, min, max int64) (int64, error) {
+func (v *values) Int(name string) int64 {
 	if !v.Has(name) {
-		return 0, nil
+		return 0
 	}
-	f := v.get(name).AsBigFloat()
-	n, acc := f.Int64()
-	switch {
-	case !f.IsInt():
-		return 0, v.Errorf(name, "a whole number is required")
-	case acc != big.Exact || n < min || n > max:
-		return 0, v.Errorf(name, "a number from %d to %d is required", min, max)
-	}
-	return n, nil
+	n, _ := v.get(name).AsBigFloat().Int64()
+	return n
 }
 
 func (v *values) Strings(name string) []string {

@@ -50,8 +50,7 @@ func (d *Derivations) Quick(pbkdf2 driver.Block[driver.KeyProvider], file []byte
 		if err != nil {
 			return nil, err
 		}
-		limit, err := v.Int("max_iterations", 1, 1<<31-1)
-		secret := fmt.Sprintf("%q %d %v", v.String("passphrase"), limit, err)
+		secret := fmt.Sprintf("%q %d", v.String("passphrase"), v.Int("max_iterations"))
 		return &memorizer{KeyProvider: built, derivations: d, secret: secret, chain: v.String("chain"), original: original, wrong: wrong}, nil
 	}
 	return pbkdf2

@@ -5,10 +5,9 @@
 package awsauth
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -82,21 +81,17 @@ func Parse(v attr.Values, region string) (Settings, error) {
 		configFiles: v.Strings("shared_config_files"), credentialsFiles: v.Strings("shared_credentials_files"),
 		httpProxy: v.String("http_proxy"), httpsProxy: v.String("https_proxy"), noProxy: v.String("no_proxy"),
 	}
-	for _, name := range []string{"shared_config_files", "shared_credentials_files"} {
-		if slices.ContainsFunc(v.Strings(name), recognize.IsContent) { // which the SDK takes for a file that is not there
-			return s, v.Errorf(name, "the path of a file is required, and this is the content of one; write it to a file, and give its path")
-		}
-	}
 	if endpoints, ok := v.Block("endpoints"); ok {
 		s.STSEndpoint = WithScheme(endpoints.String("sts"))
 	}
-	for _, parse := range []func(attr.Values) error{s.parseCredentials, s.parseRetries, s.parseProxies, s.parseIMDS} {
-		if err := parse(v); err != nil {
-			return s, err
-		}
-	}
-	return s, nil
+	s.parseRetries(v)
+	s.parseProxies(v)
+	s.parseIMDS(v)
+	return s, s.parseCredentials(v)
 }
+
+// isPath keeps the content of a file, which the SDK takes for a file that is not there, out.
+func isPath(text string) bool { return !recognize.IsContent(text) }
 
 // The shared files of the user.
 const (
@@ -110,30 +105,26 @@ func handsKeys(v attr.Values) bool {
 	return v.Hands("secret_key", "token", "assume_role_with_web_identity.web_identity_token")
 }
 
+func isSecretKey(text string) bool { return !keyID.MatchString(text) }
+
+func isARN(text string) bool { return strings.HasPrefix(text, "arn:") }
+
 var keyID = lazyregexp.New(`^A[KS]IA[A-Z0-9]{12,}$`)
 
-func (s *Settings) parseCredentials(v attr.Values) (err error) {
-	switch {
-	case keyID.MatchString(v.String("secret_key")):
-		return v.Errorf("secret_key", "this is the ID of a key; access_key and secret_key are exchanged")
-	case keyID.MatchString(v.String("access_key")) && strings.HasPrefix(v.String("access_key"), "ASIA") && !v.Has("token"):
+func (s *Settings) parseCredentials(v attr.Values) error {
+	if id := v.String("access_key"); keyID.MatchString(id) && strings.HasPrefix(id, "ASIA") && !v.Has("token") {
 		return v.Errorf("access_key", "a key whose ID begins with ASIA is temporary, and requires its session token, as token")
 	}
 	if block, ok := v.Block("assume_role"); ok {
-		if s.role, err = parseRole(block); err != nil {
-			return err
-		}
+		s.role = parseRole(block)
 		s.role.ExternalID, s.role.TransitiveTagKeys = optional(block.String("external_id")), block.Strings("transitive_tag_keys")
 		for k, v := range block.StringMap("tags") {
 			s.role.Tags = append(s.role.Tags, types.Tag{Key: aws.String(k), Value: aws.String(v)})
 		}
 	}
 	if block, ok := v.Block("assume_role_with_web_identity"); ok {
-		s.web = &webIdentity{token: block.String("web_identity_token"), tokenFile: block.String("web_identity_token_file"),
-			from: block.Variable("web_identity_token_file")}
-		if s.web.role, err = parseRole(block); err != nil {
-			return err
-		}
+		s.web = &webIdentity{role: parseRole(block), token: block.String("web_identity_token"),
+			tokenFile: block.String("web_identity_token_file"), from: block.Variable("web_identity_token_file")}
 		if s.web.token == "" && s.web.tokenFile == "" {
 			return block.Errorf("", "web_identity_token or web_identity_token_file is required (or the environment "+
 				"variable AWS_WEB_IDENTITY_TOKEN, AWS_WEB_IDENTITY_TOKEN_FILE)")
@@ -142,59 +133,41 @@ func (s *Settings) parseCredentials(v attr.Values) (err error) {
 	return nil
 }
 
-func parseRole(v attr.Values) (*stscreds.AssumeRoleOptions, error) {
+func parseRole(v attr.Values) *stscreds.AssumeRoleOptions {
 	r := &stscreds.AssumeRoleOptions{
 		RoleARN: v.String("role_arn"), RoleSessionName: v.String("session_name"), Policy: optional(v.String("policy")),
 	}
-	if !strings.HasPrefix(r.RoleARN, "arn:") {
-		return nil, v.Errorf("role_arn", "the ARN of a role is required, such as arn:aws:iam::123456789012:role/reader")
-	}
-	if text := v.String("duration"); text != "" {
-		var err error
-		if r.Duration, err = time.ParseDuration(text); err != nil || r.Duration < minSession || r.Duration > maxSession {
-			return nil, v.Errorf("duration", "a duration from 15m to 12h is required")
-		}
-	}
+	r.Duration, _ = time.ParseDuration(v.String("duration"))
 	for _, text := range v.Strings("policy_arns") {
-		if a, err := arn.Parse(text); err != nil || !strings.HasPrefix(a.Resource, "policy/") {
-			return nil, v.Errorf("policy_arns", "ARNs of IAM policies are required, such as arn:aws:iam::aws:policy/ReadOnlyAccess")
-		}
 		r.PolicyARNs = append(r.PolicyARNs, types.PolicyDescriptorType{Arn: &text})
 	}
-	return r, nil
+	return r
 }
 
-func (s *Settings) parseRetries(v attr.Values) error {
-	n, err := v.Int("max_retries", 0, maxAttempts)
-	if err != nil {
-		return err
-	}
+func isSession(text string) bool {
+	d, err := time.ParseDuration(text)
+	return err == nil && d >= minSession && d <= maxSession
+}
+
+func isPolicy(text string) bool {
+	a, err := arn.Parse(text)
+	return err == nil && strings.HasPrefix(a.Resource, "policy/")
+}
+
+func isRetryMode(text string) bool { _, err := aws.ParseRetryMode(text); return err == nil }
+
+func (s *Settings) parseRetries(v attr.Values) {
 	// In OpenTofu, 0 means "not set". The SDK counts attempts, not retries.
-	if s.attempts = int(n); n == 0 {
-		s.attempts = defaultAttempts
-	}
-	if text := v.String("retry_mode"); text != "" {
-		if s.retryMode, err = aws.ParseRetryMode(text); err != nil {
-			return v.Errorf("retry_mode", "standard or adaptive is required")
-		}
-	}
-	return nil
+	s.attempts = cmp.Or(int(v.Int("max_retries")), defaultAttempts)
+	s.retryMode, _ = aws.ParseRetryMode(v.String("retry_mode"))
 }
 
-// parseProxies checks the URLs, because the library that uses them repeats a
-// wrong one in its error, password included.
-func (s *Settings) parseProxies(v attr.Values) error {
-	for name, text := range map[string]string{"http_proxy": s.httpProxy, "https_proxy": s.httpsProxy} {
-		if text != "" && checkProxy(text) != nil {
-			return v.Errorf(name, "this must be a URL such as http://proxy.example.com:3128")
-		}
-	}
+func (s *Settings) parseProxies(v attr.Values) {
 	// Without an HTTPS proxy of its own, http_proxy serves HTTPS as well, as
 	// in OpenTofu. An empty https_proxy is one: none.
 	if s.httpProxy != "" && !v.Has("https_proxy") {
 		s.httpsProxy = s.httpProxy
 	}
-	return nil
 }
 
 // FillProxies completes what v says of proxies from the environment, for blocks
@@ -202,7 +175,7 @@ func (s *Settings) parseProxies(v attr.Values) error {
 func (s *Settings) FillProxies(v attr.Values, lookup attr.LookupEnv) error {
 	fill := func(to *string, names ...string) error {
 		*to, _ = lookup.Get(names...)
-		if *to != "" && checkProxy(*to) != nil {
+		if !isProxy(*to) {
 			return fmt.Errorf("the environment variable %s must be a URL such as http://proxy.example.com:3128", names[0])
 		}
 		return nil
@@ -221,15 +194,14 @@ func (s *Settings) FillProxies(v attr.Values, lookup attr.LookupEnv) error {
 	return fill(&s.httpProxy, "HTTP_PROXY", "http_proxy")
 }
 
-func checkProxy(text string) error {
+// isProxy reports whether text is the URL of a proxy, or none. The library that uses it
+// repeats a wrong one in its error, password included.
+func isProxy(text string) bool {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme == "" || u.Host == "" {
 		u, err = url.Parse("http://" + text)
 	}
-	if err != nil || u.Hostname() == "" {
-		return errors.New("not the URL of a proxy, such as http://proxy.example.com:3128")
-	}
-	return nil
+	return text == "" || err == nil && u.Hostname() != ""
 }
 
 func isHTTP(address string) bool {
@@ -239,21 +211,17 @@ func isHTTP(address string) bool {
 // parseIMDS reads the switches of the EC2 metadata service. OpenTofu 1.12 has
 // skip_metadata_api_check the wrong way round (aws_kms/config.go), unlike its
 // own S3 backend; here it means what it says.
-func (s *Settings) parseIMDS(v attr.Values) error {
+func (s *Settings) parseIMDS(v attr.Values) {
 	if v.Has("skip_metadata_api_check") {
 		s.imds = imds.ClientEnabled
 		if v.Bool("skip_metadata_api_check") {
 			s.imds = imds.ClientDisabled
 		}
 	}
-	if text := v.String("ec2_metadata_service_endpoint_mode"); text != "" && s.imdsMode.SetFromString(text) != nil {
-		return v.Errorf("ec2_metadata_service_endpoint_mode", "IPv4 or IPv6 is required")
-	}
-	if text := v.String("ec2_metadata_service_endpoint"); text != "" && !isHTTP(text) {
-		return v.Errorf("ec2_metadata_service_endpoint", "an address that begins with http:// or https:// is required")
-	}
-	return nil
+	_ = s.imdsMode.SetFromString(v.String("ec2_metadata_service_endpoint_mode")) // none leaves it unset
 }
+
+func isMode(text string) bool { return new(imds.EndpointModeState).SetFromString(text) == nil }
 
 // WithScheme makes a URL of a host, as OpenTofu does.
 func WithScheme(endpoint string) string {

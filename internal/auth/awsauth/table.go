@@ -26,6 +26,13 @@ func IsCommercial(region string) bool { return commercial.MatchString(region) }
 
 var commercial = lazyregexp.New(`^(us|eu|ap|sa|ca|me|af|il|mx)-\w+-\d+$`)
 
+// What checks say.
+const (
+	pathRequired  = "the path of a file is required, and this is the content of one; write it to a file, and give its path"
+	roleRequired  = "the ARN of a role is required, such as arn:aws:iam::123456789012:role/reader"
+	proxyRequired = "this must be a URL such as http://proxy.example.com:3128"
+)
+
 // CredentialAttrs are the attributes for an identity. The service is named in
 // the documentation.
 func CredentialAttrs(service string) []attr.Attr {
@@ -33,21 +40,23 @@ func CredentialAttrs(service string) []attr.Attr {
 		{Name: "access_key", Type: cty.String, Group: "keys", RequiredWith: "secret_key",
 			Harmless: "It is the name of a key, which proves nothing by itself.",
 			Doc:      "The ID of an access key. It takes precedence over every other source of credentials."},
-		{Name: "secret_key", Type: cty.String, Sensitive: true, Group: "keys", RequiredWith: "access_key", Doc: "The secret of the access key."},
-		{Name: "token", Type: cty.String, Sensitive: true, Group: "keys", RequiredWith: "access_key",
+		{Name: "secret_key", Type: cty.String, Secrecy: attr.Secret, Group: "keys", RequiredWith: "access_key",
+			Check: attr.Is(isSecretKey, "this is the ID of a key; access_key and secret_key are exchanged"),
+			Doc:   "The secret of the access key."},
+		{Name: "token", Type: cty.String, Form: attr.Token, Secrecy: attr.Secret, Group: "keys", RequiredWith: "access_key",
 			Doc: "The session token of a temporary access key."},
-		{Name: "profile", Type: cty.String, Secret: true, EntryInFiles: []string{"shared_config_files", "shared_credentials_files"},
+		{Name: "profile", Type: cty.String, Secrecy: attr.NamesSecret, EntryInFiles: []string{"shared_config_files", "shared_credentials_files"},
 			Doc: "A profile of the shared configuration files. It takes precedence over credentials in the environment."},
 		// Both kinds of files may say which endpoints are asked; credentials files
 		// only of profiles that are in no configuration file.
-		{Name: "shared_config_files", Type: cty.List(cty.String), Secret: true, UnlessGroup: "keys",
-			EntryInFiles: []string{"shared_credentials_files"},
-			Env:          []string{"AWS_SHARED_CONFIG_FILE", "AWS_CONFIG_FILE"}, Doc: "Paths of shared configuration files. Defaults to `~/.aws/config`."},
-		{Name: "shared_credentials_files", Type: cty.List(cty.String), Secret: true, UnlessGroup: "keys",
-			Env: []string{"AWS_SHARED_CREDENTIALS_FILE"},
+		{Name: "shared_config_files", Type: cty.List(cty.String), Secrecy: attr.NamesSecret, UnlessGroup: "keys",
+			EntryInFiles: []string{"shared_credentials_files"}, Check: attr.Is(isPath, pathRequired),
+			Env: []string{"AWS_SHARED_CONFIG_FILE", "AWS_CONFIG_FILE"}, Doc: "Paths of shared configuration files. Defaults to `~/.aws/config`."},
+		{Name: "shared_credentials_files", Type: cty.List(cty.String), Secrecy: attr.NamesSecret, UnlessGroup: "keys",
+			Env: []string{"AWS_SHARED_CREDENTIALS_FILE"}, Check: attr.Is(isPath, pathRequired),
 			Doc: "Paths of shared credentials files. Defaults to `~/.aws/credentials`."},
 		{Name: "assume_role", Doc: "A role to assume with the credentials.", Attrs: append(roleAttrs(
-			attr.Attr{Name: "role_arn", Type: cty.String, Required: true, Doc: "The ARN of the role."},
+			attr.Attr{Name: "role_arn", Type: cty.String, Required: true, Check: attr.Is(isARN, roleRequired), Doc: "The ARN of the role."},
 			attr.Attr{Name: "session_name", Type: cty.String, Doc: "A name for the session. Defaults to one that the SDK makes up."},
 		),
 			attr.Attr{Name: "external_id", Type: cty.String, Doc: "The external ID that the role requires."},
@@ -57,15 +66,16 @@ func CredentialAttrs(service string) []attr.Attr {
 		{Name: "assume_role_with_web_identity", Group: "keys", Doc: "A role to assume with a token of a web identity, such as " +
 			"that of a CI job.", Attrs: append(roleAttrs(
 			attr.Attr{Name: "role_arn", Type: cty.String, Required: true, Env: []string{"AWS_ROLE_ARN"}, Doc: "The ARN of the role.",
+				Check:    attr.Is(isARN, roleRequired),
 				Harmless: "A role is a name: AWS gives its keys only to those whose token its owner trusts."},
 			attr.Attr{Name: "session_name", Type: cty.String, Env: []string{"AWS_ROLE_SESSION_NAME"},
 				Harmless: "It is what AWS calls the session in its logs.",
 				Doc:      "A name for the session. Defaults to one that the SDK makes up."},
 		),
-			attr.Attr{Name: "web_identity_token", Type: cty.String, Sensitive: true, Group: "token", Harmless: harmless.Secret,
-				Env: []string{"AWS_WEB_IDENTITY_TOKEN"},
+			attr.Attr{Name: "web_identity_token", Type: cty.String, Form: attr.Token, Secrecy: attr.Secret, Group: "token",
+				Harmless: harmless.Secret, Env: []string{"AWS_WEB_IDENTITY_TOKEN"},
 				Doc: "The token. It takes precedence over `web_identity_token_file`."},
-			attr.Attr{Name: "web_identity_token_file", Type: cty.String, Secret: true, Group: "token", Harmless: harmless.Secret,
+			attr.Attr{Name: "web_identity_token_file", Type: cty.String, Secrecy: attr.NamesSecret, Group: "token", Harmless: harmless.Secret,
 				Env: []string{"AWS_WEB_IDENTITY_TOKEN_FILE"},
 				Doc: "The path of a file that holds the token. It is read each time a token is needed."},
 		)},
@@ -82,8 +92,10 @@ func CredentialAttrs(service string) []attr.Attr {
 		{Name: "skip_metadata_api_check", Type: cty.Bool, Doc: "Whether to leave the metadata service of EC2 " +
 			"alone. Defaults to what `AWS_EC2_METADATA_DISABLED` says."},
 		{Name: "ec2_metadata_service_endpoint", Type: cty.String, Env: []string{"AWS_EC2_METADATA_SERVICE_ENDPOINT"},
+			Check:    attr.Is(isHTTP, "an address that begins with http:// or https:// is required"),
 			Harmless: metadataHarmless, Doc: "The URL of the metadata service of EC2."},
 		{Name: "ec2_metadata_service_endpoint_mode", Type: cty.String, Env: []string{"AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE"},
+			Check:    attr.Is(isMode, "IPv4 or IPv6 is required"),
 			Harmless: metadataHarmless, Doc: "`IPv4` or `IPv6`: how to reach the metadata service of EC2."},
 	}
 }
@@ -91,10 +103,13 @@ func CredentialAttrs(service string) []attr.Attr {
 // roleAttrs are what both ways to assume a role have in common, after first.
 func roleAttrs(first ...attr.Attr) []attr.Attr {
 	return append(first,
-		attr.Attr{Name: "duration", Type: cty.String, Doc: "How long the session lasts, from `15m` to `12h`. " +
-			"Defaults to `15m`, with a web identity to an hour."},
+		attr.Attr{Name: "duration", Type: cty.String, Check: attr.Is(isSession, "a duration from 15m to 12h is required"),
+			Doc: "How long the session lasts, from `15m` to `12h`. " +
+				"Defaults to `15m`, with a web identity to an hour."},
 		attr.Attr{Name: "policy", Type: cty.String, Doc: "A policy in JSON that narrows the session further."},
-		attr.Attr{Name: "policy_arns", Type: cty.List(cty.String), Doc: "ARNs of policies that narrow the session further."},
+		attr.Attr{Name: "policy_arns", Type: cty.List(cty.String),
+			Check: attr.Is(isPolicy, "ARNs of IAM policies are required, such as arn:aws:iam::aws:policy/ReadOnlyAccess"),
+			Doc:   "ARNs of policies that narrow the session further."},
 	)
 }
 
@@ -104,14 +119,16 @@ func NetworkAttrs(what string, endpoints attr.Attr) []attr.Attr {
 	return []attr.Attr{
 		endpoints,
 		{Name: "sts_region", Type: cty.String, Doc: "The region of AWS STS. Defaults to `region`."},
-		{Name: "max_retries", Type: cty.Number, Default: cty.NumberIntVal(defaultAttempts), Harmless: retriesHarmless, Doc: "How often a " +
-			"request is sent before it fails, when the service is busy or out of reach. Defaults to `5`."},
+		{Name: "max_retries", Type: cty.Number, Default: cty.NumberIntVal(defaultAttempts), Harmless: retriesHarmless,
+			Check: attr.Between(0, maxAttempts), Doc: "How often a request " +
+				"is sent before it fails, when the service is busy or out of reach. Defaults to `5`."},
 		{Name: "retry_mode", Type: cty.String, Env: []string{"AWS_RETRY_MODE"}, Harmless: retriesHarmless,
-			Doc: "`standard` or `adaptive`. Defaults to what `AWS_RETRY_MODE` says, else `standard`."},
-		{Name: "http_proxy", Type: cty.String, Sensitive: true, Local: true, Doc: "The URL of a proxy, also for " +
-			"HTTPS when there is no `https_proxy`."},
-		{Name: "https_proxy", Type: cty.String, Sensitive: true, Local: true, AllowEmpty: true, Env: []string{"HTTPS_PROXY",
-			"https_proxy"}, Doc: "The URL of a proxy for HTTPS. The empty string means none."},
+			Check: attr.Is(isRetryMode, "standard or adaptive is required"),
+			Doc:   "`standard` or `adaptive`. Defaults to what `AWS_RETRY_MODE` says, else `standard`."},
+		{Name: "http_proxy", Type: cty.String, Secrecy: attr.LocalSecret, Check: attr.Is(isProxy, proxyRequired),
+			Doc: "The URL of a proxy, also for HTTPS when there is no `https_proxy`."},
+		{Name: "https_proxy", Type: cty.String, Secrecy: attr.LocalSecret, AllowEmpty: true, Check: attr.Is(isProxy, proxyRequired),
+			Env: []string{"HTTPS_PROXY", "https_proxy"}, Doc: "The URL of a proxy for HTTPS. The empty string means none."},
 		{Name: "no_proxy", Type: cty.String, AllowEmpty: true, Env: []string{"NO_PROXY",
 			"no_proxy"}, Doc: "Hosts, domains and networks that are reached without a proxy, separated by commas."},
 		{Name: "insecure", Type: cty.Bool, Doc: "Whether to accept any TLS certificate. Whoever sits " +

@@ -13,10 +13,11 @@ import (
 // credentials.
 func Attrs(variables ...string) []attr.Attr {
 	return []attr.Attr{
-		{Name: "credentials", Type: cty.String, Sensitive: true, Form: attr.Lines, Group: "identity", Harmless: harmless.Secret, Env: variables,
+		{Name: "credentials", Type: cty.String, Secrecy: attr.Secret, Form: attr.Lines, Group: "identity",
+			Harmless: harmless.Secret, Env: variables,
 			Doc: "Google credentials as JSON, or the path of a file with them. Those that run a program (`executable`) require " +
 				"`GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1` in the environment."},
-		{Name: "access_token", Type: cty.String, Sensitive: true, Group: "identity", Harmless: harmless.Secret,
+		{Name: "access_token", Type: cty.String, Form: attr.Token, Secrecy: attr.Secret, Group: "identity", Harmless: harmless.Secret,
 			Env: []string{"GOOGLE_OAUTH_ACCESS_TOKEN"},
 			Doc: "An OAuth 2.0 access token. It takes precedence over `credentials`."},
 		{Name: "impersonate_service_account", Type: cty.String, Form: attr.Name,

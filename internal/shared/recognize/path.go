@@ -49,6 +49,14 @@ func IsDocument(text string) bool {
 		strings.HasPrefix(strings.TrimSpace(text), `{"`)
 }
 
+// NoName says what a text is in the place of a name or an address, "" if it may be one.
+func NoName(text string) string {
+	if IsDocument(text) {
+		return "a name or an address is required, and this is the content of a file: leave out file(…)"
+	}
+	return ""
+}
+
 // Exists reports whether text is the path of a file that there is.
 func Exists(text string) bool {
 	path, err := world.ExpandHome(text)

@@ -29,7 +29,7 @@ func TestTables(t *testing.T) {
 			}
 		}
 		for _, a := range k.Attrs {
-			if a.Sensitive {
+			if a.Secrecy.IsHidden() {
 				t.Errorf("%s.%s: a secret belongs in credentials, where no module can redirect it", k.Name, a.Name)
 			}
 		}

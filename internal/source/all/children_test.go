@@ -56,7 +56,7 @@ func TestSecretsOfChildren(t *testing.T) {
 func secretVariables(attrs []attr.Attr) (names []string) {
 	for _, a := range attrs {
 		names = append(names, secretVariables(a.Attrs)...)
-		if a.Sensitive || a.Secret {
+		if a.Secrecy != attr.Public {
 			names = append(names, a.Env...)
 		}
 	}

@@ -253,7 +253,7 @@ func (a arena) readAt(t *testing.T, where attrs, env map[string]string, environm
 	}
 	values, err := unstable.NewEntry("data.x", a.kind.Table, where).Decode(a.kind.Table, nil)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	src, err := a.kind.Start(s)(source.Request{Values: values, Workspace: a.workspace(), MaxSize: 1 << 20})
 	if err != nil {
@@ -339,7 +339,7 @@ func (a arena) everything() map[string]string {
 	env := map[string]string{}
 	for _, x := range slices.Concat(a.kind.Credentials.Attrs, a.kind.Credentials.Variables) {
 		for _, name := range x.Env {
-			if x.Sensitive || x.Secret {
+			if x.Secrecy != attr.Public {
 				env[name] = "ENV"
 			}
 		}

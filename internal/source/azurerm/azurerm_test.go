@@ -96,11 +96,16 @@ func kind(transport policy.Transporter) source.Kind {
 
 func request(t *testing.T, a attrs, lookup attr.LookupEnv) source.Request {
 	t.Helper()
-	values, err := unstable.NewEntry("data.statecrypt_remote_state.test.azurerm", table(), a).Decode(table(), lookup)
+	req, err := decoded(a, lookup)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return source.Request{Values: values, Workspace: "default", MaxSize: 1 << 20}
+	return req
+}
+
+func decoded(a attrs, lookup attr.LookupEnv) (source.Request, error) {
+	values, err := unstable.NewEntry("data.statecrypt_remote_state.test.azurerm", table(), a).Decode(table(), lookup)
+	return source.Request{Values: values, Workspace: "default", MaxSize: 1 << 20}, err
 }
 
 func open(t *testing.T, client *http.Client, s source.Settings, a attrs) (source.Source, error) {
@@ -109,7 +114,11 @@ func open(t *testing.T, client *http.Client, s source.Settings, a attrs) (source
 	if client != nil {
 		transport = client
 	}
-	return kind(transport).Start(s)(request(t, a, s.LookupEnv))
+	req, err := decoded(a, s.LookupEnv)
+	if err != nil {
+		return nil, err
+	}
+	return kind(transport).Start(s)(req)
 }
 
 func read(t *testing.T, client *http.Client, s source.Settings, a attrs) (*source.Snapshot, error) {

@@ -3,6 +3,7 @@ package azurerm
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"net/url"
 	"strings"
 	"time"
@@ -10,7 +11,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
@@ -61,15 +61,7 @@ func choose(credentials source.Credentials, name string) (grant, error) {
 	if end := expired(g.sas); end != "" {
 		return grant{}, v.Errorf("sas_token", "the token was valid until %s; make a new one", outside.Quoted(end, 40))
 	}
-	if strings.Contains(g.accessKey, "AccountKey=") {
-		return grant{}, v.Errorf("access_key", "this is a connection string; what follows AccountKey= in it is required")
-	}
-	if _, err := base64.StdEncoding.DecodeString(g.accessKey); err != nil {
-		return grant{}, v.Errorf("access_key", "this is not standard base64, as access keys are; copy it whole")
-	}
-	if g.customerKey, err = customerKey(v.Values); err != nil {
-		return grant{}, err
-	}
+	g.customerKey = customerKey(v.String("customer_provided_key"))
 	if text := v.String("blob_endpoint"); text != "" {
 		if g.endpoint, err = parseEndpoint(text); err != nil {
 			return grant{}, v.Errorf("blob_endpoint", "%w", err)
@@ -103,20 +95,31 @@ func parseSAS(text string) (string, error) {
 	return text, nil
 }
 
-func customerKey(v attr.Values) (*blob.CPKInfo, error) {
-	text := v.String("customer_provided_key")
-	if text == "" {
-		return nil, nil
+func checkAccessKey(text string) error {
+	if strings.Contains(text, "AccountKey=") {
+		return errors.New("this is a connection string; what follows AccountKey= in it is required")
 	}
+	if _, err := base64.StdEncoding.DecodeString(text); err != nil {
+		return errors.New("this is not standard base64, as access keys are; copy it whole")
+	}
+	return nil
+}
+
+func isCustomerKey(text string) bool {
 	key, err := base64.StdEncoding.DecodeString(text)
-	if err != nil || len(key) != 32 {
-		return nil, v.Errorf("customer_provided_key", "a key of 32 bytes in standard base64 is required")
+	return err == nil && len(key) == sha256.Size
+}
+
+func customerKey(text string) *blob.CPKInfo {
+	key, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || text == "" {
+		return nil
 	}
 	sum := sha256.Sum256(key)
 	return &blob.CPKInfo{
 		EncryptionKey: &text, EncryptionKeySHA256: to.Ptr(base64.StdEncoding.EncodeToString(sum[:])),
 		EncryptionAlgorithm: to.Ptr(blob.EncryptionAlgorithmTypeAES256),
-	}, nil
+	}
 }
 
 func parseEndpoint(text string) (*url.URL, error) {

@@ -8,6 +8,8 @@
 package azurerm
 
 import (
+	"math"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
@@ -27,22 +29,26 @@ func table() attr.Table {
 		Doc: "Reads the state from a blob of Azure Storage, as the `azurerm` backend writes it, with one `GET`. How to sign in is set in " +
 			"`credentials`, in the provider block.",
 		Attrs: []attr.Attr{
-			{Name: "storage_account_name", Type: cty.String, Required: true,
+			{Name: "storage_account_name", Type: cty.String, Required: true, Check: attr.Text(checkAccount),
 				Doc: "The name of the storage account: 3 to 24 lowercase letters and digits."},
-			{Name: "container_name", Type: cty.String, Required: true, Doc: "The name of the container."},
+			{Name: "container_name", Type: cty.String, Required: true, Check: attr.Text(checkContainer), Doc: "The name of the container."},
 			{Name: "key", Type: cty.String, Required: true,
 				Doc: "The name of the blob that holds the state of the default workspace."},
 			{Name: "version_id", Type: cty.String, Form: attr.Version,
+				Check: attr.Is(isVersion, "the ID of a version looks like 2026-01-31T12:00:00.0000000Z"),
 				Doc: "Reads this version of the blob, if the storage account keeps versions, such as `2026-01-31T12:00:00.0000000Z`. Without " +
 					"it, the current one is read."},
 			{Name: "resource_group_name", Type: cty.String,
+				Check: attr.Is(isGroup, "the name of a resource group has 1 to 90 letters, digits, underscores, parentheses, "+
+					"hyphens and dots, and does not end with a dot"),
 				Doc: "The resource group of the storage account, to look up the access key as the backend does, which requires permission to " +
 					"list keys. Leave it out, and the identity itself reads the blob."},
 			{Name: "subscription_id", Type: cty.String,
 				Doc: "The ID of the subscription of `resource_group_name`. Without it, `subscription_id` of the credentials is used, or that of the " +
 					"Azure CLI if it signs in."},
 			{Name: "timeout_seconds", Type: cty.Number, Default: cty.NumberIntVal(defaultTimeout), Env: []string{"ARM_TIMEOUT_SECONDS"},
-				Doc: "How many seconds the read may take, with signing in and further tries. Defaults to 300."},
+				Check: attr.Between(1, math.MaxInt32),
+				Doc:   "How many seconds the read may take, with signing in and further tries. Defaults to 300."},
 			source.ChoiceAttr("credentials_name", "azurerm", "to sign in with"),
 		},
 	}
@@ -58,18 +64,18 @@ func credentials() attr.Table {
 			"identity. The variables `ARM_*` fill only the block without a name.",
 		Attrs: append([]attr.Attr{
 			source.NameAttr("credentials_name"),
-			{Name: "access_key", Type: cty.String, Sensitive: true, Group: "key", UnlessGroup: "client",
-				Env: []string{"ARM_ACCESS_KEY"}, Harmless: harmless.Secret,
+			{Name: "access_key", Type: cty.String, Secrecy: attr.Secret, Group: "key", UnlessGroup: "client",
+				Env: []string{"ARM_ACCESS_KEY"}, Harmless: harmless.Secret, Check: attr.Text(checkAccessKey),
 				Doc: "An access key of the storage account. It may do everything there; a reader needs less."},
-			{Name: "sas_token", Type: cty.String, Sensitive: true, Group: "key", UnlessGroup: "client",
+			{Name: "sas_token", Type: cty.String, Form: attr.Token, Secrecy: attr.Secret, Group: "key", UnlessGroup: "client",
 				Env: []string{"ARM_SAS_TOKEN"}, Harmless: harmless.Secret,
 				Doc: "A shared access signature, with the permission to read blobs (`sp=r`)."},
 			{Name: "use_azuread_auth", Type: cty.Bool, Group: "key", Env: []string{"ARM_USE_AZUREAD"},
 				Harmless: "It chooses between ways to prove to the same storage account who asks.",
 				Doc:      "Has the identity itself read the blob, also if `resource_group_name` is set. Defaults to `false`."},
-			{Name: "customer_provided_key", Type: cty.String, Sensitive: true, Env: []string{"ARM_CUSTOMER_PROVIDED_KEY"},
-				Harmless: harmless.Secret,
-				Doc:      "The AES-256 key that the blob was encrypted with on the server, in base64, if the writer provides one."},
+			{Name: "customer_provided_key", Type: cty.String, Secrecy: attr.Secret, Env: []string{"ARM_CUSTOMER_PROVIDED_KEY"},
+				Harmless: harmless.Secret, Check: attr.Is(isCustomerKey, "a key of 32 bytes in standard base64 is required"),
+				Doc: "The AES-256 key that the blob was encrypted with on the server, in base64, if the writer provides one."},
 			{Name: "blob_endpoint", Type: cty.String,
 				Doc: "The URL of the account's blob service in a private cloud, a DNS zone endpoint or Azurite. It must be that of the account, " +
 					"and `https`, unless it is on this machine."},

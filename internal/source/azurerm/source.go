@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -66,40 +65,44 @@ func isGroup(s string) bool {
 	})
 }
 
+func isVersion(s string) bool { return len(s) <= 64 && versionID.MatchString(s) }
+
+func checkAccount(name string) error {
+	switch {
+	case strings.Contains(name, "."):
+		return errors.New("the name of a storage account alone is required: leave out the dot and what follows it")
+	case !accountName.MatchString(name):
+		return errors.New("the name of a storage account has 3 to 24 lowercase letters and digits")
+	}
+	return nil
+}
+
+func checkContainer(name string) error {
+	switch {
+	case strings.Contains(name, "/"):
+		return errors.New("the name of a container has no slash; what follows the slash belongs at the beginning of key")
+	case len(name) < 3 || len(name) > 63 || !containerName.MatchString(name):
+		return errors.New("the name of a container has 3 to 63 lowercase letters, digits and single hyphens, and begins " +
+			"and ends with a letter or a digit")
+	}
+	return nil
+}
+
 func (r *run) open(req source.Request) (source.Source, error) {
 	l := &location{
 		run: r, credentials: req.String("credentials_name"), container: req.String("container_name"), version: req.String("version_id"),
 		account: account{req.String("credentials_name"), req.String("subscription_id"), req.String("resource_group_name"),
 			req.String("storage_account_name")},
-		blob: req.String("key"), limit: req.MaxSize,
+		blob: req.String("key"), limit: req.MaxSize, timeout: time.Duration(req.Int("timeout_seconds")) * time.Second,
 	}
 	if w := req.OtherWorkspace(); w != "" {
 		l.blob += "env:" + w
 	}
-	switch {
-	case strings.Contains(l.account.name, "."):
-		return nil, req.Errorf("storage_account_name", "the name of a storage account alone is required: leave out the dot and what follows it")
-	case strings.Contains(l.container, "/"):
-		return nil, req.Errorf("container_name", "the name of a container has no slash; what follows the slash belongs at the beginning of key")
-	case !accountName.MatchString(l.account.name):
-		return nil, req.Errorf("storage_account_name", "the name of a storage account has 3 to 24 lowercase letters and digits")
-	case len(l.container) < 3 || len(l.container) > 63 || !containerName.MatchString(l.container):
-		return nil, req.Errorf("container_name", "the name of a container has 3 to 63 lowercase letters, digits and single hyphens, and begins "+
-			"and ends with a letter or a digit")
-	case req.String("key") == "" || !isBlobName(l.blob):
+	if req.String("key") == "" || !isBlobName(l.blob) {
 		return nil, req.Errorf("key", "with the workspace it makes %q, which cannot be the name of a blob: 1 to 1024 characters, none of "+
 			"them a control character, and no part . or ..", l.blob)
-	case l.version != "" && (len(l.version) > 64 || !versionID.MatchString(l.version)):
-		return nil, req.Errorf("version_id", "the ID of a version looks like 2026-01-31T12:00:00.0000000Z")
-	case l.account.group != "" && !isGroup(l.account.group):
-		return nil, req.Errorf("resource_group_name", "the name of a resource group has 1 to 90 letters, digits, underscores, parentheses, "+
-			"hyphens and dots, and does not end with a dot")
 	}
-	seconds, err := req.Int("timeout_seconds", 1, math.MaxInt32)
-	if err != nil {
-		return nil, err
-	}
-	l.timeout = time.Duration(seconds) * time.Second
+	var err error
 	if l.grant, err = choose(r.credentials, l.credentials); err != nil {
 		return nil, err
 	}

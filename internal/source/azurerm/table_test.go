@@ -71,15 +71,15 @@ func TestAttributesOfTheBackend(t *testing.T) {
 		}
 		secret := name == "client_secret" || strings.HasSuffix(name, "_password") || strings.HasSuffix(name, "_key") ||
 			strings.HasSuffix(name, "_token") || name == "client_certificate"
-		if a.Sensitive != secret {
-			t.Errorf("%s is sensitive: %t", name, a.Sensitive)
+		if a.Secrecy.IsHidden() != secret {
+			t.Errorf("%s is sensitive: %t", name, a.Secrecy.IsHidden())
 		}
 		if !strings.HasSuffix(a.Doc, ".") {
 			t.Errorf("%s: the documentation is no sentence", name)
 		}
 	}
 	for _, a := range table().Attrs {
-		if a.Sensitive {
+		if a.Secrecy.IsHidden() {
 			t.Errorf("%s is a secret in a data source", a.Name)
 		}
 	}

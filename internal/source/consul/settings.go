@@ -42,9 +42,6 @@ func check(g source.Grant) error {
 	if (g.String("cert_file") == "") != (g.String("key_file") == "") {
 		return g.Errorf("", "cert_file and key_file are needed together")
 	}
-	if auth := g.String("http_auth"); auth != "" && !strings.Contains(auth, ":") {
-		return g.Errorf("http_auth", "a user name and a password with a colon between them are required")
-	}
 	return nil
 }
 

@@ -48,7 +48,7 @@ func TestAttributesOfTheBackend(t *testing.T) {
 		}
 	}
 	for _, secret := range []string{"access_token", "http_auth"} {
-		if a, _ := credentials().Attr(secret); !a.Sensitive {
+		if a, _ := credentials().Attr(secret); !a.Secrecy.IsHidden() {
 			t.Errorf("%s is a secret", secret)
 		}
 	}

@@ -37,6 +37,18 @@ func newRun(s source.Settings) *run {
 	}}
 }
 
+func checkPath(path string) error {
+	switch {
+	case strings.HasPrefix(path, "v1/kv/"):
+		return errors.New("v1/kv/ is where Consul's API has its keys, and no part of them; leave it out")
+	case strings.HasPrefix(path, "/") || strings.HasSuffix(path, "//"): // Consul redirects such a path to another
+		return errors.New("the path of a key must not begin with a slash, nor end with two")
+	}
+	return nil
+}
+
+func hasColon(auth string) bool { return strings.Contains(auth, ":") }
+
 func (r *run) open(req source.Request) (source.Source, error) {
 	l := &location{run: r, server: req.String("credentials_name"), limit: req.MaxSize}
 	var err error
@@ -44,12 +56,6 @@ func (r *run) open(req source.Request) (source.Source, error) {
 		return nil, err
 	}
 	path := req.String("path")
-	if strings.HasPrefix(path, "v1/kv/") {
-		return nil, req.Errorf("path", "v1/kv/ is where Consul's API has its keys, and no part of them; leave it out")
-	}
-	if strings.HasPrefix(path, "/") || strings.HasSuffix(path, "//") { // Consul redirects such a path to another
-		return nil, req.Errorf("path", "the path of a key must not begin with a slash, nor end with two")
-	}
 	l.chunks = strings.TrimRight(path, "/")
 	if w := req.OtherWorkspace(); w != "" {
 		path += "-env:" + w

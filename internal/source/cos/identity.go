@@ -77,24 +77,19 @@ func newIdentity(g source.Grant) (i identity, err error) {
 	return i, i.readRole(g)
 }
 
-func (i *identity) readRole(g source.Grant) (err error) {
-	i.role.seconds = usualSession
+func (i *identity) readRole(g source.Grant) error {
 	if b, ok := g.Block("assume_role"); ok {
 		i.role.arn, i.role.session = b.String("role_arn"), b.String("session_name")
 		i.role.policy, i.role.externalID = b.String("policy"), b.String("external_id")
-		if b.Has("session_duration") {
-			i.role.seconds, err = b.Int("session_duration", 1, mostSession)
+		i.role.seconds = cmp.Or(b.Int("session_duration"), usualSession)
+		if i.role.arn == "" {
+			return b.Errorf("role_arn", "the ARN of a role is required")
 		}
-		if err == nil && i.role.arn == "" {
-			err = b.Errorf("role_arn", "the ARN of a role is required")
-		}
-		return err
+		return nil
 	}
 	i.role.arn, i.role.session, i.role.externalID = g.String(roleVar), cmp.Or(g.String(sessionVar), sessionName), g.String(externalVar)
-	if g.Has(durationVar) {
-		i.role.seconds, err = g.Int(durationVar, 1, mostSession)
-	}
-	return err
+	i.role.seconds = cmp.Or(g.Int(durationVar), usualSession)
+	return nil
 }
 
 // resolve reads the profile, if there is one, and gets the keys that who signs

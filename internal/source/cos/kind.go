@@ -46,11 +46,14 @@ func table() attr.Table {
 			"set in `credentials`, in the provider block.",
 		Attrs: []attr.Attr{
 			{Name: "bucket", Type: cty.String, Required: true,
+				Check: attr.Is(object.IsBucketLabel, "this cannot be the name of a bucket: "+
+					"it has lowercase letters, digits and dashes, and the APPID at its end"),
 				Doc: "The name of the bucket with the APPID at its end, such as `states-1258798060`."},
 			object.KeyAttr(),
-			{Name: "prefix", Type: cty.String, Doc: "The folder of the states. Defaults to none."},
+			{Name: "prefix", Type: cty.String, Check: object.Prefix(), Doc: "The folder of the states. Defaults to none."},
 			{Name: "region", Type: cty.String, Required: true, Env: []string{"TENCENTCLOUD_REGION"},
-				Doc: "The region of the bucket, such as `eu-frankfurt`."},
+				Check: attr.Is(object.IsLabel, "this cannot be the name of a region, such as ap-guangzhou"),
+				Doc:   "The region of the bucket, such as `eu-frankfurt`."},
 			{Name: "accelerate", Type: cty.Bool,
 				Doc: "Asks the endpoint for global acceleration, which must be enabled for the bucket. Defaults to `false`."},
 			object.VersionAttr(),
@@ -68,13 +71,13 @@ func credentials() attr.Table {
 			source.NameAttr("credentials_name"),
 			{Name: "secret_id", Type: cty.String, Group: "identity", Excludes: []string{"cam_role_name"}, Env: []string{"TENCENTCLOUD_SECRET_ID"},
 				Doc: "The ID of an API key. It needs `secret_key`."},
-			{Name: "secret_key", Type: cty.String, Sensitive: true, Group: "identity", RequiredWith: "secret_id",
+			{Name: "secret_key", Type: cty.String, Secrecy: attr.Secret, Group: "identity", RequiredWith: "secret_id",
 				Env: []string{"TENCENTCLOUD_SECRET_KEY"},
 				Doc: "The key of `secret_id`."},
-			{Name: "security_token", Type: cty.String, Sensitive: true, Group: "identity", RequiredWith: "secret_id",
+			{Name: "security_token", Type: cty.String, Form: attr.Token, Secrecy: attr.Secret, Group: "identity", RequiredWith: "secret_id",
 				Env: []string{"TENCENTCLOUD_SECURITY_TOKEN"},
 				Doc: "The token that belongs to `secret_id` if that is a temporary one of STS."},
-			{Name: "profile", Type: cty.String, Secret: true, Group: "identity", EntryInFiles: []string{"shared_credentials_dir"},
+			{Name: "profile", Type: cty.String, Secrecy: attr.NamesSecret, Group: "identity", EntryInFiles: []string{"shared_credentials_dir"},
 				Excludes: []string{"cam_role_name", "secret_id"}, Env: []string{"TENCENTCLOUD_PROFILE"},
 				Doc: "A profile of TCCLI, the Tencent Cloud CLI."},
 			{Name: "shared_credentials_dir", Type: cty.String, Env: []string{"TENCENTCLOUD_SHARED_CREDENTIALS_DIR"},
@@ -98,7 +101,7 @@ func credentials() attr.Table {
 						Doc: "The ARN of the role, such as `qcs::cam::uin/100000000001:roleName/state-reader`."},
 					{Name: "session_name", Type: cty.String, Default: cty.StringVal(sessionName),
 						Doc: "What the role's session is called in logs. Defaults to `statecrypt`."},
-					{Name: "session_duration", Type: cty.Number,
+					{Name: "session_duration", Type: cty.Number, Check: attr.Between(1, mostSession),
 						Doc: "How long the session lasts, from `1` to `43200` seconds. Defaults to `7200`."},
 					{Name: "policy", Type: cty.String, Doc: "A policy in JSON that further limits what the session may do."},
 					{Name: "external_id", Type: cty.String, Doc: "The external ID that the role asks for."},
@@ -120,6 +123,6 @@ func roleVariables() []attr.Attr {
 	for i := range variables {
 		variables[i].UnlessGroup = "role"
 	}
-	variables[2].Type = cty.Number
+	variables[2].Type, variables[2].Check = cty.Number, attr.Between(1, mostSession)
 	return variables
 }

@@ -26,11 +26,6 @@ func locate(req source.Request, g source.Grant, n object.Network) (l object.Loca
 		host = "cos.accelerate.myqcloud.com"
 	}
 	switch {
-	case !object.IsLabel(l.Region):
-		return l, req.Errorf("region", "this cannot be the name of a region, such as ap-guangzhou")
-	case len(l.Bucket) < 3 || !object.IsLabel(l.Bucket):
-		return l, req.Errorf("bucket", "this cannot be the name of a bucket: "+
-			"it has lowercase letters, digits and dashes, and the APPID at its end")
 	case g.String("endpoint") == "" && !withAccount.MatchString(l.Bucket):
 		return l, req.Errorf("bucket", "the name of a bucket of COS ends with the APPID of its account, as in states-1258798060")
 	case req.Bool("accelerate") && g.String("endpoint") != "":

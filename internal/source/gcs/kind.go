@@ -28,10 +28,11 @@ func table() attr.Table {
 		Doc: "Reads the state from a Google Cloud Storage bucket, as the `gcs` backend writes it: `<prefix>/<workspace>.tfstate`, with one " +
 			"`GET`. Who reads is set in `credentials`, in the provider block.",
 		Attrs: []attr.Attr{
-			{Name: "bucket", Type: cty.String, Required: true, Doc: "The name of the bucket."},
+			{Name: "bucket", Type: cty.String, Required: true, Check: attr.Text(checkBucket), Doc: "The name of the bucket."},
 			{Name: "prefix", Type: cty.String, Doc: "The folder of the states in the bucket. Defaults to none."},
 			{Name: "generation", Type: cty.String, Form: attr.Version,
-				Doc: "The generation of the object to read, in digits, if the bucket keeps old versions. Defaults to the live one."},
+				Check: attr.Is(generationNumber.MatchString, `the number of a generation is required, in digits, such as "1712345678901234"`),
+				Doc:   "The generation of the object to read, in digits, if the bucket keeps old versions. Defaults to the live one."},
 			source.ChoiceAttr("credentials_name", "gcs", "that says who reads"),
 		},
 	}
@@ -45,7 +46,7 @@ func credentials() attr.Table {
 		Attrs: slices.Concat([]attr.Attr{
 			source.NameAttr("credentials_name"),
 		}, googleauth.Attrs("GOOGLE_BACKEND_CREDENTIALS", "GOOGLE_CREDENTIALS", fileVar), []attr.Attr{
-			{Name: "encryption_key", Type: cty.String, Sensitive: true, Env: []string{"GOOGLE_ENCRYPTION_KEY"}, Harmless: harmless.Secret,
+			{Name: "encryption_key", Type: cty.String, Secrecy: attr.Secret, Env: []string{"GOOGLE_ENCRYPTION_KEY"}, Harmless: harmless.Secret,
 				Doc: "The customer-supplied key that Cloud Storage decrypts the object with: 32 bytes in base64, or the path of a file that holds " +
 					"them so. A key of Cloud KMS need not be named."},
 			{Name: "storage_custom_endpoint", Type: cty.String,
@@ -53,6 +54,7 @@ func credentials() attr.Table {
 				Doc: "The URL of the JSON API in place of `https://storage.googleapis.com/storage/v1/`, such as that of a Private Service Connect " +
 					"endpoint. The access token goes there."},
 			{Name: "universe_domain", Type: cty.String, Env: []string{"GOOGLE_BACKEND_UNIVERSE_DOMAIN"},
+				Check:    attr.Is(isDomain, "the name of a domain is required, such as googleapis.com"),
 				Harmless: "It is the default.", HarmlessIf: harmless.OneOf("googleapis.com"),
 				Doc: "The domain of the cloud, for clouds other than Google's own. Defaults to `googleapis.com`."},
 		}),

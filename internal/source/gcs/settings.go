@@ -52,9 +52,6 @@ func choose(credentials source.Credentials, name string) (settings, error) {
 	if s.access.Impersonate != "" {
 		s.access.Scopes = []string{allScope}
 	}
-	if !isDomain(s.universe) {
-		return settings{}, v.Errorf("universe_domain", "the name of a domain is required, such as googleapis.com")
-	}
 	if _, set := lookup.Get(fileVar); set && name != "" && s.access.Credentials == "" && s.access.Token == "" {
 		// Google's client would follow it, and it is not meant for this block.
 		return settings{}, v.Errorf("credentials", "%s does not fill a block with a name; set credentials or access_token", fileVar)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -56,22 +57,24 @@ var (
 	generationNumber = lazyregexp.New(`^[1-9][0-9]{0,18}$`)
 )
 
+func checkBucket(name string) error {
+	switch {
+	case strings.Contains(name, "/"):
+		return errors.New("the name of a bucket has no slash: leave out gs://; what follows the name of the bucket belongs in prefix")
+	case len(name) > 222 || !bucketName.MatchString(name):
+		return errors.New("this cannot be the name of a bucket: 3 to 222 lowercase letters, digits, dashes, underscores and dots " +
+			"are allowed")
+	}
+	return nil
+}
+
 func (r *run) open(req source.Request) (source.Source, error) {
 	l := &location{
 		run: r, name: req.String("credentials_name"), bucket: req.String("bucket"), generation: req.String("generation"),
 		object: objectName(req.String("prefix"), req.Workspace), limit: req.MaxSize,
 	}
-	switch {
-	case strings.Contains(l.bucket, "/"):
-		return nil, req.Errorf("bucket", "the name of a bucket has no slash: leave out gs://; what follows the name of the "+
-			"bucket belongs in prefix")
-	case len(l.bucket) > 222 || !bucketName.MatchString(l.bucket):
-		return nil, req.Errorf("bucket", "this cannot be the name of a bucket: 3 to 222 lowercase letters, digits, dashes, underscores and dots "+
-			"are allowed")
-	case !isObjectName(l.object):
+	if !isObjectName(l.object) {
 		return nil, req.Errorf("prefix", "with the workspace it makes no name of an object: at most 1024 bytes of printable UTF-8 are allowed")
-	case l.generation != "" && !generationNumber.MatchString(l.generation):
-		return nil, req.Errorf("generation", "the number of a generation is required, in digits, such as \"1712345678901234\"")
 	}
 	var err error
 	if l.settings, err = choose(r.credentials, l.name); err != nil {

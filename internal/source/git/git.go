@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -47,6 +46,7 @@ func table() attr.Table {
 				Doc: "The file inside the repository, from its root, with `/` between folders: `envs/prod/terraform.tfstate`. The default is " +
 					"`TF_BACKEND_GIT_GIT_STATE`."},
 			{Name: "on_locked", Type: cty.String,
+				Check: attr.Is(harmless.OneOf(string(lockIgnored), string(lockWarns), string(lockFails)), `"ignore", "warn" or "error" is required`),
 				Doc: "What to do while terraform-backend-git has the state locked, which is while the branch `locks/<path>` exists: `ignore`, " +
 					"`warn` or `error`. Defaults to `ignore`."},
 		},
@@ -66,11 +66,11 @@ func credentialsTable() attr.Table {
 				Harmless: "A user name proves nothing, and goes only where url says.",
 				Doc: "For http and https. The default is `GIT_USERNAME` if the block has no `password`, then the user in the repository's URL, " +
 					"then `x-access-token` for a token from `GITHUB_TOKEN` or `GITHUB_TOKEN_FILE`."},
-			{Name: "password", Type: cty.String, Sensitive: true, Group: "authorization", Env: []string{"GIT_PASSWORD"},
+			{Name: "password", Type: cty.String, Secrecy: attr.Secret, Group: "authorization", Env: []string{"GIT_PASSWORD"},
 				Harmless: harmless.Secret,
 				Doc: "A password or token, for http and https. Defaults to the first of `GIT_PASSWORD`, `GIT_PASSWORD_FILE`, `GITHUB_TOKEN` and " +
 					"`GITHUB_TOKEN_FILE` that is set, then to git's own setup."},
-			{Name: keyFileAttr, Type: cty.String, Secret: true, Group: "key",
+			{Name: keyFileAttr, Type: cty.String, Secrecy: attr.NamesSecret, Group: "key",
 				Doc: "The path of a private key without a passphrase, for ssh: the only key that is offered. One in `SSH_PRIVATE_KEY` is " +
 					"offered after those of the agent. The default is what ssh uses."},
 			{Name: hostKeysAttr, Type: cty.String, AllowEmpty: true, Env: []string{"StrictHostKeyChecking"},
@@ -83,9 +83,9 @@ func credentialsTable() attr.Table {
 				Doc: "Send credentials over plain http. Without it they go over https, or to this machine itself."},
 		},
 		Variables: []attr.Attr{
-			{Name: passwordFileVar, Type: cty.String, Secret: true, UnlessGroup: "authorization", Env: []string{passwordFileVar},
+			{Name: passwordFileVar, Type: cty.String, Secrecy: attr.NamesSecret, UnlessGroup: "authorization", Env: []string{passwordFileVar},
 				StandsFor: "password", Harmless: harmless.Secret},
-			{Name: keyFileVar, Type: cty.String, Secret: true, UnlessGroup: "key", Env: []string{keyFileVar}, StandsFor: keyFileAttr,
+			{Name: keyFileVar, Type: cty.String, Secrecy: attr.NamesSecret, UnlessGroup: "key", Env: []string{keyFileVar}, StandsFor: keyFileAttr,
 				Harmless: harmless.Secret},
 		},
 	}
@@ -152,9 +152,6 @@ func (r *run) open(req source.Request) (source.Source, error) {
 			"set ref to the branch with the state", shown(path))
 	}
 	locked := cmp.Or(onLocked(req.String("on_locked")), lockIgnored)
-	if !slices.Contains([]onLocked{lockIgnored, lockWarns, lockFails}, locked) {
-		return nil, req.Errorf("on_locked", `"ignore", "warn" or "error" is required`)
-	}
 	return &file{pin: r.pin(where, at), path: path, maxSize: req.MaxSize, onLocked: locked}, nil
 }
 

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/zclconf/go-cty/cty"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
@@ -67,8 +69,8 @@ func TestLock(t *testing.T) {
 	if s := mustRead(t, newTestRun(t, nil), at, "free"); s.Lock != nil {
 		t.Errorf("lock %+v of another path", s.Lock)
 	}
-	at.onLocked = "sometimes"
-	_, err = read(t, newTestRun(t, nil), at)
+	_, err = block("data.git", map[string]cty.Value{"repository": cty.StringVal(at.repository), "path": cty.StringVal("free"),
+		"on_locked": cty.StringVal("sometimes")}).Decode(table(), nil)
 	mustFail(t, err, `data.git.on_locked: "ignore", "warn" or "error" is required`)
 }
 

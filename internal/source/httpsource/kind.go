@@ -30,15 +30,16 @@ func table() attr.Table {
 			{Name: "address", Type: cty.String, Required: true, Env: []string{"TF_HTTP_ADDRESS"},
 				Doc: "The `http` or `https` URL of the state. User names, passwords and tokens do not belong in it."},
 			{Name: "timeout", Type: cty.String,
+				Check: attr.Text(func(text string) error { _, err := parseTimeout(text); return err }),
 				Doc: "How long one try may take, from the connection to the last byte: seconds, or a duration such as `\"2m30s\"`. Defaults to 60 " +
 					"seconds."},
-			{Name: "retry_max", Type: cty.Number,
+			{Name: "retry_max", Type: cty.Number, Check: attr.Between(0, mostTries),
 				Doc: "How many times a failed try is repeated: after a lost connection, a timeout, `429`, and any `5xx` except `501`. " +
 					"Defaults to 2, or to `TF_HTTP_RETRY_MAX` if the variables of `credentials` apply."},
-			{Name: "retry_wait_min", Type: cty.Number,
+			{Name: "retry_wait_min", Type: cty.Number, Check: attr.Between(0, mostWait),
 				Doc: "Seconds to wait before the first repetition; each further wait is twice as long. " +
 					"Defaults to 1, or to `TF_HTTP_RETRY_WAIT_MIN` if the variables of `credentials` apply."},
-			{Name: "retry_wait_max", Type: cty.Number,
+			{Name: "retry_wait_max", Type: cty.Number, Check: attr.Between(0, mostWait),
 				Doc: "The longest wait in seconds, even if the server requires a longer one in `Retry-After`. " +
 					"Defaults to 30, or to `TF_HTTP_RETRY_WAIT_MAX` if the variables of `credentials` apply."},
 		},
@@ -57,19 +58,19 @@ func credentials() attr.Table {
 			{Name: "username", Type: cty.String, UnlessGroup: "authorization", Env: []string{"TF_HTTP_USERNAME"},
 				Harmless: "A user name proves nothing, and the password beside it goes nowhere but where url says.",
 				Doc:      "The user name for basic authentication."},
-			{Name: "password", Type: cty.String, Sensitive: true, UnlessGroup: "authorization", Env: []string{"TF_HTTP_PASSWORD"},
+			{Name: "password", Type: cty.String, Secrecy: attr.Secret, UnlessGroup: "authorization", Env: []string{"TF_HTTP_PASSWORD"},
 				Harmless: harmless.Secret,
 				Doc:      "The password or access token for basic authentication."},
-			{Name: "bearer_token", Type: cty.String, Sensitive: true, Group: "authorization",
+			{Name: "bearer_token", Type: cty.String, Form: attr.Token, Secrecy: attr.Secret, Group: "authorization",
 				Doc: "A token, sent as `Authorization: Bearer …`. It excludes `username` and `password`."},
-			{Name: "headers", Type: cty.Map(cty.String), Sensitive: true,
+			{Name: "headers", Type: cty.Map(cty.String), Secrecy: attr.Secret,
 				Doc: "Further request headers, such as GitLab's `PRIVATE-TOKEN` or `JOB-TOKEN`."},
-			{Name: "query", Type: cty.Map(cty.String), Sensitive: true,
+			{Name: "query", Type: cty.Map(cty.String), Secrecy: attr.Secret,
 				Doc: "Secret parts of the query. They are added to the URL as it is sent, and appear in no message."},
 			{Name: "client_certificate_pem", Type: cty.String, Group: "certificate", Env: []string{"TF_HTTP_CLIENT_CERTIFICATE_PEM"},
 				Harmless: "A certificate is shown only where url says, and proves nothing without its key.",
 				Doc:      "The client's certificate in PEM format, sent to servers that request one. It needs `client_private_key_pem`."},
-			{Name: "client_private_key_pem", Type: cty.String, Sensitive: true, Form: attr.Lines, Group: "certificate",
+			{Name: "client_private_key_pem", Type: cty.String, Secrecy: attr.Secret, Form: attr.Lines, Group: "certificate",
 				Env:      []string{"TF_HTTP_CLIENT_PRIVATE_KEY_PEM"},
 				Harmless: harmless.Secret,
 				Doc:      "The private key of `client_certificate_pem` in PEM format."},
@@ -79,23 +80,27 @@ func credentials() attr.Table {
 				Harmless: "Certificates are then verified, as they are without it.", HarmlessIf: harmless.False,
 				Doc: "Accepts any certificate, so that anybody on the way can read the secrets and replace the state. Each read warns of it. " +
 					"Defaults to `false`."},
-			{Name: "proxy", Type: cty.String, Sensitive: true, Local: true,
+			{Name: "proxy", Type: cty.String, Secrecy: attr.LocalSecret,
 				Doc: "The URL of the proxy to use: `http`, `https` or `socks5`, with a user name and password if it needs them. " +
 					"Without it, `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` apply."},
 		},
-		Variables: []attr.Attr{number(triesVar, "retry_max"), number(waitMinVar, "retry_wait_min"), number(waitMaxVar, "retry_wait_max")},
+		Variables: []attr.Attr{number(triesVar, "retry_max", mostTries), number(waitMinVar, "retry_wait_min", mostWait),
+			number(waitMaxVar, "retry_wait_max", mostWait)},
 	}
 }
 
 const (
+	mostTries = 100
+	mostWait  = 3600 // seconds
+
 	triesVar   = "TF_HTTP_RETRY_MAX"
 	waitMinVar = "TF_HTTP_RETRY_WAIT_MIN"
 	waitMaxVar = "TF_HTTP_RETRY_WAIT_MAX"
 )
 
-func number(variable, inPlaceOf string) attr.Attr {
+func number(variable, inPlaceOf string, most int64) attr.Attr {
 	a := source.Variable(variable, inPlaceOf, "How often something is tried changes neither what is sent nor where.")
-	a.Type = cty.Number
+	a.Type, a.Check = cty.Number, attr.Between(0, most)
 	return a
 }
 
@@ -113,9 +118,9 @@ func Backend() attr.Table {
 			{Name: "lock_method", Type: cty.String, Default: cty.StringVal("LOCK")},
 			{Name: "unlock_address", Type: cty.String},
 			{Name: "unlock_method", Type: cty.String, Default: cty.StringVal("UNLOCK")},
-			{Name: "retry_max", Type: cty.Number},
-			{Name: "retry_wait_min", Type: cty.Number},
-			{Name: "retry_wait_max", Type: cty.Number},
+			{Name: "retry_max", Type: cty.Number, Check: attr.Between(0, mostWait)}, // as of any backend
+			{Name: "retry_wait_min", Type: cty.Number, Check: attr.Between(0, mostWait)},
+			{Name: "retry_wait_max", Type: cty.Number, Check: attr.Between(0, mostWait)},
 		},
 	}
 	for i, a := range t.Attrs {

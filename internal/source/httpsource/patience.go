@@ -1,6 +1,7 @@
 package httpsource
 
 import (
+	"errors"
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -10,24 +11,24 @@ import (
 // newPatience reads the settings. What is absent comes from the variables that a
 // grant has, then from the defaults of the http backend.
 func newPatience(req source.Request, g source.Grant) (web.Patience, error) {
-	timeout, err := parseTimeout(req)
-	if err != nil {
-		return web.Patience{}, err
+	timeout := time.Minute
+	if text := req.String("timeout"); text != "" {
+		timeout, _ = parseTimeout(text)
 	}
-	number := func(attr, variable string, most, n int64) int64 {
+	number := func(attr, variable string, usual int64) int64 {
 		switch {
-		case err != nil:
 		case req.Has(attr):
-			n, err = req.Int(attr, 0, most)
+			return req.Int(attr)
 		case g.Has(variable):
-			n, err = g.Int(variable, 0, most)
+			return g.Int(variable)
 		}
-		return n
+		return usual
 	}
-	tries := number("retry_max", triesVar, 100, 2)
-	waitMin := number("retry_wait_min", waitMinVar, 3600, 1)
-	waitMax := number("retry_wait_max", waitMaxVar, 3600, 30)
-	if err == nil && waitMin > waitMax {
+	tries := number("retry_max", triesVar, 2)
+	waitMin := number("retry_wait_min", waitMinVar, 1)
+	waitMax := number("retry_wait_max", waitMaxVar, 30)
+	var err error
+	if waitMin > waitMax {
 		err = req.Errorf("retry_wait_max", "this is less than retry_wait_min; raise it")
 	}
 	return web.Patience{
@@ -39,17 +40,13 @@ func newPatience(req source.Request, g source.Grant) (web.Patience, error) {
 	}, err
 }
 
-func parseTimeout(req source.Request) (time.Duration, error) {
-	text := req.String("timeout")
-	if text == "" {
-		return time.Minute, nil
-	}
+func parseTimeout(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil {
 		d, err = time.ParseDuration(text + "s")
 	}
 	if err != nil || d <= 0 {
-		return 0, req.Errorf("timeout", "a positive number of seconds, or a duration such as \"2m30s\", is required")
+		return 0, errors.New(`a positive number of seconds, or a duration such as "2m30s", is required`)
 	}
 	return d, nil
 }

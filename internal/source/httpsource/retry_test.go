@@ -162,10 +162,7 @@ func TestPatience(t *testing.T) {
 		"longer than the longest": {attrs{"retry_wait_min": number(31)}, false, web.Patience{}, "less than retry_wait_min"},
 	} {
 		tt.attrs["address"] = text("https://example.com")
-		values, err := unstable.NewEntry("x", table(), tt.attrs).Decode(table(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		values, errDecode := unstable.NewEntry("x", table(), tt.attrs).Decode(table(), nil)
 		c := source.Settings{}.For(Kind()).Credentials
 		if tt.covered {
 			c.Env = env
@@ -175,7 +172,10 @@ func TestPatience(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := newPatience(source.Request{Values: values}, g)
+		var got web.Patience
+		if err = errDecode; err == nil {
+			got, err = newPatience(source.Request{Values: values}, g)
+		}
 		if tt.err == "" && (err != nil || got != tt.want) || tt.err != "" && (err == nil || !contains(err, tt.err)) {
 			t.Errorf("%s: got %+v, %v", name, got, err)
 		}

@@ -66,15 +66,15 @@ func credentials() attr.Table {
 			{Name: "in_cluster_config", Type: cty.Bool, Group: "cluster", Env: []string{"KUBE_IN_CLUSTER_CONFIG"},
 				Harmless: "It is the default.", HarmlessIf: harmless.False,
 				Doc: "Use the service account of the pod that this runs in. Defaults to `false`."},
-			{Name: "token", Type: cty.String, Group: "account", Sensitive: true, Env: []string{"KUBE_TOKEN"},
+			{Name: "token", Type: cty.String, Form: attr.Token, Group: "account", Secrecy: attr.Secret, Env: []string{"KUBE_TOKEN"},
 				Doc: "A bearer token, such as that of a service account."},
 			{Name: "username", Type: cty.String, Group: "account", Env: []string{"KUBE_USER"},
 				Doc: "The user name for basic authentication."},
-			{Name: "password", Type: cty.String, Group: "account", Sensitive: true, Env: []string{"KUBE_PASSWORD"},
+			{Name: "password", Type: cty.String, Group: "account", Secrecy: attr.Secret, Env: []string{"KUBE_PASSWORD"},
 				Doc: "The password for basic authentication."},
 			{Name: "client_certificate", Type: cty.String, Group: "account", Env: []string{"KUBE_CLIENT_CERT_DATA"},
 				Doc: "The client's certificate in PEM format. It needs `client_key`."},
-			{Name: "client_key", Type: cty.String, Group: "account", Sensitive: true, Form: attr.Lines, Env: []string{"KUBE_CLIENT_KEY_DATA"},
+			{Name: "client_key", Type: cty.String, Group: "account", Secrecy: attr.Secret, Form: attr.Lines, Env: []string{"KUBE_CLIENT_KEY_DATA"},
 				Doc: "The private key of `client_certificate` in PEM format."},
 			{Name: "cluster_ca_certificate", Type: cty.String, AllowEmpty: true, UnlessGroup: "cluster", Env: []string{"KUBE_CLUSTER_CA_CERT_DATA"},
 				Doc: "The certificates in PEM format that the server's certificate is verified with, instead of those of the kubeconfig or the " +
@@ -85,7 +85,7 @@ func credentials() attr.Table {
 					"Defaults to `false`."},
 			{Name: "tls_server_name", Type: cty.String, AllowEmpty: true, UnlessGroup: "cluster", Env: []string{"KUBE_TLS_SERVER_NAME"},
 				Doc: "The name that the server's certificate must be for, in place of the host's."},
-			{Name: "proxy_url", Type: cty.String, UnlessGroup: "cluster", Sensitive: true, Local: true, AllowEmpty: true,
+			{Name: "proxy_url", Type: cty.String, UnlessGroup: "cluster", Secrecy: attr.LocalSecret, AllowEmpty: true,
 				Env: []string{"KUBE_PROXY_URL"},
 				Doc: "The URL of the proxy to use: `http`, `https` or `socks5`. Without it that of the kubeconfig applies, and then `HTTPS_PROXY`, " +
 					"`HTTP_PROXY` and `NO_PROXY`."},
@@ -97,10 +97,10 @@ func credentials() attr.Table {
 				Attrs: []attr.Attr{
 					{Name: "api_version", Type: cty.String, Required: true,
 						Doc: "The version of the protocol: `client.authentication.k8s.io/v1` or `client.authentication.k8s.io/v1beta1`."},
-					{Name: "command", Type: cty.String, Required: true, Secret: true, // what it prints is one
+					{Name: "command", Type: cty.String, Required: true, Secrecy: attr.NamesSecret, // what it prints is one
 						Doc: "The program. A name without a slash is looked up in `PATH`."},
-					{Name: "args", Type: cty.List(cty.String), Sensitive: true, Doc: "Its arguments."},
-					{Name: "env", Type: cty.Map(cty.String), Sensitive: true, Doc: "Further environment variables for it."},
+					{Name: "args", Type: cty.List(cty.String), Secrecy: attr.Secret, Doc: "Its arguments."},
+					{Name: "env", Type: cty.Map(cty.String), Secrecy: attr.Secret, Doc: "Further environment variables for it."},
 				},
 			},
 		},

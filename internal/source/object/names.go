@@ -74,6 +74,10 @@ var label = lazyregexp.New(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 // host.
 func IsLabel(s string) bool { return len(s) <= 63 && label.MatchString(s) }
 
+// IsBucketLabel reports whether s can be the name of a bucket of a store whose buckets all
+// have hosts.
+func IsBucketLabel(s string) bool { return len(s) >= 3 && IsLabel(s) }
+
 // ParseEndpoint reads the URL of a service, or its host alone. It comes from the
 // provider block or the environment, never from a data source.
 func ParseEndpoint(text string) (*url.URL, error) {
@@ -103,14 +107,7 @@ func IsAddress(u *url.URL) bool { return net.ParseIP(u.Hostname()) != nil }
 
 // Below is where the backends oss and cos keep the state that req asks for.
 func Below(req source.Request) (key string, err error) {
-	prefix, key := req.String("prefix"), req.String("key")
-	switch {
-	case strings.HasPrefix(prefix, "/") || strings.HasPrefix(prefix, "./"):
-		return "", req.Errorf("prefix", "it must not begin with / or ./")
-	case strings.HasPrefix(key, "/") || strings.HasSuffix(key, "/"):
-		return "", req.Errorf("key", "it must not begin or end with /")
-	}
-	key = path.Join(prefix, req.OtherWorkspace(), key)
+	key = path.Join(req.String("prefix"), req.OtherWorkspace(), req.String("key"))
 	if err := CheckKey(key); err != nil {
 		return "", req.Errorf("key", "%w", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -59,6 +60,12 @@ func (v Vendor) KindOver(n Network) source.Kind {
 	}}
 }
 
+// NoVersion is what is said of a text that is not [IsVersion].
+const NoVersion = "this cannot be the ID of a version; copy it whole"
+
+// IsVersion reports whether a text can be the ID of a version.
+func IsVersion(text string) bool { return len(text) <= maxRevision }
+
 // run is what the sources of one configured provider share: who they are to the
 // store, and the connections.
 type run struct {
@@ -82,9 +89,6 @@ func (r *run) open(req source.Request) (source.Source, error) {
 		return nil, err
 	}
 	l.Version = req.String("version_id")
-	if len(l.Version) > maxRevision {
-		return nil, req.Errorf("version_id", "this cannot be the ID of a version; copy it whole")
-	}
 	return &state{run: r, Location: l, key: clientKey{name, l.Region, l.Host}, limit: req.MaxSize, blame: grant.Blame}, nil
 }
 
@@ -158,14 +162,21 @@ func (l Location) CheckEncryption(client *s3.Client, words Words) ([]source.Warn
 func KeyAttr() attr.Attr {
 	return attr.Attr{
 		Name: "key", Type: cty.String, Default: cty.StringVal("terraform.tfstate"),
-		Doc: "The path of the state below `prefix`. Defaults to `terraform.tfstate`.",
+		Check: attr.Is(func(key string) bool { return strings.Trim(key, "/") == key }, "it must not begin or end with /"),
+		Doc:   "The path of the state below `prefix`. Defaults to `terraform.tfstate`.",
 	}
+}
+
+// Prefix is the check of the folder of the states in the backends oss and cos.
+func Prefix() func(cty.Value) error {
+	return attr.Is(func(prefix string) bool { return !strings.HasPrefix(prefix, "/") && !strings.HasPrefix(prefix, "./") },
+		"it must not begin with / or ./")
 }
 
 // VersionAttr pins a version of the object.
 func VersionAttr() attr.Attr {
 	return attr.Attr{
-		Name: "version_id", Type: cty.String, Form: attr.Version,
+		Name: "version_id", Type: cty.String, Form: attr.Version, Check: attr.Is(IsVersion, NoVersion),
 		Doc: "The version of the object to read, in a bucket that keeps versions. Defaults to the newest one. It belongs to the object " +
 			"of one workspace.",
 	}

@@ -21,12 +21,6 @@ func locate(req source.Request, g source.Grant, n object.Network) (l object.Loca
 	}
 	namespace := req.String("namespace")
 	l.Region, l.Of = req.String("region"), fmt.Sprintf(" of the namespace %q", namespace)
-	switch {
-	case !object.IsLabel(l.Region):
-		return l, req.Errorf("region", "this cannot be the name of a region, such as eu-frankfurt-1")
-	case !object.IsLabel(namespace):
-		return l, req.Errorf("namespace", "this cannot be a namespace: it has lowercase letters, digits and dashes")
-	}
 	endpoint, err := object.Endpoint(g, "endpoint", "compat.objectstorage."+l.Region+".oraclecloud.com")
 	if err != nil {
 		return l, err
@@ -57,19 +51,16 @@ func newKeys(g source.Grant) (aws.Credentials, error) {
 // bucketName is what the backend takes.
 var bucketName = lazyregexp.New(`^[A-Za-z0-9_-]{1,256}$`)
 
+func isPrefix(text string) bool {
+	return !strings.HasPrefix(text, "/") && !strings.Contains(text, "//")
+}
+
+func isKey(text string) bool { return isPrefix(text) && !strings.HasSuffix(text, "/") }
+
 func nameOf(req source.Request) (bucket, key string, err error) {
 	bucket, key = req.String("bucket"), req.String("key")
-	prefix := req.String("workspace_key_prefix")
-	switch {
-	case !bucketName.MatchString(bucket):
-		return "", "", req.Errorf("bucket", "this cannot be the name of a bucket: it has letters, digits, dashes and underscores")
-	case strings.HasPrefix(prefix, "/") || strings.Contains(prefix, "//"):
-		return "", "", req.Errorf("workspace_key_prefix", "it must not begin with / or hold //")
-	case strings.HasPrefix(key, "/") || strings.HasSuffix(key, "/") || strings.Contains(key, "//"):
-		return "", "", req.Errorf("key", "it must not begin or end with / or hold //")
-	}
 	if w := req.OtherWorkspace(); w != "" {
-		key = path.Join(prefix, w, key)
+		key = path.Join(req.String("workspace_key_prefix"), w, key)
 	}
 	if err := object.CheckKey(key); err != nil {
 		return "", "", req.Errorf("key", "%w", err)

@@ -54,16 +54,16 @@ func newIdentity(g source.Grant) (i identity, err error) {
 	if i.sts, err = object.Endpoint(g, "sts_endpoint", stsHost); err != nil {
 		return identity{}, err
 	}
-	return i, i.readRole(g)
+	i.readRole(g)
+	return i, nil
 }
 
-func (i *identity) readRole(g source.Grant) (err error) {
-	i.role = role{arn: g.String("assume_role_role_arn"), policy: g.String("assume_role_policy"), seconds: mostSession}
-	i.role.session = cmp.Or(g.String("assume_role_session_name"), sessionName)
-	if g.Has("assume_role_session_expiration") {
-		i.role.seconds, err = g.Int("assume_role_session_expiration", leastSession, mostSession)
+func (i *identity) readRole(g source.Grant) {
+	i.role = role{
+		arn: g.String("assume_role_role_arn"), policy: g.String("assume_role_policy"),
+		session: cmp.Or(g.String("assume_role_session_name"), sessionName),
+		seconds: cmp.Or(g.Int("assume_role_session_expiration"), mostSession),
 	}
-	return err
 }
 
 // resolve reads the profile, if there is one, and returns who signs requests

@@ -26,19 +26,22 @@ func locate(req source.Request, g source.Grant, n object.Network) (l object.Loca
 		endpoint.Host = compatible(endpoint.Host)
 	}
 	l.Region, l.Bucket = req.String("region"), req.String("bucket")
-	switch {
-	case l.Region == "" && who.profile == "": // otherwise it may say one
+	if l.Region == "" && who.profile == "" { // otherwise it may say one
 		return l, req.Errorf("region", "the region of the bucket is required, such as eu-central-1; ALICLOUD_REGION can name it as well")
-	case strings.HasPrefix(l.Region, "oss-"):
-		return l, req.Errorf("region", "the name of a region has no oss- before it, as in eu-central-1")
-	case l.Region != "" && !object.IsLabel(l.Region):
-		return l, req.Errorf("region", "this cannot be the name of a region, such as cn-hangzhou")
-	case len(l.Bucket) < 3 || !object.IsLabel(l.Bucket):
-		return l, req.Errorf("bucket", "this cannot be the name of a bucket: it has 3 to 63 lowercase letters, digits and dashes")
 	}
 	l.Connect = func(context.Context) (*s3.Client, error) { return connect(who, endpoint, l.Region, n) }
 	l.Key, err = object.Below(req)
 	return l, err
+}
+
+func checkRegion(name string) error {
+	switch {
+	case strings.HasPrefix(name, "oss-"):
+		return errors.New("the name of a region has no oss- before it, as in eu-central-1")
+	case !object.IsLabel(name):
+		return errors.New("this cannot be the name of a region, such as cn-hangzhou")
+	}
+	return nil
 }
 
 // compatible is the name under which a host of OSS speaks S3.

@@ -299,17 +299,21 @@ func TestPlaces(t *testing.T) {
 			t.Errorf("%s: got %v, %v, want %s", name, src, err, c.want)
 		}
 	}
-	for name, r := range map[string]source.Request{
-		"empty schema": request(t, attrs{"schema_name": text("")}, nil),
-		"empty table":  request(t, attrs{"table_name": text("")}, nil),
-		"NUL":          request(t, attrs{"table_name": text("a\x00b")}, nil),
-		"NUL in the workspace": func() source.Request {
-			r := request(t, nil, nil)
-			r.Workspace = "a\x00b"
-			return r
-		}(),
+	for name, c := range map[string]struct {
+		attrs     attrs
+		workspace string
+	}{
+		"empty schema":         {attrs: attrs{"schema_name": text("")}},
+		"empty table":          {attrs: attrs{"table_name": text("")}},
+		"NUL":                  {attrs: attrs{"table_name": text("a\x00b")}},
+		"NUL in the workspace": {workspace: "a\x00b"},
 	} {
-		if _, err := Kind().Start(settingsOf(attrs{"conn_str": text("host=a")}))(r); err == nil || !strings.Contains(err.Error(), "cannot be") {
+		r, err := decoded(c.attrs, nil)
+		if err == nil {
+			r.Workspace = c.workspace
+			_, err = Kind().Start(settingsOf(attrs{"conn_str": text("host=a")}))(r)
+		}
+		if err == nil || !strings.Contains(err.Error(), "cannot be") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

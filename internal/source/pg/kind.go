@@ -24,8 +24,9 @@ func table() attr.Table {
 			"`credentials`, in the provider block.",
 		Attrs: []attr.Attr{
 			{Name: "schema_name", Type: cty.String, Env: []string{"PG_SCHEMA_NAME"}, Default: cty.StringVal("terraform_remote_state"),
-				Doc: "The schema of the table. Defaults to `terraform_remote_state`."},
-			{Name: "table_name", Type: cty.String, Env: []string{"PG_TABLE_NAME"}, Default: cty.StringVal("states"),
+				Check: attr.Is(isName, noName),
+				Doc:   "The schema of the table. Defaults to `terraform_remote_state`."},
+			{Name: "table_name", Type: cty.String, Env: []string{"PG_TABLE_NAME"}, Default: cty.StringVal("states"), Check: attr.Is(isName, noName),
 				Doc: "The table, or a view with the columns `name` and `data`. Defaults to `states`, which is the name that Terraform always uses."},
 			source.ChoiceAttr("credentials_name", "pg", "that says how to reach the database"),
 		},
@@ -39,7 +40,7 @@ func credentials() attr.Table {
 			"files of libpq, such as `PGPASSWORD` and `~/.pgpass`.",
 		Attrs: []attr.Attr{
 			source.NameAttr("credentials_name"),
-			{Name: "conn_str", Type: cty.String, Sensitive: true, Form: attr.Lines, Env: []string{connStrVar},
+			{Name: "conn_str", Type: cty.String, Secrecy: attr.Secret, Form: attr.Lines, Env: []string{connStrVar},
 				Doc: "The connection string: `postgres://user:password@host/database?sslmode=verify-full`, or `host=… user=…`. `sslmode` " +
 					"defaults to `require`, which does not verify the server; each read warns of that."},
 		},

@@ -41,11 +41,16 @@ func with(env variables, blocks ...attrs) source.Settings {
 
 func request(t *testing.T, a attrs, env attr.LookupEnv) source.Request {
 	t.Helper()
-	values, err := unstable.NewEntry("data.statecrypt_remote_state.test.pg", table(), a).Decode(table(), env)
+	r, err := decoded(a, env)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return source.Request{Values: values, Workspace: "default", MaxSize: 1 << 20}
+	return r
+}
+
+func decoded(a attrs, env attr.LookupEnv) (source.Request, error) {
+	values, err := unstable.NewEntry("data.statecrypt_remote_state.test.pg", table(), a).Decode(table(), env)
+	return source.Request{Values: values, Workspace: "default", MaxSize: 1 << 20}, err
 }
 
 func TestSource(t *testing.T) {

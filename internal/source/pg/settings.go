@@ -122,8 +122,8 @@ func near(home, asked string) source.Match {
 // https://www.postgresql.org/docs/current/libpq-envars.html
 func keywords() attr.Table {
 	t := attr.Table{Name: "conn_str", Attrs: []attr.Attr{
-		{Name: "password", Env: []string{"PGPASSWORD"}, Sensitive: true, Group: "password", Harmless: harmless.Secret},
-		{Name: "passfile", Env: []string{"PGPASSFILE"}, Secret: true, Group: "password", Harmless: harmless.Secret},
+		{Name: "password", Env: []string{"PGPASSWORD"}, Secrecy: attr.Secret, Group: "password", Harmless: harmless.Secret},
+		{Name: "passfile", Env: []string{"PGPASSFILE"}, Secrecy: attr.NamesSecret, Group: "password", Harmless: harmless.Secret},
 		{Name: "sslmode", Env: []string{"PGSSLMODE"}, HarmlessIf: harmless.OneOf("require", "verify-ca", "verify-full"),
 			Harmless: "The connection is then protected as well as it is without it, or better."},
 		{Name: "require_auth", Env: []string{"PGREQUIREAUTH"}, HarmlessIf: harmless.OneOf("scram-sha-256"),
@@ -132,8 +132,8 @@ func keywords() attr.Table {
 			Harmless: "The connection is then protected as well as it is without it, or better."},
 		{Name: "sslcert", Env: []string{"PGSSLCERT"}, Group: "certificate",
 			Harmless: "A certificate is shown to whatever server the code names, and proves nothing without its key."},
-		{Name: "sslkey", Env: []string{"PGSSLKEY"}, Secret: true, Group: "certificate", Harmless: harmless.Secret},
-		{Name: "sslpassword", Env: []string{"PGSSLPASSWORD"}, Sensitive: true, Group: "certificate", Harmless: harmless.Secret},
+		{Name: "sslkey", Env: []string{"PGSSLKEY"}, Secrecy: attr.NamesSecret, Group: "certificate", Harmless: harmless.Secret},
+		{Name: "sslpassword", Env: []string{"PGSSLPASSWORD"}, Secrecy: attr.Secret, Group: "certificate", Harmless: harmless.Secret},
 		{Name: "dbname", Env: []string{"PGDATABASE"}, Harmless: "Whatever the database, the same server gets the password."},
 		{Name: "application_name", Env: []string{"PGAPPNAME"}, Harmless: "It is what the server calls the session in its logs."},
 		{Name: "timezone", Env: []string{"PGTZ"}, Harmless: "It says how the server writes times."},

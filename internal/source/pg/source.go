@@ -43,11 +43,6 @@ func (r *run) open(req source.Request) (source.Source, error) {
 		run: r, database: req.String("credentials_name"),
 		schema: req.String("schema_name"), table: req.String("table_name"), row: cmp.Or(req.Workspace, "default"), limit: req.MaxSize,
 	}
-	for attr, name := range map[string]string{"schema_name": l.schema, "table_name": l.table} {
-		if name == "" || !isText(name) {
-			return nil, req.Errorf(attr, "this cannot be a name in PostgreSQL: it is empty, or no text; is a variable empty?")
-		}
-	}
 	if !isText(l.row) {
 		return nil, errors.New("the workspace cannot be the name of a row in PostgreSQL")
 	}
@@ -55,6 +50,10 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	l.target, err = choose(r.credentials, l.database)
 	return l, err
 }
+
+const noName = "this cannot be a name in PostgreSQL: it is empty, or no text; is a variable empty?"
+
+func isName(s string) bool { return s != "" && isText(s) }
 
 // isText reports whether PostgreSQL can hold s.
 func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }

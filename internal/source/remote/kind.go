@@ -34,6 +34,8 @@ func table() attr.Table {
 				Doc: "The host of the service, with its port unless that is 443. Defaults to `app.terraform.io`, as in Terraform. OpenTofu's backends " +
 					"have no default."},
 			{Name: "organization", Type: cty.String, Required: true, Env: []string{"TF_CLOUD_ORGANIZATION"},
+				Check: attr.Is(isName, "this cannot be the name of an organization: it is the word before the workspace in "+
+					"its address, such as acme in app.terraform.io/app/acme"),
 				Doc: "The organization that the workspace belongs to."},
 			{
 				Name: "workspaces",
@@ -46,6 +48,7 @@ func table() attr.Table {
 				},
 			},
 			{Name: "state_version", Type: cty.String, Form: attr.Version,
+				Check: attr.Is(isVersion, "the ID of a state version is required, which begins with sv-, such as sv-g4rqST72reoHMM5a"),
 				Doc: "The ID of the state version to read, such as `sv-g4rqST72reoHMM5a`, instead of the current one. It must be one of this " +
 					"workspace."},
 			{Name: "outputs_only", Type: cty.Bool,
@@ -65,14 +68,14 @@ func credentials(variables ...string) attr.Table {
 			{Name: "url", Type: cty.String, Required: true,
 				Doc: "What the block is for: `https://app.terraform.io/`, `…/app/acme/` for an organization, or `…/app/acme/workspaces/network` " +
 					"for a workspace. Of several blocks, the one with the longest path is used."},
-			{Name: "token", Type: cty.String, Sensitive: true, Env: variables,
+			{Name: "token", Type: cty.String, Form: attr.Token, Secrecy: attr.Secret, Env: variables,
 				Doc: "An API token of a team or user. It is sent only to the host of `url`."},
 			{Name: "client_ca_certificate_pem", Type: cty.String,
 				Doc: "The certificates in PEM format that the host's certificate is verified with, instead of those of the system."},
 			{Name: "skip_cert_verification", Type: cty.Bool,
 				Doc: "Accepts any certificate, so that anybody on the way can read the token and replace the state. Each read warns of it. " +
 					"Defaults to `false`."},
-			{Name: "proxy", Type: cty.String, Sensitive: true, Local: true,
+			{Name: "proxy", Type: cty.String, Secrecy: attr.LocalSecret,
 				Doc: "The URL of the proxy to use: `http`, `https` or `socks5`, with a user name and password if it needs them. " +
 					"Without it, `HTTPS_PROXY` and `NO_PROXY` apply."},
 		},

@@ -59,6 +59,8 @@ var idPattern = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 // isID keeps IDs, which come from outside, one segment of a path.
 func isID(s string) bool { return len(s) <= 200 && idPattern.MatchString(s) }
 
+func isVersion(s string) bool { return strings.HasPrefix(s, "sv-") && isID(s) }
+
 func (r *run) open(req source.Request) (source.Source, error) {
 	host, err := svchost.ForComparison(req.String("hostname"))
 	if err != nil {
@@ -73,16 +75,9 @@ func (r *run) open(req source.Request) (source.Source, error) {
 		return nil, err
 	}
 	switch {
-	case l.version != "" && !strings.HasPrefix(l.version, "sv-"):
-		return nil, req.Errorf("state_version", "the ID of a state version is required, which begins with sv-, such as sv-g4rqST72reoHMM5a")
-	case !isName(l.organization):
-		return nil, req.Errorf("organization", "this cannot be the name of an organization: it is the word before the workspace in "+
-			"its address, such as acme in app.terraform.io/app/acme")
 	case !isName(l.workspace):
 		return nil, req.Errorf("workspaces", "this does not make the name of a workspace: letters, digits, dashes, underscores and "+
 			"dots are allowed")
-	case l.version != "" && !isID(l.version):
-		return nil, req.Errorf("state_version", "the ID of a state version is required, such as sv-g4rqST72reoHMM5a")
 	case l.version != "" && l.outputsOnly:
 		return nil, req.Errorf("outputs_only", "state_version and outputs_only exclude each other: only the current outputs can be asked for")
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
@@ -48,7 +49,8 @@ func Backend() attr.Table {
 		{Name: "use_lockfile", Type: cty.Bool, Doc: "Lock with the object `<key>.tflock`. Defaults to `true` without `dynamodb_table`, and " +
 			"otherwise to `false`."},
 		{Name: "dynamodb_table", Type: cty.String, Doc: "The table that has the lock, and the digest of the state."},
-		{Name: "locks", Type: cty.String, Doc: "`unproven` allows a store on which two runs may get the lock at once."},
+		{Name: "locks", Type: cty.String, Check: attr.Is(harmless.OneOf("unproven"), `"unproven" is required, or nothing`),
+			Doc: "`unproven` allows a store on which two runs may get the lock at once."},
 	}...)
 	return t
 }

@@ -7,6 +7,7 @@ package s3
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -44,14 +45,15 @@ func table() attr.Table {
 			"which endpoint, is set in `credentials`, in the provider block.",
 		Attrs: []attr.Attr{
 			{Name: "bucket", Type: cty.String, Required: true, Doc: "The name of the bucket, or the ARN of an access point."},
-			{Name: "key", Type: cty.String, Required: true,
+			{Name: "key", Type: cty.String, Required: true, Check: attr.Text(object.CheckKey),
 				Doc: "The key of the state in the bucket, such as `network/terraform.tfstate`."},
-			{Name: "region", Type: cty.String, Required: true, Env: []string{"AWS_REGION", "AWS_DEFAULT_REGION"},
+			{Name: "region", Type: cty.String, Required: true, Env: []string{"AWS_REGION", "AWS_DEFAULT_REGION"}, Check: attr.Text(checkRegion),
 				Doc: "The region of the bucket, such as `eu-west-1`."},
 			{Name: "workspace_key_prefix", Type: cty.String, Default: cty.StringVal("env:"),
+				Check: attr.Is(func(prefix string) bool { return strings.Trim(prefix, "/") == prefix }, noSlash),
 				Doc: "What the keys of workspaces other than `default` begin with: they are `<workspace_key_prefix>/<workspace>/<key>`. " +
 					"Defaults to `env:`."},
-			{Name: "version_id", Type: cty.String, Form: attr.Version,
+			{Name: "version_id", Type: cty.String, Form: attr.Version, Check: attr.Is(object.IsVersion, object.NoVersion),
 				Doc: "The ID of a version of the object, in a bucket that keeps versions. Defaults to the current one. It requires " +
 					"`s3:GetObjectVersion`."},
 			source.ChoiceAttr("credentials_name", "s3", "that says who reads"),
@@ -76,7 +78,7 @@ func credentials() attr.Table {
 			"where every AWS SDK looks.",
 		Attrs: slices.Concat([]attr.Attr{
 			source.NameAttr("credentials_name"),
-			{Name: customerKeyAttr, Type: cty.String, Sensitive: true, Env: []string{customerKeyVar}, Harmless: harmless.Secret,
+			{Name: customerKeyAttr, Type: cty.String, Secrecy: attr.Secret, Env: []string{customerKeyVar}, Harmless: harmless.Secret,
 				Doc: "The key of 32 bytes, in base64, of objects that are encrypted with a key of yours (SSE-C). It is sent with every " +
 					"read, and only over TLS."},
 			{Name: "use_path_style", Type: cty.Bool,

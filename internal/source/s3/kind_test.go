@@ -187,8 +187,8 @@ func TestAttributesOfTheBackends(t *testing.T) {
 		}
 	}
 	for _, a := range credentials().Attrs {
-		if slices.Contains([]string{"secret_key", "token", customerKeyAttr, "http_proxy", "https_proxy"}, a.Name) != a.Sensitive {
-			t.Errorf("%s: sensitive is %t", a.Name, a.Sensitive)
+		if slices.Contains([]string{"secret_key", "token", customerKeyAttr, "http_proxy", "https_proxy"}, a.Name) != a.Secrecy.IsHidden() {
+			t.Errorf("%s: sensitive is %t", a.Name, a.Secrecy.IsHidden())
 		}
 	}
 }

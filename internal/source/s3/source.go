@@ -13,16 +13,12 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
 
+const noSlash = "it must not begin or end with a slash; leave that out"
+
 var zone = lazyregexp.New(`^[a-z]{2}(-[a-z]+)+-[0-9][a-z]$`)
 
 func locate(req source.Request, g source.Grant, n object.Network) (l object.Location, err error) {
 	l.Region, l.Bucket = req.String("region"), req.String("bucket")
-	if len(l.Region) > 63 || !regionName.MatchString(l.Region) {
-		return l, req.Errorf("region", "this cannot be the name of a region, such as eu-west-1")
-	}
-	if zone.MatchString(l.Region) {
-		return l, req.Errorf("region", "this is the name of an availability zone; leave out the letter at its end, and it is that of the region")
-	}
 	if err := checkBucket(l.Bucket, l.Region); err != nil {
 		return l, req.Errorf("bucket", "%w", err)
 	}
@@ -48,6 +44,16 @@ var (
 	accessPoint = lazyregexp.New(`^accesspoint/[a-z0-9-]+$`)
 )
 
+func checkRegion(name string) error {
+	switch {
+	case len(name) > 63 || !regionName.MatchString(name):
+		return errors.New("this cannot be the name of a region, such as eu-west-1")
+	case zone.MatchString(name):
+		return errors.New("this is the name of an availability zone; leave out the letter at its end, and it is that of the region")
+	}
+	return nil
+}
+
 // checkBucket takes names and the ARNs of access points. Other ARNs lead to
 // other services, some of which run programs of whoever owns them.
 func checkBucket(name, region string) error {
@@ -66,17 +72,11 @@ func checkBucket(name, region string) error {
 
 // keyOf returns the key of the workspace's state, as the backend makes it.
 func keyOf(req source.Request) (string, error) {
-	key, prefix := req.String("key"), req.String("workspace_key_prefix")
-	if err := object.CheckKey(key); err != nil {
-		return "", req.Errorf("key", "%w", err)
-	}
-	if strings.HasPrefix(prefix, "/") || strings.HasSuffix(prefix, "/") {
-		return "", req.Errorf("workspace_key_prefix", "it must not begin or end with a slash; leave that out")
-	}
+	key := req.String("key")
 	if req.OtherWorkspace() == "" {
 		return key, nil
 	}
-	key = path.Join(prefix, req.Workspace, key)
+	key = path.Join(req.String("workspace_key_prefix"), req.Workspace, key)
 	if err := object.CheckKey(key); err != nil {
 		return "", req.Errorf("workspace_key_prefix", "%w", err)
 	}

@@ -62,7 +62,6 @@ func open(s store.Settings) (store.Store, error) {
 		errUnlock = errors.Join(errUnlock, mistake(v, "unlock_address", "lock_address requires it: without it, each lock would stay"))
 	}
 	transport, errConnect := httpsource.Connect(v)
-	variables, errRetries := retries(v)
 	return &backend{
 		client: http.Client{Transport: transport, CheckRedirect: checkRedirect, Timeout: s.Patience},
 		limit:  s.Limit,
@@ -72,11 +71,11 @@ func open(s store.Settings) (store.Store, error) {
 		lock:   endpoint{v.String("lock_method"), lock},
 		unlock: endpoint{v.String("unlock_method"), unlock},
 
-		retries: variables,
+		retries: retries(v),
 
 		doubts:        doubts(v),
 		authenticates: v.Has("username") || v.Has("bearer_token") || v.Has("headers"),
-	}, errors.Join(errState, errLock, errUnlock, errConnect, errRetries)
+	}, errors.Join(errState, errLock, errUnlock, errConnect)
 }
 
 // State is the one at the address, which the addresses of locks belong to.
@@ -119,14 +118,13 @@ func (b *backend) answered(status int) string {
 }
 
 // retries are the variables that tell the child how often to try again.
-func retries(v attr.Values) (variables []string, err error) {
+func retries(v attr.Values) (variables []string) {
 	for _, name := range []string{"retry_max", "retry_wait_min", "retry_wait_max"} {
-		n, failed := v.Int(name, 0, 3600)
-		if err = errors.Join(err, failed); v.Has(name) {
-			variables = append(variables, fmt.Sprintf("TF_HTTP_%s=%d", strings.ToUpper(name), n))
+		if v.Has(name) {
+			variables = append(variables, fmt.Sprintf("TF_HTTP_%s=%d", strings.ToUpper(name), v.Int(name)))
 		}
 	}
-	return variables, err
+	return variables
 }
 
 // address is the URL in an attribute, nil if there is none.

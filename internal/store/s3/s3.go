@@ -65,16 +65,13 @@ func open(s store.Settings, n object.Network) (store.Store, error) {
 		return nil, err
 	}
 	b := &bucket{Settings: s, server: server, lockfile: s.Bool("use_lockfile") || !s.Has("use_lockfile") && s.String("dynamodb_table") == ""}
-	switch how := s.String("locks"); {
-	case how != "" && how != "unproven":
-		return nil, s.Errorf("locks", `"unproven" is required, or nothing`)
+	switch {
 	case !s.Bool("encrypt") && s.Has("kms_key_id"):
 		return nil, s.Errorf("kms_key_id", "it requires encrypt = true: without that, the s3 backends of both CLIs do not send it")
 	case !s.Bool("encrypt") && s.Has("sse_customer_key"):
 		return nil, s.Errorf("sse_customer_key", "it requires encrypt = true: without that, the s3 backends of both CLIs do not send it")
-	default:
-		b.unproven = how != ""
 	}
+	b.unproven = s.String("locks") != ""
 	if name := s.String("dynamodb_table"); name != "" {
 		b.table = &table{bucket: b, name: name}
 	}

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"math"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -52,19 +53,19 @@ func table() attr.Table {
 		Example: []string{"passphrase = var.passphrase"},
 		Doc:     "Derives the key from a passphrase, or from the key of another key provider, with PBKDF2.",
 		Attrs: []attr.Attr{
-			{Name: "passphrase", Type: cty.String, Sensitive: true, Local: true, Doc: "The passphrase, of at least 16 bytes. " +
-				"Exactly one of `passphrase` and `chain` is required."},
+			{Name: "passphrase", Type: cty.String, Form: attr.Passphrase, Secrecy: attr.LocalSecret,
+				Doc: "The passphrase, of at least 16 bytes. Exactly one of `passphrase` and `chain` is required."},
 			{Name: "chain", Type: cty.String, Form: attr.KeyProvider, Doc: "The address of the key provider whose key is " +
 				"used instead of the passphrase, such as `key_provider.static.root`."},
-			{Name: "iterations", Type: cty.Number, Default: cty.NumberIntVal(600_000), Doc: "Iterations for new " +
-				"keys, at least 200000. A file that is read names its own. Defaults to `600000`."},
-			{Name: "key_length", Type: cty.Number, Default: cty.NumberIntVal(32), Doc: "Length of new keys in " +
-				"bytes. A file that is read names its own. Defaults to `32`."},
-			{Name: "salt_length", Type: cty.Number, Default: cty.NumberIntVal(32), Doc: "Length of new salts in " +
-				"bytes. A file that is read holds its own salt. Defaults to `32`."},
-			{Name: "hash_function", Type: cty.String, Default: cty.StringVal("sha512"), Doc: "`sha512` or " +
+			{Name: "iterations", Type: cty.Number, Default: cty.NumberIntVal(600_000), Check: attr.Between(minIterations, math.MaxInt32),
+				Doc: "Iterations for new keys, at least 200000. A file that is read names its own. Defaults to `600000`."},
+			{Name: "key_length", Type: cty.Number, Default: cty.NumberIntVal(32), Check: attr.Between(1, maxKeyLength),
+				Doc: "Length of new keys in bytes. A file that is read names its own. Defaults to `32`."},
+			{Name: "salt_length", Type: cty.Number, Default: cty.NumberIntVal(32), Check: attr.Between(1, maxSaltLength),
+				Doc: "Length of new salts in bytes. A file that is read holds its own salt. Defaults to `32`."},
+			{Name: "hash_function", Type: cty.String, Default: cty.StringVal("sha512"), Check: attr.Text(checkHash), Doc: "`sha512` or " +
 				"`sha256`, for new keys. A file that is read names its own. Defaults to `sha512`."},
-			{Name: "max_iterations", Type: cty.Number, Default: cty.NumberIntVal(defaultMaxIterations),
+			{Name: "max_iterations", Type: cty.Number, Default: cty.NumberIntVal(defaultMaxIterations), Check: attr.Between(1, math.MaxInt32),
 				Doc: "The most work that a file may require: its iterations times the hash blocks of its key. A " +
 					"file that requires more is refused before any work is done. Defaults to `10000000`, which takes a " +
 					"few seconds."},
@@ -89,7 +90,12 @@ var (
 // hashFunctions are by the name that a file stores.
 var hashFunctions = map[string]func() hash.Hash{"sha512": sha512.New, "sha256": sha256.New}
 
-var errHashFunction = errors.New("the hash function must be sha512 or sha256")
+func checkHash(name string) error {
+	if hashFunctions[name] == nil {
+		return errors.New("the hash function must be sha512 or sha256")
+	}
+	return nil
+}
 
 // metadata is what a file stores, with the names of
 // opentofu/internal/encryption/keyprovider/pbkdf2/metadata.go.
@@ -101,7 +107,11 @@ type metadata struct {
 }
 
 func build(v attr.Values) (driver.KeyProvider, error) {
-	p := &provider{passphrase: []byte(v.String("passphrase")), chain: v.String("chain")}
+	p := &provider{
+		passphrase: []byte(v.String("passphrase")), chain: v.String("chain"),
+		fresh:      metadata{Iterations: v.Int("iterations"), KeyLength: v.Int("key_length"), HashFunction: v.String("hash_function")},
+		saltLength: int(v.Int("salt_length")), maxIterations: v.Int("max_iterations"),
+	}
 	switch {
 	case v.Has("passphrase") && v.Has("chain"):
 		return nil, v.Errorf("", "passphrase and chain are mutually exclusive; set one of them")
@@ -111,20 +121,6 @@ func build(v attr.Values) (driver.KeyProvider, error) {
 		return nil, v.Errorf("passphrase", "the passphrase is empty; is a variable or a secret of the pipeline empty?")
 	case v.Has("passphrase") && len(p.passphrase) < minPassphrase:
 		return nil, v.Errorf("passphrase", "the passphrase is too short: at least %d bytes are required", minPassphrase)
-	}
-	var errs [4]error
-	var saltLength int64
-	p.fresh.Iterations, errs[0] = v.Int("iterations", minIterations, 1<<31-1)
-	p.fresh.KeyLength, errs[1] = v.Int("key_length", 1, maxKeyLength)
-	saltLength, errs[2] = v.Int("salt_length", 1, maxSaltLength)
-	p.maxIterations, errs[3] = v.Int("max_iterations", 1, 1<<31-1)
-	if err := errors.Join(errs[:]...); err != nil {
-		return nil, err
-	}
-	p.saltLength = int(saltLength)
-	p.fresh.HashFunction = v.String("hash_function")
-	if hashFunctions[p.fresh.HashFunction] == nil {
-		return nil, v.Errorf("hash_function", "%w", errHashFunction)
 	}
 	return p, nil
 }
@@ -199,8 +195,8 @@ func parse(document json.RawMessage) (metadata, error) {
 		return m, fact.Advise(fmt.Errorf("%w: the metadata in the file lacks a salt, iterations, hash_function or key_length",
 			driver.ErrNoKey), "check which kind of key provider wrote it, or restore an intact copy")
 	}
-	if hashFunctions[m.HashFunction] == nil {
-		return m, fmt.Errorf("the metadata in the file: %w", errHashFunction)
+	if err := checkHash(m.HashFunction); err != nil {
+		return m, fmt.Errorf("the metadata in the file: %w", err)
 	}
 	if m.Iterations < 0 || m.KeyLength < 0 {
 		return m, errors.New("the metadata in the file holds a negative number; restore an intact copy")

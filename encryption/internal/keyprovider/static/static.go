@@ -37,9 +37,9 @@ func table() attr.Table {
 		Example: []string{"key = var.key"},
 		Doc:     "Uses the given key as it is. Exactly one of `key`, `key_base64` and `key_file` is required.",
 		Attrs: []attr.Attr{
-			{Name: "key", Type: cty.String, Sensitive: true, Local: true, Doc: "The key, in hexadecimal."},
-			{Name: "key_base64", Type: cty.String, Sensitive: true, Local: true, Doc: "The key, in standard base64."},
-			{Name: "key_file", Type: cty.String, Secret: true, Local: true, Doc: "The path of a file that holds the bytes of " +
+			{Name: "key", Type: cty.String, Secrecy: attr.LocalSecret, Doc: "The key, in hexadecimal."},
+			{Name: "key_base64", Type: cty.String, Secrecy: attr.LocalSecret, Doc: "The key, in standard base64."},
+			{Name: "key_file", Type: cty.String, Secrecy: attr.NamesLocalSecret, Doc: "The path of a file that holds the bytes of " +
 				"the key and nothing else. It is read when the key is needed."},
 		},
 	}

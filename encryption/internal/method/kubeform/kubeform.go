@@ -41,7 +41,7 @@ func Block() driver.Block[driver.Method] {
 			Doc:     "The encryption of [Kubeform](https://kubeform.com), for the text in `status.state` of its module objects.",
 			Attrs: []attr.Attr{
 				{
-					Name: "key", Type: cty.String, Required: true, Sensitive: true, Local: true,
+					Name: "key", Type: cty.String, Required: true, Secrecy: attr.LocalSecret,
 					Doc: "The `--secret-key` of the operator: the base64 of 32 bytes. If that began with `/`, or was empty, Kubeform " +
 						"took a random key instead and kept it nowhere: what it encrypted then cannot be opened.",
 				},

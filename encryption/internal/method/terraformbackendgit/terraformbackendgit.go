@@ -38,7 +38,7 @@ func Block() driver.Block[driver.Method] {
 				"is weak. It takes every file that is not text, so put it last.",
 			Attrs: []attr.Attr{
 				{
-					Name: "passphrase", Type: cty.String, Required: true, Sensitive: true, Local: true,
+					Name: "passphrase", Type: cty.String, Required: true, Form: attr.Passphrase, Secrecy: attr.LocalSecret,
 					Env:      []string{"TF_BACKEND_HTTP_ENCRYPTION_PASSPHRASE"},
 					Harmless: "It is used here and never sent.",
 					Doc:      "The passphrase, as it was given to terraform-backend-git. White space counts.",

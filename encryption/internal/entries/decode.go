@@ -1,0 +1,280 @@
+package entries
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+)
+
+// decode decodes the attributes of an entry, or of the block in it that within names.
+func (r resolver) decode(
+	address, within string, attrs []attr.Attr, settings map[string]Setting, pos attr.Pos,
+) (*values, error) {
+	v := &values{
+		address: address, within: within, attrs: map[string]cty.Value{}, blocks: map[string]*values{}, pos: map[string]attr.Pos{"": pos},
+		resolver: r, variables: map[string]string{}, layered: map[string]bool{},
+	}
+	var errs fact.List
+	groups := groupsOf(attrs, settings)
+	for _, a := range attrs {
+		v.pos[a.Name], v.layered[a.Name] = settings[a.Name].Pos, settings[a.Name].FromEnvironment
+		if err := v.set(a, settings[a.Name], groups); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if len(errs) == 0 {
+		errs = v.checkCompany(attrs, settings)
+	}
+	if len(errs) > 0 {
+		return nil, errs.Err()
+	}
+	return v, nil
+}
+
+// set decodes one attribute, which may be absent.
+func (v *values) set(a attr.Attr, s Setting, g groups) (err error) {
+	switch {
+	case s.Err != nil:
+		return s.Err
+	case !s.Value.IsWhollyKnown():
+		return &attr.Error{Address: v.address, Attr: v.path(a.Name), Pos: s.Pos, Unknown: true, Err: errors.New("the value is not known yet")}
+	case a.Attrs != nil:
+		return v.setBlock(a, s)
+	case !s.fills(a):
+		if s.Value, err = v.fill(a, s.Value, g); err != nil {
+			return err
+		}
+	}
+	switch {
+	case !s.Value.IsNull():
+		if v.attrs[a.Name], err = convert.Convert(s.Value, a.Type); err != nil {
+			text := friendly(a.Type) + " is required"
+			if a.Type.IsListType() && s.Value.Type() == cty.String {
+				text += ", in square brackets"
+			}
+			return v.Errorf(a.Name, "%s", text)
+		}
+		if err := misfit(a, v.attrs[a.Name], v.variables[a.Name]); err != nil {
+			return v.Errorf(a.Name, "%w", err)
+		}
+	case a.Required && !v.resolver.OnlyEnvironment:
+		return v.Errorf(a.Name, "this argument is required%s%s", orEnv(a.Env), briefly(a.Doc))
+	default:
+		v.attrs[a.Name] = cty.NullVal(a.Type)
+	}
+	return nil
+}
+
+// misfit says what keeps a value from what its table says of it, nil for nothing. The value
+// is not in the text.
+func misfit(a attr.Attr, v cty.Value, variable string) error {
+	text, problem, isText := "", "", a.Type == cty.String
+	if isText {
+		text = v.AsString()
+	}
+	switch isNone := isEmpty(v) && !a.AllowEmpty && !a.Required && a.Default == cty.NilVal; {
+	case isText && a.Form == attr.Version && text == "":
+		return errors.New("an empty string chooses no version; leave this argument out to read the current one")
+	case isNone:
+		return nil
+	case a.Secrecy == attr.Secret && a.Form != attr.Lines && variable != "":
+		problem = recognize.NoWordInVariable(text)
+	case a.Secrecy == attr.Secret && a.Form != attr.Lines:
+		problem = recognize.NoWord(text)
+	case isText:
+		if problem = problemOf(a.Form, text); problem != "" {
+			problem += briefly(a.Doc)
+		}
+	}
+	switch {
+	case problem != "":
+		return fmt.Errorf("it %w", fact.Odd(problem))
+	case a.Check != nil && a.Secrecy == attr.Public && recognize.NoName(text) != "":
+		return errors.New(recognize.NoName(text))
+	case a.Check != nil:
+		return fact.Later(a.Check(v), func() []fact.Fact { return suspects(a, v, variable) })
+	case a.Type == cty.Number:
+		return attr.Between(math.MinInt64, math.MaxInt64)(v)
+	}
+	return nil
+}
+
+// suspects are what is odd about a value that a check refuses.
+func suspects(a attr.Attr, v cty.Value, variable string) (facts []fact.Fact) {
+	if variable != "" {
+		if odd := recognize.OddVariable(textOf(v)); odd != "" {
+			facts = append(facts, fact.Suspect{Variable: variable, What: odd})
+		}
+		return facts
+	}
+	for _, odd := range Oddities(a, v) {
+		facts = append(facts, fact.Suspect{Attr: a.Name, What: odd})
+	}
+	return facts
+}
+
+// Oddities says what is odd about a value in the place of what its table says it is, and
+// probably no part of what was meant.
+func Oddities(a attr.Attr, v cty.Value) []string {
+	var what string
+	plain, _ := v.Unmark()
+	switch text := textOf(plain); a.Form {
+	case attr.Passphrase:
+		what, _ = recognize.Passphrase(text)
+	case attr.Token:
+		what = recognize.Token(text)
+	}
+	if what != "" {
+		return []string{what}
+	}
+	return recognize.Oddities(v)
+}
+
+// problemOf says what keeps text from its form; "" if nothing does. It does not show the
+// text. What else a segment may hold is encoded when it is sent.
+func problemOf(f attr.Form, text string) string {
+	moves := func(segment string) bool { return segment == "" || segment == "." || segment == ".." }
+	segments := strings.Split(strings.Trim(text, "/"), "/")
+	switch {
+	case f != attr.Name && f != attr.Path:
+	case text == "":
+		return "becomes a part of a URL, and is empty"
+	case !utf8.ValidString(text) || strings.ContainsRune(text, '\\') || strings.ContainsFunc(text, unicode.IsControl):
+		return "becomes a part of a URL, and must not hold backslashes or control characters"
+	case f == attr.Name && strings.Contains(text, "/"):
+		return "is one name, and has no slash"
+	case slices.ContainsFunc(segments, moves):
+		return "becomes a part of a URL, and must not have \".\", \"..\" or nothing between its slashes"
+	}
+	return ""
+}
+
+// checkCompany returns what the code must not set together, or not alone.
+func (v *values) checkCompany(attrs []attr.Attr, settings map[string]Setting) (errs fact.List) {
+	for _, a := range attrs {
+		if !settings[a.Name].IsSet() {
+			continue
+		}
+		for _, other := range a.Excludes {
+			if settings[other].IsSet() {
+				errs = append(errs, v.Errorf(a.Name, "%s and %s are mutually exclusive; set one of them", other, a.Name))
+			}
+		}
+		if a.RequiredWith != "" && isEmpty(v.get(a.RequiredWith)) {
+			errs = append(errs, v.Errorf(a.RequiredWith, "it is required together with %s", a.Name))
+		}
+	}
+	return errs
+}
+
+func isEmpty(v cty.Value) bool {
+	return v.IsNull() || v.IsKnown() && v.Type() == cty.String && v.AsString() == ""
+}
+
+// fill returns what takes the place of an absent value: that of a variable, the
+// default, or nothing.
+func (v *values) fill(a attr.Attr, absent cty.Value, g groups) (cty.Value, error) {
+	switch name, text, err := v.resolver.variable(a, g); {
+	case err != nil:
+		return absent, v.Errorf(cmp.Or(a.StandsFor, a.Name), "%w", err)
+	case name != "":
+		v.variables[a.Name] = name
+		return ofVariable(name, text, a.Type)
+	case absent.IsNull():
+		return a.Default, nil
+	}
+	return absent, nil
+}
+
+// ofVariable is the value of a variable: a list holds it as its only element.
+func ofVariable(name, text string, t cty.Type) (cty.Value, error) {
+	switch {
+	case t.IsListType():
+		return cty.ListVal([]cty.Value{cty.StringVal(text)}), nil
+	case t == cty.Bool:
+		b, err := strconv.ParseBool(text)
+		if err != nil {
+			return cty.NilVal, &attr.Error{Err: fmt.Errorf("the environment variable %s must be true or false", name)}
+		}
+		return cty.BoolVal(b), nil
+	}
+	return cty.StringVal(text), nil
+}
+
+func (v *values) setBlock(a attr.Attr, s Setting) (err error) {
+	switch {
+	case !s.Value.IsNull():
+		v.blocks[a.Name], err = v.decodeBlock(a, s)
+	case a.Always:
+		v.blocks[a.Name], err = v.resolver.decode(v.address, v.within+a.Name+".", a.Attrs, nil, s.Pos)
+	case a.Required && !v.resolver.OnlyEnvironment:
+		err = v.Errorf(a.Name, "this block is required")
+	}
+	return err
+}
+
+func (v *values) decodeBlock(a attr.Attr, s Setting) (*values, error) {
+	if !s.Value.Type().IsObjectType() && !s.Value.Type().IsMapType() {
+		return nil, v.Errorf(a.Name, "a block is required")
+	}
+	settings := map[string]Setting{}
+	written := s.Value.AsValueMap()
+	for _, name := range slices.Sorted(maps.Keys(written)) {
+		if _, ok := (attr.Table{Attrs: a.Attrs}).Attr(name); !ok {
+			return nil, v.Errorf(a.Name, "an argument named %q is not expected here%s", name, didYouMean(name, a.Attrs))
+		}
+		settings[name] = Setting{Value: written[name], Pos: s.Pos, FromEnvironment: s.FromEnvironment}
+	}
+	return v.resolver.decode(v.address, v.within+a.Name+".", a.Attrs, settings, s.Pos)
+}
+
+func didYouMean(name string, attrs []attr.Attr) string {
+	names := make([]string, len(attrs))
+	for i, a := range attrs {
+		names[i] = a.Name
+	}
+	return syntax.Configured(name, names)
+}
+
+// briefly describes an argument at the end of a sentence.
+func briefly(doc string) string {
+	if doc == "" {
+		return ""
+	}
+	return ": " + syntax.LowerFirst(syntax.FirstSentence(doc))
+}
+
+func orEnv(env []string) string {
+	if len(env) == 0 {
+		return ""
+	}
+	return " (or the environment variable " + strings.Join(env, ", ") + ")"
+}
+
+func friendly(t cty.Type) string {
+	switch {
+	case t.IsListType():
+		return "a list of " + t.ElementType().FriendlyName() + "s"
+	case t.IsMapType():
+		return "a map of " + t.ElementType().FriendlyName() + "s"
+	case t == cty.Bool:
+		return "true or false"
+	default:
+		return "a " + t.FriendlyName()
+	}
+}
