@@ -200,7 +200,7 @@ func testKeys(t *testing.T, change func(h *keyHooks)) {
 	KeyProvider{
 		Block: driver.Block[driver.KeyProvider]{
 			Table: attr.Table{Name: "mutant", Doc: "A mutant.", Attrs: []attr.Attr{
-				{Name: "secret", Type: cty.String, Required: true, Sensitive: !hooks.shown, Doc: "The secret."},
+				{Name: "secret", Type: cty.String, Required: true, Secrecy: secrecyOf(hooks.shown), Doc: "The secret."},
 			}},
 			Build: func(v attr.Values) (driver.KeyProvider, error) {
 				if err := hooks.config(v.String("secret")); err != nil {
@@ -634,7 +634,7 @@ func testCipher(t *testing.T, change func(h *cipherHooks)) {
 		Block: driver.Block[driver.Method]{
 			Table: attr.Table{Name: "mutant", Doc: "A mutant.", Attrs: []attr.Attr{
 				{Name: "keys", Type: cty.String, Required: true, Form: attr.KeyProvider, Doc: "The key provider."},
-				{Name: "pepper", Type: cty.String, Sensitive: !hooks.shown, Doc: "A secret beside the key."},
+				{Name: "pepper", Type: cty.String, Secrecy: secrecyOf(hooks.shown), Doc: "A secret beside the key."},
 			}},
 			Build: func(v attr.Values) (driver.Method, error) {
 				own := hooks
@@ -782,4 +782,11 @@ func methodMutants() []methodMutant {
 		{name: "refuses with a secret", check: "bad configuration", alone: true, change: func(h *cipherHooks) { h.leaks = true }},
 		{name: "accepts any keys", check: "bad configuration", change: func(h *cipherHooks) { h.config = func(string) error { return nil } }},
 	}
+}
+
+func secrecyOf(shown bool) attr.Secrecy {
+	if shown {
+		return attr.Public
+	}
+	return attr.Secret
 }
