@@ -79,7 +79,8 @@ func TestAccReadingGuide(t *testing.T) {
 	if got := readText(t, written); got != `secret database 1 {"password":"canary-password"}` {
 		t.Errorf("written: %s", got)
 	}
-	if stored := readText(t, filepath.Join(p.dir, "terraform.tfstate")); strings.Contains(stored, "canary") || !strings.Contains(stored, "vault_kv") {
+	stored := readText(t, filepath.Join(p.dir, "terraform.tfstate"))
+	if strings.Contains(stored, "canary") || !strings.Contains(stored, "vault_kv") {
 		t.Errorf("a secret is stored, or nothing:\n%s", stored)
 	}
 }

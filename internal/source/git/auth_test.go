@@ -276,7 +276,8 @@ func TestPlainHTTP(t *testing.T) {
 // ask for this machine, too.
 func TestNoProxyForThisMachine(t *testing.T) {
 	t.Parallel()
-	proxy, server := gittest.HTTP(t, stateRepo(t), gittest.HTTPOptions{}), gittest.HTTP(t, stateRepo(t), gittest.HTTPOptions{Username: "u", Password: canary})
+	proxy := gittest.HTTP(t, stateRepo(t), gittest.HTTPOptions{})
+	server := gittest.HTTP(t, stateRepo(t), gittest.HTTPOptions{Username: "u", Password: canary})
 	for _, host := range []string{"127.0.0.1", "localhost"} {
 		at := func(u string) string { return strings.Replace(u, "127.0.0.1", host, 1) }
 		r := newTestRun(t, nil, vars{"url": at(server.Origin), "username": "u", "password": canary})

@@ -130,7 +130,8 @@ func newRun(settings source.Settings) *run {
 	return &run{
 		backend: newBackend(settings.LookupEnv), lookup: settings.LookupEnv, world: settings.World(),
 		http: over(settings.Credentials, false), ssh: over(settings.Credentials, true),
-		pins: map[pinKey]*pin{}, said: map[string]bool{}, versionTimeout: 20 * time.Second, maxStall: maxStall, maxWork: maxWork, maxMemory: maxMemory,
+		pins: map[pinKey]*pin{}, said: map[string]bool{},
+		versionTimeout: 20 * time.Second, maxStall: maxStall, maxWork: maxWork, maxMemory: maxMemory,
 		maxObject: maxListing, maxGlance: maxGlance, slow: slow,
 	}
 }
