@@ -114,6 +114,7 @@ type run struct {
 	maxMemory int64         // bytes, for git
 	maxObject int64         // bytes of a commit or a directory
 	maxGlance int64         // bytes of all directories, if they come at once
+	slow      int64         // bytes of a commit
 
 	mu   sync.Mutex
 	pins map[pinKey]*pin
@@ -130,7 +131,8 @@ func newRun(settings source.Settings) *run {
 		backend: newBackend(settings.LookupEnv), lookup: settings.LookupEnv, world: settings.World(),
 		http: over(settings.Credentials, false), ssh: over(settings.Credentials, true),
 		pins: map[pinKey]*pin{}, said: map[string]bool{},
-		versionTimeout: 20 * time.Second, maxStall: maxStall, maxWork: maxWork, maxMemory: maxMemory, maxObject: maxListing, maxGlance: maxGlance,
+		versionTimeout: 20 * time.Second, maxStall: maxStall, maxWork: maxWork, maxMemory: maxMemory,
+		maxObject: maxListing, maxGlance: maxGlance, slow: slow,
 	}
 }
 

@@ -301,7 +301,7 @@ func (d *repository) list(ctx context.Context, said string) (*tree, error) {
 		if folder := d.remote.folder(); folder != "" {
 			who = "To change that: git -C " + shown(folder)
 		}
-		if size := d.packed(); size > slow {
+		if size := d.packed(); size > d.run.slow {
 			t.slow = fmt.Sprintf("The server of the git repository %s %s, so the whole snapshot was downloaded (%d MB). %s config %s true",
 				d.remote, why, size>>20, who, setting)
 		}

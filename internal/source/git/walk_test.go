@@ -195,6 +195,7 @@ func TestWalkOnEveryServer(t *testing.T) {
 				gittest.File{Path: "t", Data: "two"})...)
 			server := gittest.HTTP(t, repo, c.http)
 			r := newWalkingRun(t)
+			r.slow = 0
 			s := mustRead(t, r, place{repository: server.URL, path: "a/b/s"}, "one")
 			if n := len(server.Requests()); n != c.requests || s.Revision != commit {
 				t.Errorf("%d requests, want %d; revision %s", n, c.requests, s.Revision)
