@@ -305,7 +305,8 @@ func TestValidateReadsNoVariable(t *testing.T) {
 		t.Setenv(name, "")
 	}
 	t.Setenv("ARM_TIMEOUT_SECONDS", "canary")
-	blob := arguments{"azurerm": one(arguments{"storage_account_name": text1("account"), "container_name": text1("states"), "key": text1("k")})}
+	blob := arguments{"azurerm": one(arguments{"storage_account_name": text1("account"), "container_name": text1("states"),
+		"key": text1("k")})}
 	object := arguments{"s3": one(arguments{"bucket": text1("bucket"), "key": text1("k")})}
 	remote := find(t, s, "data statecrypt_remote_state")
 	fails := func(c call, set arguments, want string) {

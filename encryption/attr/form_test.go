@@ -1,0 +1,122 @@
+package attr_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+)
+
+func TestSecrecy(t *testing.T) {
+	t.Parallel()
+	for secrecy, want := range map[attr.Secrecy]string{
+		attr.Public: "", attr.NamesSecret: "sent", attr.Secret: "hidden sent", attr.NamesLocalSecret: "", attr.LocalSecret: "hidden",
+	} {
+		var got []string
+		if secrecy.IsHidden() {
+			got = append(got, "hidden")
+		}
+		if secrecy.IsSent() {
+			got = append(got, "sent")
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%d: got %q, want %q", secrecy, got, want)
+		}
+	}
+}
+
+// TestChecks: a check is made of each text of a value, and of numbers that fit.
+func TestChecks(t *testing.T) {
+	t.Parallel()
+	short := attr.Is(func(text string) bool { return len(text) < 3 }, "a short text is required")
+	itself := attr.Text(func(text string) error {
+		if text == "canary" {
+			return errors.New("it is the wrong one")
+		}
+		return nil
+	})
+	texts := func(all ...string) cty.Value {
+		var values []cty.Value
+		for _, text := range all {
+			values = append(values, cty.StringVal(text))
+		}
+		return cty.ListVal(values)
+	}
+	huge := new(big.Float).SetPrec(512).SetMantExp(big.NewFloat(1), 70)
+	few, all := attr.Between(2, 5), attr.Between(math.MinInt64, math.MaxInt64)
+	for name, c := range map[string]struct {
+		check func(cty.Value) error
+		value cty.Value
+		want  string
+	}{
+		"text":             {short, cty.StringVal("ab"), ""},
+		"text, wrong":      {short, cty.StringVal("canary"), "a short text is required"},
+		"list":             {short, texts("a", "b"), ""},
+		"list, last wrong": {short, texts("a", "canary"), "a short text is required"},
+		"list with null":   {short, cty.ListVal([]cty.Value{cty.NullVal(cty.String), cty.StringVal("canary")}), "a short text is required"},
+		"map":              {itself, cty.MapVal(map[string]cty.Value{"a": cty.StringVal("canary")}), "it is the wrong one"},
+		"map, right":       {itself, cty.MapVal(map[string]cty.Value{"a": cty.StringVal("b")}), ""},
+		"least":            {few, cty.NumberIntVal(2), ""},
+		"most":             {few, cty.NumberIntVal(5), ""},
+		"too little":       {few, cty.NumberIntVal(1), "a number from 2 to 5 is required"},
+		"too much":         {few, cty.NumberIntVal(6), "a number from 2 to 5 is required"},
+		"fraction":         {few, cty.NumberFloatVal(2.5), "a whole number is required"},
+		"huge":             {all, cty.NumberVal(huge), fmt.Sprintf("a number from %d to %d is required", math.MinInt64, math.MaxInt64)},
+		"infinite":         {few, cty.PositiveInfinity, "a whole number is required"},
+	} {
+		got := ""
+		if err := c.check(c.value); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func TestAttr(t *testing.T) {
+	t.Parallel()
+	table := attr.Table{Attrs: []attr.Attr{{Name: "a"}, {Name: "b"}}}
+	if a, ok := table.Attr("b"); !ok || a.Name != "b" {
+		t.Errorf("got %q, %t", a.Name, ok)
+	}
+	if a, ok := table.Attr("c"); ok || a.Name != "" {
+		t.Errorf("got %q, %t", a.Name, ok)
+	}
+}
+
+func TestError(t *testing.T) {
+	t.Parallel()
+	reason := errors.New("no")
+	for want, err := range map[string]*attr.Error{
+		"f:2,3: key_provider.k.x.a: no": {Address: "key_provider.k.x", Attr: "a", Pos: attr.Pos{File: "f", Line: 2, Column: 3}, Err: reason},
+		"a: no":                         {Attr: "a", Err: reason},
+		"key_provider.k.x":              {Address: "key_provider.k.x"},
+	} {
+		if err.Error() != want || !errors.Is(err.Unwrap(), err.Err) {
+			t.Errorf("got %q, want %q", err, want)
+		}
+	}
+}
+
+func TestLookupEnv(t *testing.T) {
+	t.Parallel()
+	env := attr.LookupEnv(func(name string) (string, bool) {
+		value, ok := map[string]string{"EMPTY": "", "ONE": "1", "TWO": "2"}[name]
+		return value, ok
+	})
+	for names, want := range map[string]string{"EMPTY ONE TWO": "1", "NONE TWO": "2", "EMPTY NONE": ""} {
+		if got, ok := env.Get(strings.Fields(names)...); got != want || ok != (want != "") {
+			t.Errorf("%s: got %q, %t", names, got, ok)
+		}
+	}
+	if got, ok := attr.LookupEnv(nil).Get("ONE"); got != "" || ok {
+		t.Errorf("without an environment: %q, %t", got, ok)
+	}
+}
