@@ -49,10 +49,10 @@ type LookupEnv func(name string) (string, bool)
 
 // Get returns the value of the first of names that is set and not empty.
 func (f LookupEnv) Get(names ...string) (string, bool) {
+	if f == nil {
+		return "", false
+	}
 	for _, name := range names {
-		if f == nil {
-			break
-		}
 		if value, ok := f(name); ok && value != "" {
 			return value, true
 		}

@@ -31,6 +31,18 @@ func TestSecrecy(t *testing.T) {
 	}
 }
 
+// TestForms: no form is that of any text, which is what tables do not mention.
+func TestForms(t *testing.T) {
+	t.Parallel()
+	for _, form := range []attr.Form{
+		attr.Name, attr.Path, attr.Lines, attr.Version, attr.KeyProvider, attr.Method, attr.Command, attr.Passphrase, attr.Token,
+	} {
+		if form == (attr.Attr{}).Form {
+			t.Errorf("%d is that of any text", form)
+		}
+	}
+}
+
 // TestChecks: a check is made of each text of a value, and of numbers that fit.
 func TestChecks(t *testing.T) {
 	t.Parallel()
