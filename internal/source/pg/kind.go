@@ -40,7 +40,7 @@ func credentials() attr.Table {
 		Attrs: []attr.Attr{
 			source.NameAttr("credentials_name"),
 			{Name: "conn_str", Type: cty.String, Sensitive: true, Form: attr.Lines, Env: []string{connStrVar},
-				Doc: "The connection string: `postgres://user:password@host/database?sslmode=verify-full`, or `host=… user=…`. `sslmode` " +
+				Doc: "`postgres://user:password@host/database?sslmode=verify-full`, or `host=… user=…`. `sslmode` " +
 					"defaults to `require`, which does not verify the server, and warns. The password may be in `PGPASSWORD`."},
 		},
 	}
