@@ -65,7 +65,9 @@ for page in data-sources/resource.md ephemeral-resources/remote_state.md ephemer
 split -v write=1 index.md
 {
   printf '\n| Variable | Arguments |\n|---|---|\n'
-  awk -f ../scripts/variables.awk data-sources/remote_state.md guides/*.md | LC_ALL=C sort -t '`' -k 2,2
+  awk -f ../scripts/variables.awk data-sources/remote_state.md guides/*.md | LC_ALL=C sort -t '`' -k 2,2 |
+    awk -F ' [|] ' '{ if (!($2 in row)) order[++n] = $2; row[$2] = row[$2] (row[$2] == "" ? "| " : ", ") substr($1, 3) }
+      END { for (i = 1; i <= n; i++) print row[order[i]] " | " order[i] }' # those of the same arguments
 } >>guides/variables.md
 for name in statecrypt decrypt encrypt outputs inspect verify rotate wrap recover key-provider completion version; do
   printf '\n## %s\n\n```text\n' "$name"

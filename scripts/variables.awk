@@ -21,7 +21,7 @@ FNR == 1 { id = "" }
     sub(/ \(see .*/, "", names) # of a block
     gsub(/[`.,]/, "", names)
   }
-  while (match(text, /`[A-Z][A-Z0-9]*_[A-Z_][A-Z0-9_]*`/)) { # in a sentence
+  while (match(text, /`[A-Z][A-Z0-9]*(_[A-Z_][A-Z0-9_]*(<host>)?|PASSWORD)`/)) { # in a sentence
     names = names " " substr(text, RSTART + 1, RLENGTH - 2)
     text = substr(text, RSTART + RLENGTH)
   }

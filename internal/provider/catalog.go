@@ -47,8 +47,8 @@ func (c catalog) providerFields() []field {
 		block("method", "How states are encrypted. The address of an entry is its path, such as `method.aes_gcm.main`.",
 			entryBlocks(withOnlyKey(methods))),
 		atMostOne(block("default", "The methods for sources that set no `method` of their own.", targetFields())),
-		block("credentials", "Secrets and connection settings for sources. Each block is used only for the addresses that its `url` "+
-			"covers, or for the cluster that it names.", credentials),
+		block("credentials", "Secrets and connection settings for sources. A block is used for the addresses that its `url` covers; "+
+			"one that has no `url` is chosen by its name.", credentials),
 		argument("encryption", cty.String, "Encryption settings in OpenTofu's own text, HCL or JSON: the inside of its `encryption` block, "+
 			"in place of the blocks here. `TF_ENCRYPTION` is merged over it."),
 		secret(argument("encryption_variables", cty.Map(cty.String), "The values of `var.*` in the `encryption` text.")),

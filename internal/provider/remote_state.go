@@ -43,8 +43,8 @@ func outputFields() []field {
 		argument("defaults", cty.DynamicPseudoType, "An object of outputs to give if the state has none of that name. It never "+
 			"replaces an output that the state has, not even a null or sensitive one."),
 		secret(argument("sensitive_defaults", cty.DynamicPseudoType, "The same as `defaults`, for `sensitive_outputs`, which a data "+
-			"source gives only with `store_sensitive`. Like every argument of a data source, it is stored in the state of the configuration that "+
-			"reads.")),
+			"source gives only with `store_sensitive`. A data source stores its arguments in your state; an "+
+			"ephemeral resource stores nothing.")),
 		argument("on_missing", cty.String, "`error`, or `defaults` to continue with the defaults and a warning if there is no state. A "+
 			"refusal, a timeout or a failed decryption is always an error. Defaults to `error`."),
 

@@ -39,14 +39,14 @@ func CredentialAttrs(service string) []attr.Attr {
 	return []attr.Attr{
 		{Name: "access_key", Type: cty.String, Group: "keys", RequiredWith: "secret_key",
 			Harmless: "It is the name of a key, which proves nothing by itself.",
-			Doc:      "The ID of an access key. It takes precedence over every other source of credentials."},
+			Doc:      "The ID of an access key. It takes precedence over all other credentials, such as `AWS_ACCESS_KEY_ID`."},
 		{Name: "secret_key", Type: cty.String, Secrecy: attr.Secret, Group: "keys", RequiredWith: "access_key",
 			Check: attr.Is(isSecretKey, "this is the ID of a key; access_key and secret_key are exchanged"),
-			Doc:   "The secret of the access key."},
+			Doc:   "The secret of the access key; in the environment, `AWS_SECRET_ACCESS_KEY`."},
 		{Name: "token", Type: cty.String, Form: attr.Token, Secrecy: attr.Secret, Group: "keys", RequiredWith: "access_key",
-			Doc: "The session token of a temporary access key."},
+			Doc: "The session token of a temporary access key; in the environment, `AWS_SESSION_TOKEN`."},
 		{Name: "profile", Type: cty.String, Secrecy: attr.NamesSecret, EntryInFiles: []string{"shared_config_files", "shared_credentials_files"},
-			Doc: "A profile of the shared configuration files. It takes precedence over credentials in the environment."},
+			Doc: "A profile of the shared configuration files. It takes precedence over credentials in the environment, and over `AWS_PROFILE`."},
 		// Both kinds of files may say which endpoints are asked; credentials files
 		// only of profiles that are in no configuration file.
 		{Name: "shared_config_files", Type: cty.List(cty.String), Secrecy: attr.NamesSecret, UnlessGroup: "keys",

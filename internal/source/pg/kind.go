@@ -41,8 +41,8 @@ func credentials() attr.Table {
 		Attrs: []attr.Attr{
 			source.NameAttr("credentials_name"),
 			{Name: "conn_str", Type: cty.String, Secrecy: attr.Secret, Form: attr.Lines, Env: []string{connStrVar},
-				Doc: "The connection string: `postgres://user:password@host/database?sslmode=verify-full`, or `host=… user=…`. `sslmode` " +
-					"defaults to `require`, which does not verify the server; each read warns of that."},
+				Doc: "`postgres://user:password@host/database?sslmode=verify-full`, or `host=… user=…`. `sslmode` " +
+					"defaults to `require`, which does not verify the server, and warns. The password may be in `PGPASSWORD`."},
 		},
 	}
 }

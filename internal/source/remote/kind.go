@@ -69,7 +69,7 @@ func credentials(variables ...string) attr.Table {
 				Doc: "What the block is for: `https://app.terraform.io/`, `…/app/acme/` for an organization, or `…/app/acme/workspaces/network` " +
 					"for a workspace. Of several blocks, the one with the longest path is used."},
 			{Name: "token", Type: cty.String, Form: attr.Token, Secrecy: attr.Secret, Env: variables,
-				Doc: "An API token of a team or user. It is sent only to the host of `url`."},
+				Doc: "An API token of a team or user. It is sent only to the host of `url`. Defaults to `TF_TOKEN_<host>`."},
 			{Name: "client_ca_certificate_pem", Type: cty.String,
 				Doc: "The certificates in PEM format that the host's certificate is verified with, instead of those of the system."},
 			{Name: "skip_cert_verification", Type: cty.Bool,

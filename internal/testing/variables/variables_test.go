@@ -198,7 +198,7 @@ func TestVariablesAreNamed(t *testing.T) {
 	}
 	found := 0
 	eachVariable(func(name, argument string) {
-		_, row, _ := strings.Cut(string(list), "\n| `"+name+"` | ")
+		_, row, _ := strings.Cut(string(list), "`"+name+"`")
 		row, _, _ = strings.Cut(row, "\n")
 		if found++; !strings.Contains(row, "[`"+argument+"`](") {
 			t.Errorf("the list of variables has no %s for %s", name, argument)
