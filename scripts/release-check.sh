@@ -30,7 +30,7 @@ for file in go.mod encryption/go.mod go.work tools/bench/go.mod; do
   fi
 done
 texts() { # of each file, whether it names another version, or says that there is no release
-  awk -v version="$(printf %s "$version" | sed 's/\./[.]/g')" '
+  awk -v plain="$version" -v version="$(printf %s "$version" | sed 's/\./[.]/g')" '
     function end() {
       if (tolower(text) ~ /there is no release|before the first release/) print name " says that there is no release"
       text = ""
@@ -40,6 +40,7 @@ texts() { # of each file, whether it names another version, or says that there i
     /terraform-provider-statecrypt\/(v[0-9]|actions\/[a-z-]+@v)/ && $0 !~ "[/@]v" version "([^0-9.]|$)" {
       print name " loads or runs another version"
     }
+    name ~ /gitlab[.]yml$/ && $1 == "version:" && $2 != plain { print name " loads or runs another version" }
     END { end() }' "$@"
 }
 # shellcheck disable=SC2046 # our names have no spaces

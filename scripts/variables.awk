@@ -21,6 +21,8 @@ FNR == 1 { id = "" }
     sub(/ \(see .*/, "", names) # of a block
     gsub(/[`.,]/, "", names)
   }
+  gsub(/[^.]*(is not read|in place of|It finds)[^.]*/, "", text) # which has no variable of this argument
+  sub(/ for a token from `.*/, "", text)
   while (match(text, /`[A-Z][A-Z0-9]*(_[A-Z_][A-Z0-9_]*(<host>)?|PASSWORD)`/)) { # in a sentence
     names = names " " substr(text, RSTART + 1, RLENGTH - 2)
     text = substr(text, RSTART + RLENGTH)

@@ -81,6 +81,13 @@ func must(t *testing.T, err error) {
 	}
 }
 
+// die leaves what the end of a process leaves. A program that another test starts at this
+// moment inherits the file, so closing it would not be enough.
+func die(t *testing.T, s *state) {
+	t.Helper()
+	must(t, s.letGo())
+}
+
 // told collects what is noted for the user.
 func told(t *testing.T) (context.Context, *strings.Builder) {
 	var text strings.Builder
@@ -127,8 +134,7 @@ func TestForce(t *testing.T) {
 	if _, ok := errors.AsType[*store.AliveError](err); !ok {
 		t.Errorf("while somebody has it: %v", err)
 	}
-	must(t, killed.f.Close())
-	killed.f = nil
+	die(t, killed)
 	if holder, err := s.Holder(t.Context()); holder != nil || err != nil {
 		t.Errorf("the holder is %v, %v", holder, err)
 	}
@@ -218,8 +224,7 @@ func unfinish(t *testing.T, path string, data []byte) {
 	if _, err := s.Write(t.Context(), data, read); err == nil {
 		t.Fatal("it was written")
 	}
-	must(t, s.f.Close())
-	s.f = nil
+	die(t, s)
 }
 
 // TestNoJournal: what nobody can finish is said to be that, and not to be finished by the next.
@@ -340,8 +345,7 @@ func TestUnfinished(t *testing.T) {
 			must(t, s.Lock(t.Context(), storetest.Lock("1")))
 			after := storetest.State(sizes[1])
 			_, err := s.Write(t.Context(), after, version(before))
-			must(t, s.f.Close())
-			s.f = nil
+			die(t, s)
 			there, failed := os.ReadFile(path)
 			must(t, failed)
 			switch {
