@@ -101,6 +101,12 @@ func TestSuite(t *testing.T) {
 	kindtest.Settings(t, kindtest.OpenMistakes(t, "openbao", suite.Secrets...), suite.Block, suite.Bad)
 }
 
+// Data that the program base64 has wrapped is data.
+func TestWrappedData(t *testing.T) {
+	t.Parallel()
+	sealed(t, "associated_data", strings.Repeat("YWFk\n", 4))
+}
+
 // A read is one call, and a refused datakey, encrypt or lookup-self harms
 // nobody: the server refuses them all.
 func TestOnlyDecrypt(t *testing.T) {

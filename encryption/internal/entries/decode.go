@@ -104,10 +104,12 @@ func misfit(a attr.Attr, v cty.Value, variable string) error {
 	switch {
 	case problem != "":
 		return fmt.Errorf("it %w", fact.Odd(problem))
-	case a.Check != nil && a.Secrecy == attr.Public && recognize.NoName(text) != "":
-		return errors.New(recognize.NoName(text))
 	case a.Check != nil:
-		return fact.Later(a.Check(v), func() []fact.Fact { return suspects(a, v, variable) })
+		err := a.Check(v)
+		if document := recognize.NoName(text); err != nil && a.Secrecy == attr.Public && document != "" {
+			return errors.New(document)
+		}
+		return fact.Later(err, func() []fact.Fact { return suspects(a, v, variable) })
 	case a.Type == cty.Number:
 		return attr.Between(math.MinInt64, math.MaxInt64)(v)
 	}

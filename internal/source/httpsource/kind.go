@@ -84,8 +84,7 @@ func credentials() attr.Table {
 				Doc: "The URL of the proxy to use: `http`, `https` or `socks5`, with a user name and password if it needs them. " +
 					"Without it, `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` apply."},
 		},
-		Variables: []attr.Attr{number(triesVar, "retry_max", mostTries), number(waitMinVar, "retry_wait_min", mostWait),
-			number(waitMaxVar, "retry_wait_max", mostWait)},
+		Variables: []attr.Attr{number(triesVar, "retry_max"), number(waitMinVar, "retry_wait_min"), number(waitMaxVar, "retry_wait_max")},
 	}
 }
 
@@ -98,9 +97,10 @@ const (
 	waitMaxVar = "TF_HTTP_RETRY_WAIT_MAX"
 )
 
-func number(variable, inPlaceOf string, most int64) attr.Attr {
+// number is checked only if it is used: a data source may say what it stands for.
+func number(variable, inPlaceOf string) attr.Attr {
 	a := source.Variable(variable, inPlaceOf, "How often something is tried changes neither what is sent nor where.")
-	a.Type, a.Check = cty.Number, attr.Between(0, most)
+	a.Type = cty.Number
 	return a
 }
 

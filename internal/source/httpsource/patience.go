@@ -4,6 +4,9 @@ import (
 	"errors"
 	"time"
 
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
@@ -15,20 +18,23 @@ func newPatience(req source.Request, g source.Grant) (web.Patience, error) {
 	if text := req.String("timeout"); text != "" {
 		timeout, _ = parseTimeout(text)
 	}
-	number := func(attr, variable string, usual int64) int64 {
+	var err error
+	number := func(argument, variable string, most, usual int64) int64 {
 		switch {
-		case req.Has(attr):
-			return req.Int(attr)
+		case req.Has(argument):
+			return req.Int(argument)
 		case g.Has(variable):
-			return g.Int(variable)
+			usual = g.Int(variable)
+			if wrong := attr.Between(0, most)(cty.NumberIntVal(usual)); wrong != nil {
+				err = g.Errorf(variable, "%w", wrong)
+			}
 		}
 		return usual
 	}
-	tries := number("retry_max", triesVar, 2)
-	waitMin := number("retry_wait_min", waitMinVar, 1)
-	waitMax := number("retry_wait_max", waitMaxVar, 30)
-	var err error
-	if waitMin > waitMax {
+	tries := number("retry_max", triesVar, mostTries, 2)
+	waitMin := number("retry_wait_min", waitMinVar, mostWait, 1)
+	waitMax := number("retry_wait_max", waitMaxVar, mostWait, 30)
+	if err == nil && waitMin > waitMax {
 		err = req.Errorf("retry_wait_max", "this is less than retry_wait_min; raise it")
 	}
 	return web.Patience{

@@ -181,3 +181,26 @@ func TestPatience(t *testing.T) {
 		}
 	}
 }
+
+// TestPatienceOutOfRange: a variable with too large a number is an error, unless the data source
+// says the number itself.
+func TestPatienceOutOfRange(t *testing.T) {
+	c := source.Settings{}.For(Kind()).Credentials
+	c.Env = func(name string) (string, bool) { return "101", name == triesVar }
+	c.Entries = []*unstable.Entry{unstable.NewEntry("block", credentials(), attrs{"url": cty.StringVal("https://example.com")})}
+	g, err := c.For(&url.URL{Scheme: "https", Host: "example.com", Path: "/"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, set := range map[string]attrs{"a number from 0 to 100 is required": {}, "": {"retry_max": cty.NumberIntVal(1)}} {
+		set["address"] = cty.StringVal("https://example.com")
+		values, err := unstable.NewEntry("x", table(), set).Decode(table(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = newPatience(source.Request{Values: values}, g)
+		if want == "" && err != nil || want != "" && (err == nil || !contains(err, want) || !contains(err, triesVar)) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
