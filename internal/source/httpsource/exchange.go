@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
@@ -25,7 +24,7 @@ import (
 type exchange struct {
 	*location
 	asked    *url.URL // of the last request
-	access   *access  // of the last request; nil before the first
+	access   *Access  // of the last request; nil before the first
 	warnings []source.Warning
 	snapshot *source.Snapshot
 }
@@ -58,12 +57,11 @@ func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // warn says, once, what is wrong with the connection of a request although it works.
 func (x *exchange) warn(req *http.Request) {
-	proxy, _ := x.access.transport.Proxy(req)
 	var warning source.Warning
 	switch {
 	case x.access.unverified && req.URL.Scheme == "https":
 		warning = web.Unverified(source.Origin(req.URL), "skip_cert_verification is set")
-	case x.access.sends() && netfail.IsExposed(req.URL, proxy):
+	case x.access.Exposes(req):
 		warning = web.Unencrypted("the address begins with http")
 	default:
 		return
