@@ -192,8 +192,7 @@ func TestSearchesAreAnswered(t *testing.T) {
 	}
 }
 
-// The guide on settings stands alone: it begins with a complete file, says the rest in
-// the order in which people need it, and refers to no other page for what is "above".
+// The guide on settings says things in the order in which people need them.
 func TestSettingsStandAlone(t *testing.T) {
 	guide := readText(t, "templates/guides/encryption-settings.md.tmpl")
 	var order []string
@@ -206,25 +205,44 @@ func TestSettingsStandAlone(t *testing.T) {
 	if strings.Contains(guide, "above") {
 		t.Error("the guide refers to something above")
 	}
-	first := regexp.MustCompile(`(?m)^(?:\{\{ tffile "(.+)" \}\}|` + "```" + `.*)$`).FindStringSubmatch(guide)
-	if first == nil || first[1] == "" {
-		t.Fatal("the guide does not begin with an example of a file")
-	}
-	for _, part := range []string{"required_providers {", "variable \"", "provider \"statecrypt\" {", "data \"", "output \""} {
-		if !strings.Contains(readText(t, first[1]), part) {
-			t.Errorf("%s lacks %s", first[1], part)
+}
+
+// An example stands on one page; others link to it.
+func TestExamplesStandOnce(t *testing.T) {
+	const short = 8 // lines: settings of this length are everywhere, each with a name or a store of its own
+	comment := regexp.MustCompile(`(?m)(^|\s+)(#|//) .*$`)
+	on, examples := map[string]string{}, 0
+	for _, page := range docs(t) {
+		for _, block := range regexp.MustCompile("(?ms)^ *```[a-z]+\n(.*?)^ *```$").FindAllStringSubmatch(readText(t, page), -1) {
+			words := strings.Join(strings.Fields(comment.ReplaceAllString(block[1], "")), " ")
+			if strings.Count(block[1], "\n") < short {
+				continue
+			}
+			if examples++; on[words] != "" {
+				t.Errorf("%s and %s have the same example:\n%s", on[words], page, block[1])
+			}
+			on[words] = page
 		}
 	}
+	if examples < 80 {
+		t.Errorf("there are %d examples", examples)
+	}
+}
+
+// docs are all pages of the documentation.
+func docs(t *testing.T) []string {
+	t.Helper()
+	pages, err := filepath.Glob("docs/*/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatal(pages, err)
+	}
+	return append(pages, "docs/index.md")
 }
 
 // Links between pages lead to a page, and to one of its headings.
 func TestLinksLeadSomewhere(t *testing.T) {
-	pages, err := filepath.Glob("docs/*/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	links := 0
-	for _, page := range append(pages, "docs/index.md") {
+	for _, page := range docs(t) {
 		for _, link := range regexp.MustCompile(`\]\(([^)#:\s]+\.md)?(?:#([^)]+))?\)`).FindAllStringSubmatch(readText(t, page), -1) {
 			target := page
 			if link[1] != "" {
@@ -291,21 +309,20 @@ func TestInstallingNamesTheArchive(t *testing.T) {
 }
 
 // The registry lists guides without a subcategory after all others, in one heap. None is
-// longer than people read, apart from those in which they search, and what is played.
+// longer than people read, apart from that in which they search.
 func TestGuidesAreGrouped(t *testing.T) {
 	guides, err := filepath.Glob("docs/guides/*.md")
 	if err != nil || len(guides) == 0 {
 		t.Fatal(guides, err)
 	}
 	const most = 300
-	longer := []string{"troubleshooting.md", "command.md", "variables.md", "a-week-with-wrap.md"}
 	group := regexp.MustCompile(`(?m)\A---\n(?:.+\n)*?subcategory: "(?:Start|Write encrypted state|Pipelines|Operate|Reference|Go library|Sources|Key services)"\n`)
 	for _, guide := range guides {
 		text := readText(t, guide)
 		if !group.MatchString(text) {
 			t.Errorf("%s has no known subcategory", guide)
 		}
-		if lines := strings.Count(text, "\n"); lines > most && !slices.Contains(longer, filepath.Base(guide)) {
+		if lines := strings.Count(text, "\n"); lines > most && filepath.Base(guide) != "troubleshooting.md" {
 			t.Errorf("%s has %d lines", guide, lines)
 		}
 	}
@@ -340,6 +357,50 @@ func TestStartLeadsEverywhere(t *testing.T) {
 			}
 		} else if !strings.Contains(start, "]("+name+")") {
 			t.Errorf("the page for each job lacks %s", name)
+		}
+	}
+}
+
+// jobs are what people come for, the words that they look for, the page that has it, and what
+// they then search for there.
+var jobs = []struct{ job, words, page, search string }{
+	{"read an OpenTofu-encrypted state in S3 from Terraform", "read OpenTofu encrypted", "guides/terraform-reading-opentofu-state.md",
+		`\n  s3 \{\n`},
+	{"move from terraform_remote_state, without a big step", "terraform_remote_state steps", "guides/from-terraform-remote-state.md",
+		`\n## In small steps\n`},
+	{"keep our Terraform state encrypted in git", "Terraform state encrypted git", "guides/encrypted-state-git.md", `\nbackend "git" \{\n`},
+	{"the passphrase has leaked: rotate the key", "rotate key", "guides/rotating-and-converting.md", `\nstatecrypt rotate -from `},
+	{"see in review what changed in an encrypted state", "review encrypted changes", "guides/reviewing-encrypted-states.md",
+		`pull request`},
+	{"plan in CI without the key", "plan CI key", "guides/plans-in-ci.md", `\n## A key that only the second job has\n`},
+	{"a key for each colleague", "colleague key", "guides/keys-for-a-team.md", `\nage-keygen -o `},
+	{"install it in an air-gapped network", "install air-gapped", "guides/air-gapped.md", `filesystem_mirror`},
+	{"decrypt a state in our Go program", "decrypt Go program", "guides/go-library.md", `tfstate\.Parse\(opened\.Data\)`},
+	{"what does this error mean?", "error", "guides/troubleshooting.md", "\n### `No selected method has the key for this file`\n"},
+	{"the variable for the endpoint of S3", "environment variable argument", "guides/variables.md",
+		"\n\\| `AWS_ENDPOINT_URL_S3`.*`credentials\\.s3\\.endpoints\\.s3`"},
+	{"refuse an old copy of a state: which flag?", "flag command", "guides/command.md", `\n  -minimum-serial N +refuse a state`},
+}
+
+// TestJobsAreFound: for each job, a line of the index, or of the page to which it sends everybody,
+// has the words that people look for and a link to the page; there, they find what they search.
+func TestJobsAreFound(t *testing.T) {
+	lines := regexp.MustCompile(`\n(?:\n|- |\| )`) // paragraphs, items and rows
+	entries := lines.Split(readText(t, "docs/index.md"), -1)
+	for _, row := range lines.Split(readText(t, "docs/guides/start.md"), -1) {
+		entries = append(entries, strings.NewReplacer("](../", "](", "](", "](guides/").Replace(row))
+	}
+	for _, j := range jobs {
+		leads := func(entry string) bool {
+			return strings.Contains(entry, "]("+j.page+")") && !slices.ContainsFunc(strings.Fields(j.words), func(word string) bool {
+				return !strings.Contains(strings.ToLower(entry), strings.ToLower(word))
+			})
+		}
+		if !slices.ContainsFunc(entries, leads) {
+			t.Errorf("%s: no line with %q leads to %s", j.job, j.words, j.page)
+		}
+		if !regexp.MustCompile(j.search).MatchString(readText(t, "docs/"+j.page)) {
+			t.Errorf("%s: %s does not have %s", j.job, j.page, j.search)
 		}
 	}
 }

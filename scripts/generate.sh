@@ -69,7 +69,7 @@ split -v write=1 index.md
     awk -F ' [|] ' '{ if (!($2 in row)) order[++n] = $2; row[$2] = row[$2] (row[$2] == "" ? "| " : ", ") substr($1, 3) }
       END { for (i = 1; i <= n; i++) print row[order[i]] " | " order[i] }' # those of the same arguments
 } >>guides/variables.md
-for name in statecrypt decrypt encrypt outputs inspect verify rotate wrap recover key-provider completion version; do
+for name in statecrypt decrypt encrypt outputs inspect verify rotate wrap recover key-provider; do # what has flags
   printf '\n## %s\n\n```text\n' "$name"
   cat "../cmd/statecrypt/text/$name.txt"
   printf '```\n'

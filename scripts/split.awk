@@ -1,6 +1,7 @@
 # Moves the nested schemas that tfplugindocs writes into docs/index.md, and into each of the
 # four pages that read a state, to the page of each kind, where each is once. It prints the
-# rest of the page. Run in docs/; "write" is set for the first of pages with the same blocks.
+# rest of the page, and of what all four pages have, only the first describes more than names.
+# Run in docs/; "write" is set for the first of pages with the same blocks.
 #
 #   awk -f ../scripts/split.awk [-v write=1] PAGE >PAGE.new
 
@@ -44,13 +45,37 @@ function links(line, out, id, to) {
   return out line
 }
 
+# same says whether the first page describes an argument with the same words.
+function same(line, there) {
+  if (write) return 0
+  if (!loaded) {
+    while ((getline there <first) > 0) described[words(there)] = 1
+    loaded = 1
+  }
+  return words(line) in described
+}
+
+function words(line) {
+  sub(/ \(see .*/, "", line)
+  return line
+}
+
+BEGIN { first = "data-sources/remote_state.md" }
+
 /^<a id="nested/ {
   id = $0
   sub(/^<a id="nested[a-z]*--/, "", id)
   sub(/".*/, "", id)
-  current = /^<a id="nestedblock--/ ? page(id) : ""
+  current = /^<a id="nestedblock--/ ? page(id) : FILENAME == "index.md" ? "" : first
   if (current == FILENAME) current = ""
   blank = "\n"
+}
+
+current == "" && /^- `/ && same($0) { names = names ", " $2; next }
+
+current == "" && $0 == "" && names != "" {
+  print "- " substr(names, 3) ": as in [`statecrypt_remote_state`](../" first "#schema)"
+  names = ""
 }
 
 current == "" { print links($0); next }

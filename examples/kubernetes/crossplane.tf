@@ -15,6 +15,4 @@ data "statecrypt_resource" "project" {
   method = "unencrypted"
 }
 
-output "project_id" {
-  value = data.statecrypt_resource.project.attributes.id
-}
+output "project_id" { value = data.statecrypt_resource.project.attributes.id }

@@ -12,6 +12,4 @@ data "statecrypt_resource" "cluster" {
   method = "unencrypted"
 }
 
-output "database_port" {
-  value = data.statecrypt_resource.cluster.attributes.port
-}
+output "database_port" { value = data.statecrypt_resource.cluster.attributes.port }

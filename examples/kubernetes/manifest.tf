@@ -16,6 +16,4 @@ data "statecrypt_resource" "archived_project" {
   method = "unencrypted"
 }
 
-output "archived_org" {
-  value = data.statecrypt_resource.archived_project.attributes.org_id
-}
+output "archived_org" { value = data.statecrypt_resource.archived_project.attributes.org_id }

@@ -1,7 +1,5 @@
 terraform {
-  required_providers {
-    statecrypt = { source = "statecrypt/statecrypt" }
-  }
+  required_providers { statecrypt = { source = "statecrypt/statecrypt" } }
 }
 
 provider "statecrypt" {
@@ -20,10 +18,5 @@ data "statecrypt_remote_state" "network" {
   file { path = "network.tfstate" }
 }
 
-output "vpc_id" {
-  value = data.statecrypt_remote_state.network.outputs.vpc_id
-}
-
-output "not_stored" {
-  value = data.statecrypt_remote_state.network.sensitive_output_names
-}
+output "vpc_id" { value = data.statecrypt_remote_state.network.outputs.vpc_id }
+output "not_stored" { value = data.statecrypt_remote_state.network.sensitive_output_names }

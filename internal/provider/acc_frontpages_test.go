@@ -139,14 +139,29 @@ func storeFirst(t *testing.T, state []byte) store {
 	}
 }
 
-// The ephemeral example goes on to a provider block, and stores nothing.
+// What an ephemeral resource reads goes on to a provider block, and is not stored.
 func TestAccFirstEphemeral(t *testing.T) {
 	needAcceptance(t)
 	if !knowsEphemeral() {
 		t.Skip("this CLI has no ephemeral values")
 	}
 	t.Parallel()
-	example := readText(t, filepath.Join("..", "..", "examples", "first", "ephemeral", "main.tf"))
+	first := `ephemeral "statecrypt_remote_state" "database" {
+  s3 {
+    bucket = "acme-states"
+    key    = "database/terraform.tfstate"
+    region = "eu-west-1"
+  }
+}
+
+provider "statecrypt" {
+  alias = "database"
+
+  key_provider {
+    pbkdf2 { passphrase = ephemeral.statecrypt_remote_state.database.sensitive_outputs.password }
+  }
+}
+`
 	second := "data \"statecrypt_remote_state\" \"other\" {\nprovider = statecrypt.database\n" + fromFile("other.tfstate") + "\n}\n" +
 		output("vpc_id", "data.statecrypt_remote_state.other.outputs.vpc_id")
 	s := storeFirst(t, nil)
@@ -155,7 +170,7 @@ func TestAccFirstEphemeral(t *testing.T) {
 	s.files = map[string]string{"other.tfstate": string(sealedAs(t, `key_provider "pbkdf2" "main" { passphrase = "canary of 16 bytes or more" }
 method "aes_gcm" "main" { keys = key_provider.pbkdf2.main }
 state { method = method.aes_gcm.main }`, guideState))}
-	p := s.project(t, map[string]string{"settings.tf": configuration(firstSettings(t)), "main.tf": example + second})
+	p := s.project(t, map[string]string{"settings.tf": configuration(firstSettings(t)), "main.tf": first + second})
 	p.wantOutputs(map[string]cty.Value{"vpc_id": cty.StringVal("vpc-1")})
 	if stored := readText(t, filepath.Join(p.dir, "terraform.tfstate")); strings.Contains(stored, "canary") {
 		t.Errorf("a secret is stored:\n%s", stored)

@@ -21,18 +21,14 @@ func TestAccSettingsExamples(t *testing.T) {
 	needAcceptance(t)
 	t.Parallel()
 	network := cty.StringVal("vpc-1")
-	text := "TF_ENCRYPTION=" + readText(t, filepath.Join("..", "..", "examples", "settings", "environment", "keys.hcl"))
 	for name, c := range map[string]struct {
 		folder string
-		env    []string
 		want   map[string]cty.Value
 	}{
-		"minimum":          {folder: "minimum", want: map[string]cty.Value{"vpc_id": network}},
 		"text":             {folder: "text", want: map[string]cty.Value{"vpc_id": network}},
 		"a key per state":  {folder: "key-per-state", want: map[string]cty.Value{"vpc_id": network, "archived_vpc_id": network}},
 		"a file in a file": {folder: "then", want: map[string]cty.Value{"vpc_id": network}},
 		"plaintext":        {folder: "unencrypted", want: map[string]cty.Value{"vpc_id": network}},
-		"the environment":  {folder: "environment", env: []string{text}, want: map[string]cty.Value{"vpc_id": network}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -47,7 +43,6 @@ func TestAccSettingsExamples(t *testing.T) {
 			p.write("archive.tfstate", sealedWith(t, oldKey))
 			p.setenv("TF_VAR_state_passphrase=the example's passphrase", "TF_VAR_old_passphrase=an older passphrase",
 				`TF_VAR_passphrases={"network":"the example's passphrase","archive":"an older passphrase"}`)
-			p.setenv(c.env...)
 			p.wantOutputs(c.want)
 		})
 	}

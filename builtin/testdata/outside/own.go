@@ -18,14 +18,10 @@ import (
 func ownBlock() driver.Block[driver.KeyProvider] {
 	return driver.Block[driver.KeyProvider]{
 		Table: attr.Table{Name: "own", Doc: "Derives the key from a secret.", Attrs: []attr.Attr{
-			{Name: "secret", Type: cty.String, Required: true, Secrecy: attr.LocalSecret, Doc: "At least 16 bytes."},
+			{Name: "secret", Type: cty.String, Required: true, Secrecy: attr.LocalSecret, Doc: "At least 16 bytes.",
+				Check: attr.Is(func(text string) bool { return len(text) >= 16 }, "at least 16 bytes are required")},
 		}},
-		Build: func(v attr.Values) (driver.KeyProvider, error) {
-			if len(v.String("secret")) < 16 {
-				return nil, v.Errorf("secret", "at least 16 bytes are required")
-			}
-			return own(v.String("secret")), nil
-		},
+		Build: func(v attr.Values) (driver.KeyProvider, error) { return own(v.String("secret")), nil },
 	}
 }
 

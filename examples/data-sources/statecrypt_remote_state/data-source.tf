@@ -10,6 +10,4 @@ data "statecrypt_remote_state" "network" {
   minimum_serial   = 12
 }
 
-output "vpc_id" {
-  value = data.statecrypt_remote_state.network.outputs.vpc_id
-}
+output "vpc_id" { value = data.statecrypt_remote_state.network.outputs.vpc_id }

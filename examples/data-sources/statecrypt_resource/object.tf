@@ -13,6 +13,4 @@ data "statecrypt_resource" "database_user" {
   method = "unencrypted"
 }
 
-output "database_user" {
-  value = data.statecrypt_resource.database_user.attributes.name
-}
+output "database_user" { value = data.statecrypt_resource.database_user.attributes.name }

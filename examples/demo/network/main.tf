@@ -4,10 +4,5 @@ terraform {
   backend "http" {}
 }
 
-output "vpc_id" {
-  value = "vpc-of-the-second-half"
-}
-
-output "subnets" {
-  value = { a = { id = "subnet-a" } }
-}
+output "vpc_id" { value = "vpc-of-the-second-half" }
+output "subnets" { value = { a = { id = "subnet-a" } } }

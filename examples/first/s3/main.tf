@@ -6,6 +6,4 @@ data "statecrypt_remote_state" "network" {
   }
 }
 
-output "vpc_id" {
-  value = data.statecrypt_remote_state.network.outputs.vpc_id
-}
+output "vpc_id" { value = data.statecrypt_remote_state.network.outputs.vpc_id }

@@ -7,6 +7,4 @@ resource "terraform_data" "vpc" {
   input = var.cidr
 }
 
-output "cidr" {
-  value = terraform_data.vpc.output
-}
+output "cidr" { value = terraform_data.vpc.output }

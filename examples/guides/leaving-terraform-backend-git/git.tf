@@ -11,6 +11,4 @@ data "statecrypt_remote_state" "legacy" {
   method = "unencrypted"
 }
 
-output "locked_by" {
-  value = try(data.statecrypt_remote_state.legacy.lock.who, null)
-}
+output "locked_by" { value = try(data.statecrypt_remote_state.legacy.lock.who, null) }

@@ -7,6 +7,4 @@ resource "terraform_data" "greeting" {
   input = var.greeting
 }
 
-output "greeting" {
-  value = terraform_data.greeting.output
-}
+output "greeting" { value = terraform_data.greeting.output }

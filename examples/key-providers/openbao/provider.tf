@@ -1,7 +1,5 @@
 terraform {
-  required_providers {
-    statecrypt = { source = "statecrypt/statecrypt" }
-  }
+  required_providers { statecrypt = { source = "statecrypt/statecrypt" } }
 }
 
 variable "secret_id" {

@@ -1,7 +1,5 @@
 terraform {
-  required_providers {
-    statecrypt = { source = "statecrypt/statecrypt" }
-  }
+  required_providers { statecrypt = { source = "statecrypt/statecrypt" } }
 }
 
 # In the environment: TF_VAR_passphrases={"network":"…","archive":"…"}
@@ -43,10 +41,5 @@ data "statecrypt_remote_state" "all" {
   method = "method.aes_gcm.${each.key}"
 }
 
-output "vpc_id" {
-  value = data.statecrypt_remote_state.all["network"].outputs.vpc_id
-}
-
-output "archived_vpc_id" {
-  value = data.statecrypt_remote_state.all["archive"].outputs.vpc_id
-}
+output "vpc_id" { value = data.statecrypt_remote_state.all["network"].outputs.vpc_id }
+output "archived_vpc_id" { value = data.statecrypt_remote_state.all["archive"].outputs.vpc_id }

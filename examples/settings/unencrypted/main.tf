@@ -1,17 +1,9 @@
 terraform {
-  required_providers {
-    statecrypt = { source = "statecrypt/statecrypt" }
-  }
-}
-
-provider "statecrypt" {
-  default { method = "unencrypted" }
+  required_providers { statecrypt = { source = "statecrypt/statecrypt" } }
 }
 
 data "statecrypt_remote_state" "network" {
   file { path = "network.tfstate" }
 }
 
-output "vpc_id" {
-  value = data.statecrypt_remote_state.network.outputs.vpc_id
-}
+output "vpc_id" { value = data.statecrypt_remote_state.network.outputs.vpc_id }

@@ -1,7 +1,5 @@
 terraform {
-  required_providers {
-    statecrypt = { source = "statecrypt/statecrypt" }
-  }
+  required_providers { statecrypt = { source = "statecrypt/statecrypt" } }
 }
 
 variable "state_passphrase" {
@@ -64,14 +62,6 @@ data "statecrypt_remote_state" "lab" {
   http { address = "https://gitea.example.com/api/packages/acme/terraform/state/lab" }
 }
 
-output "vpc_id" {
-  value = data.statecrypt_remote_state.network.outputs.vpc_id
-}
-
-output "zone_id" {
-  value = data.statecrypt_remote_state.dns.outputs.zone_id
-}
-
-output "lab_url" {
-  value = data.statecrypt_remote_state.lab.outputs.url
-}
+output "vpc_id" { value = data.statecrypt_remote_state.network.outputs.vpc_id }
+output "zone_id" { value = data.statecrypt_remote_state.dns.outputs.zone_id }
+output "lab_url" { value = data.statecrypt_remote_state.lab.outputs.url }

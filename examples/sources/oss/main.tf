@@ -1,7 +1,5 @@
 terraform {
-  required_providers {
-    statecrypt = { source = "statecrypt/statecrypt" }
-  }
+  required_providers { statecrypt = { source = "statecrypt/statecrypt" } }
 }
 
 variable "state_passphrase" {
@@ -35,6 +33,4 @@ data "statecrypt_remote_state" "network" {
   }
 }
 
-output "vpc_id" {
-  value = data.statecrypt_remote_state.network.outputs.vpc_id
-}
+output "vpc_id" { value = data.statecrypt_remote_state.network.outputs.vpc_id }

@@ -1,7 +1,5 @@
 terraform {
-  required_providers {
-    statecrypt = { source = "statecrypt/statecrypt" }
-  }
+  required_providers { statecrypt = { source = "statecrypt/statecrypt" } }
 }
 
 variable "database_password" {
@@ -32,6 +30,4 @@ data "statecrypt_remote_state" "network" {
   workspace = "network"
 }
 
-output "vpc_id" {
-  value = data.statecrypt_remote_state.network.outputs.vpc_id
-}
+output "vpc_id" { value = data.statecrypt_remote_state.network.outputs.vpc_id }

@@ -9,6 +9,4 @@ data "statecrypt_remote_state" "dns" {
   method = "unencrypted"
 }
 
-output "zone_id" {
-  value = data.statecrypt_remote_state.dns.outputs.zone_id
-}
+output "zone_id" { value = data.statecrypt_remote_state.dns.outputs.zone_id }

@@ -1,7 +1,5 @@
 terraform {
-  required_providers {
-    statecrypt = { source = "statecrypt/statecrypt" }
-  }
+  required_providers { statecrypt = { source = "statecrypt/statecrypt" } }
 }
 
 variable "state_passphrase" {
@@ -54,10 +52,5 @@ data "statecrypt_remote_state" "lab" {
   method = "unencrypted"
 }
 
-output "vpc_id" {
-  value = data.statecrypt_remote_state.network.outputs.vpc_id
-}
-
-output "lab_url" {
-  value = data.statecrypt_remote_state.lab.outputs.url
-}
+output "vpc_id" { value = data.statecrypt_remote_state.network.outputs.vpc_id }
+output "lab_url" { value = data.statecrypt_remote_state.lab.outputs.url }

@@ -1,7 +1,5 @@
 terraform {
-  required_providers {
-    statecrypt = { source = "statecrypt/statecrypt" }
-  }
+  required_providers { statecrypt = { source = "statecrypt/statecrypt" } }
 }
 
 variable "state_password" {
@@ -29,6 +27,4 @@ data "statecrypt_remote_state" "net" {
   }
 }
 
-output "cidr" {
-  value = data.statecrypt_remote_state.net.outputs.cidr
-}
+output "cidr" { value = data.statecrypt_remote_state.net.outputs.cidr }

@@ -1,7 +1,5 @@
 terraform {
-  required_providers {
-    statecrypt = { source = "statecrypt/statecrypt" }
-  }
+  required_providers { statecrypt = { source = "statecrypt/statecrypt" } }
 }
 
 provider "statecrypt" {
@@ -14,6 +12,4 @@ data "statecrypt_remote_state" "network" {
   file { path = "../network/terraform.tfstate" }
 }
 
-output "vpc_id" {
-  value = data.statecrypt_remote_state.network.outputs.vpc_id
-}
+output "vpc_id" { value = data.statecrypt_remote_state.network.outputs.vpc_id }

@@ -6,10 +6,5 @@ data "statecrypt_remote_state" "network" {
   }
 }
 
-output "vpc_id" {
-  value = data.statecrypt_remote_state.network.outputs.vpc_id
-}
-
-output "written_with_the_old_key" {
-  value = data.statecrypt_remote_state.network.used_fallback
-}
+output "vpc_id" { value = data.statecrypt_remote_state.network.outputs.vpc_id }
+output "written_with_the_old_key" { value = data.statecrypt_remote_state.network.used_fallback }

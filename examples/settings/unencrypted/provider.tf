@@ -1,0 +1,3 @@
+provider "statecrypt" {
+  default { method = "unencrypted" }
+}
