@@ -48,6 +48,34 @@ func TestAccSettingsExamples(t *testing.T) {
 	}
 }
 
+// The guide on moving from terraform_remote_state goes in small steps: after each, a plan has no change.
+func TestAccSmallSteps(t *testing.T) {
+	needAcceptance(t)
+	t.Parallel()
+	const old = "data \"terraform_remote_state\" \"network\" {\nbackend = \"local\"\nconfig = { path = \"network.tfstate\" }\n}\n"
+	input := func(from string) string {
+		return "resource \"terraform_data\" \"reader\" {\ninput = data." + from + ".network.outputs.vpc_id\n}\n"
+	}
+	files := completeExample(t, filepath.Join("settings", "unencrypted")) // with the new data source
+	p := newProject(t, map[string]string{"network.tfstate": guideState, "old.tf": old, "reader.tf": input("terraform_remote_state")})
+	p.mustRun("init")
+	p.mustRun("apply", "-auto-approve")
+	for _, step := range []func(){
+		func() {
+			for name, text := range files {
+				p.write(name, strings.Split(text, "output ")[0])
+			}
+		},
+		func() { p.write("reader.tf", input("statecrypt_remote_state")) },
+		func() { p.write("old.tf", "") },
+	} {
+		step()
+		if out := p.mustRun("plan"); !strings.Contains(out, "No changes.") {
+			t.Errorf("got %s", out)
+		}
+	}
+}
+
 // The first example of the guide on OpenTofu's state.
 func TestAccReadsOpenTofusState(t *testing.T) {
 	needAcceptance(t)

@@ -49,16 +49,16 @@ func (c catalog) providerFields() []field {
 		atMostOne(block("default", "The methods for sources that set no `method` of their own.", targetFields())),
 		block("credentials", "Secrets and connection settings for sources. A block is used for the addresses that its `url` covers; "+
 			"one that has no `url` is chosen by its name.", credentials),
-		argument("encryption", cty.String, "Encryption settings in OpenTofu's own text, HCL or JSON: the inside of its `encryption` block, "+
+		argument("encryption", cty.String, "Encryption settings in OpenTofu's syntax, HCL or JSON: the inside of its `encryption` block, "+
 			"in place of the blocks here. `TF_ENCRYPTION` is merged over it."),
 		secret(argument("encryption_variables", cty.Map(cty.String), "The values of `var.*` in the `encryption` text.")),
 		argument("enforced", cty.Bool, "Whether unencrypted states are refused everywhere, whatever a data source says. Defaults to "+
 			"`false`."),
 		argument("use_environment", cty.Bool, "Whether environment variables are read, such as `TF_ENCRYPTION` or `GIT_PASSWORD`, "+
 			"also by the clients of key services. Defaults to `true`."),
-		argument("allow_external", cty.Bool, "Whether a command may be run that only the environment names. Defaults to `false`."),
-		argument("allow_resource_reads", cty.Bool, "Whether `statecrypt_resource` may read resources of states, which any module can write "+
-			"and which returns secrets too. Not needed if `object` is set. Defaults to `false`."),
+		argument("allow_external", cty.Bool, "Whether a command that only the environment names may run. Defaults to `false`."),
+		argument("allow_resource_reads", cty.Bool, "Whether `statecrypt_resource` may read resources. Any module can contain one, and it "+
+			"returns secrets, too. Not needed if `object` is set. Defaults to `false`."),
 	}
 }
 

@@ -1,5 +1,4 @@
-# A plaintext state, in a workspace of a configuration nearby. Plaintext has to
-# be asked for by name.
+# A plaintext state, in a workspace of a configuration nearby.
 data "statecrypt_remote_state" "staging" {
   file {
     path          = "../network/terraform.tfstate"

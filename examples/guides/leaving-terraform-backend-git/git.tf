@@ -1,5 +1,4 @@
-# A state that terraform-backend-git wrote without encryption. Plaintext has to
-# be asked for by name.
+# A state that terraform-backend-git wrote without encryption.
 data "statecrypt_remote_state" "legacy" {
   git {
     repository = "https://gitlab.example.com/acme/tf-state.git"

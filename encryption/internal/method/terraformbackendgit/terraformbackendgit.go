@@ -34,8 +34,8 @@ func Block() driver.Block[driver.Method] {
 		Table: attr.Table{
 			Name:    "terraform_backend_git",
 			Example: []string{"passphrase = var.passphrase"},
-			Doc: "The legacy AES mode of [terraform-backend-git](https://github.com/plumber-cd/terraform-backend-git). Each read warns, as it " +
-				"is weak. It takes every file that is not text, so put it last.",
+			Doc: "The legacy AES mode of [terraform-backend-git](https://github.com/plumber-cd/terraform-backend-git). It is weak, so each " +
+				"read warns. It recognizes every file that is not text, so put it last.",
 			Attrs: []attr.Attr{
 				{
 					Name: "passphrase", Type: cty.String, Required: true, Form: attr.Passphrase, Secrecy: attr.LocalSecret,
