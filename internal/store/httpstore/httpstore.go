@@ -19,6 +19,7 @@ import (
 	"sync"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/answers"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
@@ -100,7 +101,9 @@ func (b *backend) Retries() []string { return b.retries }
 
 func doubts(v attr.Values) string {
 	text := httpsource.Doubts("", v).Error()
-	source.EachOddity(v, httpsource.Backend().Attrs, func(name, odd string) { text += "; " + name + " " + odd })
+	for _, odd := range unstable.Oddities(v) {
+		text += "; " + odd.Attr + " " + odd.What
+	}
 	return text
 }
 
