@@ -15,6 +15,7 @@ import (
 
 var (
 	errRedirected = errors.New("it redirects, which is not followed unless disable_redirects = false")
+	errExposed    = errors.New("it redirects to another machine over plain http, where anybody could read the token and the keys")
 	errNotTheAPI  = errors.New("its answer is not that of OpenBao or Vault")
 )
 
@@ -35,6 +36,8 @@ func (s *server) explain(ctx context.Context, err error, path, key string) error
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%s does not answer within %v; check its address, and that it runs", what, s.timeout)
+	case errors.Is(err, errExposed):
+		return fmt.Errorf("%s: %w; check address", what, errExposed) // without the client's own words
 	case errors.Is(err, errRedirected), errors.Is(err, errNotTheAPI):
 		return fmt.Errorf("%s: %w; check address", what, err)
 	case !ok:

@@ -12,6 +12,7 @@ import (
 	"github.com/openbao/openbao/api/v2"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/trust"
@@ -107,7 +108,13 @@ func (s *server) connect() (*api.Client, error) {
 	if err != nil {
 		return nil, errors.New("the address of the server cannot be used")
 	}
-	cfg.HttpClient.Transport = limitedTransport{cfg.HttpClient.Transport}
+	address, err := url.Parse(s.address)
+	if err != nil {
+		return nil, errors.New("the address of the server is not a URL")
+	}
+	cfg.HttpClient.Transport = limitedTransport{
+		inner: cfg.HttpClient.Transport, proxy: s.proxy, private: !netfail.IsExposed(address, s.proxy),
+	}
 	s.transport.Store(transport)
 	if s.namespace != "" {
 		client.SetNamespace(s.namespace)
@@ -115,10 +122,18 @@ func (s *server) connect() (*api.Client, error) {
 	return client, nil
 }
 
-// limitedTransport cuts answers: the client reads them to their end.
-type limitedTransport struct{ inner http.RoundTripper }
+// limitedTransport cuts answers: the client reads them to their end. It also follows a
+// redirect with the token, and itself refuses no more than one from https to http.
+type limitedTransport struct {
+	inner   http.RoundTripper
+	proxy   *url.URL
+	private bool // others cannot read what is sent to the server's own address
+}
 
 func (t limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if t.private && netfail.IsExposed(r.URL, t.proxy) {
+		return nil, errExposed
+	}
 	response, err := t.inner.RoundTrip(r)
 	if err == nil {
 		response.Body = outside.Limit(response.Body, maxAnswer)

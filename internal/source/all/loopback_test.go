@@ -27,7 +27,7 @@ func TestPlainHTTP(t *testing.T) {
 		"gcs": fmt.Sprintf(credentials, "storage_custom_endpoint"), "kubernetes": fmt.Sprintf(credentials, "the host"),
 		"consul": strings.Replace(credentials, "%s begins with http", "the server is asked by http", 1),
 		"git":    "credentials are not sent to state.example.com over plain http", "azurerm": "http is for this machine itself only",
-		"http": "", // in its address, the data source itself says http
+		"http": fmt.Sprintf(credentials, "the address"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			i := slices.IndexFunc(Kinds(), func(k source.Kind) bool { return k.Name == name })

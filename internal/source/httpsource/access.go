@@ -14,6 +14,7 @@ import (
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
@@ -21,10 +22,10 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
-// access is a [source.Grant], ready to be used: what is added to each request, and
+// Access is a [source.Grant], ready to be used: what is added to each request, and
 // connections of its own. A client certificate and a proxy belong to the
 // connection, so no two grants share one.
-type access struct {
+type Access struct {
 	header     http.Header
 	query      string // encoded
 	transport  *http.Transport
@@ -59,8 +60,8 @@ func Doubts(text string, v attr.Values) error {
 	return err
 }
 
-func newAccess(w world.World, g source.Grant, proxies *httpproxy.Config) (*access, error) {
-	a := &access{query: query(g), unverified: g.Bool("skip_cert_verification"), check: Doubts(g.Check(), g.Values)}
+func newAccess(w world.World, g source.Grant, proxies *httpproxy.Config) (*Access, error) {
+	a := &Access{query: query(g), unverified: g.Bool("skip_cert_verification"), check: Doubts(g.Check(), g.Values)}
 	settings := &tls.Config{MinVersion: tls.VersionTLS12}
 	var err error
 	if a.header, err = header(g); err == nil {
@@ -75,7 +76,7 @@ func newAccess(w world.World, g source.Grant, proxies *httpproxy.Config) (*acces
 
 // RoundTrip adds the secrets to a copy, so that nothing outside of the wire, such
 // as an error or the Referer of a redirect, ever sees them.
-func (a *access) RoundTrip(req *http.Request) (*http.Response, error) {
+func (a *Access) RoundTrip(req *http.Request) (*http.Response, error) {
 	wire := req.Clone(req.Context())
 	// The client names the page that redirected here, with its query.
 	wire.Header.Del("Referer")
@@ -94,12 +95,18 @@ func (a *access) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // sends reports whether the last request carried a secret.
-func (a *access) sends() bool {
+func (a *Access) sends() bool {
 	return len(a.header) > 0 || a.query != "" || a.certified.Load()
 }
 
+// Exposes reports whether others could read, on the way, a secret that was sent with req.
+func (a *Access) Exposes(req *http.Request) bool {
+	proxy, _ := a.transport.Proxy(req)
+	return a.sends() && netfail.IsExposed(req.URL, proxy)
+}
+
 // identify shows a client certificate to servers that ask for one.
-func (a *access) identify(g source.Grant, c *tls.Config) error {
+func (a *Access) identify(g source.Grant, c *tls.Config) error {
 	certificate, key := g.String("client_certificate_pem"), g.String("client_private_key_pem")
 	if certificate == "" && key == "" {
 		return nil
@@ -125,7 +132,7 @@ func (a *access) identify(g source.Grant, c *tls.Config) error {
 // Connect makes connections of what a block with the table of [Backend] says: who
 // asks, and whom to trust. Each request has the credentials in it, so it is the
 // caller's part to follow no redirect to another origin.
-func Connect(v attr.Values) (http.RoundTripper, error) {
+func Connect(v attr.Values) (*Access, error) {
 	env := v.Environment()
 	return newAccess(world.For(env != nil, true), source.Grant{Values: v, Found: true, Env: env}, web.Proxies(env))
 }

@@ -24,7 +24,7 @@ import (
 type exchange struct {
 	*location
 	asked    *url.URL // of the last request
-	access   *access  // of the last request; nil before the first
+	access   *Access  // of the last request; nil before the first
 	warnings []source.Warning
 	snapshot *source.Snapshot
 }
@@ -49,11 +49,26 @@ func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	x.asked, x.access = req.URL, a
 	resp, err := a.RoundTrip(req)
-	warning := web.Unverified(source.Origin(req.URL), "skip_cert_verification is set")
-	if err == nil && a.unverified && req.URL.Scheme == "https" && !slices.Contains(x.warnings, warning) {
-		x.warnings = append(x.warnings, warning)
+	if err == nil {
+		x.warn(req)
 	}
 	return resp, err
+}
+
+// warn says, once, what is wrong with the connection of a request although it works.
+func (x *exchange) warn(req *http.Request) {
+	var warning source.Warning
+	switch {
+	case x.access.unverified && req.URL.Scheme == "https":
+		warning = web.Unverified(source.Origin(req.URL), "skip_cert_verification is set")
+	case x.access.Exposes(req):
+		warning = web.Unencrypted("the address begins with http")
+	default:
+		return
+	}
+	if !slices.Contains(x.warnings, warning) {
+		x.warnings = append(x.warnings, warning)
+	}
 }
 
 // receive reads the state, if the answer is one.
@@ -119,7 +134,7 @@ func (x *exchange) refusal(resp *http.Response) error {
 	if wantsBasic(resp) {
 		arguments = []string{"username = var.state_username", "password = var.state_password"}
 	}
-	missed, block := x.credentials.Uncovered(x.asked), source.NoCredentials("http", x.asked, arguments...)
+	missed, elsewhere := x.credentials.Uncovered(x.asked), !strings.EqualFold(x.asked.Hostname(), x.address.Hostname())
 	switch {
 	case code == http.StatusBadRequest && x.asked.Scheme == "http":
 		return web.Final("the server answered %s; check the address, and use https:// if it speaks TLS at this port", web.Status(code))
@@ -127,13 +142,20 @@ func (x *exchange) refusal(resp *http.Response) error {
 		return web.Unexpected("the server", code)
 	case x.access.sends():
 		return web.Final("the server refused the credentials (%s)%w", web.Status(code), x.access.check)
+	}
+	switch {
 	case missed != "":
 		missed = ": " + missed
+	case elsewhere:
+		missed = "; if that server is meant to have them, add an http block of credentials for it"
 	default:
 		missed = "; add them to the provider block"
 	}
 	refused := fmt.Errorf("the server answered %s, and no credentials were sent to %s%s%s", web.Status(code), origin, x.redirected(), missed)
-	return web.Final("%w", fact.With(refused, block))
+	if !elsewhere { // or else, whoever redirects chose what gets credentials
+		refused = fact.With(refused, source.NoCredentials("http", x.asked, arguments...))
+	}
+	return web.Final("%w", refused)
 }
 
 func (x *exchange) redirected() string {

@@ -27,7 +27,7 @@ type run struct {
 	credentials source.Credentials
 	proxies     *httpproxy.Config
 	world       world.World
-	accesses    memo.Memo[accessKey, *access]
+	accesses    memo.Memo[accessKey, *Access]
 }
 
 // accessKey tells apart what grants allow: url is that of the block, "" if there
@@ -176,8 +176,8 @@ func urlWithSecret(q url.Values) string {
 }
 
 // access makes a grant ready to be used, once.
-func (r *run) access(ctx context.Context, g source.Grant) (*access, error) {
-	return r.accesses.Do(ctx, accessKey{g.String("url"), g.Env != nil}, func(context.Context) (*access, error) {
+func (r *run) access(ctx context.Context, g source.Grant) (*Access, error) {
+	return r.accesses.Do(ctx, accessKey{g.String("url"), g.Env != nil}, func(context.Context) (*Access, error) {
 		return newAccess(r.world, g, r.proxies)
 	})
 }

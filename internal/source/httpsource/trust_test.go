@@ -8,6 +8,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
@@ -224,6 +225,30 @@ func TestErrorAfterRedirect(t *testing.T) {
 	})
 	at(s.URL).wantError(t, "the server answered 500 Internal Server Error; try again later, or see its log (after 3 tries) "+
 		"(redirected to "+broken.URL+"/x)")
+}
+
+// A server does not get to say where credentials are to be added.
+func TestRefusedElsewhere(t *testing.T) {
+	other := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) })
+	origin := strings.Replace(other.URL, "127.0.0.1", "localhost", 1)
+	to := origin + "/x"
+	s := serve(t, func(w http.ResponseWriter, req *http.Request) {
+		if req.URL.Path == "/state" {
+			http.Redirect(w, req, to, 302)
+			return
+		}
+		w.WriteHeader(401)
+	})
+	err := at(s.URL+"/state").wantError(t, "no credentials were sent to "+origin+" (redirected to "+to+
+		"); if that server is meant to have them, add an http block of credentials for it")
+	if block, ok := fact.Find[fact.NoBlock](err); ok {
+		t.Errorf("suggested: %+v", block)
+	}
+	to = "/x"
+	err = at(s.URL+"/state").wantError(t, "(redirected to "+s.URL+"/x); add them to the provider block")
+	if block, _ := fact.Find[fact.NoBlock](err); len(block.Arguments) == 0 || block.Arguments[0] != `url = "`+s.URL+`/x"` {
+		t.Errorf("suggested: %+v", block)
+	}
 }
 
 // A redirect from http to https is fine.

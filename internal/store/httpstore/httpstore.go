@@ -21,8 +21,10 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/answers"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/httpsource"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
@@ -37,7 +39,9 @@ func Kind() store.Kind {
 // backend is the server, and what is known of its state.
 type backend struct {
 	client              http.Client
-	limit               int64 // bytes of an answer
+	access              *httpsource.Access // of client
+	warned              sync.Once          // of who can read it
+	limit               int64              // bytes of an answer
 	read, write, remove endpoint
 	lock, unlock        endpoint // without a URL where there is none
 	retries             []string // variables of the child
@@ -62,9 +66,10 @@ func open(s store.Settings) (store.Store, error) {
 	if lock != nil && unlock == nil {
 		errUnlock = errors.Join(errUnlock, mistake(v, "unlock_address", "lock_address requires it: without it, each lock would stay"))
 	}
-	transport, errConnect := httpsource.Connect(v)
+	access, errConnect := httpsource.Connect(v)
 	return &backend{
-		client: http.Client{Transport: transport, CheckRedirect: checkRedirect, Timeout: s.Patience},
+		client: http.Client{Transport: access, CheckRedirect: checkRedirect, Timeout: s.Patience},
+		access: access,
 		limit:  s.Limit,
 		read:   endpoint{http.MethodGet, state},
 		write:  endpoint{v.String("update_method"), state},
@@ -300,6 +305,9 @@ func label(file []byte) store.Version {
 	return store.Version(fmt.Sprintf("%d %s", *serial, lineage))
 }
 
+var exposed = "warning: " +
+	netfail.Unencrypted("The credentials were", "the address begins with http", "read them, and replace the state").Text
+
 // answer is one of the server.
 type answer struct {
 	status int
@@ -327,6 +335,9 @@ func (b *backend) ask(ctx context.Context, to endpoint, id string, body []byte) 
 	resp, err := b.client.Do(req) //nolint:gosec // the caller's own backend
 	if err == nil {
 		defer resp.Body.Close()
+		if b.access.Exposes(req) {
+			b.warned.Do(func() { notice.Show(ctx, exposed) })
+		}
 		body, err = web.ReadBody(resp, b.limit, io.Discard)
 	}
 	if source.IsTooLarge(err) || errors.Is(err, meter.ErrExpands) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/httpsource"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/storetest"
@@ -74,9 +76,15 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 func at(t *testing.T, url, password string) store.State {
 	t.Helper()
 	text := cty.StringVal
-	values, err := unstable.NewEntry("backend.http", httpsource.Backend(), map[string]cty.Value{
+	return by(t, url, map[string]cty.Value{
 		"address": text(url), "lock_address": text(url), "unlock_address": text(url), "username": text("ci"), "password": text(password),
-	}).Decode(httpsource.Backend(), nil)
+	})
+}
+
+// by is the state that a block of settings describes.
+func by(t *testing.T, url string, block map[string]cty.Value) store.State {
+	t.Helper()
+	values, err := unstable.NewEntry("backend.http", httpsource.Backend(), block).Decode(httpsource.Backend(), nil)
 	var s store.Store
 	if err == nil {
 		s, err = Kind().Open(store.Settings{Values: values, Limit: 512 << 20, Patience: time.Minute})
@@ -207,5 +215,39 @@ func TestDenied(t *testing.T) {
 	}
 	if count(s.asked, "LOCK") != 1 {
 		t.Errorf("the server was asked to %q", s.asked)
+	}
+}
+
+// TestExposed: credentials that others could read on the way are told of, once.
+func TestExposed(t *testing.T) {
+	t.Parallel()
+	s, proxy := start(t)
+	s.state = storetest.State(1)
+	text := cty.StringVal
+	const elsewhere = "http://state.example.com/s"
+	for name, c := range map[string]struct {
+		address string
+		more    map[string]cty.Value
+		want    int
+	}{
+		"another machine": {elsewhere, map[string]cty.Value{"username": text("ci"), "password": text(password)}, 1},
+		"a token":         {elsewhere, map[string]cty.Value{"bearer_token": text(password)}, 1},
+		"nothing to read": {elsewhere, nil, 0},
+		"this machine":    {proxy, map[string]cty.Value{"username": text("ci"), "password": text(password)}, 0},
+	} {
+		block := map[string]cty.Value{"address": text(c.address), "proxy": text(proxy)}
+		maps.Copy(block, c.more)
+		var said []string
+		ctx := notice.With(t.Context(), func(text string) { said = append(said, text) })
+		state := by(t, c.address, block)
+		for range 2 {
+			if _, _, err := state.Read(ctx); err != nil && !errors.Is(err, store.ErrDenied) {
+				t.Fatal(err)
+			}
+		}
+		if len(said) != c.want || c.want > 0 && said[0] != "warning: The credentials were sent without encryption, because the address "+
+			"begins with http. Anybody on the way can read them, and replace the state." {
+			t.Errorf("%s: got %q", name, said)
+		}
 	}
 }
