@@ -56,6 +56,9 @@ func saysOf(t *testing.T, table attr.Table, l leaf, value, want string) int {
 	t.Helper()
 	name := strings.Join(l.path, ".")
 	others := regexp.MustCompile(`(?m)^`+name+` = .*\n`).ReplaceAllString(needed[table.Name], "")
+	if strings.Contains(others, l.path[0]+" {") {
+		return 0 // the block is there already
+	}
 	setting := fmt.Sprintf("%s = %q", l.path[len(l.path)-1], value)
 	if len(l.path) > 1 {
 		setting = l.path[0] + " {\n" + setting + "\n}"
