@@ -96,7 +96,8 @@ func (s encryptionSettings) isFinal(mistake *attr.Error) bool {
 	table := s.table(mistake.Address)
 	a, _ := table.Attr(mistake.Attr)
 	fromEnvironment := func(a attr.Attr) bool { return len(a.Env) > 0 || a.Attrs != nil }
-	return a.Form == attr.KeyProvider || mistake.Attr == "then" || entry.IsWrong(table, mistake.Attr) || !slices.ContainsFunc(table.Attrs, fromEnvironment)
+	return a.Form == attr.KeyProvider || mistake.Attr == "then" || entry.IsWrong(table, mistake.Attr) ||
+		!slices.ContainsFunc(table.Attrs, fromEnvironment)
 }
 
 // entry is the key provider or the method at an address.

@@ -72,3 +72,20 @@ func namesWorkspace(text, workspace string) bool {
 	return workspace != "" && slices.ContainsFunc(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("/:;", r) }),
 		func(part string) bool { return part == workspace || part == workspace+".tfstate" })
 }
+
+// Oddities are what is odd about values and not said by an error, each with the name of its
+// attribute.
+func Oddities(said error, v attr.Values) (all []string) {
+	err := fact.Later(said, func() (facts []fact.Fact) {
+		for _, odd := range unstable.Oddities(v) {
+			facts = append(facts, odd.Suspect)
+		}
+		return facts
+	})
+	for _, f := range fact.In(err) {
+		if odd, ok := f.(fact.Suspect); ok {
+			all = append(all, odd.Attr+" "+odd.What)
+		}
+	}
+	return all
+}

@@ -19,7 +19,6 @@ import (
 	"sync"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/answers"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
@@ -105,9 +104,10 @@ func (b *backend) HasLocks() bool { return b.lock.url != nil }
 func (b *backend) Retries() []string { return b.retries }
 
 func doubts(v attr.Values) string {
-	text := httpsource.Doubts("", v).Error()
-	for _, odd := range unstable.Oddities(v) {
-		text += "; " + odd.Attr + " " + odd.What
+	said := httpsource.Doubts("", v)
+	text := said.Error()
+	for _, odd := range source.Oddities(said, v) {
+		text += "; " + odd
 	}
 	return text
 }
