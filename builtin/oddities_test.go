@@ -15,11 +15,12 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
 // TestOdditiesAreNamed: if something cannot be sealed, the error says what is odd about any
-// setting of its key provider.
+// setting of its key provider, also in a block.
 func TestOdditiesAreNamed(t *testing.T) {
 	t.Setenv("AWS_CA_BUNDLE", "")
 	t.Setenv("HTTPS_PROXY", "http://proxy.invalid") // no service is reached
@@ -28,12 +29,19 @@ func TestOdditiesAreNamed(t *testing.T) {
 	keyProviders, _ := unstable.Tables(builtin.Registry())
 	for _, table := range keyProviders {
 		t.Run(table.Name, func(t *testing.T) {
-			for _, a := range table.Attrs {
-				if a.Type != cty.String || a.Form == attr.KeyProvider {
+			for _, l := range leaves(table.Attrs) {
+				if l.Type != cty.String || l.Form == attr.KeyProvider {
 					continue
 				}
-				for value, want := range testkit.Oddities() {
-					named += saysOf(t, table, a.Name, value, want)
+				odd := testkit.Oddities()
+				if len(l.path) > 1 { // one is enough to see that blocks are looked at
+					odd = map[string]string{"'states'": odd["'states'"]}
+				}
+				if l.Form == attr.Token {
+					odd["Bearer x"] = recognize.Token("Bearer x")
+				}
+				for value, want := range odd {
+					named += saysOf(t, table, l, value, want)
 				}
 			}
 		})
@@ -44,11 +52,19 @@ func TestOdditiesAreNamed(t *testing.T) {
 }
 
 // saysOf returns 1 if nothing could be sealed, and then looks for what is wanted.
-func saysOf(t *testing.T, table attr.Table, name, value, want string) int {
+func saysOf(t *testing.T, table attr.Table, l leaf, value, want string) int {
 	t.Helper()
+	name := strings.Join(l.path, ".")
 	others := regexp.MustCompile(`(?m)^`+name+` = .*\n`).ReplaceAllString(needed[table.Name], "")
-	text := fmt.Sprintf("key_provider %q \"x\" {\n%s%s = %q\n}\nmethod \"aes_gcm\" \"x\" {\n  keys = key_provider.%[1]s.x\n}\n"+
-		"state {\n  method = method.aes_gcm.x\n}", table.Name, others, name, value)
+	if strings.Contains(others, l.path[0]+" {") {
+		return 0 // the block is there already
+	}
+	setting := fmt.Sprintf("%s = %q", l.path[len(l.path)-1], value)
+	if len(l.path) > 1 {
+		setting = l.path[0] + " {\n" + setting + "\n}"
+	}
+	text := fmt.Sprintf("key_provider %q \"x\" {\n%s%s\n}\nmethod \"aes_gcm\" \"x\" {\n  keys = key_provider.%[1]s.x\n}\n"+
+		"state {\n  method = method.aes_gcm.x\n}", table.Name, others, setting)
 	enc, err := encryption.Load(builtin.Registry(), encryption.Code(text, "code"))
 	if err != nil {
 		t.Fatal(err)

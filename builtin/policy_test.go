@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
@@ -37,6 +38,24 @@ func (l leaf) value(text string) cty.Value {
 	return cty.StringVal(text)
 }
 
+// text is one that an attribute may have by its table, and that says who gives it. A kind whose
+// check none of these passes has one to add.
+func (l leaf) text(t *testing.T, who string) string {
+	t.Helper()
+	if l.Type == cty.Bool {
+		isDefault := l.Default != cty.NilVal && l.Default.True()
+		return strconv.FormatBool((who == "env") != isDefault)
+	}
+	number := map[string]string{"own": "1", "env": "2"}[who]
+	for _, text := range []string{who, number, "https://" + who + ".example.com", "arn:aws:iam::123456789012:role/" + who} {
+		if converted, err := convert.Convert(l.value(text), l.Type); err == nil && l.Check.Wrong(converted) == nil {
+			return text
+		}
+	}
+	t.Fatalf("%s has a check that refuses everything here", strings.Join(l.path, "."))
+	return ""
+}
+
 // decoded is what comes of settings in an environment of pairs, without what is
 // required and has nothing to do with the matter.
 func (r routed) decoded(settings map[string]cty.Value, env attr.LookupEnv) (attr.Values, error) {
@@ -48,7 +67,7 @@ func (r routed) decoded(settings map[string]cty.Value, env attr.LookupEnv) (attr
 func optional(attrs []attr.Attr) []attr.Attr {
 	out := slices.Clone(attrs)
 	for i := range out {
-		out[i].Required, out[i].RequiredWith, out[i].Check, out[i].Attrs = false, "", nil, slices.Clone(out[i].Attrs)
+		out[i].Required, out[i].RequiredWith, out[i].Attrs = false, "", slices.Clone(out[i].Attrs)
 		if out[i].Attrs != nil {
 			out[i].Attrs = optional(out[i].Attrs)
 		}
@@ -117,16 +136,13 @@ func (r routed) isOneIdentity(secret, route leaf) bool {
 func (r routed) obeys(t *testing.T, secret, route leaf, variable string) {
 	t.Helper()
 	what := r.table.Name + ": " + strings.Join(secret.path, ".") + ", " + variable
-	ofEnv, ofCode := "true", "false"
-	if route.Type == cty.Bool && route.Default != cty.NilVal && route.Default.True() {
-		ofEnv, ofCode = ofCode, ofEnv
-	}
+	ofEnv, ofCode := route.text(t, "env"), route.text(t, "own")
 	env := variables(variable, ofEnv)
 	beside := map[string]cty.Value{}
 	if len(route.path) > 1 { // the block is there, without the argument
 		beside[route.path[0]] = cty.EmptyObjectVal
 	}
-	secret.inCode(beside, secret.value("OWN"))
+	secret.inCode(beside, secret.value(secret.text(t, "own")))
 	switch v, err := r.decoded(beside, env); {
 	case err != nil && strings.Contains(err.Error(), variable) && strings.Contains(err.Error(), secret.path[0]):
 	case err != nil:
@@ -209,11 +225,12 @@ func TestIdentities(t *testing.T) {
 		for _, c := range identities {
 			code := map[string]cty.Value{}
 			for _, name := range strings.Fields(c.code) {
-				at[name].inCode(code, cty.StringVal("OWN"))
+				at[name].inCode(code, at[name].value(at[name].text(t, "own")))
 			}
-			for want, filled := range map[string]map[string]string{"": c.closed, "ENV": c.open} {
+			for isOpen, filled := range map[bool]map[string]string{false: c.closed, true: c.open} {
 				for name, variable := range filled {
-					if v, err := r.decoded(code, variables(variable, "ENV")); err != nil || at[name].in(v) != want {
+					text := at[name].text(t, "env")
+					if v, err := r.decoded(code, variables(variable, text)); err != nil || at[name].in(v) != map[bool]string{true: text}[isOpen] {
 						t.Errorf("%s: beside %s, %s fills %s with %q, %v", kind, c.code, variable, name, at[name].in(v), err)
 					}
 				}

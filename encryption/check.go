@@ -12,6 +12,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -116,11 +117,7 @@ type findings []Finding
 // is not said again of the entry, nor what the target was found to have in an argument.
 func (f *findings) add(target, address string, err error) {
 	before := *f
-	var all fact.List
-	if err != nil && !errors.As(err, &all) {
-		all = fact.List{err}
-	}
-	for _, err := range all {
+	for _, err := range fact.All(err) {
 		mistake, ok := errors.AsType[*attr.Error](err)
 		switch {
 		case !ok:
@@ -142,12 +139,11 @@ func (f *findings) add(target, address string, err error) {
 // ofKeyProvider adds what is wrong with a key provider. If there is none, what names it is
 // wrong, or it is a literal key.
 func (f *findings) ofKeyProvider(e *Encryption, target, address string) {
-	entry := e.config.KeyProviders[address]
-	if entry == nil {
+	if e.config.KeyProviders[address] == nil {
 		return
 	}
-	f.dangling(e, target, entry, e.keyKinds[entry.Kind].Table)
 	provider, err := e.keyProvider(address)
+	f.dangling(e, target, address, provider.values)
 	if slices.Contains(e.withUpstream(provider.references), address) {
 		_, err = fileKeys{encryption: e}.identity(address, nil)
 	}
@@ -156,26 +152,23 @@ func (f *findings) ofKeyProvider(e *Encryption, target, address string) {
 
 // ofMethod is the same for a method, which may be a kind that is named alone.
 func (f *findings) ofMethod(e *Encryption, target, address string) {
-	if entry := e.config.Methods[address]; entry != nil {
-		f.dangling(e, target, entry, e.kinds[entry.Kind].Table)
-	}
-	_, err := e.methods[address]()
+	m, err := e.methods[address]()
+	f.dangling(e, target, address, m.values)
 	f.add(target, address, err)
 }
 
 // dangling adds the arguments of an entry that name a key provider that there is not.
-func (f *findings) dangling(e *Encryption, target string, entry *entries.Entry, table attr.Table) {
-	for _, a := range table.Attrs {
-		setting := entry.Settings[a.Name]
-		name := textOf(setting.Value)
-		if _, _, literal := e.config.Literal(name); a.Form != attr.KeyProvider || setting.Err != nil || name == "" || literal {
+func (f *findings) dangling(e *Encryption, target, address string, values attr.Values) {
+	for _, given := range entries.KeyProviders(values) {
+		name := given.Address()
+		if _, _, literal := e.config.Literal(name); literal {
 			continue
 		}
 		_, err := e.keyProvider(name)
 		if missing, ok := fact.Find[fact.NotConfigured](err); ok && missing.Address == name {
-			others := slices.DeleteFunc(addresses(e.config.KeyProviders), func(other string) bool { return other == entry.Address })
+			others := slices.DeleteFunc(addresses(e.config.KeyProviders), func(other string) bool { return other == address })
 			err := notConfigured(name, others, syntax.Configured(name, others))
-			f.add(target, entry.Address, &attr.Error{Address: entry.Address, Attr: a.Name, Pos: setting.Pos, Err: err})
+			f.add(target, address, &attr.Error{Address: address, Attr: given.Path, Pos: given.Pos, Err: err})
 		}
 	}
 }
@@ -190,8 +183,10 @@ func (f *findings) doubt(t Target) {
 	seen := map[string]bool{}
 	for address := t.methods[0]; e.methods[address] != nil && !seen[address]; { // and those that seal before it
 		seen[address] = true
-		for _, odd := range e.oddities(e.candidate(address, nil, nil), sureOddity) {
-			*f = append(*f, Finding{Err: odd, Target: t.name, Doubt: true})
+		for _, odd := range e.oddities(e.candidate(address, nil, nil)) {
+			if err := (&attr.Error{Address: odd.Address, Attr: odd.Attr, Pos: odd.Pos, Err: fact.Odd(odd.What)}); odd.Sure == recognize.Surely {
+				*f = append(*f, Finding{Err: err, Target: t.name, Doubt: true})
+			}
 		}
 		m, err := e.methods[address]()
 		if err != nil {

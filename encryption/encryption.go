@@ -89,18 +89,20 @@ type keyProvider struct {
 	metadataKey string // what its metadata is stored under: alias or address
 	exportable  bool
 	references  []string // addresses of the key providers that it builds on
+	values      attr.Values
 }
 
 type method struct {
 	driver.Method
 	then       string   // the address of the method for what is inside; "" for plaintext
 	references []string // addresses of the key providers that it uses
+	values     attr.Values
 }
 
 const maxKeys = 1000 // that are remembered
 
 // newEncryption puts settings to work, nil for none. An error is about a registry that
-// lists a kind twice, or without Build; mistakes in an entry are reported when something
+// lists a kind twice, or without Build, or has a wrong table; mistakes in an entry are reported when something
 // uses it.
 func newEncryption(registry Registry, cfg *config.Config) (*Encryption, error) {
 	cfg = config.Merge(&config.Config{}, cfg)
@@ -126,14 +128,14 @@ func newEncryption(registry Registry, cfg *config.Config) (*Encryption, error) {
 		return sync.OnceValues(func() (method, error) {
 			m, err := buildMethod(entry, methodKinds, cfg)
 			e.closers.add(m.Method)
-			return m, e.ofEntry(err, entry)
+			return m, err
 		})
 	}
 	for address, entry := range cfg.KeyProviders {
 		e.keyProviders[address] = sync.OnceValues(func() (keyProvider, error) {
 			p, err := buildKeyProvider(entry, kinds, cfg)
 			e.closers.add(p.KeyProvider)
-			return p, e.ofEntry(err, entry)
+			return p, err
 		})
 	}
 	for address, entry := range cfg.Methods {
@@ -179,6 +181,9 @@ func byName[T any](blocks []driver.Block[T]) (map[string]driver.Block[T], error)
 		if b.Build == nil {
 			return nil, fmt.Errorf("the registry lists %q without Build", b.Name)
 		}
+		if err := entries.CheckTable(b.Table); err != nil {
+			return nil, fmt.Errorf("the registry is wrong about %s: %w", b.Name, err)
+		}
 		m[b.Name] = b
 	}
 	return m, nil
@@ -187,13 +192,14 @@ func byName[T any](blocks []driver.Block[T]) (map[string]driver.Block[T], error)
 func buildKeyProvider(entry *entries.Entry, kinds map[string]driver.Block[driver.KeyProvider], cfg *config.Config) (keyProvider, error) {
 	built, values, err := build(entry, "key_provider", kinds, entries.KeyProviderAttrs(), cfg)
 	if err != nil {
-		return keyProvider{}, err
+		return keyProvider{values: values}, err
 	}
 	return keyProvider{
 		KeyProvider: built,
 		metadataKey: metadataKey(entry, kinds),
 		exportable:  values.Bool("exportable"),
-		references:  entries.References(entry, kinds[entry.Kind].Table),
+		references:  references(values),
+		values:      values,
 	}, nil
 }
 
@@ -205,13 +211,20 @@ func buildMethod(entry *entries.Entry, kinds map[string]driver.Block[driver.Meth
 	}
 	built, values, err := build(entry, "method", kinds, common, cfg)
 	if err != nil {
-		return method{}, err
+		return method{values: values}, err
 	}
-	m := method{Method: built, references: entries.References(entry, kinds[entry.Kind].Table)}
+	m := method{Method: built, references: references(values), values: values}
 	if whole {
 		m.then = values.String("then")
 	}
 	return m, nil
+}
+
+func references(values attr.Values) (addresses []string) {
+	for _, given := range entries.KeyProviders(values) {
+		addresses = append(addresses, given.Address())
+	}
+	return addresses
 }
 
 func build[T any](

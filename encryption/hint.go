@@ -2,10 +2,9 @@ package encryption
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
-
-	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
@@ -155,56 +154,29 @@ func (e *Encryption) withUpstream(addresses []string) []string {
 	return addresses
 }
 
-// entriesOf are those of a method and of the key providers that it builds on.
-func (e *Encryption) entriesOf(c candidate) []*entries.Entry {
-	all := []*entries.Entry{e.config.Methods[c.address]}
-	for _, address := range e.withUpstream(c.references) {
-		all = append(all, e.config.KeyProviders[address])
-	}
-	noEntry := func(e *entries.Entry) bool { return e == nil } // a kind without settings, or a literal key
-	return slices.DeleteFunc(all, noEntry)
-}
-
-// oddities are the settings of a method, and of the key providers that it builds on, that
-// are probably not what was meant.
-func (e *Encryption) oddities(c candidate, oddities func(a attr.Attr, v cty.Value) []string) (found []*attr.Error) {
-	for _, entry := range e.entriesOf(c) {
-		for _, name := range slices.Sorted(maps.Keys(entry.Settings)) {
-			s := entry.Settings[name]
-			a, _ := e.table(entry).Attr(name)
-			what := oddities(a, s.Value)
-			if s.Replaces && s.FromEnvironment {
-				what = append(what, "is that of TF_ENCRYPTION, which is merged over the other settings; unset it "+
-					"if it is meant for another file")
-			}
-			for _, odd := range what {
-				found = append(found, &attr.Error{Address: entry.Address, Attr: name, Pos: s.Pos, Err: fact.Odd(odd)})
-			}
+// oddities are what is probably not what was meant in the settings and variables of a method,
+// and of the key providers that it builds on.
+func (e *Encryption) oddities(c candidate) (all []entries.Oddity) {
+	add := func(address string, values attr.Values) {
+		for _, odd := range entries.Oddities(values) {
+			odd.Address = address
+			all = append(all, odd)
 		}
 	}
-	return found
+	add(c.address, c.values)
+	for _, address := range e.withUpstream(c.references) {
+		provider, _ := e.keyProvider(address)
+		add(address, provider.values)
+	}
+	return all
 }
 
 // suspects are what is said of them beside an error.
 func (e *Encryption) suspects(c candidate) (facts []fact.Fact) {
-	for _, odd := range e.oddities(c, entries.Oddities) {
-		facts = append(facts, fact.Suspect{Address: odd.Address, Attr: odd.Attr, What: odd.Err.Error()})
+	for _, odd := range e.oddities(c) {
+		facts = append(facts, odd.Suspect)
 	}
 	return facts
-}
-
-// ofEntry is the error of an entry that cannot be built, beside what is odd in its
-// settings.
-func (e *Encryption) ofEntry(err error, entry *entries.Entry) error {
-	return fact.Later(err, func() (facts []fact.Fact) {
-		for _, name := range slices.Sorted(maps.Keys(entry.Settings)) {
-			a, _ := e.table(entry).Attr(name)
-			for _, odd := range entries.Oddities(a, entry.Settings[name].Value) {
-				facts = append(facts, fact.Suspect{Attr: name, What: odd})
-			}
-		}
-		return facts
-	})
 }
 
 // isLayered reports whether something is set elsewhere than in TF_ENCRYPTION.
@@ -219,44 +191,16 @@ func (e *Encryption) isLayered() bool {
 	return false
 }
 
-// sureOddity is about passphrases alone: no other text gives a key whatever it is. What
-// [Encryption.protects] refuses is left out.
-func sureOddity(a attr.Attr, v cty.Value) []string {
-	if what, sure := recognize.Passphrase(textOf(v)); a.Form == attr.Passphrase && sure == recognize.Surely {
-		return []string{what}
-	}
-	return nil
-}
-
 // protects returns an error if a method would seal with a passphrase that is no secret.
 func (e *Encryption) protects(c candidate) error {
-	for _, entry := range e.entriesOf(c) {
-		for _, a := range e.table(entry).Attrs {
-			odd, sure := recognize.Passphrase(textOf(entry.Settings[a.Name].Value))
-			if a.Form == attr.Passphrase && sure == recognize.NoSecret {
-				return is(fact.NoSecret, "%s of %s %s. It is no secret, so nothing is encrypted with it", a.Name, entry.Address, odd)
-			}
+	for _, odd := range e.oddities(c) {
+		what := fmt.Sprintf("%s of %s", odd.Attr, odd.Address)
+		if odd.Variable != "" {
+			what = "the environment variable " + odd.Variable
+		}
+		if odd.Sure == recognize.NoSecret {
+			return is(fact.NoSecret, "%s %s. It is no secret, so nothing is encrypted with it", what, odd.What)
 		}
 	}
 	return nil
-}
-
-// table is that of the kind of an entry.
-func (e *Encryption) table(entry *entries.Entry) attr.Table {
-	if e.config.Methods[entry.Address] == entry {
-		return e.kinds[entry.Kind].Table
-	}
-	return e.keyKinds[entry.Kind].Table
-}
-
-// textOf is the text of a setting, "" for what is none.
-func textOf(v cty.Value) string {
-	if v == cty.NilVal {
-		return ""
-	}
-	v, _ = v.Unmark()
-	if v.Type() != cty.String || !v.IsKnown() || v.IsNull() {
-		return ""
-	}
-	return v.AsString()
 }

@@ -42,6 +42,12 @@ func TestMistakesOfPrograms(t *testing.T) {
 	}}
 	noBuild := lighttest.Registry()
 	noBuild.KeyProviders = []driver.Block[driver.KeyProvider]{{Table: method}}
+	wrong := func(a ...attr.Attr) encryption.Registry {
+		r := lighttest.Registry()
+		return encryption.Registry{Methods: append(r.Methods, driver.Block[driver.Method]{Table: attr.Table{Name: "own", Attrs: a},
+			Build: func(attr.Values) (driver.Method, error) { return nil, nil }})}
+	}
+	number, text := attr.Between(1, 2), attr.Is(func(string) bool { return true }, "")
 	nothing := func(attr.Values) (driver.Method, error) { return nil, nil }
 	says := golden(t, "mistakes of programs")
 	for name, c := range map[string]struct {
@@ -52,6 +58,14 @@ func TestMistakesOfPrograms(t *testing.T) {
 		"a key provider without Build":  {noBuild, provider},
 		"Build returns no method":       {own(driver.Block[driver.Method]{Build: nothing}), settings},
 		"Build returns no key provider": {ownKeys, provider},
+		"a check of numbers for a text": {wrong(attr.Attr{Name: "a", Type: cty.String, Check: number}), settings},
+		"a check of texts for numbers":  {wrong(attr.Attr{Name: "a", Type: cty.List(cty.Number), Check: text}), settings},
+		"such a check in a block": {wrong(attr.Attr{Name: "b", Attrs: []attr.Attr{{Name: "a", Type: cty.Bool, Check: text}}}),
+			settings},
+		"an attribute without a type":   {wrong(attr.Attr{Name: "a"}), settings},
+		"two attributes of a name":      {wrong(attr.Attr{Name: "a", Type: cty.Bool}, attr.Attr{Name: "a", Type: cty.Bool}), settings},
+		"an attribute that is required": {wrong(attr.Attr{Name: "a", Type: cty.Bool, Required: true, Default: cty.True}), settings},
+		"a list of key providers":       {wrong(attr.Attr{Name: "a", Type: cty.List(cty.String), Form: attr.KeyProvider}), settings},
 		"no method": {lighttest.Registry(), &config.Config{Methods: map[string]*entries.Entry{"method.own.m": nil},
 			State: settings.State}},
 		"no key provider": {lighttest.Registry(), &config.Config{KeyProviders: map[string]*entries.Entry{"key_provider.own.k": nil},

@@ -36,8 +36,8 @@ func (s Secrecy) IsHidden() bool { return s == Secret || s == LocalSecret }
 // IsSent reports whether it is a secret, or names one, that goes where something else says.
 func (s Secrecy) IsSent() bool { return s == Secret || s == NamesSecret }
 
-// Form says what a text is, and so what is looked for in it. What else a kind requires is
-// [Attr.Check].
+// Form says what a text is, or each text in a list or a map, and so what is looked for in it:
+// in a block as well, and in the value of a variable. What else a kind requires is [Attr.Check].
 type Form int
 
 const (
@@ -50,7 +50,8 @@ const (
 
 	// Lines are a secret that may have several lines, such as a key in PEM format. Any
 	// other secret that is sent is one word, as in a header, and control characters in
-	// it are an error, such as the line break at the end of a file.
+	// it are an error, such as the line break at the end of a file; what a map holds is for
+	// the kind to check.
 	Lines
 
 	// Version chooses one version of what is read. An empty string is an error, because
@@ -76,9 +77,30 @@ const (
 	Token
 )
 
+// Check is what is required of a value, which is known and not null. [Is], [Text] and [Between]
+// make it. The zero value requires nothing.
+type Check struct {
+	of    cty.Type // the value's, or that of what it holds
+	wrong func(v cty.Value) error
+}
+
+// Wrong returns what is wrong with a value of a type that the check is for: nil for nothing.
+// The value, which may be a secret, is not in the error.
+func (c Check) Wrong(v cty.Value) error {
+	if c.wrong == nil {
+		return nil
+	}
+	return c.wrong(v)
+}
+
+// IsFor reports whether the check is one of values of type t.
+func (c Check) IsFor(t cty.Type) bool {
+	return c.wrong == nil || t == c.of || c.of == cty.String && t.IsCollectionType() && t.ElementType() == c.of
+}
+
 // Is makes a check of a text, or of each text in a list or a map: if is returns false, the
 // error says what is required.
-func Is(is func(text string) bool, required string) func(cty.Value) error {
+func Is(is func(text string) bool, required string) Check {
 	return Text(func(text string) error {
 		if is(text) {
 			return nil
@@ -88,8 +110,8 @@ func Is(is func(text string) bool, required string) func(cty.Value) error {
 }
 
 // Text makes a check of a text, or of each text in a list or a map.
-func Text(check func(text string) error) func(cty.Value) error {
-	return func(v cty.Value) error {
+func Text(check func(text string) error) Check {
+	return Check{of: cty.String, wrong: func(v cty.Value) error {
 		if v.Type() == cty.String {
 			return check(v.AsString())
 		}
@@ -102,13 +124,13 @@ func Text(check func(text string) error) func(cty.Value) error {
 			}
 		}
 		return nil
-	}
+	}}
 }
 
 // Between makes a check of a number, which is a whole one from min to max. Any number is
 // checked to be what [Values.Int] can return.
-func Between(min, max int64) func(cty.Value) error {
-	return func(v cty.Value) error {
+func Between(min, max int64) Check {
+	return Check{of: cty.Number, wrong: func(v cty.Value) error {
 		f := v.AsBigFloat()
 		switch n, acc := f.Int64(); {
 		case !f.IsInt():
@@ -117,5 +139,5 @@ func Between(min, max int64) func(cty.Value) error {
 			return fmt.Errorf("a number from %d to %d is required", min, max)
 		}
 		return nil
-	}
+	}}
 }

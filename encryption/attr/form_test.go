@@ -63,7 +63,7 @@ func TestChecks(t *testing.T) {
 	huge := new(big.Float).SetPrec(512).SetMantExp(big.NewFloat(1), 70)
 	few, all := attr.Between(2, 5), attr.Between(math.MinInt64, math.MaxInt64)
 	for name, c := range map[string]struct {
-		check func(cty.Value) error
+		check attr.Check
 		value cty.Value
 		want  string
 	}{
@@ -83,7 +83,7 @@ func TestChecks(t *testing.T) {
 		"infinite":         {few, cty.PositiveInfinity, "a whole number is required"},
 	} {
 		got := ""
-		if err := c.check(c.value); err != nil {
+		if err := c.check.Wrong(c.value); err != nil {
 			got = err.Error()
 		}
 		if got != c.want {

@@ -2,7 +2,11 @@
 // credentials, holds them as the user wrote them, and decodes them.
 package attr
 
-import "github.com/zclconf/go-cty/cty"
+import (
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+)
 
 // Table declares one kind of key provider, method, source or credentials: its
 // name and its attributes. It is the only declaration: Terraform block schemas,
@@ -12,6 +16,9 @@ type Table struct {
 	Name  string // the kind, such as "pbkdf2"
 	Doc   string // Markdown, one paragraph
 	Attrs []Attr
+
+	// OtherNames are what other programs call the kind, for errors.
+	OtherNames []string
 
 	// Variables are further ones, each declared as an attribute of its name that
 	// nobody can write. They count only for the server that variables are meant for.
@@ -38,11 +45,9 @@ type Attr struct {
 	// Form says what a text is, if not any text.
 	Form Form
 
-	// Check returns what is wrong with a value, which is known and not null: nil for
-	// nothing. The value, which may be a secret, is not in the error. [Is], [Text] and
-	// [Between] make it. An empty text is not checked, unless it is a
+	// Check is what else is required of a value. An empty text is not checked, unless it is a
 	// value, or takes the place of what is Required or of a Default.
-	Check func(v cty.Value) error
+	Check Check
 
 	// Env names environment variables; the first that is set and not empty
 	// fills an absent attribute; see Harmless and Group.
@@ -97,10 +102,13 @@ type Attr struct {
 	Always bool
 }
 
-// Attr returns the attribute called name, or false.
+// Attr returns the attribute called name, or false. One in a nested block is called block.name.
 func (t Table) Attr(name string) (Attr, bool) {
+	name, inside, isNested := strings.Cut(name, ".")
 	for _, a := range t.Attrs {
-		if a.Name == name {
+		if a.Name == name && isNested {
+			return Table{Attrs: a.Attrs}.Attr(inside)
+		} else if a.Name == name {
 			return a, true
 		}
 	}

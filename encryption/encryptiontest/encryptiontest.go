@@ -532,21 +532,28 @@ func checkTable(t *testing.T, table attr.Table) {
 	if table.Name == "" || table.Doc == "" {
 		t.Error("the kind has no name or no documentation")
 	}
-	seen := map[string]bool{}
-	for _, a := range slices.Concat(table.Attrs, entries.KeyProviderAttrs(), entries.FileMethodAttrs()) {
+	all := slices.Concat(table.Attrs, entries.KeyProviderAttrs(), entries.FileMethodAttrs())
+	if err := entries.CheckTable(attr.Table{Attrs: all}); err != nil {
+		t.Errorf("%s: %v", table.Name, err)
+	}
+	for _, name := range []string{"name", "provider"} {
+		if _, has := table.Attr(name); has {
+			t.Errorf("%q is reserved", name)
+		}
+	}
+	checkAttrs(t, all)
+}
+
+func checkAttrs(t *testing.T, attrs []attr.Attr) {
+	t.Helper()
+	for _, a := range attrs {
 		if a.Name == "" || a.Doc == "" || !strings.HasSuffix(a.Doc, ".") {
 			t.Errorf("%q has no name or no documentation in sentences", a.Name)
 		}
-		if seen[a.Name] || a.Name == "name" || a.Name == "provider" {
-			t.Errorf("%q is there twice or reserved", a.Name)
+		if a.Name == "passphrase" && a.Form != attr.Passphrase {
+			t.Errorf("%q is not of the form Passphrase, so files would be sealed with what is none, such as the name of a variable", a.Name)
 		}
-		seen[a.Name] = true
-		if (a.Type == cty.NilType) == (a.Attrs == nil) {
-			t.Errorf("%q must have either a type or attributes of its own", a.Name)
-		}
-		if a.Required && a.Default != cty.NilVal {
-			t.Errorf("%q is required and has a default", a.Name)
-		}
+		checkAttrs(t, a.Attrs)
 	}
 }
 

@@ -108,6 +108,7 @@ type sound struct {
 
 // keyHooks are what a mutant does in another way.
 type keyHooks struct {
+	beside []attr.Attr // of the table
 	config func(secret string) error
 	salt   func() []byte
 	stored func(p sound, key, salt []byte) any
@@ -199,9 +200,9 @@ func testKeys(t *testing.T, change func(h *keyHooks)) {
 	secret := func(s string) map[string]cty.Value { return map[string]cty.Value{"secret": cty.StringVal(s)} }
 	KeyProvider{
 		Block: driver.Block[driver.KeyProvider]{
-			Table: attr.Table{Name: "mutant", Doc: "A mutant.", Attrs: []attr.Attr{
+			Table: attr.Table{Name: "mutant", Doc: "A mutant.", Attrs: append([]attr.Attr{
 				{Name: "secret", Type: cty.String, Required: true, Secrecy: secrecyOf(hooks.shown), Doc: "The secret."},
-			}},
+			}, hooks.beside...)},
 			Build: func(v attr.Values) (driver.KeyProvider, error) {
 				if err := hooks.config(v.String("secret")); err != nil {
 					return nil, v.Errorf("secret", "%w", err)
@@ -326,6 +327,13 @@ func keyMutants() []keyMutant {
 				}
 				return key, stored, nil
 			}
+		}},
+		{name: "calls its passphrase so alone", check: "table", alone: true, change: func(h *keyHooks) {
+			h.beside = []attr.Attr{{Name: "block", Doc: "A block.", Attrs: []attr.Attr{
+				{Name: "passphrase", Type: cty.String, Secrecy: attr.LocalSecret, Doc: "The passphrase."}}}}
+		}},
+		{name: "checks numbers in a text", check: "table", alone: true, change: func(h *keyHooks) {
+			h.beside = []attr.Attr{{Name: "count", Type: cty.String, Check: attr.Between(1, 2), Doc: "A number."}}
 		}},
 		{name: "builds no key provider", check: "build", alone: true, change: func(h *keyHooks) {
 			h.built = func(sound) driver.KeyProvider { return nil }

@@ -36,8 +36,11 @@ func SecretVariable(table attr.Table, env attr.LookupEnv) string {
 	return entries.SecretVariable(table, env)
 }
 
-// Oddities says what is odd about a value in the place of what its table says it is.
-func Oddities(a attr.Attr, v cty.Value) []string { return entries.Oddities(a, v) }
+// Oddities are what is odd about values in the place of what their table says they are.
+func Oddities(v attr.Values) []entries.Oddity { return entries.Oddities(v) }
+
+// CheckTable returns a mistake of whoever wrote a table, nil for none.
+func CheckTable(t attr.Table) error { return entries.CheckTable(t) }
 
 // NewEntry makes an entry of the kind of table from values, such as those of a Terraform
 // block.

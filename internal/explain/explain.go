@@ -43,7 +43,7 @@ func words(err error, to Audience) string {
 		return text
 	case *fact.Error:
 		text = words(e.Unwrap(), to)
-		for _, f := range unsaid(e) {
+		for _, f := range e.Facts() {
 			text += to.beside(f) + beside(f)
 		}
 		return text
@@ -61,43 +61,10 @@ func words(err error, to Audience) string {
 	return text
 }
 
-// unsaid are the facts beside an error, without what is odd and was said already.
-func unsaid(e *fact.Error) (facts []fact.Fact) {
-	for _, f := range e.Facts() {
-		odd, ok := f.(fact.Suspect)
-		same := func(other fact.Fact) bool { s, ok := other.(fact.Suspect); return ok && s.What == odd.What }
-		if !ok || !slices.ContainsFunc(facts, same) && !says(e.Unwrap(), odd.What) {
-			facts = append(facts, f)
-		}
-	}
-	return facts
-}
-
-// says reports whether an error says that something is odd, by itself or beside it.
-func says(err error, what string) bool {
-	if odd, ok := err.(fact.Odd); ok { // what is wrapped is asked below
-		return string(odd) == what
-	}
-	parts := fact.Parts(err)
-	switch e := err.(type) {
-	case *encryption.Error:
-		for _, a := range e.Attempts {
-			parts = append(parts, a.Err)
-		}
-	case *fact.Error:
-		for _, f := range e.Facts() {
-			if odd, ok := f.(fact.Suspect); ok && odd.What == what {
-				return true
-			}
-		}
-	}
-	return slices.ContainsFunc(parts, func(part error) bool { return says(part, what) })
-}
-
 // isSuspected reports whether something that is odd is said beside an error.
 func isSuspected(err error) bool {
 	if e, ok := err.(*fact.Error); ok { // what is wrapped is asked below
-		for _, f := range unsaid(e) {
+		for _, f := range e.Facts() {
 			if _, odd := f.(fact.Suspect); odd {
 				return true
 			}

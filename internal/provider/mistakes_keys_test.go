@@ -168,6 +168,10 @@ key_base64 = "0x` + staticKey + `"
 			keyBlock("aws_kms {\nkms_key_id = \"alias/states\"\nkey_spec = \"AES_256\"\n}")), body: derived},
 		{name: "aws_kms, key_spec", provider: settings(keyBlock(
 			"aws_kms {\nkms_key_id = \"alias/states\"\nkey_spec = \"AES-256\"\nregion = \"eu-west-1\"\n}")), body: derived},
+		{name: "azure_vault, key_length beside variables", cli: true, body: read, provider: settings(keyBlock("azure_vault {\n" +
+			"vault_uri = \"https://states.vault.azure.net\"\nvault_key_name = \"k\"\nkey_length = 0\n}"))},
+		{name: "aws_kms, duration in a block", body: read, provider: settings(keyBlock("aws_kms {\nkms_key_id = \"alias/states\"\n" +
+			"key_spec = \"AES_256\"\nassume_role_with_web_identity {\nduration = \"13h\"\n}\n}"))},
 		{name: "gcp_kms, name of the key", provider: settings(keyBlock(
 			"gcp_kms {\nkms_encryption_key = \"states\"\nkey_length = 32\n}")), body: derived},
 		{name: "openbao, address", provider: settings("use_environment = false\n" + keyBlock(

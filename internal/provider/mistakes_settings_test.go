@@ -61,6 +61,8 @@ func (p *mistakenPlace) mistakenSettings() []mistake {
 		// The data source.
 		{name: "no source", provider: good, body: reads("s")},
 		{name: "two sources", cli: true, provider: good, body: reads("s", fromFile("a"), fromHTTP("https://state.example.com/"))},
+		{name: "two mistakes in a source", cli: true, provider: good, body: reads("s", "http {\naddress = \"https://state.example.com/\"\n"+
+			"retry_max = -1\nretry_wait_min = -1\n}")},
 		{name: "two blocks of a source", provider: good, body: reads("s", fromFile("a"), fromFile("b"))},
 		{name: "method, no address", provider: good, body: p.in("sealed", `method = "aes_gcm.m"`)},
 		{name: "method, address of a key provider", provider: good, body: p.in("sealed", `method = "key_provider.static.main"`)},

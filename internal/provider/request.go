@@ -14,6 +14,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/kubestate"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
@@ -154,13 +155,13 @@ func (a *arguments) values(table attr.Table, block cty.Value) (attr.Values, bool
 		return nil, false
 	}
 	values, err := unstable.NewEntry(table.Name, table, blockValues(block)).Decode(table, a.env)
-	if mistake, ok := errors.AsType[*attr.Error](err); ok && mistake.Address == table.Name { // which the place shows
-		err = reason(err)
-		if mistake.Attr != "" {
-			err = fmt.Errorf("%s: %w", mistake.Attr, err)
+	for _, err := range fact.All(err) {
+		if mistake, ok := errors.AsType[*attr.Error](err); ok && mistake.Address == table.Name { // which the place shows
+			err = reason(err)
+			if mistake.Attr != "" {
+				err = fmt.Errorf("%s: %w", mistake.Attr, err)
+			}
 		}
-	}
-	if err != nil {
 		a.failAt(path.Root(table.Name).AtListIndex(0), err)
 	}
 	return values, err == nil

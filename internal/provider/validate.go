@@ -77,12 +77,14 @@ func (s encryptionSettings) check(e *encryption.Encryption) {
 	}
 }
 
-// isFinal reports whether no variable of the environment could correct a mistake, unlike an
-// argument that a variable fills. TF_ENCRYPTION adds to a text what is not in it.
+// isFinal reports whether no variable of the environment could correct a mistake: the block itself
+// has a value that its table does not allow, or no variable fills any argument. TF_ENCRYPTION adds
+// to a text what is not in it.
 func (s encryptionSettings) isFinal(mistake *attr.Error) bool {
 	entry := s.entry(mistake.Address)
 	_, isMissing := fact.Find[fact.NotConfigured](mistake)
-	isWritten := entry != nil && entry.Settings[mistake.Attr].IsSet() && !isMissing
+	name, _, _ := strings.Cut(mistake.Attr, ".")
+	isWritten := entry != nil && entry.Settings[name].IsSet() && !isMissing
 	switch {
 	case mistake.Unknown:
 		return false
@@ -94,7 +96,8 @@ func (s encryptionSettings) isFinal(mistake *attr.Error) bool {
 	table := s.table(mistake.Address)
 	a, _ := table.Attr(mistake.Attr)
 	fromEnvironment := func(a attr.Attr) bool { return len(a.Env) > 0 || a.Attrs != nil }
-	return a.Form == attr.KeyProvider || mistake.Attr == "then" || !slices.ContainsFunc(table.Attrs, fromEnvironment)
+	return a.Form == attr.KeyProvider || mistake.Attr == "then" || entry.IsWrong(table, mistake.Attr) ||
+		!slices.ContainsFunc(table.Attrs, fromEnvironment)
 }
 
 // entry is the key provider or the method at an address.

@@ -3,7 +3,6 @@ package source
 import (
 	"context"
 	"errors"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -46,16 +45,20 @@ func (k Kind) withSuspects(err error, place string, req Request, credentials []*
 }
 
 func (k Kind) suspects(req Request, credentials []*unstable.Entry, env attr.LookupEnv) (facts []fact.Fact) {
-	EachOddity(req.Values, k.Table.Attrs, func(name, odd string) { facts = append(facts, fact.Suspect{Attr: name, What: odd}) })
-	for _, block := range credentials {
-		for _, name := range slices.Sorted(maps.Keys(block.Settings)) {
-			a, _ := k.Credentials.Attr(name)
-			for _, what := range unstable.Oddities(a, block.Settings[name].Value) {
-				facts = append(facts, fact.Suspect{Address: "credentials", Attr: name, What: what})
-			}
+	add := func(address string, values attr.Values) {
+		for _, odd := range unstable.Oddities(values) {
+			odd.Address = address
+			facts = append(facts, odd.Suspect)
 		}
 	}
-	for _, name := range slices.Concat(variables(k.Table.Attrs, k.Credentials.Attrs), k.Ambient) {
+	add("", req.Values)
+	for _, block := range credentials { // what is odd is there beside any error
+		values, _ := block.Resolve(k.Credentials, unstable.Scope{})
+		add("credentials", values)
+	}
+	values, _ := unstable.NewEntry("", k.Credentials, nil).Resolve(k.Credentials, unstable.Scope{Lookup: env, OnlyEnvironment: true})
+	add("credentials", values)
+	for _, name := range k.Ambient {
 		value, _ := env.Get(name)
 		if odd := recognize.OddVariable(value); odd != "" {
 			facts = append(facts, fact.Suspect{Variable: name, What: odd})
@@ -64,32 +67,25 @@ func (k Kind) suspects(req Request, credentials []*unstable.Entry, env attr.Look
 	return facts
 }
 
-// variables are those that the tables name.
-func variables(tables ...[]attr.Attr) (names []string) {
-	for _, attrs := range tables {
-		for _, a := range attrs {
-			names = append(append(names, a.Env...), variables(a.Attrs)...)
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
 // namesWorkspace reports whether a part of a path is or ends with the name of a workspace.
 func namesWorkspace(text, workspace string) bool {
 	return workspace != "" && slices.ContainsFunc(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("/:;", r) }),
 		func(part string) bool { return part == workspace || part == workspace+".tfstate" })
 }
 
-// EachOddity finds the arguments of a table that are probably not what was meant.
-func EachOddity(v attr.Values, attrs []attr.Attr, hint func(name, odd string)) {
-	for _, a := range attrs {
-		if block, nested := v.Block(a.Name); nested {
-			EachOddity(block, a.Attrs, hint)
-		} else if a.Type == cty.String && v.Has(a.Name) {
-			if odd, _ := recognize.Oddity(v.String(a.Name)); odd != "" {
-				hint(a.Name, odd)
-			}
+// Oddities are what is odd about values and not said by an error, each with the name of its
+// attribute.
+func Oddities(said error, v attr.Values) (all []string) {
+	err := fact.Later(said, func() (facts []fact.Fact) {
+		for _, odd := range unstable.Oddities(v) {
+			facts = append(facts, odd.Suspect)
+		}
+		return facts
+	})
+	for _, f := range fact.In(err) {
+		if odd, ok := f.(fact.Suspect); ok {
+			all = append(all, odd.Attr+" "+odd.What)
 		}
 	}
+	return all
 }

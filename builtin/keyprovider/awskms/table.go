@@ -28,7 +28,7 @@ func table() attr.Table {
 		},
 	}))
 	example := []string{`kms_key_id = "alias/tf-state"`, `key_spec = "AES_256"`, `region = "eu-west-1"`}
-	return attr.Table{Name: "aws_kms", Doc: doc, Attrs: attrs, Example: example}
+	return attr.Table{Name: "aws_kms", OtherNames: []string{"kms", "aws"}, Doc: doc, Attrs: attrs, Example: example}
 }
 
 func keyAttrs() []attr.Attr {

@@ -20,8 +20,9 @@ const keyHarmless = "It says which key the vault is asked for, and not which vau
 
 func table() attr.Table {
 	return attr.Table{
-		Name:    "azure_vault",
-		Example: []string{`vault_uri = "https://example.vault.azure.net"`, `vault_key_name = "tf-state"`, "key_length = 32"},
+		Name:       "azure_vault",
+		OtherNames: []string{"azure", "key_vault"},
+		Example:    []string{`vault_uri = "https://example.vault.azure.net"`, `vault_key_name = "tf-state"`, "key_length = 32"},
 		Doc: "A key of Azure Key Vault or of a Managed HSM encrypts the key of each file. Reading requires the key permission `decrypt`. " +
 			"The first way to authenticate that is set up is used.",
 		Attrs: append([]attr.Attr{

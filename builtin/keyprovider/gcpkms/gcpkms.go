@@ -60,8 +60,9 @@ const keyHarmless = "It says which key Google is asked for, and Google is asked 
 
 func table() attr.Table {
 	return attr.Table{
-		Name:    "gcp_kms",
-		Example: []string{"kms_encryption_key = var.kms_encryption_key", "key_length = 32"},
+		Name:       "gcp_kms",
+		OtherNames: []string{"gcp", "google"},
+		Example:    []string{"kms_encryption_key = var.kms_encryption_key", "key_length = 32"},
 		Doc: "Google Cloud KMS wraps the key of each file. Reading requires `cloudkms.cryptoKeyVersions.useToDecrypt`. Without " +
 			"`access_token` and `credentials`, the application default credentials are used.",
 		Attrs: slices.Concat([]attr.Attr{

@@ -35,8 +35,9 @@ const defaultAddress = "https://127.0.0.1:8200"
 func table() attr.Table {
 	str, num, flag := cty.String, cty.Number, cty.Bool
 	return attr.Table{
-		Name:    "openbao",
-		Example: []string{`address = "https://bao.example.com:8200"`, `key_name = "tf-state"`},
+		Name:       "openbao",
+		OtherNames: []string{"vault", "transit", "hashicorp_vault", "vault_transit"},
+		Example:    []string{`address = "https://bao.example.com:8200"`, `key_name = "tf-state"`},
 		Doc: "Gets the key from the transit engine of OpenBao or HashiCorp Vault, with one `decrypt` call. At most one of the `auth_` " +
 			"blocks logs in before that; without one, `token` is used.",
 		Attrs: []attr.Attr{

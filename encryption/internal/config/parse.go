@@ -456,7 +456,7 @@ func (p *parser) entry(block *hcl.Block, tables []attr.Table, into map[string]*e
 }
 
 func (p *parser) settings(e *entries.Entry, body hcl.Body, attrs []attr.Attr) {
-	content := p.content(body, bodySchema(attrs))
+	content := p.content(body, bodySchema(attrs), attrs...)
 	for _, a := range attrs {
 		written, ok := content.Attributes[a.Name]
 		if !ok {
@@ -570,22 +570,22 @@ func (p *parser) bool(address string, written *hcl.Attribute) bool {
 	return v.True()
 }
 
-// content reads the arguments and blocks of one body. A mistake in there is
-// recorded, and what could be read is returned.
-func (p *parser) content(body hcl.Body, schema *hcl.BodySchema) *hcl.BodyContent {
+// content reads the arguments and blocks of one body, which are those of a table if there are
+// attrs. A mistake in there is recorded, and what could be read is returned.
+func (p *parser) content(body hcl.Body, schema *hcl.BodySchema, attrs ...attr.Attr) *hcl.BodyContent {
 	content, diags := body.Content(schema)
-	p.diagnostics(diags, schema)
+	p.diagnostics(diags, schema, attrs...)
 	return content
 }
 
-func (p *parser) diagnostics(diags hcl.Diagnostics, schema *hcl.BodySchema) {
+func (p *parser) diagnostics(diags hcl.Diagnostics, schema *hcl.BodySchema, attrs ...attr.Attr) {
 	said := map[string]bool{}
 	slices.SortStableFunc(diags, func(a, b *hcl.Diagnostic) int { return a.Subject.Start.Byte - b.Subject.Start.Byte }) // of a map
 	for _, d := range diags {
 		// These details hold names of arguments and blocks, never values.
 		text, found := wordFor(d)
 		if !found {
-			text = fmt.Sprintf("%s: %s%s", d.Summary, d.Detail, renamed(d.Detail, schema))
+			text = fmt.Sprintf("%s: %s%s", d.Summary, d.Detail, p.renamed(d.Detail, schema, attrs))
 		}
 		if d.Severity == hcl.DiagError && !said[text] {
 			p.fail("", "", position(*d.Subject), errors.New(text))
@@ -594,9 +594,8 @@ func (p *parser) diagnostics(diags hcl.Diagnostics, schema *hcl.BodySchema) {
 	}
 }
 
-// renamed names the argument of a method that the RFC of OpenTofu's encryption
-// called key_provider, and says what a provider block is, and what labels are.
-func renamed(detail string, schema *hcl.BodySchema) string {
+// renamed names the argument that is meant, and says what a provider block is, and what labels are.
+func (p *parser) renamed(detail string, schema *hcl.BodySchema, attrs []attr.Attr) string {
 	switch {
 	case strings.Contains(detail, `of type "terraform"`), strings.Contains(detail, `of type "encryption"`):
 		return " Only what is inside the encryption block is required here."
@@ -617,16 +616,12 @@ func renamed(detail string, schema *hcl.BodySchema) string {
 	if strings.HasPrefix(detail, "No labels are expected") {
 		return " Leave it out."
 	}
-	isKeys := func(a hcl.AttributeSchema) bool { return a.Name == "keys" }
-	if strings.Contains(detail, `named "key_provider"`) && slices.ContainsFunc(schema.Attributes, isKeys) {
-		return ` Did you mean "keys"?`
-	}
 	if (strings.Contains(detail, `of type "fallback"`) || strings.Contains(detail, `named "enforced"`)) && len(schema.Attributes) == 0 {
 		return ` It belongs in a state or plan block, or in another for which a method is selected.`
 	}
 	if _, rest, ok := strings.Cut(detail, `named "`); ok && !strings.Contains(detail, "Did you mean") {
 		name, _, _ := strings.Cut(rest, `"`)
-		if meant := meantArgument(name, schema); meant != "" {
+		if meant := p.meantArgument(name, attrs); meant != "" {
 			return " " + meant
 		}
 	}
@@ -637,22 +632,28 @@ func renamed(detail string, schema *hcl.BodySchema) string {
 	return ""
 }
 
-// meantArgument says what an argument of other programs, or of an older version, is here.
-func meantArgument(name string, schema *hcl.BodySchema) string {
-	has := func(name string) bool {
-		return slices.ContainsFunc(schema.Attributes, func(a hcl.AttributeSchema) bool { return a.Name == name })
-	}
+// meantArgument says what an argument of other programs, or of an older version such as the RFC
+// of OpenTofu's encryption, is here: one whose name begins like it, or that has its form.
+func (p *parser) meantArgument(name string, attrs []attr.Attr) string {
 	stem, isFile := strings.CutSuffix(name, "_file")
-	switch alias := map[string]string{"password": "passphrase", "secret": "passphrase", "addr": "address", "url": "address",
-		"identity": "identities", "recipient": "recipients", "hash": "hash_function"}[name]; {
-	case isFile && has(stem) && strings.HasSuffix(stem, "s"):
-		return fmt.Sprintf(`Write %s = compact(split("\n", file("PATH"))).`, stem)
-	case isFile && has(stem):
-		return fmt.Sprintf(`Write %s = trimspace(file("PATH")).`, stem)
-	case has(alias):
-		return fmt.Sprintf("Did you mean %q?", alias)
-	case (name == "passphrase" || name == "password") && has("recipients"):
-		return `For a passphrase, use key_provider "pbkdf2".`
+	begin, isPassphrase := strings.TrimSuffix(name, "y"), name == "passphrase" || name == "password"
+	for _, a := range attrs {
+		switch {
+		case isFile && a.Name == stem && a.Type.IsListType():
+			return fmt.Sprintf(`Write %s = compact(split("\n", file("PATH"))).`, stem)
+		case isFile && a.Name == stem:
+			return fmt.Sprintf(`Write %s = trimspace(file("PATH")).`, stem)
+		case len(begin) > 3 && strings.HasPrefix(a.Name, begin), name == "key_provider" && a.Form == attr.KeyProvider,
+			(isPassphrase || name == "secret") && a.Form == attr.Passphrase:
+			return fmt.Sprintf("Did you mean %q?", a.Name)
+		}
+	}
+	isSent := func(a attr.Attr) bool { return a.Secrecy.IsSent() }
+	takesPassphrase := func(a attr.Attr) bool { return a.Form == attr.Passphrase }
+	for _, t := range p.opts.KeyProviders {
+		if isPassphrase && len(attrs) > 0 && !slices.ContainsFunc(attrs, isSent) && slices.ContainsFunc(t.Attrs, takesPassphrase) {
+			return fmt.Sprintf("For a passphrase, use key_provider %q.", t.Name)
+		}
 	}
 	return ""
 }

@@ -34,16 +34,13 @@ func (r resolver) decode(
 	for _, a := range attrs {
 		v.pos[a.Name], v.layered[a.Name] = settings[a.Name].Pos, settings[a.Name].FromEnvironment
 		if err := v.set(a, settings[a.Name], groups); err != nil {
-			errs = append(errs, err)
+			errs = append(errs, fact.All(err)...) // a block may have several
 		}
 	}
 	if len(errs) == 0 {
 		errs = v.checkCompany(attrs, settings)
 	}
-	if len(errs) > 0 {
-		return nil, errs.Err()
-	}
-	return v, nil
+	return v, errs.Err()
 }
 
 // set decodes one attribute, which may be absent.
@@ -60,6 +57,7 @@ func (v *values) set(a attr.Attr, s Setting, g groups) (err error) {
 			return err
 		}
 	}
+	v.given = append(v.given, Given{a, s, v.path(a.Name), v.within, v.variables[a.Name]})
 	switch {
 	case !s.Value.IsNull():
 		if v.attrs[a.Name], err = convert.Convert(s.Value, a.Type); err != nil {
@@ -83,68 +81,38 @@ func (v *values) set(a attr.Attr, s Setting, g groups) (err error) {
 // misfit says what keeps a value from what its table says of it, nil for nothing. The value
 // is not in the text.
 func misfit(a attr.Attr, v cty.Value, variable string) error {
-	text, problem, isText := "", "", a.Type == cty.String
-	if isText {
-		text = v.AsString()
-	}
-	switch isNone := isEmpty(v) && !a.AllowEmpty && !a.Required && a.Default == cty.NilVal; {
-	case isText && a.Form == attr.Version && text == "":
+	if isEmpty(v) && a.Form == attr.Version {
 		return errors.New("an empty string chooses no version; leave this argument out to read the current one")
-	case isNone:
+	}
+	if isEmpty(v) && !a.AllowEmpty && !a.Required && a.Default == cty.NilVal {
 		return nil
-	case a.Secrecy == attr.Secret && a.Form != attr.Lines && variable != "":
-		problem = recognize.NoWordInVariable(text)
-	case a.Secrecy == attr.Secret && a.Form != attr.Lines:
-		problem = recognize.NoWord(text)
-	case isText:
-		if problem = problemOf(a.Form, text); problem != "" {
-			problem += briefly(a.Doc)
+	}
+	texts, isWord := textsIn(v), a.Secrecy == attr.Secret && a.Form != attr.Lines && !a.Type.IsMapType()
+	for _, text := range texts {
+		problem := ""
+		switch {
+		case isWord && variable != "":
+			problem = recognize.NoWordInVariable(text)
+		case isWord:
+			problem = recognize.NoWord(text)
+		default:
+			if problem = problemOf(a.Form, text); problem != "" {
+				problem += briefly(a.Doc)
+			}
+		}
+		if problem != "" {
+			return fmt.Errorf("it %w", fact.Odd(problem))
 		}
 	}
-	switch {
-	case problem != "":
-		return fmt.Errorf("it %w", fact.Odd(problem))
-	case a.Check != nil:
-		err := a.Check(v)
-		if document := recognize.NoName(text); err != nil && a.Secrecy == attr.Public && document != "" {
-			return errors.New(document)
-		}
-		return fact.Later(err, func() []fact.Fact { return suspects(a, v, variable) })
-	case a.Type == cty.Number:
-		return attr.Between(math.MinInt64, math.MaxInt64)(v)
+	err := a.Check.Wrong(v)
+	isDocument := func(text string) bool { return recognize.NoName(text) != "" }
+	switch i := slices.IndexFunc(texts, isDocument); {
+	case err != nil && a.Secrecy == attr.Public && i >= 0:
+		return errors.New(recognize.NoName(texts[i]))
+	case err == nil && a.Type == cty.Number:
+		return attr.Between(math.MinInt64, math.MaxInt64).Wrong(v)
 	}
-	return nil
-}
-
-// suspects are what is odd about a value that a check refuses.
-func suspects(a attr.Attr, v cty.Value, variable string) (facts []fact.Fact) {
-	if variable != "" {
-		if odd := recognize.OddVariable(textOf(v)); odd != "" {
-			facts = append(facts, fact.Suspect{Variable: variable, What: odd})
-		}
-		return facts
-	}
-	for _, odd := range Oddities(a, v) {
-		facts = append(facts, fact.Suspect{Attr: a.Name, What: odd})
-	}
-	return facts
-}
-
-// Oddities says what is odd about a value in the place of what its table says it is, and
-// probably no part of what was meant.
-func Oddities(a attr.Attr, v cty.Value) []string {
-	var what string
-	plain, _ := v.Unmark()
-	switch text := textOf(plain); a.Form {
-	case attr.Passphrase:
-		what, _ = recognize.Passphrase(text)
-	case attr.Token:
-		what = recognize.Token(text)
-	}
-	if what != "" {
-		return []string{what}
-	}
-	return recognize.Oddities(v)
+	return err
 }
 
 // problemOf says what keeps text from its form; "" if nothing does. It does not show the
@@ -221,28 +189,34 @@ func ofVariable(name, text string, t cty.Type) (cty.Value, error) {
 func (v *values) setBlock(a attr.Attr, s Setting) (err error) {
 	switch {
 	case !s.Value.IsNull():
-		v.blocks[a.Name], err = v.decodeBlock(a, s)
+		err = v.decodeBlock(a, s)
 	case a.Always:
-		v.blocks[a.Name], err = v.resolver.decode(v.address, v.within+a.Name+".", a.Attrs, nil, s.Pos)
+		err = v.decodeInside(a, nil, s.Pos)
 	case a.Required && !v.resolver.OnlyEnvironment:
 		err = v.Errorf(a.Name, "this block is required")
 	}
 	return err
 }
 
-func (v *values) decodeBlock(a attr.Attr, s Setting) (*values, error) {
+func (v *values) decodeBlock(a attr.Attr, s Setting) error {
 	if !s.Value.Type().IsObjectType() && !s.Value.Type().IsMapType() {
-		return nil, v.Errorf(a.Name, "a block is required")
+		return v.Errorf(a.Name, "a block is required")
 	}
 	settings := map[string]Setting{}
 	written := s.Value.AsValueMap()
 	for _, name := range slices.Sorted(maps.Keys(written)) {
 		if _, ok := (attr.Table{Attrs: a.Attrs}).Attr(name); !ok {
-			return nil, v.Errorf(a.Name, "an argument named %q is not expected here%s", name, didYouMean(name, a.Attrs))
+			return v.Errorf(a.Name, "an argument named %q is not expected here%s", name, didYouMean(name, a.Attrs))
 		}
 		settings[name] = Setting{Value: written[name], Pos: s.Pos, FromEnvironment: s.FromEnvironment}
 	}
-	return v.resolver.decode(v.address, v.within+a.Name+".", a.Attrs, settings, s.Pos)
+	return v.decodeInside(a, settings, s.Pos)
+}
+
+func (v *values) decodeInside(a attr.Attr, settings map[string]Setting, pos attr.Pos) (err error) {
+	v.blocks[a.Name], err = v.resolver.decode(v.address, v.within+a.Name+".", a.Attrs, settings, pos)
+	v.given = append(v.given, v.blocks[a.Name].given...)
+	return err
 }
 
 func didYouMean(name string, attrs []attr.Attr) string {

@@ -49,36 +49,23 @@ func FileMethodAttrs() []attr.Attr {
 // UnknownKind is the error for a key provider or method of a kind that does
 // not exist.
 func UnknownKind(address, what, kind string, pos attr.Pos, tables []attr.Table) error {
-	names := make([]string, len(tables))
+	names, meant := make([]string, len(tables)), ""
 	for i, t := range tables {
 		names[i] = t.Name
-	}
-	return &attr.Error{Address: address, Pos: pos, Err: fmt.Errorf("there is no %s of type %q here; there are: %s%s",
-		strings.ReplaceAll(what, "_", " "), kind, strings.Join(names, ", "), cmp.Or(otherName(kind, names), syntax.Suggest(kind, names)))}
-}
-
-// otherName suggests the kind that other programs call by another name.
-func otherName(kind string, names []string) string {
-	meant := map[string]string{
-		"vault": "openbao", "transit": "openbao", "hashicorp_vault": "openbao", "vault_transit": "openbao", "kms": "aws_kms", "aws": "aws_kms",
-		"gcp": "gcp_kms", "google": "gcp_kms", "azure": "azure_vault", "key_vault": "azure_vault", "passphrase": "pbkdf2", "password": "pbkdf2",
-		"plaintext": "unencrypted", "none": "unencrypted", "aes": "aes_gcm",
-	}[strings.ToLower(kind)]
-	if !slices.Contains(names, meant) {
-		return ""
-	}
-	return fmt.Sprintf(". Did you mean %q?", meant)
-}
-
-// References returns the addresses of the key providers that an entry names, in the order
-// of the table. Those that are not known yet are left out.
-func References(e *Entry, t attr.Table) []string {
-	var refs []string
-	for _, a := range t.Attrs {
-		s, ok := e.Settings[a.Name]
-		if a.Form == attr.KeyProvider && ok && s.Err == nil && s.Value.Type() == cty.String && s.Value.IsKnown() && !s.Value.IsNull() {
-			refs = append(refs, s.Value.AsString())
+		if slices.Contains(t.OtherNames, strings.ToLower(kind)) {
+			meant = fmt.Sprintf(". Did you mean %q?", t.Name)
 		}
 	}
-	return refs
+	return &attr.Error{Address: address, Pos: pos, Err: fmt.Errorf("there is no %s of type %q here; there are: %s%s",
+		strings.ReplaceAll(what, "_", " "), kind, strings.Join(names, ", "), cmp.Or(meant, syntax.Suggest(kind, names)))}
 }
+
+// KeyProviders are the attributes of an entry that name one, in the order of the table. Those
+// that are not known yet are left out.
+func KeyProviders(v attr.Values) []Given {
+	isOther := func(g Given) bool { return g.Form != attr.KeyProvider || g.Address() == "" }
+	return slices.DeleteFunc(slices.Clone(attributes(v)), isOther)
+}
+
+// Address is the text of an attribute that names something, "" for none.
+func (g Given) Address() string { return textOf(g.Value) }

@@ -2,10 +2,12 @@ package entries
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -74,6 +76,17 @@ func NewEntry(address string, table attr.Table, values map[string]cty.Value) *En
 		}
 	}
 	return e
+}
+
+// IsWrong reports whether what is set at a path is wrong whatever a variable says.
+func (e *Entry) IsWrong(t attr.Table, path string) bool {
+	_, err := e.Resolve(t, Scope{})
+	isHere := func(err error) bool {
+		mistake, ok := errors.AsType[*attr.Error](err)
+		return ok && mistake.Attr == path && !mistake.Unknown
+	}
+	return slices.ContainsFunc(fact.All(err), isHere) &&
+		slices.ContainsFunc(e.written(t), func(g Given) bool { return g.Path == path && g.IsSet() })
 }
 
 // checkAddress looks at an attribute that names a key provider or a method.

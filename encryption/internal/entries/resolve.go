@@ -44,7 +44,8 @@ func (e *Entry) Decode(t attr.Table, env attr.LookupEnv) (attr.Values, error) {
 
 // Resolve converts the settings to the types of the table and fills what is
 // absent from variables, then from the defaults. All mistakes are returned at
-// once, each as an [*Error].
+// once, each as an [*Error]; the values beside them are those that could be read, for what is
+// odd in them.
 //
 // It decides what the environment may say, by these rules in this order, and nothing else
 // does; each is a function below:
@@ -84,41 +85,29 @@ func (e *Entry) Resolve(t attr.Table, scope Scope) (attr.Values, error) {
 		attrs = slices.Concat(attrs, t.Variables)
 	}
 	v, err := r.decode(e.Address, "", attrs, e.Settings, e.Pos)
-	if err != nil {
-		return nil, err
-	}
 	v.layered[""] = e.FromEnvironment
-	return v, nil
+	return v, err
 }
 
 // resolver decides what becomes of the variables of one entry.
 type resolver struct {
 	Scope
-	secrets []written // of the code
-}
-
-// written is an attribute of an entry or of a block in it, as it was written.
-type written struct {
-	attr.Attr
-	Setting
-	Path string // "token", "auth_jwt.jwt"
-
-	block string // that it is in; "" for the entry itself
+	secrets []Given // of the code
 }
 
 // written lists the attributes that are set, with those of nested blocks. A
 // nested block replaces that of an earlier layer as a whole, so one of the
 // environment sets all of its attributes.
-func (e *Entry) written(t attr.Table) []written { return writtenIn("", t.Attrs, e.Settings) }
+func (e *Entry) written(t attr.Table) []Given { return writtenIn("", t.Attrs, e.Settings) }
 
-func writtenIn(block string, attrs []attr.Attr, settings map[string]Setting) []written {
-	var all []written
+func writtenIn(block string, attrs []attr.Attr, settings map[string]Setting) []Given {
+	var all []Given
 	for _, a := range attrs {
 		s, ok := settings[a.Name]
 		switch {
 		case !ok:
 		case a.Attrs == nil:
-			all = append(all, written{a, s, block + a.Name, block})
+			all = append(all, Given{a, s, block + a.Name, block, ""})
 		default:
 			all = append(all, writtenIn(block+a.Name+".", a.Attrs, inner(a, s))...)
 		}
@@ -147,12 +136,12 @@ func inner(block attr.Attr, whole Setting) map[string]Setting {
 // secrets are those of the code that are sent somewhere, or that a layer of the
 // environment writes where they would be seen. Where they go, and how they are
 // protected on the way, is for the code to say.
-func (e *Entry) secrets(t attr.Table) []written {
+func (e *Entry) secrets(t attr.Table) []Given {
 	sends := sendsSecrets(t.Attrs)
 	if !sends && !e.isLayered() {
 		return nil // as for data sources, of which there can be many
 	}
-	var all []written
+	var all []Given
 	for _, w := range e.written(t) {
 		if sends && w.isSecretOfCode() || w.showsVariables() {
 			all = append(all, w)
@@ -174,7 +163,7 @@ func (e *Entry) isLayered() bool {
 // showsVariables reports whether a layer of the environment uses variables of the
 // code in what nobody keeps secret: a name ends up in files and in errors, and is
 // read by whoever is asked for it.
-func (w written) showsVariables() bool {
+func (w Given) showsVariables() bool {
 	return w.FromEnvironment && w.UsesVariables && w.Secrecy == attr.Public
 }
 
@@ -187,7 +176,7 @@ func sendsSecrets(attrs []attr.Attr) bool {
 	return false
 }
 
-func (w written) isSecretOfCode() bool {
+func (w Given) isSecretOfCode() bool {
 	if w.FromEnvironment {
 		return w.UsesVariables && (w.Secrecy.IsSent() || w.Secrecy == attr.Public)
 	}
@@ -209,7 +198,7 @@ func (e *Entry) checkCommands(t attr.Table, scope Scope) error {
 
 // checkLayer refuses what TF_ENCRYPTION sets beside secrets of the code. One that
 // brings all secrets of an entry may say where they go.
-func (e *Entry) checkLayer(t attr.Table, secrets []written) error {
+func (e *Entry) checkLayer(t attr.Table, secrets []Given) error {
 	if len(secrets) == 0 {
 		return nil
 	}
@@ -226,7 +215,7 @@ func (e *Entry) checkLayer(t attr.Table, secrets []written) error {
 // endangers reports whether w must not come from the environment beside a secret
 // of the code. An identity is never a mixture of both; one that uses variables of
 // the code comes from the environment as a whole.
-func (w written) endangers(secret written) bool {
+func (w Given) endangers(secret Given) bool {
 	switch {
 	case w.Path == secret.Path:
 		return w.showsVariables()
@@ -293,8 +282,8 @@ func (r resolver) variable(a attr.Attr, g groups) (name, text string, err error)
 
 // secretBeside returns a secret of the code that is no entry of the file in the
 // attribute called name, nil for none.
-func (r resolver) secretBeside(name string) *written {
-	i := slices.IndexFunc(r.secrets, func(w written) bool { return !slices.Contains(w.EntryInFiles, name) })
+func (r resolver) secretBeside(name string) *Given {
+	i := slices.IndexFunc(r.secrets, func(w Given) bool { return !slices.Contains(w.EntryInFiles, name) })
 	if i < 0 {
 		return nil
 	}
@@ -331,7 +320,7 @@ func (v *values) Hands(names ...string) bool { return v.handed(names) >= 0 }
 
 // handed is the index of the first such secret, -1 for none.
 func (v *values) handed(names []string) int {
-	return slices.IndexFunc(v.resolver.secrets, func(w written) bool {
+	return slices.IndexFunc(v.resolver.secrets, func(w Given) bool {
 		return names == nil || slices.Contains(names, w.Path) || slices.Contains(names, strings.TrimSuffix(w.block, "."))
 	})
 }
@@ -352,12 +341,15 @@ func SecretVariable(t attr.Table, env attr.LookupEnv) string {
 				return name
 			}
 		}
+		if name := SecretVariable(attr.Table{Attrs: a.Attrs}, env); name != "" && a.Always {
+			return name
+		}
 	}
 	return ""
 }
 
 // refuse is the error about what the environment must not say beside w.
-func (w written) refuse(what, attribute string) error {
+func (w Given) refuse(what, attribute string) error {
 	if w.Path == attribute {
 		return fmt.Errorf("%s must not be combined with a secret of the configuration, which var.* may hold. Set %s in the configuration "+
 			"as well, or without var.*", what, attribute)

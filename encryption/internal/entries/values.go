@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -20,6 +21,7 @@ type values struct {
 	attrs  map[string]cty.Value // :: attribute name → value, null when absent
 	blocks map[string]*values   // :: nested block name → its values
 	pos    map[string]attr.Pos  // :: attribute name → place in text; "" is the entry's
+	given  []Given              // all, and those of the blocks
 
 	resolver  resolver
 	variables map[string]string // :: attribute name → the variable that it comes from
@@ -119,7 +121,8 @@ func (v *values) Block(name string) (attr.Values, bool) {
 }
 
 func (v *values) Errorf(attribute, format string, args ...any) error {
-	e := &attr.Error{Address: v.address, Attr: v.path(attribute), Pos: v.pos[attribute], Err: fmt.Errorf(format, args...)}
+	e := &attr.Error{Address: v.address, Attr: v.path(attribute), Pos: v.pos[attribute],
+		Err: v.withSuspects(fmt.Errorf(format, args...), v.path(attribute))}
 	variable := v.variables[attribute]
 	if variable == attribute || v.resolver.OnlyEnvironment { // nobody can write it, or has written anything
 		e.Attr = v.path("")
@@ -131,6 +134,19 @@ func (v *values) Errorf(attribute, format string, args ...any) error {
 		e.Address = ""
 	}
 	return e
+}
+
+// withSuspects is an error beside what is odd at a path, or in all of an entry or a block if it
+// is that of one.
+func (v *values) withSuspects(err error, path string) error {
+	return fact.Later(err, func() (facts []fact.Fact) {
+		for _, odd := range oddities(v.given) {
+			if path == "" || odd.Attr == path || strings.HasPrefix(odd.Attr, path+".") {
+				facts = append(facts, odd.Suspect)
+			}
+		}
+		return facts
+	})
 }
 
 // path is that of an attribute in the entry; that of the nested block for "".

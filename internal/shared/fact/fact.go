@@ -5,6 +5,7 @@ package fact
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -40,7 +41,23 @@ func Later(reason error, find func() []Fact) error {
 	if reason == nil {
 		return nil
 	}
-	return &Error{reason, sync.OnceValue(find)} // somebody who explains asks several times
+	return &Error{reason, sync.OnceValue(func() []Fact { return unsaid(reason, find()) })} // somebody who explains asks several times
+}
+
+// unsaid leaves out each [Suspect] about what the reason, or a fact before it, says to be odd.
+func unsaid(reason error, facts []Fact) (left []Fact) {
+	said := In(reason)
+	isSaid := func(what string) bool {
+		odd, ok := errors.AsType[Odd](reason)
+		same := func(f Fact) bool { s, ok := f.(Suspect); return ok && s.What == what }
+		return ok && string(odd) == what || slices.ContainsFunc(said, same) || slices.ContainsFunc(left, same)
+	}
+	for _, f := range facts {
+		if s, ok := f.(Suspect); !ok || !isSaid(s.What) {
+			left = append(left, f)
+		}
+	}
+	return left
 }
 
 func (e *Error) Error() string { return e.reason.Error() }
@@ -110,6 +127,14 @@ func (e List) Error() string { return errors.Join(e...).Error() }
 
 // Unwrap returns them, for [errors.Is] and [errors.As].
 func (e List) Unwrap() []error { return e }
+
+// All are the errors of the list that an error is or wraps; another error alone, and none for nil.
+func All(err error) (all List) {
+	if err != nil && !errors.As(err, &all) {
+		all = List{err}
+	}
+	return all
+}
 
 // Err returns nil if there are none, and the error itself if it is the only one.
 func (e List) Err() error {

@@ -13,7 +13,7 @@ type (
 	Suspect struct {
 		Address  string // of the entry, or credentials; "" for an argument of what is used
 		Attr     string
-		Variable string // of the environment, in place of the two
+		Variable string // of the environment, that the value comes from; it is named in place of the two
 		What     string // what is odd about it, such as "ends with a line break"
 	}
 

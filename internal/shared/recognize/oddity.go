@@ -1,11 +1,8 @@
 package recognize
 
 import (
-	"slices"
 	"strings"
 	"unicode"
-
-	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 )
@@ -33,6 +30,15 @@ func Oddity(text string) (what string, sure bool) { return oddity(text, byFuncti
 // no functions.
 func OddVariable(text string) string {
 	what, _ := oddity(text, byShell)
+	return what
+}
+
+// WithoutFunctions leaves out of what is said of a text how the functions of a configuration
+// would change it.
+func WithoutFunctions(what string) string {
+	if before, function, _ := strings.Cut(what, ": "); strings.Contains(function, "(…)") {
+		return before
+	}
 	return what
 }
 
@@ -93,23 +99,6 @@ const unexpanded = "begins with a variable of the shell that was not expanded; p
 
 // IsMasked reports whether a text is what logs show in place of a secret.
 func IsMasked(text string) bool { return masked.MatchString(text) }
-
-// Oddities says what [Oddity] says of each text in a value.
-func Oddities(v cty.Value) (odd []string) {
-	if v == cty.NilVal {
-		return nil
-	}
-	_ = cty.Walk(v, func(_ cty.Path, part cty.Value) (bool, error) {
-		part, _ = part.Unmark()
-		if part.IsKnown() && !part.IsNull() && part.Type() == cty.String {
-			if what, _ := Oddity(part.AsString()); what != "" && !slices.Contains(odd, what) {
-				odd = append(odd, what)
-			}
-		}
-		return true, nil
-	})
-	return odd
-}
 
 // NoWord says what keeps a text from being one word in a request, such as a token or a
 // password: control characters, which no server could mean. It is "" for nothing. The

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zclconf/go-cty/cty"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
@@ -168,23 +166,14 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestOddities: a text is named once, wherever in a value it is.
-func TestOddities(t *testing.T) {
+// TestWithoutFunctions: what the functions of a configuration would do is left out, and nothing else.
+func TestWithoutFunctions(t *testing.T) {
 	t.Parallel()
-	list := cty.ListVal([]cty.Value{cty.StringVal("x "), cty.StringVal("x").Mark("sensitive"), cty.StringVal(" x").Mark("sensitive"),
-		cty.StringVal("'x'"), cty.NullVal(cty.String), cty.UnknownVal(cty.String)})
-	for name, c := range map[string]struct {
-		value cty.Value
-		want  int
-	}{
-		"nothing":      {value: cty.NilVal},
-		"null":         {value: cty.NullVal(cty.String)},
-		"a number":     {value: cty.NumberIntVal(1)},
-		"nothing odd":  {value: cty.StringVal("x")},
-		"a list, once": {value: cty.ObjectVal(map[string]cty.Value{"a": list, "b": cty.True}), want: 2},
+	for what, want := range map[string]string{
+		"is a path: file(…) reads it": "is a path", "is odd: remove it": "is odd: remove it", "is odd, like f(…)": "is odd, like f(…)", "": "",
 	} {
-		if odd := recognize.Oddities(c.value); len(odd) != c.want {
-			t.Errorf("%s: got %q", name, odd)
+		if got := recognize.WithoutFunctions(what); got != want {
+			t.Errorf("%q: got %q", what, got)
 		}
 	}
 }

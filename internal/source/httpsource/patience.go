@@ -25,7 +25,7 @@ func newPatience(req source.Request, g source.Grant) (web.Patience, error) {
 			return req.Int(argument)
 		case g.Has(variable):
 			usual = g.Int(variable)
-			if wrong := attr.Between(0, most)(cty.NumberIntVal(usual)); wrong != nil {
+			if wrong := attr.Between(0, most).Wrong(cty.NumberIntVal(usual)); wrong != nil {
 				err = g.Errorf(variable, "%w", wrong)
 			}
 		}

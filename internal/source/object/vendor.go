@@ -168,7 +168,7 @@ func KeyAttr() attr.Attr {
 }
 
 // Prefix is the check of the folder of the states in the backends oss and cos.
-func Prefix() func(cty.Value) error {
+func Prefix() attr.Check {
 	return attr.Is(func(prefix string) bool { return !strings.HasPrefix(prefix, "/") && !strings.HasPrefix(prefix, "./") },
 		"it must not begin with / or ./")
 }

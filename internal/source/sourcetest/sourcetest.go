@@ -56,6 +56,9 @@ const maxSize = 1 << 20
 // Open makes the source that reads p.
 func (p Place) Open(t *testing.T, kind source.Kind, limit int64) source.Source {
 	t.Helper()
+	if err := errors.Join(unstable.CheckTable(kind.Table), unstable.CheckTable(kind.Credentials)); err != nil {
+		t.Fatal(err)
+	}
 	entry := unstable.NewEntry("data.statecrypt_remote_state.test."+kind.Name, kind.Table, p.Attrs)
 	values, err := entry.Decode(kind.Table, p.Settings.LookupEnv)
 	if err != nil {

@@ -104,8 +104,11 @@ func (b *backend) HasLocks() bool { return b.lock.url != nil }
 func (b *backend) Retries() []string { return b.retries }
 
 func doubts(v attr.Values) string {
-	text := httpsource.Doubts("", v).Error()
-	source.EachOddity(v, httpsource.Backend().Attrs, func(name, odd string) { text += "; " + name + " " + odd })
+	said := httpsource.Doubts("", v)
+	text := said.Error()
+	for _, odd := range source.Oddities(said, v) {
+		text += "; " + odd
+	}
 	return text
 }
 

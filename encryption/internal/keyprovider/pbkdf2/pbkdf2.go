@@ -49,9 +49,10 @@ func Block() driver.Block[driver.KeyProvider] {
 
 func table() attr.Table {
 	return attr.Table{
-		Name:    "pbkdf2",
-		Example: []string{"passphrase = var.passphrase"},
-		Doc:     "Derives the key from a passphrase, or from the key of another key provider, with PBKDF2.",
+		Name:       "pbkdf2",
+		OtherNames: []string{"passphrase", "password"},
+		Example:    []string{"passphrase = var.passphrase"},
+		Doc:        "Derives the key from a passphrase, or from the key of another key provider, with PBKDF2.",
 		Attrs: []attr.Attr{
 			{Name: "passphrase", Type: cty.String, Form: attr.Passphrase, Secrecy: attr.LocalSecret,
 				Doc: "The passphrase, of at least 16 bytes. Exactly one of `passphrase` and `chain` is required."},

@@ -21,7 +21,7 @@ import (
 func Block() driver.Block[driver.Method] {
 	return driver.Block[driver.Method]{
 		Table: attr.Table{
-			Name: "aes_gcm", Example: []string{`keys = "key_provider.pbkdf2.main"`},
+			Name: "aes_gcm", OtherNames: []string{"aes"}, Example: []string{`keys = "key_provider.pbkdf2.main"`},
 			Doc: "AES in Galois/counter mode, with a key of 16, 24 or 32 bytes.",
 			Attrs: []attr.Attr{
 				{Name: "keys", Type: cty.String, Required: true, Form: attr.KeyProvider, Doc: "The address of the key " +

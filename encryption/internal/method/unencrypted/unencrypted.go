@@ -14,7 +14,7 @@ import (
 func Block() driver.Block[driver.Method] {
 	return driver.Block[driver.Method]{
 		Table: attr.Table{
-			Name: syntax.Unencrypted,
+			Name: syntax.Unencrypted, OtherNames: []string{"plaintext", "none"},
 			Doc: "Plaintext. A state that is not encrypted is read only if this is the method or a fallback. " +
 				"The address `unencrypted` stands for it without a block.",
 		},

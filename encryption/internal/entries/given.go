@@ -1,0 +1,91 @@
+package entries
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
+)
+
+// Given is an attribute of an entry, or of a block in it, with what it is given.
+type Given struct {
+	attr.Attr
+	Setting
+	Path     string // "token", "auth_jwt.jwt"
+	block    string // that it is in; "" for the entry itself
+	Variable string // that gives it the value; "" if the settings do, or nobody does
+}
+
+// attributes are those of values with what they are given, whatever is wrong with it.
+func attributes(v attr.Values) []Given {
+	if v, ok := v.(*values); ok {
+		return v.given
+	}
+	return nil
+}
+
+// Oddity is what is odd about a text in the place of what its table says it is, and probably
+// no part of what was meant; or a setting that TF_ENCRYPTION says otherwise.
+type Oddity struct {
+	fact.Suspect
+	Pos  attr.Pos
+	Sure recognize.Certainty // if it is not a passphrase, somebody may have chosen it
+}
+
+// Oddities are those of all values, also of those in blocks and lists and those that come from
+// variables. It is the only place that looks for them.
+func Oddities(v attr.Values) []Oddity { return oddities(attributes(v)) }
+
+func oddities(given []Given) (all []Oddity) {
+	for _, g := range given {
+		add := func(what string, sure recognize.Certainty) {
+			odd := Oddity{fact.Suspect{Attr: g.Path, Variable: g.Variable, What: what}, g.Pos, sure}
+			if what != "" && !slices.Contains(all, odd) {
+				all = append(all, odd)
+			}
+		}
+		for _, text := range textsIn(g.Value) {
+			add(g.oddity(text))
+		}
+		if g.Replaces && g.FromEnvironment {
+			add("is that of TF_ENCRYPTION, which is merged over the other settings; unset it if it is meant for another file",
+				recognize.Surely)
+		}
+	}
+	return all
+}
+
+// oddity is what is odd about one text of g.
+func (g Given) oddity(text string) (what string, sure recognize.Certainty) {
+	switch g.Form {
+	case attr.Passphrase:
+		what, sure = recognize.Passphrase(text)
+	case attr.Token:
+		what = recognize.Token(text)
+	}
+	if what == "" {
+		what, _ = recognize.Oddity(text)
+	}
+	if g.Variable != "" {
+		what = cmp.Or(recognize.OddVariable(text), recognize.WithoutFunctions(what))
+	}
+	return what, sure
+}
+
+// textsIn are those that a value is, or has in lists, maps and objects.
+func textsIn(v cty.Value) (texts []string) {
+	if v == cty.NilVal {
+		return nil
+	}
+	_ = cty.Walk(v, func(_ cty.Path, part cty.Value) (bool, error) {
+		if part.IsKnown() && !part.IsNull() && part.Type() == cty.String {
+			texts = append(texts, part.AsString())
+		}
+		return true, nil
+	})
+	return texts
+}

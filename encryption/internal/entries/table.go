@@ -1,0 +1,41 @@
+package entries
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+)
+
+// CheckTable returns a mistake of whoever wrote a table, nil for none.
+func CheckTable(t attr.Table) error { return checkAttrs("", slices.Concat(t.Attrs, t.Variables)) }
+
+func checkAttrs(block string, attrs []attr.Attr) error {
+	seen := map[string]bool{}
+	for _, a := range attrs {
+		isAddress, what := a.Form == attr.KeyProvider || a.Form == attr.Method, ""
+		switch {
+		case seen[a.Name]:
+			what = "is there twice"
+		case (a.Type == cty.NilType) == (a.Attrs == nil):
+			what = "must have either a type or attributes of its own"
+		case a.Required && a.Default != cty.NilVal:
+			what = "is required and has a default"
+		case !a.Check.IsFor(a.Type):
+			what = "has a Check for another type"
+		case isAddress && (a.Type != cty.String || a.Env != nil):
+			what = "is an address, and so a string that no variable gives"
+		}
+		if what != "" {
+			return fmt.Errorf("its attribute %s %s", block+a.Name, what)
+		}
+		if seen[a.Name] = true; a.Attrs != nil {
+			if err := checkAttrs(block+a.Name+".", a.Attrs); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
