@@ -1,0 +1,46 @@
+package syntax
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+)
+
+// IsHTTP reports whether text is a URL of http or https.
+func IsHTTP(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Hostname() != "" && (u.Scheme == "http" || u.Scheme == "https")
+}
+
+// Server reads the URL of a server: http or https, a host, and at most a path behind it. It is
+// nil for anything else, such as one with a password, which errors must not repeat.
+func Server(text string) *url.URL {
+	u, err := url.Parse(text)
+	if err != nil || !IsHTTP(text) || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || u.Opaque != "" {
+		return nil
+	}
+	return u
+}
+
+// WithScheme makes a URL of a host: of https, which clients would not guess.
+func WithScheme(text string) string {
+	if text == "" || strings.Contains(text, "://") {
+		return text
+	}
+	return "https://" + text
+}
+
+var (
+	label  = lazyregexp.New(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
+	domain = lazyregexp.New(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
+)
+
+// IsLabel reports whether s can be one label of the name of a host. So are names in
+// Kubernetes, and those that become parts of the host that gets signed requests, such as
+// that of a bucket: any module can write them, and anything else could make it another host.
+func IsLabel(s string) bool { return len(s) <= 63 && label.MatchString(s) }
+
+// IsDomain reports whether s is made of labels with dots between them, as the names of hosts
+// and of most objects of Kubernetes are.
+func IsDomain(s string) bool { return len(s) <= 253 && domain.MatchString(s) }
