@@ -1,6 +1,6 @@
 package recognize
 
-import "github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+import "strings"
 
 // Digest is the scheme that no client here speaks.
 const Digest = "digest"
@@ -9,21 +9,11 @@ const Digest = "digest"
 // WWW-Authenticate, of which each may name several: the easiest of them, "" for one that is
 // not known.
 func Challenge(headers []string) string {
-	for _, scheme := range []struct {
-		name string
-		asks *lazyregexp.Regexp
-	}{{"bearer", bearer}, {"basic", basic}, {Digest, digest}} {
-		for _, header := range headers {
-			if scheme.asks.MatchString(header) {
-				return scheme.name
-			}
+	all := strings.ReplaceAll(strings.ToLower(","+strings.Join(headers, ",")), " ", "")
+	for _, scheme := range []string{"bearer", "basic", Digest} {
+		if strings.Contains(all, ","+scheme) {
+			return scheme
 		}
 	}
 	return ""
 }
-
-var (
-	bearer = lazyregexp.New(`(?i)(^|, *)bearer\b`)
-	basic  = lazyregexp.New(`(?i)(^|, *)basic\b`)
-	digest = lazyregexp.New(`(?i)(^|, *)digest\b`)
-)

@@ -231,7 +231,7 @@ func TestKinds(t *testing.T) {
 func TestChallenge(t *testing.T) {
 	t.Parallel()
 	for want, headers := range map[string][][]string{
-		"":               {nil, {""}, {"Negotiate"}, {"Digester x=1"}},
+		"":               {nil, {""}, {"Negotiate"}, {`Negotiate realm="basic"`}},
 		"bearer":         {{"Bearer"}, {`bearer realm="x"`}, {`Basic realm="x"`, "Bearer"}, {"Digest qop=auth,Bearer"}},
 		"basic":          {{`BASIC realm="x"`}, {`Digest realm="x", Basic realm="x"`}, {"Negotiate", "Basic"}},
 		recognize.Digest: {{`Digest realm="x", nonce="y"`}, {"NTLM", "digest"}},

@@ -31,6 +31,12 @@ func WithScheme(text string) string {
 	return "https://" + text
 }
 
+// Endpoint is [Server] for a text that may be the host alone.
+func Endpoint(text string) *url.URL { return Server(WithScheme(text)) }
+
+// IsEndpoint reports whether text is one.
+func IsEndpoint(text string) bool { return Endpoint(text) != nil }
+
 var (
 	label  = lazyregexp.New(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 	domain = lazyregexp.New(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)

@@ -235,9 +235,9 @@ func (s settings) overlay(c *rest.Config) error {
 		c.CAFile, c.CAData = "", nil
 	}
 	c.ServerName = cmp.Or(s.String("tls_server_name"), c.ServerName)
-	u, err := parseHost(c.Host)
-	if err != nil {
-		return fmt.Errorf("the kubeconfig: %w", err)
+	u := syntax.Endpoint(c.Host)
+	if u == nil {
+		return errors.New("the kubeconfig: " + noHost)
 	}
 	c.Host = u.String()
 	if c.AuthProvider != nil {

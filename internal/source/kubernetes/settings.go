@@ -31,7 +31,7 @@ func choose(credentials source.Credentials, name string) (settings, error) {
 		return settings{}, err
 	}
 	s := settings{Grant: g, paths: pathsOf(g), lookup: credentials.Env}
-	if host, err := parseHost(g.String("host")); err == nil {
+	if host := syntax.Endpoint(g.String("host")); host != nil {
 		s.host = host.String()
 	}
 	filled := func(name string) bool { return g.Variable(name) != "" }
@@ -94,9 +94,8 @@ func (s *settings) saysWhere() bool {
 
 // near compares two hosts: a secret that comes with one goes to no other.
 func near(home, asked string) source.Match {
-	u, errHome := parseHost(home)
-	v, errAsked := parseHost(asked)
-	return source.SameServerIf(errHome == nil && errAsked == nil && source.Covers(&url.URL{Scheme: u.Scheme, Host: u.Host}, v))
+	u, v := syntax.Endpoint(home), syntax.Endpoint(asked)
+	return source.SameServerIf(u != nil && v != nil && source.Covers(&url.URL{Scheme: u.Scheme, Host: u.Host}, v))
 }
 
 func (s *settings) check() error {
@@ -113,16 +112,6 @@ func (s *settings) check() error {
 	return nil
 }
 
-func checkHost(text string) error {
-	_, err := parseHost(text)
-	return err
-}
-
-// parseHost reads the host of an API server. Without a scheme it is https:
-// client-go would guess, and guess http.
-func parseHost(host string) (*url.URL, error) {
-	if u := syntax.Server(syntax.WithScheme(host)); u != nil {
-		return u, nil
-	}
-	return nil, errors.New("the URL of an API server is required, such as https://10.0.0.1:6443, without user name, password or query")
-}
+// noHost is said of what is no host of an API server. Without a scheme it is https: client-go
+// would guess, and guess http.
+const noHost = "the URL of an API server is required, such as https://10.0.0.1:6443, without user name, password or query"

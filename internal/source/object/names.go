@@ -74,7 +74,7 @@ func IsBucketLabel(s string) bool { return len(s) >= 3 && syntax.IsLabel(s) }
 // ParseEndpoint reads the URL of a service, or its host alone. It comes from the
 // provider block or the environment, never from a data source.
 func ParseEndpoint(text string) (*url.URL, error) {
-	u := syntax.Server(syntax.WithScheme(text))
+	u := syntax.Endpoint(text)
 	if u == nil || u.Path != "" && u.Path != "/" {
 		return nil, errors.New("a host is required, or the URL of one, such as https://store.example.com")
 	}

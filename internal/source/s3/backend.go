@@ -37,7 +37,7 @@ func Backend() attr.Table {
 		case "endpoints":
 			a.Attrs = append(slices.Clone(a.Attrs), attr.Attr{Name: "dynamodb", Type: cty.String,
 				Env:   []string{"AWS_ENDPOINT_URL_DYNAMODB", "AWS_DYNAMODB_ENDPOINT", "AWS_ENDPOINT_URL"},
-				Check: attr.Is(isEndpoint, noEndpoint), Doc: "The URL of DynamoDB."})
+				Check: attr.Is(syntax.IsEndpoint, noEndpoint), Doc: "The URL of DynamoDB."})
 		}
 		t.Attrs = append(t.Attrs, a)
 	}

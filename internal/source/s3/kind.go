@@ -74,8 +74,6 @@ const (
 
 const noEndpoint = "a URL such as https://s3.example.com is required, without user name, password or query"
 
-func isEndpoint(text string) bool { return syntax.Server(syntax.WithScheme(text)) != nil }
-
 func credentials() attr.Table {
 	return attr.Table{
 		Name: "s3",
@@ -96,7 +94,7 @@ func credentials() attr.Table {
 		}, awsauth.CredentialAttrs("S3"), awsauth.NetworkAttrs("state", attr.Attr{
 			Name: "endpoints", Always: true, Doc: "Endpoints in place of AWS's own.", Attrs: []attr.Attr{
 				{Name: "s3", Type: cty.String, Env: []string{endpointVar, oldEndpointVar, "AWS_ENDPOINT_URL"},
-					Check: attr.Is(isEndpoint, noEndpoint),
+					Check: attr.Is(syntax.IsEndpoint, noEndpoint),
 					Doc:   "The URL of S3, or of a store that speaks its protocol. The variables count without an `endpoints` block as well."},
 				{Name: "sts", Type: cty.String, Env: []string{stsVar, oldSTSVar}, Doc: "The URL of AWS STS, which assumes roles. The " +
 					"variables count without an `endpoints` block as well."},
