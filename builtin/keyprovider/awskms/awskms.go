@@ -22,7 +22,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
 // Limits for what a file may hold and what the service may answer.
@@ -103,7 +103,7 @@ func build(v attr.Values) (driver.KeyProvider, error) {
 		context: v.StringMap("encryption_context"),
 	}
 	endpoints, _ := v.Block("endpoints")
-	p.endpoint = syntax.WithScheme(endpoints.String("kms"))
+	p.endpoint = recognize.WithScheme(endpoints.String("kms"))
 	var err error
 	p.settings, err = awsauth.Parse(v, v.String("region"))
 	return p, err

@@ -41,7 +41,8 @@ func keyAttrs() []attr.Attr {
 			Check: attr.OneOf("AES_256", "AES_128"),
 			Doc:   "The kind of data key for new files: `AES_256` or `AES_128`. A file that is read holds its own."},
 		{Name: "encryption_context", Type: cty.Map(cty.String), Harmless: keyHarmless, Check: checkContext,
-			Doc: "The encryption context for new keys, which key policies can require. It is stored in the file in plaintext. A file that is read has its own. OpenTofu has it from 1.13 on."},
+			Doc: "The encryption context for new keys, which key policies can require. It is stored in the file in plaintext. A file that is " +
+				"read has its own. OpenTofu has it from 1.13 on."},
 		{Name: "region", Type: cty.String, Required: true, Env: []string{"AWS_REGION", "AWS_DEFAULT_REGION"},
 			Check:    attr.Is(isSet, "a region is required, such as eu-west-1 (or the environment variable AWS_REGION)"),
 			Harmless: awsauth.HarmlessRegion, HarmlessIf: awsauth.IsCommercial, Doc: "The region of the key, such as `eu-west-1`."},
@@ -53,7 +54,7 @@ func checkKeyID(text string) error {
 	case text == "":
 		return errors.New("the ID, the ARN or an alias of a KMS key is required")
 	case strings.HasPrefix(text, "arn:") && !strings.Contains(text, ":kms:"):
-		return errors.New("this is the ARN of something else; that of a KMS key begins with arn:aws:kms:")
+		return errors.New("this is the ARN of something else; that of a KMS key begins with arn:aws:kms")
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -85,7 +85,7 @@ var (
 func isKeyName(text string) bool { return len(text) <= 127 && keyName.MatchString(text) }
 
 func checkVault(text string) error {
-	u := syntax.Server(text)
+	u := recognize.Server(text)
 	if u == nil || u.Scheme != "https" || strings.Trim(u.Path, "/") != "" {
 		if strings.Contains(text, "/keys/") {
 			return errors.New("this is the address of a key: leave out /keys/ and what follows it, and write the name of the key into " +

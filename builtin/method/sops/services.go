@@ -21,7 +21,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -135,7 +135,7 @@ func permitCloud(attribute string, allowed []string, named string) error {
 // origin is a URL of nothing but scheme, host and port, in the one way to write
 // it.
 func origin(address string) (string, bool) {
-	u := syntax.Server(address)
+	u := recognize.Server(address)
 	if u == nil || strings.Trim(u.EscapedPath(), "/") != "" {
 		return "", false
 	}

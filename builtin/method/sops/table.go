@@ -2,6 +2,7 @@ package sops
 
 import (
 	"errors"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
@@ -26,7 +27,8 @@ func table() attr.Table {
 			Env: []string{"SOPS_AGE_KEY_FILE"},
 			Doc: "Paths of files with age identities, or of SSH private keys without a passphrase."},
 		{Name: "age_identity_command", Type: cty.List(cty.String), Form: attr.Command, Check: checkCommand,
-			Doc: "A program that prints age identities, and its arguments. All programs for the keys of a file have a minute together. It finds the recipient in `SOPS_AGE_RECIPIENT`. " +
+			Doc: "A program that prints age identities, and its arguments. All programs for the keys of a file have a minute together. " +
+				"It finds the recipient in `SOPS_AGE_RECIPIENT`. " +
 				"`SOPS_AGE_KEY_CMD` is not read."},
 		{Name: "use_ssh_keys", Type: cty.Bool, Default: cty.False, Doc: "Whether `~/.ssh/id_ed25519` and `~/.ssh/id_rsa` " +
 			"are age identities, too, as they are for sops. Defaults to `false`."},
@@ -38,7 +40,8 @@ func table() attr.Table {
 			"with the user's keyring and agent. Defaults to `true` if the environment may be read, otherwise to " +
 			"`false`."},
 		{Name: "gpg_command", Type: cty.String, Default: cty.StringVal("gpg"), Form: attr.Command,
-			Check: attr.Is(isSet, "the name or the path of a program is required"), Doc: "The program to run as `gpg`. `SOPS_GPG_EXEC` is not read: a command must be set in the configuration. Defaults to " +
+			Check: attr.Is(isSet, "the name or the path of a program is required"),
+			Doc: "The program to run as `gpg`. `SOPS_GPG_EXEC` is not read: a command must be set in the configuration. Defaults to " +
 				"`gpg`."},
 		{Name: "vault_token", Type: cty.String, Form: attr.Token, Secrecy: attr.Secret, Harmless: harmless.Secret, Env: []string{"VAULT_TOKEN",
 			"BAO_TOKEN"}, Doc: "The token for Vault or OpenBao. It is sent to allowed addresses only."},
@@ -60,8 +63,9 @@ func table() attr.Table {
 			Doc: "The resource names of the Google Cloud KMS keys that a file may name, or `[\"*\"]` for any. Without it, " +
 				"Google Cloud is not called."},
 		{Name: "allowed_azure_vaults", Type: cty.List(cty.String),
-			Check: attr.Is(isAzureVault, "https URLs without a path are required, such as https://example.vault.azure.net"), Doc: "The URLs of the vaults that a file " +
-				"may name, such as `https://example.vault.azure.net`, or `[\"*\"]` for any vault or managed HSM under " +
+			Check: attr.Is(isAzureVault, "https URLs without a path are required, such as https://example.vault.azure.net"),
+			Doc: "The URLs of the vaults that a file may name, such as `https://example.vault.azure.net`, or `[\"*\"]` for any vault or " +
+				"managed HSM under " +
 				"Microsoft's own domains. Without it, Azure is not called."},
 		{Name: "allow_unencrypted_values", Type: cty.Bool, Default: cty.False, Doc: "Whether a file may contain values that sops left " +
 			"unencrypted, such as those of `unencrypted_suffix`. Whoever can write the file can exchange them. Defaults to `false`."},

@@ -19,7 +19,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
@@ -83,7 +82,7 @@ func Parse(v attr.Values, region string) (Settings, error) {
 		httpProxy: v.String("http_proxy"), httpsProxy: v.String("https_proxy"), noProxy: v.String("no_proxy"),
 	}
 	if endpoints, ok := v.Block("endpoints"); ok {
-		s.STSEndpoint = syntax.WithScheme(endpoints.String("sts"))
+		s.STSEndpoint = recognize.WithScheme(endpoints.String("sts"))
 	}
 	s.parseRetries(v)
 	s.parseProxies(v)

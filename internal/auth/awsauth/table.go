@@ -6,7 +6,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
 // Reasons of [attr.Attr.Harmless].
@@ -93,7 +93,7 @@ func CredentialAttrs(service string) []attr.Attr {
 		{Name: "skip_metadata_api_check", Type: cty.Bool, Doc: "Whether to leave the metadata service of EC2 " +
 			"alone. Defaults to what `AWS_EC2_METADATA_DISABLED` says."},
 		{Name: "ec2_metadata_service_endpoint", Type: cty.String, Env: []string{"AWS_EC2_METADATA_SERVICE_ENDPOINT"},
-			Check:    attr.Is(syntax.IsHTTP, "an http or https address is required"),
+			Check:    attr.Is(recognize.IsHTTP, "an http or https address is required"),
 			Harmless: metadataHarmless, Doc: "The URL of the metadata service of EC2."},
 		{Name: "ec2_metadata_service_endpoint_mode", Type: cty.String, Env: []string{"AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE"},
 			Check:    attr.OneOf("IPv4", "IPv6"),

@@ -143,6 +143,7 @@ func TestText(t *testing.T) {
 		"${{ secrets.X }}", "$(cat file)", "`cat file`", "var.states", "module.a.b", "$STATES_KEY", "$STATES_KEY/x", "%STATES_KEY%",
 		"vault://secret/x", "env:KEY", "ENC[AES256_GCM,data:x]", "key_provider.pbkdf2.main", "random_password.x.result",
 		"data.aws_x.y.z", "data.external.pass.result.x", "@Microsoft.KeyVault(VaultName=x)", "ssm:/x/y", "1password://x/y", "data.x",
+		"data.driven.decisions.win",
 		"fatal: no such secret",
 		// Files.
 		"recognize_test.go", "@recognize_test.go", "keys/ca.pem", "~/keys/k", "/vault/secrets/passphrase", "./passphrase", "/no/such/folder",
@@ -204,8 +205,8 @@ func TestKinds(t *testing.T) {
 		"recognize_test.go", "testdata", `{"x"`, `{ "x"`, ` {"`, "a\nb", "a\nb\n", "a\nb\nc", "x\n-----BEGIN RSA PRIVATE KEY",
 		"-----BEGIN AGE ENCRYPTED FILE", "\n-----BEGIN AGE ", "age-encryption.org/v1", "-----BEGIN X", "---- BEGIN", "[MASKED]",
 		"", "\xff\xfe", "\xfe\xff", "\xff", "a\x00b\x00", "\x00a\x00b", "\x00a\x00b\x00", "a\x00b", "a\x00bc", "a\x00", "ab\x00\x00",
-		"-----BEGIN AGE ENCRYPTED FILE-----", "\n-----BEGIN AGE ENCRYPTED FILE-----\n", "age1x", "ssh-ed25519 A", "vault:v1:x", "apiVersion: v1",
-		"YXBpVmVyc2lvbjog",
+		"-----BEGIN AGE ENCRYPTED FILE-----", "\n-----BEGIN AGE ENCRYPTED FILE-----\n", "age1x", "ssh-ed25519 A",
+		"vault:v1:x", "apiVersion: v1", "YXBpVmVyc2lvbjog",
 		strings.Repeat("a\x00", 8) + "bb", strings.Repeat("a\x00", 7) + "bb", "PK\x03\x04", "\x1f\x8b", "\x00a", "é",
 	} {
 		var all []string
@@ -216,7 +217,8 @@ func TestKinds(t *testing.T) {
 			{"content", recognize.IsContent(text)}, {"document", recognize.IsDocument(text)},
 			{"private key", recognize.HoldsPrivateKey([]byte(text))}, {"PEM", recognize.IsPEM(text)}, {"age", recognize.IsAge([]byte(text))},
 			{"recipient", recognize.IsRecipient(text)}, {"transit", recognize.IsTransit([]byte(text))},
-			{"kubeconfig", recognize.IsKubeconfig(text)}, {"masked", recognize.IsMasked(text)}, {"UTF-16", recognize.IsUTF16([]byte(text))}, {recognize.NotText([]byte(text)), true},
+			{"kubeconfig", recognize.IsKubeconfig(text)}, {"masked", recognize.IsMasked(text)},
+			{"UTF-16", recognize.IsUTF16([]byte(text))}, {recognize.NotText([]byte(text)), true},
 		} {
 			if kind.is && kind.name != "" {
 				all = append(all, kind.name)
@@ -248,7 +250,9 @@ func TestChallenge(t *testing.T) {
 func TestNoSSHKey(t *testing.T) {
 	t.Parallel()
 	says := testkit.OpenGolden(t, "testdata/mistakes.txt", "no key of ssh")
-	for _, text := range []string{"", " \n", "PuTTY-User-Key-File-3: ssh-ed25519", "# created\nAGE-SECRET-KEY-1", "key", "-----BEGIN X", "\n-----BEGIN X"} {
+	for _, text := range []string{
+		"", " \n", "PuTTY-User-Key-File-3: ssh-ed25519", "# created\nAGE-SECRET-KEY-1", "key", "-----BEGIN X", "\n-----BEGIN X",
+	} {
 		says.Check(t, fmt.Sprintf("%q", text), recognize.NoSSHKey([]byte(text)))
 	}
 }

@@ -79,7 +79,7 @@ const (
 
 var (
 	secretAddress = lazyregexp.New(`^([a-z0-9][a-z0-9+.-]*://|arn:aws|vault:[\w/-]+#|projects/[^/]+/secrets/|@Microsoft\.KeyVault\(|ssm:/|env:\w+$)`)
-	valueAddress  = lazyregexp.New(`^(random_[a-z]+|data\.[a-z]\w*)\.[\w-]+\.[\w.-]+$`)
+	valueAddress  = lazyregexp.New(`^(random_[a-z]+|data\.([a-z]+_\w+|external|http))\.[\w-]+\.[\w.-]+$`)
 	programError  = lazyregexp.New(`(?i)^(an error occurred|error: |fatal: |permission denied|access denied|unauthorized)`)
 	sentence      = lazyregexp.New(`^\w+( [\w,'-]+){3,}$`)
 	assigned      = lazyregexp.New(`^(export )?([A-Za-z_]\w* ?= ?(".*"|'.*')|[A-Z][A-Z0-9]*_[A-Z0-9_]*=.*)$`)

@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -92,7 +92,7 @@ func parsePlace(address, scheme string) (place, error) {
 		}
 		address = rest
 	}
-	u := syntax.Server(scheme + "://" + address)
+	u := recognize.Server(scheme + "://" + address)
 	if u == nil {
 		return place{}, errAddress
 	}

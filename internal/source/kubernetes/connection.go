@@ -235,7 +235,7 @@ func (s settings) overlay(c *rest.Config) error {
 		c.CAFile, c.CAData = "", nil
 	}
 	c.ServerName = cmp.Or(s.String("tls_server_name"), c.ServerName)
-	u := syntax.Endpoint(c.Host)
+	u := recognize.Endpoint(c.Host)
 	if u == nil {
 		return errors.New("the kubeconfig: " + noHost)
 	}

@@ -54,7 +54,7 @@ func credentials() attr.Table {
 			"then `KUBECONFIG`, `~/.kube/config` and the service account of the pod.",
 		Attrs: []attr.Attr{
 			source.NameAttr("cluster"),
-			{Name: "host", Type: cty.String, Group: "cluster", Env: []string{"KUBE_HOST"}, Check: attr.Is(syntax.IsEndpoint, noHost),
+			{Name: "host", Type: cty.String, Group: "cluster", Env: []string{"KUBE_HOST"}, Check: attr.Is(recognize.IsEndpoint, noHost),
 				Doc: "The URL of the API server. It takes the place of the one in a kubeconfig."},
 			{Name: "config_path", Type: cty.String, Group: "cluster", Env: []string{"KUBE_CONFIG_PATH"},
 				Doc: "The kubeconfig to use. `~/` is your home directory."},

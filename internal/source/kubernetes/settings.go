@@ -10,7 +10,7 @@ import (
 	api "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -31,7 +31,7 @@ func choose(credentials source.Credentials, name string) (settings, error) {
 		return settings{}, err
 	}
 	s := settings{Grant: g, paths: pathsOf(g), lookup: credentials.Env}
-	if host := syntax.Endpoint(g.String("host")); host != nil {
+	if host := recognize.Endpoint(g.String("host")); host != nil {
 		s.host = host.String()
 	}
 	filled := func(name string) bool { return g.Variable(name) != "" }
@@ -94,7 +94,7 @@ func (s *settings) saysWhere() bool {
 
 // near compares two hosts: a secret that comes with one goes to no other.
 func near(home, asked string) source.Match {
-	u, v := syntax.Endpoint(home), syntax.Endpoint(asked)
+	u, v := recognize.Endpoint(home), recognize.Endpoint(asked)
 	return source.SameServerIf(u != nil && v != nil && source.Covers(&url.URL{Scheme: u.Scheme, Host: u.Host}, v))
 }
 

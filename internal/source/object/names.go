@@ -12,6 +12,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
@@ -74,7 +75,7 @@ func IsBucketLabel(s string) bool { return len(s) >= 3 && syntax.IsLabel(s) }
 // ParseEndpoint reads the URL of a service, or its host alone. It comes from the
 // provider block or the environment, never from a data source.
 func ParseEndpoint(text string) (*url.URL, error) {
-	u := syntax.Endpoint(text)
+	u := recognize.Endpoint(text)
 	if u == nil || u.Path != "" && u.Path != "/" {
 		return nil, errors.New("a host is required, or the URL of one, such as https://store.example.com")
 	}

@@ -8,7 +8,7 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
@@ -34,7 +34,7 @@ func newAccess(g source.Grant, n object.Network, region string) (access, error) 
 		return access{}, err
 	}
 	endpoints, _ := g.Block("endpoints")
-	a := access{Grant: g, settings: settings, endpoint: syntax.WithScheme(endpoints.String("s3")), network: n}
+	a := access{Grant: g, settings: settings, endpoint: recognize.WithScheme(endpoints.String("s3")), network: n}
 	if a.endpoint != "" && (g.Bool("use_fips_endpoint") || g.Bool("use_dualstack_endpoint")) {
 		err = g.Errorf("endpoints", "an endpoint for s3 excludes use_fips_endpoint and use_dualstack_endpoint")
 	}

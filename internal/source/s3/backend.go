@@ -15,7 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
@@ -37,7 +37,7 @@ func Backend() attr.Table {
 		case "endpoints":
 			a.Attrs = append(slices.Clone(a.Attrs), attr.Attr{Name: "dynamodb", Type: cty.String,
 				Env:   []string{"AWS_ENDPOINT_URL_DYNAMODB", "AWS_DYNAMODB_ENDPOINT", "AWS_ENDPOINT_URL"},
-				Check: attr.Is(syntax.IsEndpoint, noEndpoint), Doc: "The URL of DynamoDB."})
+				Check: attr.Is(recognize.IsEndpoint, noEndpoint), Doc: "The URL of DynamoDB."})
 		}
 		t.Attrs = append(t.Attrs, a)
 	}
@@ -104,10 +104,10 @@ var ofS3 = lazyregexp.New(`(?i)^(.+\.)?s3(-fips|-accelerate|-[a-z]{2}(-[a-z]+)+-
 // DynamoDB is the URL of that service, and a transport that leads there.
 func (s *Server) DynamoDB(ctx context.Context) (endpoint string, transport *http.Transport, err error) {
 	endpoints, _ := s.access.Block("endpoints")
-	if endpoint = syntax.WithScheme(endpoints.String("dynamodb")); endpoint == "" {
+	if endpoint = recognize.WithScheme(endpoints.String("dynamodb")); endpoint == "" {
 		endpoint, err = s.access.settings.EndpointOf(ctx, "DynamoDB", "dynamodb")
 	}
-	if err == nil && syntax.Server(endpoint) == nil {
+	if err == nil && recognize.Server(endpoint) == nil {
 		err = errors.New("the endpoint of DynamoDB: " + noEndpoint)
 	}
 	if err == nil {

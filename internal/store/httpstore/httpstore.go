@@ -25,7 +25,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/httpsource"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
@@ -142,7 +141,7 @@ func address(v attr.Values, name string) (*url.URL, error) {
 	switch {
 	case text == "":
 		return nil, nil //nolint:nilnil // no address is not a mistake
-	case err != nil || !syntax.IsHTTP(text): // the error has the text in it
+	case err != nil || !recognize.IsHTTP(text): // the error has the text in it
 		return nil, mistake(v, name, "an http or https URL is required, such as https://example.com/state")
 	case unfilled.MatchString(text):
 		return nil, mistake(v, name, "it has a variable of the shell in it that was not expanded; variables are written ${var.NAME} here")

@@ -68,7 +68,8 @@ func parseKey(text string) (key [keySize]byte, err error) {
 	decoded, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
 	switch {
 	case err != nil:
-		return key, errors.New("this is not base64 in its standard alphabet, with padding; base64encode(…) makes it of the 32 characters of a key")
+		return key, errors.New("this is not base64 in its standard alphabet, with padding; base64encode(…) makes it of the 32 characters " +
+			"of a key")
 	case len(decoded) != keySize:
 		return key, fmt.Errorf("the key has %d bytes, and Kubeform's have %d; %s", len(decoded), keySize, instead(text))
 	}
