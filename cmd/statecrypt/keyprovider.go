@@ -180,7 +180,7 @@ func list(texts []string) cty.Value {
 // readRecipients reads a file of recipients, as "age -R" does: one in each line, beside
 // comments.
 func readRecipients(path string) (recipients []string, err error) {
-	if strings.HasPrefix(path, "age1") || strings.HasPrefix(path, "ssh-") {
+	if recognize.IsRecipient(path) {
 		return nil, usageError("-R requires the name of a file, and this is a recipient itself, which -r requires")
 	}
 	text, err := keyfile.ReadText(path)

@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
+	"strings"
 
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 )
 
 // Secrecy says whether a value is a secret, and where it goes.
@@ -107,6 +110,17 @@ func Is(is func(text string) bool, required string) Check {
 		}
 		return errors.New(required)
 	})
+}
+
+// OneOf makes a check of a text or a number that is one of a few.
+func OneOf(values ...string) func(cty.Value) error {
+	return func(v cty.Value) error {
+		text, err := convert.Convert(v, cty.String)
+		if err == nil && slices.Contains(values, text.AsString()) {
+			return nil
+		}
+		return errors.New(strings.Join(values[:len(values)-1], ", ") + " or " + values[len(values)-1] + " is required")
+	}
 }
 
 // Text makes a check of a text, or of each text in a list or a map.

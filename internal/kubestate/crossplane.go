@@ -10,9 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/validation"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
 const (
@@ -364,7 +363,7 @@ func (m managed) secretRef(selector map[string]any) (SecretRef, error) {
 	namespace, isText := selector["namespace"].(string)
 	own := m.obj.text("metadata", "namespace")
 	switch {
-	case !isText && selector["namespace"] != nil, !isObjectName(name):
+	case !isText && selector["namespace"] != nil, !syntax.IsDomain(name):
 		return SecretRef{}, errors.New("this cannot be the name of a secret: lowercase letters, digits, dashes and dots are allowed")
 	case own == "" && namespace == "":
 		return SecretRef{}, errors.New("the secret's namespace is missing; an object without a namespace has to name it")
@@ -374,13 +373,11 @@ func (m managed) secretRef(selector map[string]any) (SecretRef, error) {
 	case own != "":
 		namespace = own
 	}
-	if len(validation.IsDNS1123Label(namespace)) > 0 {
+	if !syntax.IsLabel(namespace) {
 		return SecretRef{}, errors.New("this cannot be the name of a namespace: lowercase letters, digits and dashes are allowed")
 	}
 	return SecretRef{Namespace: namespace, Name: name, Optional: true}, nil
 }
-
-func isObjectName(s string) bool { return len(validation.IsDNS1123Subdomain(s)) == 0 }
 
 // observation is what the controller saw, with the sensitive attributes from
 // the connection secret.

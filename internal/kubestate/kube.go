@@ -18,11 +18,11 @@ import (
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
 // ErrNoState means that the object exists, but its controller has not stored a
@@ -69,12 +69,12 @@ func Table() attr.Table {
 				Check: attr.Is(kindForm.MatchString, "a kind is a word of letters and digits, such as VPC"),
 				Doc:   "The `kind` of the object, such as `VPC`."},
 			{Name: "name", Type: cty.String, Required: true,
-				Check: attr.Is(isDomain, "this cannot be the name of an object: lowercase letters, digits, dashes and dots are allowed"),
+				Check: attr.Is(syntax.IsDomain, "this cannot be the name of an object: lowercase letters, digits, dashes and dots are allowed"),
 				Doc:   "The name of the object."},
 			{Name: "namespace", Type: cty.String,
-				Check: attr.Is(isLabel, "this cannot be the name of a namespace: lowercase letters, digits and dashes are allowed"),
+				Check: attr.Is(syntax.IsLabel, "this cannot be the name of a namespace: lowercase letters, digits and dashes are allowed"),
 				Doc:   "The namespace of the object. Leave it out for an object that has none."},
-			{Name: "resource", Type: cty.String, Check: attr.Is(isLabel, "the plural name in lowercase is required, such as vpcs"),
+			{Name: "resource", Type: cty.String, Check: attr.Is(syntax.IsLabel, "the plural name in lowercase is required, such as vpcs"),
 				Doc: "The plural name of the kind in the server's API, such as `vpcs`. Without it, the server is queried for it. Only the " +
 					"`kubernetes` source uses it."},
 			{Name: "resource_type", Type: cty.String,
@@ -92,7 +92,7 @@ func Table() attr.Table {
 				Check: attr.Is(versionForm.MatchString, "a version is required, such as 1.5.7"),
 				Doc: "For Crossplane, the Terraform version of the controller. The cluster does not contain it, so it defaults to " +
 					"`0.0.0`."},
-			{Name: "field_names", Type: cty.Map(cty.String),
+			{Name: "field_names", Type: cty.Map(cty.String), Check: attr.Text(checkFieldName),
 				Doc: "The Terraform attributes of fields whose names do not follow the rule that `orgId` is `org_id`, by the name of the field. " +
 					"An empty name leaves the field out."},
 			{Name: "sensitive_fields", Type: cty.Map(cty.String),
@@ -124,13 +124,9 @@ func New(v attr.Values) (*Object, error) {
 	return o, o.check(v)
 }
 
-func isDomain(text string) bool { return len(validation.IsDNS1123Subdomain(text)) == 0 }
-
-func isLabel(text string) bool { return len(validation.IsDNS1123Label(text)) == 0 }
-
 func isVersioned(text string) bool {
 	group, version, ok := strings.Cut(text, "/")
-	return ok && isDomain(group) && isLabel(version)
+	return ok && syntax.IsDomain(group) && syntax.IsLabel(version)
 }
 
 var (
@@ -139,6 +135,13 @@ var (
 	sourceForm  = lazyregexp.New(`^([a-z0-9.:-]+/)?[A-Za-z0-9_-]+/[A-Za-z0-9_-]+$`)
 	versionForm = lazyregexp.New(`^[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+-]*)?$`)
 )
+
+func checkFieldName(name string) error {
+	if name != "" && !nameForm.MatchString(name) {
+		return fmt.Errorf("%q cannot be the name of an attribute", name)
+	}
+	return nil
+}
 
 func (o *Object) check(v attr.Values) error {
 	if err := o.checkMeaning(v); err != nil {
@@ -150,11 +153,6 @@ func (o *Object) check(v attr.Values) error {
 	}
 	if !o.isKubeform() && o.resourceType == "" {
 		return v.Errorf("resource_type", "the Terraform resource type is required, such as aws_vpc: it cannot be derived from the object")
-	}
-	for _, name := range o.fieldNames {
-		if name != "" && !nameForm.MatchString(name) {
-			return v.Errorf("field_names", "%q cannot be the name of an attribute", name)
-		}
 	}
 	if v.Has("sensitive_fields") {
 		return o.setSensitiveFields(v)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
 // moduleState is what Kubeform keeps for a module: an encrypted text.
@@ -119,7 +120,7 @@ func kubeformSecrets(obj object, attributes map[string]any, look secrets, cost *
 		return nil
 	}
 	name, ok := obj.at("spec", "secretRef", "name").(string)
-	if !ok || !isObjectName(name) {
+	if !ok || !syntax.IsDomain(name) {
 		return errors.New("spec.secretRef.name must be the name of a secret")
 	}
 	ref := SecretRef{Namespace: obj.text("metadata", "namespace"), Name: name}

@@ -191,6 +191,15 @@ func (c Credentials) Uncovered(target *url.URL) string {
 	return ""
 }
 
+// OfSibling returns a secret variable that is meant for another place on the server of target,
+// "" for none. It goes to target only if a block covers that.
+func (c Credentials) OfSibling(target *url.URL) string {
+	if c.Home.near(c.Env, target.String()) != SameServer {
+		return ""
+	}
+	return unstable.SecretVariable(c.Table, c.Env)
+}
+
 const (
 	otherPath   = "path"
 	otherPort   = "port"

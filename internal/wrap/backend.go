@@ -186,7 +186,7 @@ func openStates(o Options, module string) (*States, error) {
 	}
 	v, err := block.Decode(kind.Table, lookup)
 	if err != nil {
-		if o.Backend == nil {
+		if wrong, ok := errors.AsType[*attr.Error](err); ok && o.Backend == nil && wrong.Attr == "address" {
 			err = fmt.Errorf("%w; the file of the settings has no block backend \"http\": "+
 				"add backend \"http\" { address = \"https://HOST/PATH\" }", err)
 		}

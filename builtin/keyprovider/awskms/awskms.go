@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"strings"
 	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -23,6 +22,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
 // Limits for what a file may hold and what the service may answer.
@@ -102,16 +102,8 @@ func build(v attr.Values) (driver.KeyProvider, error) {
 		keySpec: types.DataKeySpec(v.String("key_spec")),
 		context: v.StringMap("encryption_context"),
 	}
-	switch {
-	case p.keyID == "":
-		return nil, v.Errorf("kms_key_id", "the ID, the ARN or an alias of a KMS key is required")
-	case strings.HasPrefix(p.keyID, "arn:") && !strings.Contains(p.keyID, ":kms:"):
-		return nil, v.Errorf("kms_key_id", "this is the ARN of something else; that of a KMS key begins with arn:aws:kms:")
-	case contextSize(p.context) > maxContext:
-		return nil, v.Errorf("encryption_context", "KMS allows at most %d characters", maxContext)
-	}
 	endpoints, _ := v.Block("endpoints")
-	p.endpoint = awsauth.WithScheme(endpoints.String("kms"))
+	p.endpoint = recognize.WithScheme(endpoints.String("kms"))
 	var err error
 	p.settings, err = awsauth.Parse(v, v.String("region"))
 	return p, err

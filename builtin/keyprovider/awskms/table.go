@@ -1,13 +1,15 @@
 package awskms
 
 import (
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
 )
 
 // keyHarmless is the reason of what describes a key, see [attr.Attr.Harmless].
@@ -33,17 +35,41 @@ func table() attr.Table {
 
 func keyAttrs() []attr.Attr {
 	return []attr.Attr{
-		{Name: "kms_key_id", Type: cty.String, Required: true, Harmless: keyHarmless,
+		{Name: "kms_key_id", Type: cty.String, Required: true, Harmless: keyHarmless, Check: attr.Text(checkKeyID),
 			Doc: "The KMS key: its ID, its ARN, or an alias such as `alias/tf-state`."},
 		{Name: "key_spec", Type: cty.String, Required: true, Harmless: keyHarmless,
-			Check: attr.Is(harmless.OneOf("AES_256", "AES_128"), "AES_256 or AES_128 is required"),
+			Check: attr.OneOf("AES_256", "AES_128"),
 			Doc:   "The kind of data key for new files: `AES_256` or `AES_128`. A file that is read holds its own."},
-		{Name: "encryption_context", Type: cty.Map(cty.String), Harmless: keyHarmless, Doc: "The encryption context for new keys, which " +
-			"key policies can require. It is stored in the file in plaintext. A file that is read has its own. OpenTofu has it from 1.13 on."},
+		{Name: "encryption_context", Type: cty.Map(cty.String), Harmless: keyHarmless, Check: checkContext,
+			Doc: "The encryption context for new keys, which key policies can require. It is stored in the file in plaintext. A file that is " +
+				"read has its own. OpenTofu has it from 1.13 on."},
 		{Name: "region", Type: cty.String, Required: true, Env: []string{"AWS_REGION", "AWS_DEFAULT_REGION"},
 			Check:    attr.Is(isSet, "a region is required, such as eu-west-1 (or the environment variable AWS_REGION)"),
 			Harmless: awsauth.HarmlessRegion, HarmlessIf: awsauth.IsCommercial, Doc: "The region of the key, such as `eu-west-1`."},
 	}
+}
+
+func checkKeyID(text string) error {
+	switch {
+	case text == "":
+		return errors.New("the ID, the ARN or an alias of a KMS key is required")
+	case strings.HasPrefix(text, "arn:") && !strings.Contains(text, ":kms:"):
+		return errors.New("this is the ARN of something else; that of a KMS key begins with arn:aws:kms")
+	}
+	return nil
+}
+
+func checkContext(pairs cty.Value) error {
+	size := 0
+	for k, v := range pairs.AsValueMap() {
+		if size += len(k); !v.IsNull() {
+			size += len(v.AsString())
+		}
+	}
+	if size > maxContext {
+		return fmt.Errorf("KMS allows at most %d characters", maxContext)
+	}
+	return nil
 }
 
 func isSet(text string) bool { return text != "" }

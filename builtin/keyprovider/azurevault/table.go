@@ -2,7 +2,6 @@ package azurevault
 
 import (
 	"errors"
-	"net/url"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/security/keyvault/azkeys"
@@ -12,6 +11,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -86,8 +86,8 @@ var (
 func isKeyName(text string) bool { return len(text) <= 127 && keyName.MatchString(text) }
 
 func checkVault(text string) error {
-	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "" {
+	u := recognize.Server(text)
+	if u == nil || u.Scheme != "https" || strings.Trim(u.Path, "/") != "" {
 		if strings.Contains(text, "/keys/") {
 			return errors.New("this is the address of a key: leave out /keys/ and what follows it, and write the name of the key into " +
 				"vault_key_name")

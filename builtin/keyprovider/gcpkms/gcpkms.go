@@ -16,7 +16,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -25,6 +24,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
@@ -73,11 +73,23 @@ func table() attr.Table {
 			{Name: "key_length", Type: cty.Number, Required: true, Harmless: keyHarmless, Check: attr.Between(1, maxKeyLength),
 				Doc: "Length of new keys in bytes, from 1 to 1024; `aes_gcm` needs 16, 24 or 32. A file that is read has its own."},
 		}, googleauth.Attrs("GOOGLE_CREDENTIALS", "GOOGLE_APPLICATION_CREDENTIALS"), []attr.Attr{
-			{Name: "additional_authenticated_data", Type: cty.String, Harmless: keyHarmless, Doc: "Data that the key is bound to, in " +
-				"standard base64, of at most 64 KiB. It is not stored in the file: reading needs the same value as " +
-				"encrypting. OpenTofu has it from 1.13 on."},
+			{Name: "additional_authenticated_data", Type: cty.String, Harmless: keyHarmless, Check: attr.Text(checkAdditional),
+				Doc: "Data that the key is bound to, in standard base64, of at most 64 KiB. It is not stored in the file: reading needs the same " +
+					"value as encrypting. OpenTofu has it from 1.13 on."},
 		}),
 	}
+}
+
+// checkAdditional leaves out the decoder's own error: where the text is wrong helps nobody.
+func checkAdditional(text string) error {
+	data, err := base64.StdEncoding.DecodeString(text)
+	switch {
+	case err != nil:
+		return errors.New("this is not standard base64; base64encode(…) makes it of text")
+	case len(data) > maxAdditionalData:
+		return errors.New("at most 64 KiB are allowed")
+	}
+	return nil
 }
 
 type provider struct {
@@ -112,14 +124,7 @@ func build(v attr.Values, o Options) (driver.KeyProvider, error) {
 
 		name: v.String("kms_encryption_key"), keyLength: int(v.Int("key_length")), wire: web.Wire{Patience: patience(), Transport: o.Transport},
 	}
-	var err error
-	// The decoder's own error says where the text is wrong, which helps nobody.
-	if p.additionalData, err = base64.StdEncoding.DecodeString(v.String("additional_authenticated_data")); err != nil {
-		return nil, v.Errorf("additional_authenticated_data", "this is not standard base64; base64encode(…) makes it of text")
-	}
-	if len(p.additionalData) > maxAdditionalData {
-		return nil, v.Errorf("additional_authenticated_data", "at most 64 KiB are allowed")
-	}
+	p.additionalData, _ = base64.StdEncoding.DecodeString(v.String("additional_authenticated_data")) // its Check has
 	p.access = googleauth.New(v, v.Environment(), "https://www.googleapis.com/auth/cloud-platform", scope)
 	p.access.ImpersonateScopes = []string{scope} // as in OpenTofu
 	if o.Transport == nil {
@@ -190,7 +195,7 @@ func (p *provider) Recognizes(document json.RawMessage) bool {
 	var members map[string]json.RawMessage
 	m, err := parse(document)
 	return err == nil && json.Unmarshal(document, &members) == nil && len(members) == 1 &&
-		!strings.HasPrefix(string(m.Ciphertext), "vault:v")
+		!recognize.IsTransit(m.Ciphertext)
 }
 
 func parse(document json.RawMessage) (metadata, error) {

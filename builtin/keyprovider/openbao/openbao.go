@@ -21,7 +21,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
 const (
@@ -81,18 +81,12 @@ type metadata struct {
 	AssociatedData string `json:"associated_data,omitempty"` // base64; see Key
 }
 
-// token is how a transit engine writes a ciphertext: version of the key, data.
-// Other kinds call a member ciphertext as well, which is not of this form.
-var token = lazyregexp.New(`^vault:v[0-9]+:`)
-
 func build(v attr.Values) (driver.KeyProvider, error) {
 	p := &provider{
 		Wrapping: driver.Wrapping[metadata]{Kind: kind, Parse: parse},
 
-		transit: strings.Trim(v.String("transit_engine_path"), "/"), keyName: v.String("key_name"), associatedData: v.String("associated_data"),
-	}
-	if p.keyLength = v.Int("key_length"); p.keyLength != 16 && p.keyLength != 32 && p.keyLength != 64 {
-		return nil, v.Errorf("key_length", "16, 32 or 64 is required")
+		transit: strings.Trim(v.String("transit_engine_path"), "/"), keyName: v.String("key_name"), keyLength: v.Int("key_length"),
+		associatedData: v.String("associated_data"),
 	}
 	var err error
 	p.server, err = newServer(v)
@@ -148,7 +142,7 @@ func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawM
 		return nil, nil, err
 	}
 	wrapped, _ := answer["ciphertext"].(string)
-	if !token.MatchString(wrapped) {
+	if !recognize.IsTransit([]byte(wrapped)) {
 		return nil, nil, errors.New("the answer of the transit engine holds no wrapped key")
 	}
 	if p.associatedData != "" {
@@ -190,7 +184,7 @@ func parse(document json.RawMessage) (metadata, error) {
 		return m, fmt.Errorf("%w: the metadata in the file holds no ciphertext", driver.ErrNoKey)
 	case len(m.Ciphertext) > maxCiphertext:
 		return m, fmt.Errorf("the file holds a wrapped key of %d bytes; at most %d are allowed", len(m.Ciphertext), maxCiphertext)
-	case !token.Match(m.Ciphertext):
+	case !recognize.IsTransit(m.Ciphertext): // other kinds call a member ciphertext as well
 		return m, fmt.Errorf("%w: the metadata in the file is not that of a transit engine", driver.ErrNoKey)
 	case err != nil, len(m.AssociatedData) > maxAssociatedData:
 		return m, errors.New("the metadata in the file holds associated_data that is not base64, or too long")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // both are the names of an environment variable for OpenBao and for Vault. The
@@ -43,9 +44,9 @@ func table() attr.Table {
 		Attrs: []attr.Attr{
 			{Name: "key_name", Type: str, Required: true, Form: attr.Name, Harmless: keyHarmless, Doc: "The name of the key in the " +
 				"engine at `transit_engine_path`."},
-			{Name: "key_length", Type: num, Default: cty.NumberIntVal(32), Harmless: keyHarmless, Doc: "Length of new keys in bytes: 16, " +
-				"32 or 64. A key of 64 bytes is too long for `aes_gcm`; put a `pbkdf2` with a `chain` in between. " +
-				"Defaults to `32`."},
+			{Name: "key_length", Type: num, Default: cty.NumberIntVal(32), Harmless: keyHarmless, Check: attr.OneOf("16", "32", "64"),
+				Doc: "Length of new keys in bytes: 16, 32 or 64. A key of 64 bytes is too long for `aes_gcm`; put a `pbkdf2` with a `chain` in " +
+					"between. Defaults to `32`."},
 			// Not harmless: elsewhere is no transit engine, and what is asked for would be written.
 			{Name: "transit_engine_path", Type: str, Form: attr.Path, Default: cty.StringVal("/transit"),
 				Check: attr.Is(isEngine, "the path of the engine is required, without /v1 before it, which belongs to the API"),
@@ -101,7 +102,7 @@ func table() attr.Table {
 				Doc: "Whether any certificate of the server is accepted. Anybody in between can then read the " +
 					"token and the keys. Defaults to `false`."},
 			{Name: "proxy_address", Type: str, Secrecy: attr.LocalSecret, AllowEmpty: true, Env: both("PROXY_ADDR", "HTTP_PROXY"),
-				Check: attr.Is(isProxy, "a URL is required"), Doc: "The URL of a proxy for this server, in place of `HTTPS_PROXY` and the like."},
+				Check: attr.Text(web.CheckProxy), Doc: "The URL of a proxy for this server, in place of `HTTPS_PROXY` and the like."},
 			{Name: "max_retries", Type: num, Env: both("MAX_RETRIES"), Harmless: patienceHarmless, Default: cty.NumberIntVal(2),
 				Check: attr.Between(0, 100),
 				Doc: "How often a request is repeated when the server is overloaded, fails or is not reached. " +
@@ -123,11 +124,6 @@ func isEngine(path string) bool { return !strings.HasPrefix(strings.Trim(path, "
 func isAssociatedData(text string) bool {
 	_, err := base64.StdEncoding.DecodeString(text)
 	return err == nil && len(text) <= maxAssociatedData
-}
-
-func isProxy(text string) bool {
-	u, err := url.Parse(text)
-	return err == nil && u.Host != ""
 }
 
 func checkAddress(text string) error {

@@ -41,16 +41,12 @@ type ageKeys struct {
 	env     attr.LookupEnv
 }
 
-func newAgeKeys(v attr.Values) (ageKeys, error) {
-	a := ageKeys{
+func newAgeKeys(v attr.Values) ageKeys {
+	return ageKeys{
 		texts: v.Strings("age_identities"), files: v.Strings("age_identity_files"),
 		command: v.Strings("age_identity_command"), useSSH: v.Bool("use_ssh_keys"), env: v.Environment(),
 		filesFrom: v.Variable("age_identity_files"), textsFrom: v.Variable("age_identities"),
 	}
-	if v.Has("age_identity_command") && (len(a.command) == 0 || a.command[0] == "") {
-		return a, v.Errorf("age_identity_command", "the name or the path of a program is required, and its arguments")
-	}
-	return a, nil
 }
 
 // open opens a data key with the identities that there are. Files are read
@@ -186,7 +182,7 @@ func notIdentity(text string) fact.Odd {
 		return fact.Odd(odd)
 	}
 	switch text = strings.TrimSpace(text); {
-	case strings.HasPrefix(text, "age1"), strings.HasPrefix(text, "ssh-"):
+	case recognize.IsRecipient(text):
 		return "is a public key, and the identity that belongs to it is required"
 	case recognize.IsPath(text) || recognize.Exists(text):
 		return "is the path of a file, which belongs in age_identity_files, or SOPS_AGE_KEY_FILE"

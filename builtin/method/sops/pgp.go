@@ -33,7 +33,7 @@ type pgpKeys struct {
 	why   string      // why that is not the user's; "" if it is
 }
 
-func newPGPKeys(v attr.Values) (pgpKeys, error) {
+func newPGPKeys(v attr.Values) pgpKeys {
 	p := pgpKeys{useGPG: v.Environment() != nil, gpg: v.String("gpg_command"), world: world.For(v.Environment() != nil, false)}
 	if v.LeadsToCommand() != nil { // gpg is the machine's; what it starts in turn is not for TF_ENCRYPTION and GNUPGHOME to say
 		p.world, p.why = p.world.Beside(true), "; it gets none of its variables, such as GNUPGHOME, because only TF_ENCRYPTION has it run"
@@ -44,10 +44,7 @@ func newPGPKeys(v attr.Values) (pgpKeys, error) {
 	if v.Has("use_gpg") {
 		p.useGPG = v.Bool("use_gpg")
 	}
-	if p.gpg == "" {
-		return p, v.Errorf("gpg_command", "the name or the path of a program is required")
-	}
-	return p, nil
+	return p
 }
 
 func (p pgpKeys) open(ctx context.Context, runs *programs, sealed string) ([]byte, error) {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -22,6 +21,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -45,7 +45,7 @@ type services struct {
 	unprotected *atomic.Pointer[driver.Warning] // of a service that was called
 }
 
-func newServices(v attr.Values, blocks []driver.Block[driver.KeyProvider]) (services, error) {
+func newServices(v attr.Values, blocks []driver.Block[driver.KeyProvider]) services {
 	s := services{
 		address: v.Address(), blocks: blocks, env: v.Environment(),
 		vaultToken: v.String("vault_token"), vaultSpace: v.String("vault_namespace"), ownToken: v.Hands("vault_token"),
@@ -64,25 +64,36 @@ func newServices(v attr.Values, blocks []driver.Block[driver.KeyProvider]) (serv
 		s.roles = append(s.roles, key)
 	}
 	for _, address := range split(v.Strings("allowed_vault_addresses")) {
-		server, rest, _ := strings.Cut(address, "/v1/")
-		o, ok := origin(server)
-		engine, _, _ := strings.Cut(rest, "/keys/")
-		if ok = ok && (rest == "" || engineName.MatchString(strings.Trim(engine, "/"))); !ok {
-			return s, v.Errorf("allowed_vault_addresses", "URLs of servers are required, such as https://vault.example.com:8200, or of transit "+
-				"engines, such as https://vault.example.com:8200/v1/sops")
-		}
-		s.vaults = append(s.vaults, vaultOf(o, engine))
+		vault, _ := parseVault(address)
+		s.vaults = append(s.vaults, vault)
 	}
 	for _, address := range v.Strings("allowed_azure_vaults") {
 		o, _ := origin(address)
-		if address == anyKey {
-			o = anyKey
-		} else if !strings.HasPrefix(o, "https:") {
-			return s, v.Errorf("allowed_azure_vaults", "https URLs without a path are required, such as https://example.vault.azure.net")
-		}
-		s.azureVaults = append(s.azureVaults, o)
+		s.azureVaults = append(s.azureVaults, cmp.Or(o, anyKey))
 	}
-	return s, nil
+	return s
+}
+
+func isAzureVault(text string) bool {
+	o, _ := origin(text)
+	return text == anyKey || strings.HasPrefix(o, "https:")
+}
+
+func checkVaults(text string) error {
+	for _, address := range split([]string{text}) {
+		if _, ok := parseVault(address); !ok {
+			return errors.New("URLs of servers are required, such as https://vault.example.com:8200, or of transit engines, such as " +
+				"https://vault.example.com:8200/v1/sops")
+		}
+	}
+	return nil
+}
+
+func parseVault(address string) (vault string, ok bool) {
+	server, rest, _ := strings.Cut(address, "/v1/")
+	o, ok := origin(server)
+	engine, _, _ := strings.Cut(rest, "/keys/")
+	return vaultOf(o, engine), ok && (rest == "" || engineName.MatchString(strings.Trim(engine, "/")))
 }
 
 // split takes apart what a variable of terraform-backend-git holds: names with
@@ -124,9 +135,8 @@ func permitCloud(attribute string, allowed []string, named string) error {
 // origin is a URL of nothing but scheme, host and port, in the one way to write
 // it.
 func origin(address string) (string, bool) {
-	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil ||
-		strings.Trim(u.EscapedPath(), "/") != "" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || u.Opaque != "" {
+	u := recognize.Server(address)
+	if u == nil || strings.Trim(u.EscapedPath(), "/") != "" {
 		return "", false
 	}
 	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])

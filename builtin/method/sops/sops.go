@@ -49,16 +49,10 @@ var (
 )
 
 func build(v attr.Values, blocks []driver.Block[driver.KeyProvider]) (driver.Method, error) {
-	m := &method{partial: v.Bool("allow_unencrypted_values"), dataKeys: memo.NewSecrets(maxDataKeys)}
-	var err error
-	if m.age, err = newAgeKeys(v); err != nil {
-		return nil, err
-	}
-	if m.pgp, err = newPGPKeys(v); err != nil {
-		return nil, err
-	}
-	m.services, err = newServices(v, blocks)
-	return m, err
+	return &method{
+		partial: v.Bool("allow_unencrypted_values"), dataKeys: memo.NewSecrets(maxDataKeys),
+		age: newAgeKeys(v), pgp: newPGPKeys(v), services: newServices(v, blocks),
+	}, nil
 }
 
 const maxDataKeys = 1000 // that a method remembers

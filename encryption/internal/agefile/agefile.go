@@ -135,21 +135,9 @@ func hasSeveral(text string) bool {
 	return keys > 1 || strings.ContainsAny(text, "\r\n")
 }
 
-// What files begin with. An armored one may have white space before it.
-const intro = "age-encryption.org/"
-
-// Recognizes reports whether file is of age, armored or not.
-func Recognizes(file []byte) bool {
-	return bytes.HasPrefix(file, []byte(intro)) || armored(file)
-}
-
-func armored(file []byte) bool {
-	return bytes.HasPrefix(bytes.TrimLeft(file, " \t\r\n"), []byte(armor.Header))
-}
-
 // reader reads file without its armor.
 func reader(file []byte) io.Reader {
-	if armored(file) {
+	if recognize.IsArmored(file) {
 		return armor.NewReader(bytes.NewReader(file))
 	}
 	return bytes.NewReader(file)

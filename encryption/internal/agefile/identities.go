@@ -97,7 +97,7 @@ func WithPassphrase(passphrase string) (*age.ScryptIdentity, error) {
 // parse reads the content of an identity file of age, which is, or whose path is, in
 // this attribute.
 func (i *Identities) parse(text []byte, attribute string) ([]age.Identity, error) {
-	if Recognizes(text) { // all of it: the last byte of a binary file may be a space
+	if recognize.IsAge(text) { // all of it: the last byte of a binary file may be a space
 		plain, err := i.unseal(text)
 		if err != nil {
 			return nil, err

@@ -67,8 +67,17 @@ func (e *Entry) Decode(t attr.Table, env attr.LookupEnv) (attr.Values, error) {
 //   - [SecretVariable]: a variable that holds a secret is for nobody if nothing says which
 //     server it is meant for.
 //
-// Two questions come before these, and are answered elsewhere: for which server variables
-// are meant, by the home of a source, and what a client is handed, by a world.
+// What comes before these cannot be asked of an entry, and is answered elsewhere:
+//
+//   - For which server variables are meant: by the home of a source, in internal/source/grant.go,
+//     which fills Scope and refuses what [SecretVariable] finds. So does source/git for the
+//     tokens of GitHub, which name no server in their own names. A block that a data source
+//     chooses by name gets none: source/gcs says so of the one variable that Google's client
+//     would follow, and awsauth fills in no more than the proxies of the machine.
+//   - What a client would follow although no attribute says it: by [world.World.Steering], of
+//     the client that is started, beside a secret that it is handed.
+//   - Whether the region of a data source leads the secret of a block elsewhere: by source/s3,
+//     because the two are different entries. It calls Refuse of the block.
 func (e *Entry) Resolve(t attr.Table, scope Scope) (attr.Values, error) {
 	if e.Err != nil {
 		return nil, e.Err

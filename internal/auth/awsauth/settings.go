@@ -7,7 +7,6 @@ package awsauth
 import (
 	"cmp"
 	"fmt"
-	"net/url"
 	"strings"
 	"time"
 
@@ -21,6 +20,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 const (
@@ -82,7 +82,7 @@ func Parse(v attr.Values, region string) (Settings, error) {
 		httpProxy: v.String("http_proxy"), httpsProxy: v.String("https_proxy"), noProxy: v.String("no_proxy"),
 	}
 	if endpoints, ok := v.Block("endpoints"); ok {
-		s.STSEndpoint = WithScheme(endpoints.String("sts"))
+		s.STSEndpoint = recognize.WithScheme(endpoints.String("sts"))
 	}
 	s.parseRetries(v)
 	s.parseProxies(v)
@@ -154,8 +154,6 @@ func isPolicy(text string) bool {
 	return err == nil && strings.HasPrefix(a.Resource, "policy/")
 }
 
-func isRetryMode(text string) bool { _, err := aws.ParseRetryMode(text); return err == nil }
-
 func (s *Settings) parseRetries(v attr.Values) {
 	// In OpenTofu, 0 means "not set". The SDK counts attempts, not retries.
 	s.attempts = cmp.Or(int(v.Int("max_retries")), defaultAttempts)
@@ -194,18 +192,9 @@ func (s *Settings) FillProxies(v attr.Values, lookup attr.LookupEnv) error {
 	return fill(&s.httpProxy, "HTTP_PROXY", "http_proxy")
 }
 
-// isProxy reports whether text is the URL of a proxy, or none. The library that uses it
-// repeats a wrong one in its error, password included.
+// isProxy accepts a proxy without a scheme as well, as the library that uses it does.
 func isProxy(text string) bool {
-	u, err := url.Parse(text)
-	if err != nil || u.Scheme == "" || u.Host == "" {
-		u, err = url.Parse("http://" + text)
-	}
-	return text == "" || err == nil && u.Hostname() != ""
-}
-
-func isHTTP(address string) bool {
-	return strings.HasPrefix(address, "http://") || strings.HasPrefix(address, "https://")
+	return web.CheckProxy(text) == nil || web.CheckProxy("http://"+text) == nil
 }
 
 // parseIMDS reads the switches of the EC2 metadata service. OpenTofu 1.12 has
@@ -219,14 +208,4 @@ func (s *Settings) parseIMDS(v attr.Values) {
 		}
 	}
 	_ = s.imdsMode.SetFromString(v.String("ec2_metadata_service_endpoint_mode")) // none leaves it unset
-}
-
-func isMode(text string) bool { return new(imds.EndpointModeState).SetFromString(text) == nil }
-
-// WithScheme makes a URL of a host, as OpenTofu does.
-func WithScheme(endpoint string) string {
-	if endpoint == "" || strings.Contains(endpoint, "://") {
-		return endpoint
-	}
-	return "https://" + endpoint
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
 // Reasons of [attr.Attr.Harmless].
@@ -92,10 +93,10 @@ func CredentialAttrs(service string) []attr.Attr {
 		{Name: "skip_metadata_api_check", Type: cty.Bool, Doc: "Whether to leave the metadata service of EC2 " +
 			"alone. Defaults to what `AWS_EC2_METADATA_DISABLED` says."},
 		{Name: "ec2_metadata_service_endpoint", Type: cty.String, Env: []string{"AWS_EC2_METADATA_SERVICE_ENDPOINT"},
-			Check:    attr.Is(isHTTP, "an address that begins with http:// or https:// is required"),
+			Check:    attr.Is(recognize.IsHTTP, "an http or https address is required"),
 			Harmless: metadataHarmless, Doc: "The URL of the metadata service of EC2."},
 		{Name: "ec2_metadata_service_endpoint_mode", Type: cty.String, Env: []string{"AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE"},
-			Check:    attr.Is(isMode, "IPv4 or IPv6 is required"),
+			Check:    attr.OneOf("IPv4", "IPv6"),
 			Harmless: metadataHarmless, Doc: "`IPv4` or `IPv6`: how to reach the metadata service of EC2."},
 	}
 }
@@ -123,7 +124,7 @@ func NetworkAttrs(what string, endpoints attr.Attr) []attr.Attr {
 			Check: attr.Between(0, maxAttempts), Doc: "How often a request " +
 				"is sent before it fails, when the service is busy or out of reach. Defaults to `5`."},
 		{Name: "retry_mode", Type: cty.String, Env: []string{"AWS_RETRY_MODE"}, Harmless: retriesHarmless,
-			Check: attr.Is(isRetryMode, "standard or adaptive is required"),
+			Check: attr.OneOf("standard", "adaptive"),
 			Doc:   "`standard` or `adaptive`. Defaults to what `AWS_RETRY_MODE` says, else `standard`."},
 		{Name: "http_proxy", Type: cty.String, Secrecy: attr.LocalSecret, Check: attr.Is(isProxy, proxyRequired),
 			Doc: "The URL of a proxy, also for HTTPS when there is no `https_proxy`."},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -49,7 +50,7 @@ func Attrs(env map[string][]string) []attr.Attr {
 			Harmless: harmless.Secret, Doc: "The token for `oidc_request_url`, which is required with it."},
 		flag("use_msi", "Sign in as the managed identity of this machine."),
 		{Name: "msi_endpoint", Type: cty.String, UnlessGroup: "client",
-			Check:    attr.Is(isHTTP, "an http or https address is required"),
+			Check:    attr.Is(recognize.IsHTTP, "an http or https address is required"),
 			Harmless: "No secret of the code is sent there: what it answers is an identity of the machine.",
 			Doc:      "The address that gives tokens of the managed identity. Defaults to that of a virtual machine."},
 		flag("use_aks_workload_identity", "Sign in with AKS workload identity, which is set up by "+
@@ -85,11 +86,6 @@ func flag(name, doc string) attr.Attr {
 func isHost(text string) bool {
 	u, err := url.Parse("https://" + text + "/")
 	return err == nil && u.Host == text
-}
-
-func isHTTP(text string) bool {
-	u, err := url.Parse(text)
-	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
 }
 
 // New reads [Attrs]. It looks at what can be wrong without any I/O.

@@ -27,11 +27,9 @@ func strangers() []stranger {
 		{fact.AnsibleVault, "it is encrypted by Ansible Vault, which is not supported", []string{"$ANSIBLE_VAULT;"}},
 		{fact.GitCrypt, "it is encrypted by git-crypt, which is not supported", []string{"\x00GITCRYPT\x00"}},
 		{fact.OpenSSL, "it is encrypted by openssl enc, which is not supported", []string{"Salted__", "U2FsdGVkX1"}},
-		{fact.Transit, "it is encrypted by the secrets engine transit of Vault or OpenBao", []string{"vault:v"}},
 		{fact.PGP, "it is encrypted or signed by PGP", []string{"-----BEGIN PGP "}},
 		{fact.ByteOrderMark, "it begins with a byte order mark, as some editors and PowerShell write it", []string{"\xef\xbb\xbf"}},
 		{fact.UTF16, "it is UTF-16, as Windows PowerShell writes it with >", []string{"\xff\xfe", "\xfe\xff"}},
-		{fact.WebPage, "it is a web page or XML", []string{"<!doctype", "<html", "<?xml"}},
 		{fact.Compressed, "it is compressed with gzip", []string{"\x1f\x8b"}},
 		{fact.Compressed, "it is compressed with zstd", []string{"\x28\xb5\x2f\xfd"}},
 		{fact.Compressed, "it is compressed with xz", []string{"\xfd7zXZ\x00"}},
@@ -62,8 +60,13 @@ const (
 // is nothing known.
 func File(file []byte) fact.Stranger {
 	start := file[:min(len(file), 4<<10)]
-	if HoldsPrivateKey(start) {
+	switch {
+	case HoldsPrivateKey(start):
 		return fact.Stranger{What: "it is a private key", Is: fact.OtherFile}
+	case IsTransit(start):
+		return fact.Stranger{What: "it is encrypted by the secrets engine transit of Vault or OpenBao", Is: fact.Transit}
+	case IsWebPage(start):
+		return fact.Stranger{What: "it is a web page or XML", Is: fact.WebPage}
 	}
 	for _, s := range strangers() {
 		if slices.ContainsFunc(s.by, func(begin string) bool { return hasPrefixFold(start, begin) }) {
@@ -128,7 +131,7 @@ var (
 	settingsBlock = lazyregexp.New(`(?m)^(key_provider|method|backend|terraform|encryption|provider|resource|data|variable|module|output|locals)\b` +
 		`[^"\n]*("[^\n]*)?\{`)
 	member     = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_-]*:[ \t]*\r?\n[ \t]*[-A-Za-z]`)
-	chunk      = lazyregexp.New(`^[0-9a-f]+;chunk-signature=`)
+	chunk      = lazyregexp.New(`^[0-9a-f]+(;chunk-signature=[0-9a-f]+)?\r\n`)
 	message    = lazyregexp.New(`^(\x1b\[|(?i)(error|fatal|traceback|panic|warning)\b)`)
 	assignment = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_-]* *= `)
 )
@@ -192,7 +195,53 @@ func IsPEM(text string) bool { return strings.HasPrefix(strings.TrimSpace(text),
 
 // IsAge reports whether a file begins as those that age encrypts, armored or not.
 func IsAge(file []byte) bool {
-	return bytes.HasPrefix(file, []byte("age-encryption.org/")) || bytes.HasPrefix(bytes.TrimSpace(file), []byte("-----BEGIN AGE "))
+	return bytes.HasPrefix(file, []byte("age-encryption.org/")) || IsArmored(file)
+}
+
+// IsArmored reports whether a file begins as those that age writes as text: there may be
+// white space before it.
+func IsArmored(file []byte) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(file, " \t\r\n"), []byte("-----BEGIN AGE ENCRYPTED FILE-----"))
+}
+
+// IsRecipient reports whether a text begins as a public key does for which age encrypts, of
+// age, of its plugins, or of ssh. No key of another kind does.
+func IsRecipient(text string) bool {
+	return strings.HasPrefix(text, "age1") || strings.HasPrefix(text, "ssh-")
+}
+
+var transit = lazyregexp.New(`^vault:v[0-9]+:`)
+
+// IsTransit reports whether text is how the secrets engine transit writes a ciphertext: the
+// version of the key, and data.
+func IsTransit(text []byte) bool { return transit.Match(text) }
+
+var page = lazyregexp.New(`^(\x{feff}|[ \t\r\n])*(?i)<(!doctype|html|\?xml|!--)`)
+
+// IsWebPage reports whether a file begins as a web page does, or other XML.
+func IsWebPage(file []byte) bool { return page.Match(file) }
+
+// IsKubeconfig reports whether text in the place of the path of a kubeconfig is what belongs
+// in it, in base64 or not.
+func IsKubeconfig(text string) bool {
+	const encoded = "YXBpVmVyc2lvbj" // apiVersion
+	return strings.Contains(text, "apiVersion") || strings.HasPrefix(text, encoded) || IsContent(text)
+}
+
+// NoSSHKey says what is in the place of a private key of ssh, and what to do about it: "" for
+// one in PEM, whose type and passphrase are for whoever parses it.
+func NoSSHKey(file []byte) string {
+	switch text := strings.TrimSpace(string(file)); {
+	case strings.HasPrefix(text, "PuTTY-User-Key-File"):
+		return "the file holds a key of PuTTY; puttygen KEY.ppk -O private-openssh -o KEY writes one that ssh reads"
+	case strings.Contains(text, "AGE-SECRET-KEY-"):
+		return "the file holds an identity of age, and no ssh key"
+	case text == "":
+		return "the file of the private key is empty"
+	case !IsPEM(text):
+		return "the file does not hold a private key, which begins with -----BEGIN"
+	}
+	return ""
 }
 
 // NotText says what is in the place of text in UTF-8, "" for text.

@@ -30,14 +30,14 @@ func IsPath(text string) bool {
 func IsOfWindows(path string) bool { return filepath.Separator != '\\' && ofWindows.MatchString(path) }
 
 // IsContent reports whether text in the place of the name of a file is what belongs in
-// one, such as "$(cat FILE)" makes it: it has lines, quotation marks, braces or a private
-// key, or is longer than any name, and there is no such file. It may be secret. A name with
+// one, such as "$(cat FILE)" makes it: it has lines, quotation marks, braces, a private key
+// or anything in PEM, or is longer than any name, and there is no such file. It may be secret. A name with
 // quotation marks around it, or a line break at its end, is one.
 func IsContent(text string) bool {
 	text = strings.Trim(strings.TrimRight(text, "\r\n"), "\"'")
 	tooLong := slices.ContainsFunc(strings.Split(filepath.ToSlash(text), "/"), func(part string) bool { return len(part) > MaxName })
 	return (tooLong || strings.ContainsFunc(text, unicode.IsControl) || strings.ContainsAny(text, `"{}`) ||
-		HoldsPrivateKey([]byte(text))) && !Exists(text) && !IsFolder(text)
+		HoldsPrivateKey([]byte(text)) || IsPEM(text)) && !Exists(text) && !IsFolder(text)
 }
 
 // IsDocument reports whether text in the place of a name or an address, of which some may

@@ -70,6 +70,10 @@ func TestFile(t *testing.T) {
 		"\xfd7zXZ\x00\x00",
 		"BZh91AY&SY\xff",
 		"1a2;chunk-signature=" + strings.Repeat("0f", 32) + "\r\n{}\r\n0;chunk-signature=",
+		"f\r\n{\"version\":4}\n\r\n0\r\nx-amz-checksum-crc32:AAAAAA==\r\n\r\n",
+		"\n <!-- c --><html>",
+		"\ufeff<!DOCTYPE html>",
+		"vault:version",
 		tar + "ustar\x0000",
 		tar + "ustar",
 		tar,
@@ -136,7 +140,9 @@ func TestText(t *testing.T) {
 		"[MASKED]", "***", "(known after apply)", "<states>", "change-me", "your-passphrase", "your secret is safe with me",
 		"${{ secrets.X }}", "$(cat file)", "`cat file`", "var.states", "module.a.b", "$STATES_KEY", "$STATES_KEY/x", "%STATES_KEY%",
 		"vault://secret/x", "env:KEY", "ENC[AES256_GCM,data:x]", "key_provider.pbkdf2.main", "random_password.x.result",
-		"data.aws_x.y.z", "fatal: no such secret",
+		"data.aws_x.y.z", "data.external.pass.result.x", "@Microsoft.KeyVault(VaultName=x)", "ssm:/x/y", "1password://x/y", "data.x",
+		"data.driven.decisions.win",
+		"fatal: no such secret",
 		// Files.
 		"recognize_test.go", "@recognize_test.go", "keys/ca.pem", "~/keys/k", "/vault/secrets/passphrase", "./passphrase", "/no/such/folder",
 		// What holds it.
@@ -188,6 +194,8 @@ func TestKinds(t *testing.T) {
 		"recognize_test.go", "testdata", `{"x"`, `{ "x"`, ` {"`, "a\nb", "a\nb\n", "a\nb\nc", "x\n-----BEGIN RSA PRIVATE KEY",
 		"-----BEGIN AGE ENCRYPTED FILE", "\n-----BEGIN AGE ", "age-encryption.org/v1", "-----BEGIN X", "---- BEGIN", "[MASKED]",
 		"", "\xff\xfe", "\xfe\xff", "\xff", "a\x00b\x00", "\x00a\x00b", "\x00a\x00b\x00", "a\x00b", "a\x00bc", "a\x00", "ab\x00\x00",
+		"-----BEGIN AGE ENCRYPTED FILE-----", "\n-----BEGIN AGE ENCRYPTED FILE-----\n", "age1x", "ssh-ed25519 A",
+		"vault:v1:x", "apiVersion: v1", "YXBpVmVyc2lvbjog",
 		strings.Repeat("a\x00", 8) + "bb", strings.Repeat("a\x00", 7) + "bb", "PK\x03\x04", "\x1f\x8b", "\x00a", "é",
 	} {
 		var all []string
@@ -197,12 +205,53 @@ func TestKinds(t *testing.T) {
 		}{
 			{"content", recognize.IsContent(text)}, {"document", recognize.IsDocument(text)},
 			{"private key", recognize.HoldsPrivateKey([]byte(text))}, {"PEM", recognize.IsPEM(text)}, {"age", recognize.IsAge([]byte(text))},
-			{"masked", recognize.IsMasked(text)}, {"UTF-16", recognize.IsUTF16([]byte(text))}, {recognize.NotText([]byte(text)), true},
+			{"recipient", recognize.IsRecipient(text)}, {"transit", recognize.IsTransit([]byte(text))},
+			{"kubeconfig", recognize.IsKubeconfig(text)}, {"masked", recognize.IsMasked(text)},
+			{"UTF-16", recognize.IsUTF16([]byte(text))}, {recognize.NotText([]byte(text)), true},
 		} {
 			if kind.is && kind.name != "" {
 				all = append(all, kind.name)
 			}
 		}
 		says.Check(t, fmt.Sprintf("%.60q, %d bytes", text, len(text)), strings.Join(all, "\n"))
+	}
+}
+
+// TestChallenge: the easiest of the schemes that a server asks for, of which a header may name
+// several.
+func TestChallenge(t *testing.T) {
+	t.Parallel()
+	for want, headers := range map[string][][]string{
+		"":               {nil, {""}, {"Negotiate"}, {`Negotiate realm="basic"`}},
+		"bearer":         {{"Bearer"}, {`bearer realm="x"`}, {`Basic realm="x"`, "Bearer"}, {"Digest qop=auth,Bearer"}},
+		"basic":          {{`BASIC realm="x"`}, {`Digest realm="x", Basic realm="x"`}, {"Negotiate", "Basic"}},
+		recognize.Digest: {{`Digest realm="x", nonce="y"`}, {"NTLM", "digest"}},
+	} {
+		for _, header := range headers {
+			if got := recognize.Challenge(header); got != want {
+				t.Errorf("%q: got %q, want %q", header, got, want)
+			}
+		}
+	}
+}
+
+// TestNoSSHKey: what is in the place of a private key of ssh.
+func TestNoSSHKey(t *testing.T) {
+	t.Parallel()
+	says := testkit.OpenGolden(t, "testdata/mistakes.txt", "no key of ssh")
+	for _, text := range []string{
+		"", " \n", "PuTTY-User-Key-File-3: ssh-ed25519", "# created\nAGE-SECRET-KEY-1", "key", "-----BEGIN X", "\n-----BEGIN X",
+	} {
+		says.Check(t, fmt.Sprintf("%q", text), recognize.NoSSHKey([]byte(text)))
+	}
+}
+
+// TestCheckPEM: an empty text is none that could be wrong.
+func TestCheckPEM(t *testing.T) {
+	t.Parallel()
+	for text, is := range map[string]bool{"": true, "-----BEGIN X": true, "x -----BEGIN X": true, "x": false, "~/key.pem": false} {
+		if err := recognize.CheckPEM(text); (err == nil) != is {
+			t.Errorf("%q: got %v", text, err)
+		}
 	}
 }

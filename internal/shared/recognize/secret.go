@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"strings"
 	"unicode/utf8"
 
@@ -78,7 +79,7 @@ const (
 
 var (
 	secretAddress = lazyregexp.New(`^([a-z0-9][a-z0-9+.-]*://|arn:aws|vault:[\w/-]+#|projects/[^/]+/secrets/|@Microsoft\.KeyVault\(|ssm:/|env:\w+$)`)
-	valueAddress  = lazyregexp.New(`^(random_[a-z]+|data\.[a-z]+_\w+)\.[\w-]+\.[\w.-]+$`)
+	valueAddress  = lazyregexp.New(`^(random_[a-z]+|data\.([a-z]+_\w+|external|http))\.[\w-]+\.[\w.-]+$`)
 	programError  = lazyregexp.New(`(?i)^(an error occurred|error: |fatal: |permission denied|access denied|unauthorized)`)
 	sentence      = lazyregexp.New(`^\w+( [\w,'-]+){3,}$`)
 	assigned      = lazyregexp.New(`^(export )?([A-Za-z_]\w* ?= ?(".*"|'.*')|[A-Z][A-Z0-9]*_[A-Z0-9_]*=.*)$`)
@@ -110,6 +111,14 @@ func Token(text string) string {
 		return "is in base64, as Kubernetes keeps it: base64decode(…) gives the token"
 	}
 	return ""
+}
+
+// CheckPEM refuses a text that holds nothing in PEM, unless it is empty.
+func CheckPEM(text string) error {
+	if text == "" || strings.Contains(text, "-----BEGIN") {
+		return nil
+	}
+	return errors.New("it is not in PEM format" + NoPEM(text))
 }
 
 // NoPEM says what is in the place of a certificate or a key in PEM, and what to do about

@@ -63,8 +63,8 @@ func choose(credentials source.Credentials, name string) (grant, error) {
 	}
 	g.customerKey = customerKey(v.String("customer_provided_key"))
 	if text := v.String("blob_endpoint"); text != "" {
-		if g.endpoint, err = parseEndpoint(text); err != nil {
-			return grant{}, v.Errorf("blob_endpoint", "%w", err)
+		if g.endpoint, err = url.Parse(text); err != nil { // its Check has
+			return grant{}, err
 		}
 		if g.endpoint.Scheme == "http" && g.accessKey == "" && g.sas == "" {
 			return grant{}, v.Errorf("blob_endpoint", "without TLS, the token of an identity is not sent; set access_key or sas_token, or use https")
@@ -122,15 +122,12 @@ func customerKey(text string) *blob.CPKInfo {
 	}
 }
 
-func parseEndpoint(text string) (*url.URL, error) {
+func checkEndpoint(text string) error {
 	u, err := source.ParseBase(text)
-	switch {
-	case err != nil:
-		return nil, err
-	case u.Scheme == "https", u.Scheme == "http" && !netfail.IsExposed(u, nil):
-		return u, nil
+	if err == nil && u.Scheme != "https" && (u.Scheme != "http" || netfail.IsExposed(u, nil)) {
+		err = errEndpoint
 	}
-	return nil, errEndpoint
+	return err
 }
 
 // serves reports whether an endpoint is that of an account: the first part of

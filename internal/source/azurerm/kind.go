@@ -76,7 +76,7 @@ func credentials() attr.Table {
 			{Name: "customer_provided_key", Type: cty.String, Secrecy: attr.Secret, Env: []string{"ARM_CUSTOMER_PROVIDED_KEY"},
 				Harmless: harmless.Secret, Check: attr.Is(isCustomerKey, "a key of 32 bytes in standard base64 is required"),
 				Doc: "The AES-256 key that the blob was encrypted with on the server, in base64, if the writer provides one."},
-			{Name: "blob_endpoint", Type: cty.String,
+			{Name: "blob_endpoint", Type: cty.String, Check: attr.Text(checkEndpoint),
 				Doc: "The URL of the account's blob service in a private cloud, a DNS zone endpoint or Azurite. It must be that of the account, " +
 					"and `https`, unless it is on this machine."},
 			{Name: "ado_service_connection_id", Type: cty.String, UnlessGroup: "client", Env: []string{"ARM_ADO_PIPELINE_SERVICE_CONNECTION_ID",

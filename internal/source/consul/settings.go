@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -91,9 +92,9 @@ func parsePlace(address, scheme string) (place, error) {
 		}
 		address = rest
 	}
-	u, err := url.Parse(scheme + "://" + address)
-	if err != nil || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
-		return place{}, errAddress // the text of err would repeat the address
+	u := recognize.Server(scheme + "://" + address)
+	if u == nil {
+		return place{}, errAddress
 	}
 	return place{base: url.URL{Scheme: scheme, Host: u.Host, Path: strings.TrimSuffix(u.Path, "/")}}, nil
 }

@@ -57,10 +57,7 @@ func newIdentity(g source.Grant) (i identity, err error) {
 	case own == "secret_id":
 		i.keys, err = object.KeysOf(g, "secret_id", g.String("security_token"))
 	case own == "profile":
-		if i.profile = g.String("profile"); strings.ContainsAny(i.profile, `/\`) {
-			err = g.Errorf("profile", "this cannot be the name of a profile, which has no slash; where its file is belongs in "+
-				"shared_credentials_dir")
-		}
+		i.profile = g.String("profile")
 	case own == "cam_role_name":
 		i.camRole = g.String("cam_role_name")
 	case !g.Has("shared_credentials_dir") && g.Env == nil:
@@ -74,22 +71,19 @@ func newIdentity(g source.Grant) (i identity, err error) {
 	if i.sts, err = object.ParseEndpoint("sts." + cmp.Or(g.String("domain"), usualDomain)); err != nil {
 		return identity{}, g.Errorf("domain", "%w", err)
 	}
-	return i, i.readRole(g)
+	i.readRole(g)
+	return i, nil
 }
 
-func (i *identity) readRole(g source.Grant) error {
+func (i *identity) readRole(g source.Grant) {
 	if b, ok := g.Block("assume_role"); ok {
 		i.role.arn, i.role.session = b.String("role_arn"), b.String("session_name")
 		i.role.policy, i.role.externalID = b.String("policy"), b.String("external_id")
 		i.role.seconds = cmp.Or(b.Int("session_duration"), usualSession)
-		if i.role.arn == "" {
-			return b.Errorf("role_arn", "the ARN of a role is required")
-		}
-		return nil
+		return
 	}
 	i.role.arn, i.role.session, i.role.externalID = g.String(roleVar), cmp.Or(g.String(sessionVar), sessionName), g.String(externalVar)
 	i.role.seconds = cmp.Or(g.Int(durationVar), usualSession)
-	return nil
 }
 
 // resolve reads the profile, if there is one, and gets the keys that who signs

@@ -8,10 +8,13 @@
 package cos
 
 import (
+	"strings"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
@@ -52,7 +55,7 @@ func table() attr.Table {
 			object.KeyAttr(),
 			{Name: "prefix", Type: cty.String, Check: object.Prefix(), Doc: "The folder of the states. Defaults to none."},
 			{Name: "region", Type: cty.String, Required: true, Env: []string{"TENCENTCLOUD_REGION"},
-				Check: attr.Is(object.IsLabel, "this cannot be the name of a region, such as ap-guangzhou"),
+				Check: attr.Is(syntax.IsLabel, "this cannot be the name of a region, such as ap-guangzhou"),
 				Doc:   "The region of the bucket, such as `eu-frankfurt`."},
 			{Name: "accelerate", Type: cty.Bool,
 				Doc: "Asks the endpoint for global acceleration, which must be enabled for the bucket. Defaults to `false`."},
@@ -79,6 +82,8 @@ func credentials() attr.Table {
 				Doc: "The token that belongs to `secret_id` if that is a temporary one of STS."},
 			{Name: "profile", Type: cty.String, Secrecy: attr.NamesSecret, Group: "identity", EntryInFiles: []string{"shared_credentials_dir"},
 				Excludes: []string{"cam_role_name", "secret_id"}, Env: []string{"TENCENTCLOUD_PROFILE"},
+				Check: attr.Is(func(name string) bool { return !strings.ContainsAny(name, `/\`) },
+					"this cannot be the name of a profile, which has no slash; where its file is belongs in shared_credentials_dir"),
 				Doc: "A profile of TCCLI, the Tencent Cloud CLI."},
 			{Name: "shared_credentials_dir", Type: cty.String, Env: []string{"TENCENTCLOUD_SHARED_CREDENTIALS_DIR"},
 				Harmless: "It is read for profile alone, which excludes keys of the code.",
@@ -98,7 +103,8 @@ func credentials() attr.Table {
 					"`TENCENTCLOUD_ASSUME_ROLE_SESSION_NAME`, `TENCENTCLOUD_ASSUME_ROLE_SESSION_DURATION`, `TENCENTCLOUD_ASSUME_ROLE_EXTERNAL_ID`.",
 				Attrs: []attr.Attr{
 					{Name: "role_arn", Type: cty.String, Required: true,
-						Doc: "The ARN of the role, such as `qcs::cam::uin/100000000001:roleName/state-reader`."},
+						Check: attr.Is(func(arn string) bool { return arn != "" }, "the ARN of a role is required"),
+						Doc:   "The ARN of the role, such as `qcs::cam::uin/100000000001:roleName/state-reader`."},
 					{Name: "session_name", Type: cty.String, Default: cty.StringVal(sessionName),
 						Doc: "What the role's session is called in logs. Defaults to `statecrypt`."},
 					{Name: "session_duration", Type: cty.Number, Check: attr.Between(1, mostSession),

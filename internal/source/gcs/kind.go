@@ -14,6 +14,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -54,7 +55,7 @@ func credentials() attr.Table {
 				Doc: "The URL of the JSON API in place of `https://storage.googleapis.com/storage/v1/`, such as that of a Private Service Connect " +
 					"endpoint. The access token goes there."},
 			{Name: "universe_domain", Type: cty.String, Env: []string{"GOOGLE_BACKEND_UNIVERSE_DOMAIN"},
-				Check:    attr.Is(isDomain, "the name of a domain is required, such as googleapis.com"),
+				Check:    attr.Is(syntax.IsDomain, "the name of a domain is required, such as googleapis.com"),
 				Harmless: "It is the default.", HarmlessIf: harmless.OneOf("googleapis.com"),
 				Doc: "The domain of the cloud, for clouds other than Google's own. Defaults to `googleapis.com`."},
 		}),

@@ -12,7 +12,6 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -61,10 +60,6 @@ func choose(credentials source.Credentials, name string) (settings, error) {
 	}
 	return s, nil
 }
-
-var domain = lazyregexp.New(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
-
-func isDomain(s string) bool { return domain.MatchString(s) && !strings.Contains(s, "..") }
 
 // parseEndpoint reads the place of the JSON API. Like Google's clients, it
 // takes a host as well.

@@ -1,7 +1,6 @@
 package git
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/rand"
 	"errors"
@@ -276,7 +275,7 @@ func notPrivateKey(content []byte) string {
 	_, err := ssh.ParseRawPrivateKey(content)
 	_, protected := errors.AsType[*ssh.PassphraseMissingError](err)
 	public, _, _, _, notPublic := ssh.ParseAuthorizedKey(content)
-	switch text := string(bytes.TrimSpace(content)); {
+	switch {
 	case err == nil:
 		return ""
 	case protected:
@@ -284,16 +283,9 @@ func notPrivateKey(content []byte) string {
 			"passphrase with ssh-keygen -p"
 	case notPublic == nil && public != nil:
 		return "the file holds a public key; the private one has the same name without .pub"
-	case strings.HasPrefix(text, "PuTTY-User-Key-File"):
-		return "the file holds a key of PuTTY; puttygen KEY.ppk -O private-openssh -o KEY writes one that ssh reads"
-	case strings.Contains(text, "AGE-SECRET-KEY-"):
-		return "the file holds an identity of age, and no ssh key"
-	case text == "":
-		return "the file of the private key is empty"
-	case !recognize.IsPEM(text):
-		return "the file does not hold a private key, which begins with -----BEGIN"
 	}
-	return "the private key is cut off, or of a type that is not known here; check it with ssh-keygen -y -f FILE"
+	return cmp.Or(recognize.NoSSHKey(content),
+		"the private key is cut off, or of a type that is not known here; check it with ssh-keygen -y -f FILE")
 }
 
 // readableFile returns the absolute path of a file, "" if there is none. The
@@ -303,7 +295,7 @@ func readableFile(name string, grant source.Grant) (string, error) {
 	if path == "" {
 		return "", nil
 	}
-	if strings.Contains(path, "-----BEGIN") || strings.ContainsAny(path, "\r\n\x00") {
+	if recognize.IsContent(path) {
 		return "", grant.Errorf(name, "the path of a file is required, not its content")
 	}
 	path, err := world.ExpandHome(path)

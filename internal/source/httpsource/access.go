@@ -70,8 +70,8 @@ func newAccess(w world.World, g source.Grant, proxies *httpproxy.Config) (*Acces
 	if err != nil {
 		return nil, g.Errorf("", "%w", err)
 	}
-	a.transport, err = web.TransportFor(w, g, settings, proxies)
-	return a, err
+	a.transport = web.TransportFor(w, g, settings, proxies)
+	return a, nil
 }
 
 // RoundTrip adds the secrets to a copy, so that nothing outside of the wire, such

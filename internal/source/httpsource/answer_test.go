@@ -14,6 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
@@ -81,6 +82,43 @@ func TestChallenge(t *testing.T) {
 			sourcetest.Lacks(t, at(s.URL+"/state").wantError(t), "credentials.http", append([]string{`url = "` + s.URL + `/state"`}, c.want...)...)
 		})
 	}
+}
+
+// A server that asks for nothing but Digest gets no block that could help.
+func TestDigest(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("WWW-Authenticate", `Digest realm="x", nonce="`+canary+`"`)
+		w.WriteHeader(401)
+	})
+	for _, blocks := range [][]attrs{nil, {block(s.URL, everything())}} {
+		err := at(s.URL+"/state", blocks...).wantError(t, "it requires Digest authentication, which is not supported")
+		if _, lacks := fact.Find[fact.NoBlock](err); lacks {
+			t.Errorf("a block is advised: %v", err)
+		}
+	}
+}
+
+// Variables of a job are for the state that TF_HTTP_ADDRESS names, and for others of its server
+// if a block without anything says so.
+func TestSibling(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(w http.ResponseWriter, req *http.Request) {
+		if _, password, _ := req.BasicAuth(); password != canary {
+			w.WriteHeader(401)
+		}
+		_, _ = w.Write([]byte("state"))
+	})
+	r := at(s.URL + "/other")
+	r.env = map[string]string{"TF_HTTP_ADDRESS": s.URL + "/own", "TF_HTTP_USERNAME": "u", "TF_HTTP_PASSWORD": canary}
+	err := r.wantError(t, "TF_HTTP_PASSWORD is meant for another state of this server")
+	sourcetest.Lacks(t, err, "credentials.http", `url = "`+s.URL+`/other"`)
+	r = at(s.URL+"/other", block(s.URL+"/other"))
+	r.env = map[string]string{"TF_HTTP_ADDRESS": s.URL + "/own", "TF_HTTP_USERNAME": "u", "TF_HTTP_PASSWORD": canary}
+	r.want(t, "state")
+	r = at(s.URL + "/other")
+	r.env = map[string]string{"TF_HTTP_ADDRESS": "https://example.com/own", "TF_HTTP_PASSWORD": canary}
+	r.wantError(t, "no credentials were sent to "+s.URL+"; add them to the provider block")
 }
 
 func TestRevision(t *testing.T) {

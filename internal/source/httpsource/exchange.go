@@ -16,6 +16,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
@@ -109,33 +110,22 @@ var pageOfFile = lazyregexp.New(`/(-/)?(blob|tree|src/branch)/`)
 // isPage reports whether an answer is a web page. Both its type and its beginning
 // must say so: there are servers that call any file text/html.
 func isPage(contentType string, data []byte) bool {
-	start := strings.ToLower(string(bytes.TrimLeft(data[:min(len(data), 512)], "\ufeff \t\r\n")))
 	media, _, _ := mime.ParseMediaType(contentType)
-	return (media == "text/html" || media == "application/xhtml+xml") &&
-		(strings.HasPrefix(start, "<!doctype html") || strings.HasPrefix(start, "<html") || strings.HasPrefix(start, "<?xml") ||
-			strings.HasPrefix(start, "<!--"))
-}
-
-// wantsBasic reports whether the server asks for a user name and a password, and for
-// nothing else.
-func wantsBasic(resp *http.Response) bool {
-	challenges := resp.Header.Values("WWW-Authenticate")
-	other := func(challenge string) bool {
-		scheme, _, _ := strings.Cut(strings.TrimSpace(challenge), " ")
-		return !strings.EqualFold(scheme, "Basic")
-	}
-	return len(challenges) > 0 && !slices.ContainsFunc(challenges, other)
+	return (media == "text/html" || media == "application/xhtml+xml") && recognize.IsWebPage(data)
 }
 
 // refusal says what an unwelcome status means.
 func (x *exchange) refusal(resp *http.Response) error {
 	code, origin := resp.StatusCode, source.Origin(x.asked)
-	arguments := []string{"bearer_token = var.state_token"}
-	if wantsBasic(resp) {
+	challenge, arguments := recognize.Challenge(resp.Header.Values("WWW-Authenticate")), []string{"bearer_token = var.state_token"}
+	if challenge == "basic" {
 		arguments = []string{"username = var.state_username", "password = var.state_password"}
 	}
 	missed, elsewhere := x.credentials.Uncovered(x.asked), !strings.EqualFold(x.asked.Hostname(), x.address.Hostname())
+	sibling := x.credentials.OfSibling(x.asked)
 	switch {
+	case code == http.StatusUnauthorized && challenge == recognize.Digest:
+		return web.Final("the server at %s answered %s; %s", origin, web.Status(code), web.NoDigest)
 	case code == http.StatusBadRequest && x.asked.Scheme == "http":
 		return web.Final("the server answered %s; check the address, and use https:// if it speaks TLS at this port", web.Status(code))
 	case code != http.StatusUnauthorized && code != http.StatusForbidden:
@@ -148,6 +138,10 @@ func (x *exchange) refusal(resp *http.Response) error {
 		missed = ": " + missed
 	case elsewhere:
 		missed = "; if that server is meant to have them, add an http block of credentials for it"
+	case sibling != "":
+		missed = "; " + sibling + " is meant for another state of this server: for this one, too, it is if a block covers it, even one without " +
+			"credentials"
+		arguments = nil
 	default:
 		missed = "; add them to the provider block"
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // Kind is the http source.
@@ -27,7 +28,7 @@ func table() attr.Table {
 		Doc: "Reads the state with one `GET` from a server for the `http` backend, such as GitLab. `204` and `404` mean that there is " +
 			"none. Credentials are set in `credentials`, in the provider block.",
 		Attrs: []attr.Attr{
-			{Name: "address", Type: cty.String, Required: true, Env: []string{"TF_HTTP_ADDRESS"},
+			{Name: "address", Type: cty.String, Required: true, Env: []string{"TF_HTTP_ADDRESS"}, Check: attr.Text(checkAddress),
 				Doc: "The `http` or `https` URL of the state. User names, passwords and tokens do not belong in it."},
 			{Name: "timeout", Type: cty.String,
 				Check: attr.Text(func(text string) error { _, err := parseTimeout(text); return err }),
@@ -75,12 +76,13 @@ func credentials() attr.Table {
 				Harmless: harmless.Secret,
 				Doc:      "The private key of `client_certificate_pem` in PEM format."},
 			{Name: "client_ca_certificate_pem", Type: cty.String, AllowEmpty: true, Env: []string{"TF_HTTP_CLIENT_CA_CERTIFICATE_PEM"},
-				Doc: "The certificates in PEM format that the server's certificate is verified with, instead of those of the system."},
+				Check: attr.Text(web.CheckAuthorities),
+				Doc:   "The certificates in PEM format that the server's certificate is verified with, instead of those of the system."},
 			{Name: "skip_cert_verification", Type: cty.Bool, Env: []string{"TF_HTTP_SKIP_CERT_VERIFICATION"},
 				Harmless: "Certificates are then verified, as they are without it.", HarmlessIf: harmless.False,
 				Doc: "Accepts any certificate, so that anybody on the way can read the secrets and replace the state. Each read warns of it. " +
 					"Defaults to `false`."},
-			{Name: "proxy", Type: cty.String, Secrecy: attr.LocalSecret,
+			{Name: "proxy", Type: cty.String, Secrecy: attr.LocalSecret, Check: attr.Text(web.CheckProxy),
 				Doc: "The URL of the proxy to use: `http`, `https` or `socks5`, with a user name and password if it needs them. " +
 					"Without it, `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` apply."},
 		},

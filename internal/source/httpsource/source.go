@@ -3,6 +3,7 @@ package httpsource
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -43,7 +44,7 @@ func start(s source.Settings) source.Open {
 }
 
 func (r *run) open(req source.Request) (source.Source, error) {
-	address, err := parseAddress(req)
+	address, err := url.Parse(req.String("address")) // its Check has
 	if err != nil {
 		return nil, err
 	}
@@ -80,51 +81,50 @@ func sourceOf(scheme string) string {
 	return ""
 }
 
-func parseAddress(req source.Request) (*url.URL, error) {
-	text := req.String("address")
+func checkAddress(text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case text != strings.TrimSpace(text):
 		odd, _ := recognize.Oddity(text) // which a reader then does not add
 		odd = cmp.Or(odd, "begins or ends with a space or a line break: trimspace(…) removes it")
-		return nil, req.Errorf("address", "it %w", fact.Odd(odd))
+		return fmt.Errorf("it %w", fact.Odd(odd))
 	case strings.ContainsAny(text, "<>"):
-		return nil, req.Errorf("address", "it holds < or >, as around a placeholder; put the value in its place")
+		return errors.New("it holds < or >, as around a placeholder; put the value in its place")
 	case isGetter(text):
-		return nil, req.Errorf("address", "git::, s3:: and the like are for the sources of modules: there is a source of its own for each; "+
+		return fmt.Errorf("git::, s3:: and the like are for the sources of modules: there is a source of its own for each; " +
 			"here, a URL with http or https is required")
 	case withoutScheme.MatchString(text):
-		return nil, req.Errorf("address", "http or https is required before the host, as in https://HOST/…")
+		return errors.New("http or https is required before the host, as in https://HOST/…")
 	case err != nil: // its text would repeat the address
-		return nil, req.Errorf("address", "this is not a URL; one is required, such as "+anAddress)
+		return fmt.Errorf("this is not a URL; one is required, such as " + anAddress)
 	case sourceOf(u.Scheme) != "":
-		return nil, req.Errorf("address", "http or https is required here; for an address such as this one, use the source "+
+		return fmt.Errorf("http or https is required here; for an address such as this one, use the source "+
 			"%s", sourceOf(u.Scheme))
 	case u.User != nil:
-		return nil, req.Errorf("address", "a user name or password does not belong in an address; set it in an http block of credentials, in "+
+		return fmt.Errorf("a user name or password does not belong in an address; set it in an http block of credentials, in " +
 			"the provider block")
 	case u.Hostname() == "http", u.Hostname() == "https":
-		return nil, req.Errorf("address", "http:// or https:// stands in it twice; write it once")
+		return errors.New("http:// or https:// stands in it twice; write it once")
 	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
-		return nil, req.Errorf("address", "a URL with http or https and a host is required, such as "+anAddress)
+		return fmt.Errorf("a URL with http or https and a host is required, such as " + anAddress)
 	}
 	if strings.Contains(text, "#") {
-		return nil, req.Errorf("address", "the part after the # never gets to a server; remove it, or write %%23 if the # is part of a name")
+		return errors.New("the part after the # never gets to a server; remove it, or write %23 if the # is part of a name")
 	}
 	q, err := url.ParseQuery(u.RawQuery)
 	if err != nil { // what cannot be taken apart cannot be searched for secrets
-		return nil, req.Errorf("address", "the part after the ? is not made of name=value pairs with & between them; encode what else "+
+		return fmt.Errorf("the part after the ? is not made of name=value pairs with & between them; encode what else " +
 			"is in it with urlencode(…)")
 	}
 	if name := secretInQuery(q); name != "" {
-		return nil, req.Errorf("address", "%s does not belong in an address, which is stored in the state; set it as query in an http block "+
+		return fmt.Errorf("%s does not belong in an address, which is stored in the state; set it as query in an http block "+
 			"of credentials, in the provider block", name)
 	}
 	if name := urlWithSecret(q); name != "" {
-		return nil, req.Errorf("address", "the URL in %s holds a user name, password or token, which do not belong in an address, "+
+		return fmt.Errorf("the URL in %s holds a user name, password or token, which do not belong in an address, "+
 			"because it is stored in the state; give them to the server in its own settings", outside.Line(name, maxName))
 	}
-	return u, nil
+	return nil
 }
 
 // isGetter reports whether text begins as the address of a module can.

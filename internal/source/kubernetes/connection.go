@@ -86,7 +86,8 @@ func (r *run) place(s settings) (*rest.Config, error) {
 	switch {
 	case s.Bool("in_cluster_config"):
 		return r.inCluster(s)
-	case slices.ContainsFunc(s.paths, isKubeconfig), s.ambient && len(s.paths) == 0 && isKubeconfig(s.String(kubectlVar)):
+	case slices.ContainsFunc(s.paths, recognize.IsKubeconfig),
+		s.ambient && len(s.paths) == 0 && recognize.IsKubeconfig(s.String(kubectlVar)):
 		return nil, errors.New("config_path, config_paths or KUBECONFIG contains a kubeconfig in place of the path of one; write it to a " +
 			"file, and give its path")
 	case len(s.paths) > 0:
@@ -197,12 +198,6 @@ func quoted(paths []string) string {
 	return strings.TrimSpace("the kubeconfig " + strings.Join(shown, " with "))
 }
 
-// isKubeconfig reports whether text is what belongs in the file whose path it should be.
-func isKubeconfig(text string) bool {
-	const encoded = "YXBpVmVyc2lvbj" // apiVersion, in base64
-	return strings.Contains(text, "apiVersion") || strings.HasPrefix(text, encoded) || strings.Contains(text, "\n")
-}
-
 func (r *run) inCluster(s settings) (*rest.Config, error) {
 	host, port := s.get("KUBERNETES_SERVICE_HOST"), s.get("KUBERNETES_SERVICE_PORT")
 	if host == "" || port == "" || s.Hands("token", "password", "client_key") {
@@ -240,9 +235,9 @@ func (s settings) overlay(c *rest.Config) error {
 		c.CAFile, c.CAData = "", nil
 	}
 	c.ServerName = cmp.Or(s.String("tls_server_name"), c.ServerName)
-	u, err := parseHost(c.Host)
-	if err != nil {
-		return fmt.Errorf("the kubeconfig: %w", err)
+	u := recognize.Endpoint(c.Host)
+	if u == nil {
+		return errors.New("the kubeconfig: " + noHost)
 	}
 	c.Host = u.String()
 	if c.AuthProvider != nil {
@@ -261,7 +256,7 @@ func forget(c *rest.Config) {
 
 func (s settings) setProxy(c *rest.Config) {
 	if proxy := s.String("proxy_url"); proxy != "" {
-		u, _ := url.Parse(proxy) // check has looked at it
+		u, _ := url.Parse(proxy) // its Check has
 		c.Proxy = http.ProxyURL(u)
 	}
 	if c.Proxy == nil {

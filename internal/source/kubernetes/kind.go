@@ -13,7 +13,10 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // Kind is the kubernetes source.
@@ -35,7 +38,8 @@ func table() attr.Table {
 			{Name: "secret_suffix", Type: cty.String,
 				Doc: "The last part of the secret's name. Required unless there is an `object` block."},
 			{Name: "namespace", Type: cty.String, Env: []string{"KUBE_NAMESPACE"}, Default: cty.StringVal("default"),
-				Doc: "The namespace of the secret. Defaults to `default`. An `object` block has a namespace of its own."},
+				Check: attr.Is(syntax.IsLabel, "this cannot be the name of a namespace: lowercase letters, digits and dashes are allowed"),
+				Doc:   "The namespace of the secret. Defaults to `default`. An `object` block has a namespace of its own."},
 			source.ChoiceAttr("cluster", "kubernetes", "that says how to reach the cluster"),
 		},
 	}
@@ -50,7 +54,7 @@ func credentials() attr.Table {
 			"then `KUBECONFIG`, `~/.kube/config` and the service account of the pod.",
 		Attrs: []attr.Attr{
 			source.NameAttr("cluster"),
-			{Name: "host", Type: cty.String, Group: "cluster", Env: []string{"KUBE_HOST"},
+			{Name: "host", Type: cty.String, Group: "cluster", Env: []string{"KUBE_HOST"}, Check: attr.Is(recognize.IsEndpoint, noHost),
 				Doc: "The URL of the API server. It takes the place of the one in a kubeconfig."},
 			{Name: "config_path", Type: cty.String, Group: "cluster", Env: []string{"KUBE_CONFIG_PATH"},
 				Doc: "The kubeconfig to use. `~/` is your home directory."},
@@ -73,10 +77,13 @@ func credentials() attr.Table {
 			{Name: "password", Type: cty.String, Group: "account", Secrecy: attr.Secret, Env: []string{"KUBE_PASSWORD"},
 				Doc: "The password for basic authentication."},
 			{Name: "client_certificate", Type: cty.String, Group: "account", Env: []string{"KUBE_CLIENT_CERT_DATA"},
-				Doc: "The client's certificate in PEM format. It needs `client_key`."},
+				Check: attr.Text(recognize.CheckPEM),
+				Doc:   "The client's certificate in PEM format. It needs `client_key`."},
 			{Name: "client_key", Type: cty.String, Group: "account", Secrecy: attr.Secret, Form: attr.Lines, Env: []string{"KUBE_CLIENT_KEY_DATA"},
-				Doc: "The private key of `client_certificate` in PEM format."},
+				Check: attr.Text(recognize.CheckPEM),
+				Doc:   "The private key of `client_certificate` in PEM format."},
 			{Name: "cluster_ca_certificate", Type: cty.String, AllowEmpty: true, UnlessGroup: "cluster", Env: []string{"KUBE_CLUSTER_CA_CERT_DATA"},
+				Check: attr.Text(recognize.CheckPEM),
 				Doc: "The certificates in PEM format that the server's certificate is verified with, instead of those of the kubeconfig or the " +
 					"system."},
 			{Name: "insecure", Type: cty.Bool, UnlessGroup: "cluster", Env: []string{"KUBE_INSECURE"},
@@ -86,7 +93,7 @@ func credentials() attr.Table {
 			{Name: "tls_server_name", Type: cty.String, AllowEmpty: true, UnlessGroup: "cluster", Env: []string{"KUBE_TLS_SERVER_NAME"},
 				Doc: "The name that the server's certificate must be for, in place of the host's."},
 			{Name: "proxy_url", Type: cty.String, UnlessGroup: "cluster", Secrecy: attr.LocalSecret, AllowEmpty: true,
-				Env: []string{"KUBE_PROXY_URL"},
+				Env: []string{"KUBE_PROXY_URL"}, Check: attr.Text(web.CheckProxy),
 				Doc: "The URL of the proxy to use: `http`, `https` or `socks5`. Without it that of the kubeconfig applies, and then `HTTPS_PROXY`, " +
 					"`HTTP_PROXY` and `NO_PROXY`."},
 			{

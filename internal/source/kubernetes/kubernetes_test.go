@@ -330,7 +330,6 @@ func TestWrongRequests(t *testing.T) {
 		"suffix with a slash":   {attrs{"secret_suffix": text("../x")}, "default", nil},
 		"capital suffix":        {attrs{"secret_suffix": text("Prod")}, "default", nil},
 		"workspace":             {attrs{"secret_suffix": text("x")}, "a_b", nil},
-		"namespace":             {attrs{"secret_suffix": text("x"), "namespace": text("a/b")}, "default", nil},
 		"object and suffix":     {attrs{"secret_suffix": text("x")}, "default", object},
 		"object with workspace": {attrs{}, "prod", object},
 		"unknown cluster":       {attrs{"secret_suffix": text("x"), "cluster": text("b")}, "default", nil},
@@ -340,6 +339,9 @@ func TestWrongRequests(t *testing.T) {
 		_, err := Kind().Start(settingsOf(attrs{"host": text("h")}))(r)
 		says.Error(t, name, err)
 	}
+	wrong := attrs{"secret_suffix": text("x"), "namespace": text("a/b")}
+	_, err := unstable.NewEntry("data.statecrypt_remote_state.test.kubernetes", table(), wrong).Decode(table(), nil)
+	says.Error(t, "namespace", err)
 }
 
 func decoded(t *testing.T, a attrs) *kubestate.Object {

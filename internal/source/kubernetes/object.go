@@ -6,9 +6,8 @@ import (
 	"errors"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/util/validation"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/kubestate"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -75,7 +74,7 @@ func (l *location) find(ctx context.Context, c *client) (document, error) {
 	}
 	for _, k := range kinds.Resources {
 		// A name with a slash is a part of an object, such as its status.
-		if k.Kind != o.Kind || len(validation.IsDNS1123Label(k.Name)) > 0 {
+		if k.Kind != o.Kind || !syntax.IsLabel(k.Name) {
 			continue
 		}
 		switch what.resource = k.Name; {

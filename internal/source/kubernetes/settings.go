@@ -2,19 +2,16 @@ package kubernetes
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"net/url"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	api "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // settings say which cluster is asked, and with which identity.
@@ -33,7 +30,10 @@ func choose(credentials source.Credentials, name string) (settings, error) {
 	if err != nil {
 		return settings{}, err
 	}
-	s := settings{Grant: g, host: g.String("host"), paths: pathsOf(g), lookup: credentials.Env}
+	s := settings{Grant: g, paths: pathsOf(g), lookup: credentials.Env}
+	if host := recognize.Endpoint(g.String("host")); host != nil {
+		s.host = host.String()
+	}
 	filled := func(name string) bool { return g.Variable(name) != "" }
 	s.ambient = name == "" && (!s.saysWhere() || g.Has(pathsVar) || slices.ContainsFunc(credentials.Home.Attrs, filled))
 	if s.exec, err = s.execBlock(); err != nil {
@@ -94,9 +94,8 @@ func (s *settings) saysWhere() bool {
 
 // near compares two hosts: a secret that comes with one goes to no other.
 func near(home, asked string) source.Match {
-	u, errHome := parseHost(home)
-	v, errAsked := parseHost(asked)
-	return source.SameServerIf(errHome == nil && errAsked == nil && source.Covers(&url.URL{Scheme: u.Scheme, Host: u.Host}, v))
+	u, v := recognize.Endpoint(home), recognize.Endpoint(asked)
+	return source.SameServerIf(u != nil && v != nil && source.Covers(&url.URL{Scheme: u.Scheme, Host: u.Host}, v))
 }
 
 func (s *settings) check() error {
@@ -110,35 +109,9 @@ func (s *settings) check() error {
 	case len(s.paths) == 0 && !s.ambient && s.has("config_context", "config_context_auth_info", "config_context_cluster"):
 		return errors.New("config_context, config_context_auth_info and config_context_cluster need a config_path")
 	}
-	for _, name := range []string{"client_certificate", "client_key", "cluster_ca_certificate"} {
-		if text := s.String(name); text != "" && !strings.Contains(text, "-----BEGIN") {
-			return fmt.Errorf("%s: it is not in PEM format%s", name, recognize.NoPEM(text))
-		}
-	}
-	if s.host != "" {
-		u, err := parseHost(s.host)
-		if err != nil {
-			return err
-		}
-		s.host = u.String()
-	}
-	if proxy := s.String("proxy_url"); proxy != "" {
-		if _, err := web.ParseProxy(proxy); err != nil {
-			return fmt.Errorf("proxy_url: %w", err)
-		}
-	}
 	return nil
 }
 
-// parseHost reads the host of an API server. Without a scheme it is https:
-// client-go would guess, and guess http.
-func parseHost(host string) (*url.URL, error) {
-	if !strings.Contains(host, "://") {
-		host = "https://" + host
-	}
-	u, err := url.Parse(host)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return nil, errors.New("host must be the URL of an API server, such as https://10.0.0.1:6443, without user name, password or query")
-	}
-	return u, nil
-}
+// noHost is said of what is no host of an API server. Without a scheme it is https: client-go
+// would guess, and guess http.
+const noHost = "the URL of an API server is required, such as https://10.0.0.1:6443, without user name, password or query"

@@ -11,11 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/validation"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/kubestate"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
@@ -58,12 +57,9 @@ func (r *run) open(req source.Request) (source.Source, error) {
 		return nil, req.Errorf("secret_suffix", "secret_suffix is required if there is no object block")
 	}
 	l.namespace, l.name = req.String("namespace"), "tfstate-"+cmp.Or(req.Workspace, "default")+"-"+suffix
-	switch {
-	case len(validation.IsDNS1123Subdomain(l.name)) > 0:
+	if !syntax.IsDomain(l.name) {
 		return nil, req.Errorf("secret_suffix", "together with the workspace it makes %q, which cannot be the name of a secret: "+
 			"lowercase letters, digits, dashes and dots are allowed", l.name)
-	case len(validation.IsDNS1123Label(l.namespace)) > 0:
-		return nil, req.Errorf("namespace", "this cannot be the name of a namespace: lowercase letters, digits and dashes are allowed")
 	}
 	return l, nil
 }

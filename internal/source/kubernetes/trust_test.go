@@ -92,7 +92,7 @@ func TestNoOneIsAsked(t *testing.T) {
 		"user in the host":         {off(attrs{"host": text("https://me:secret-a@a.test")}), ""},
 		"token in the host":        {off(attrs{"host": text("https://a.test/?token=secret-a")}), ""},
 		"another scheme":           {off(attrs{"host": text("file://a.test/secret-a")}), ""},
-		"half a certificate":       {off(attrs{"host": text("a.test"), "client_key": text("secret-a")}), ""},
+		"half a certificate":       {off(attrs{"host": text("a.test"), "client_key": text("-----BEGIN secret-a")}), ""},
 		"two ways to be someone":   {off(attrs{"host": text("a.test"), "token": text("secret-a"), "password": text("secret-a")}), ""},
 		"plugin and token": {off(attrs{"host": text("a.test"), "token": text("secret-a"),
 			"exec": execBlock(attrs{"command": text("x")})}), ""},
@@ -101,7 +101,7 @@ func TestNoOneIsAsked(t *testing.T) {
 		"path and paths":          {off(attrs{"config_path": text("a"), "config_paths": list1("b")}), ""},
 		"context without a file":  {off(attrs{"host": text("a.test"), "config_context": text("a")}), ""},
 		"unknown name":            {off(attrs{"name": cty.UnknownVal(cty.String), "host": text("a.test")}), ""},
-		"half of the environment": {with(environment{"KUBE_HOST": "a.test", "KUBE_CLIENT_KEY_DATA": "secret-a"}), ""},
+		"half of the environment": {with(environment{"KUBE_HOST": "a.test", "KUBE_CLIENT_KEY_DATA": "-----BEGIN secret-a"}), ""},
 		"proxy":                   {off(attrs{"host": text("a.test"), "proxy_url": text("secret-a")}), ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -66,27 +68,15 @@ func CheckKey(key string) error {
 	return nil
 }
 
-var label = lazyregexp.New(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
-
-// IsLabel reports whether s can be one label of a host name. A data source,
-// which any module can write, names buckets and regions, and they become parts
-// of the host that gets signed requests: anything else could make it another
-// host.
-func IsLabel(s string) bool { return len(s) <= 63 && label.MatchString(s) }
-
 // IsBucketLabel reports whether s can be the name of a bucket of a store whose buckets all
 // have hosts.
-func IsBucketLabel(s string) bool { return len(s) >= 3 && IsLabel(s) }
+func IsBucketLabel(s string) bool { return len(s) >= 3 && syntax.IsLabel(s) }
 
 // ParseEndpoint reads the URL of a service, or its host alone. It comes from the
 // provider block or the environment, never from a data source.
 func ParseEndpoint(text string) (*url.URL, error) {
-	if !strings.Contains(text, "://") {
-		text = "https://" + text
-	}
-	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil ||
-		u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
+	u := recognize.Endpoint(text)
+	if u == nil || u.Path != "" && u.Path != "/" {
 		return nil, errors.New("a host is required, or the URL of one, such as https://store.example.com")
 	}
 	return &url.URL{Scheme: u.Scheme, Host: u.Host}, nil

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
 func TestParseEndpoint(t *testing.T) {
@@ -42,7 +44,7 @@ func TestIsLabel(t *testing.T) {
 		"é":                     false,
 		strings.Repeat("a", 64): false,
 	} {
-		if IsLabel(text) != want {
+		if syntax.IsLabel(text) != want {
 			t.Errorf("%q: not %t", text, want)
 		}
 	}

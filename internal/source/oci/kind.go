@@ -14,6 +14,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
@@ -53,10 +54,10 @@ func table() attr.Table {
 				Check: attr.Is(bucketName.MatchString, "this cannot be the name of a bucket: it has letters, digits, dashes and underscores"),
 				Doc:   "The name of the bucket."},
 			{Name: "namespace", Type: cty.String, Required: true,
-				Check: attr.Is(object.IsLabel, "this cannot be a namespace: it has lowercase letters, digits and dashes"),
+				Check: attr.Is(syntax.IsLabel, "this cannot be a namespace: it has lowercase letters, digits and dashes"),
 				Doc:   "The Object Storage namespace of the tenancy. `oci os ns get` tells it."},
 			{Name: "region", Type: cty.String, Required: true, Env: []string{"OCI_region"},
-				Check: attr.Is(object.IsLabel, "this cannot be the name of a region, such as eu-frankfurt-1"),
+				Check: attr.Is(syntax.IsLabel, "this cannot be the name of a region, such as eu-frankfurt-1"),
 				Doc:   "The region of the bucket, such as `eu-frankfurt-1`."},
 			{Name: "key", Type: cty.String, Default: cty.StringVal("terraform.tfstate"), Env: []string{"OCI_key"},
 				Check: attr.Is(isKey, "it must not begin or end with / or hold //"),

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
@@ -38,7 +39,7 @@ func checkRegion(name string) error {
 	switch {
 	case strings.HasPrefix(name, "oss-"):
 		return errors.New("the name of a region has no oss- before it, as in eu-central-1")
-	case !object.IsLabel(name):
+	case !syntax.IsLabel(name):
 		return errors.New("this cannot be the name of a region, such as cn-hangzhou")
 	}
 	return nil
@@ -57,7 +58,7 @@ func connect(who identity, endpoint *url.URL, region string, n object.Network) (
 	if err != nil {
 		return nil, err
 	}
-	if region = cmp.Or(region, ofProfile); !object.IsLabel(region) {
+	if region = cmp.Or(region, ofProfile); !syntax.IsLabel(region) {
 		return nil, errors.New("the profile has no region_id that can be the name of a region; set region to that of the bucket")
 	}
 	if endpoint == nil {

@@ -50,7 +50,7 @@ func (l *location) accessTo(ctx context.Context, u *url.URL) (*access, error) {
 	if err != nil {
 		return nil, err
 	}
-	return l.accesses.Do(ctx, g.String("url"), func(context.Context) (*access, error) { return newAccess(l.world, g, l.proxies) })
+	return l.accesses.Do(ctx, g.String("url"), func(context.Context) (*access, error) { return newAccess(l.world, g, l.proxies), nil })
 }
 
 // tokenFor returns the token that may be sent to u, "" if there is none. It may
@@ -78,7 +78,7 @@ func checkURL(u *url.URL) error {
 	return nil
 }
 
-func newAccess(w world.World, g source.Grant, proxies *httpproxy.Config) (*access, error) {
-	transport, err := web.TransportFor(w, g, &tls.Config{MinVersion: tls.VersionTLS12}, proxies)
-	return &access{block: g.String("url"), transport: transport, unverified: g.Bool("skip_cert_verification")}, err
+func newAccess(w world.World, g source.Grant, proxies *httpproxy.Config) *access {
+	transport := web.TransportFor(w, g, &tls.Config{MinVersion: tls.VersionTLS12}, proxies)
+	return &access{block: g.String("url"), transport: transport, unverified: g.Bool("skip_cert_verification")}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // Kind is the remote source. There is no second one for the cloud backend: the
@@ -31,6 +32,8 @@ func table() attr.Table {
 			"The token is set in `credentials`, or is that of the CLIs.",
 		Attrs: []attr.Attr{
 			{Name: "hostname", Type: cty.String, Env: []string{"TF_CLOUD_HOSTNAME"}, Default: cty.StringVal("app.terraform.io"),
+				Check: attr.Is(isHost, "the name of a host is required, such as app.terraform.io or tfe.example.com:8443, without https:// and "+
+					"without a path"),
 				Doc: "The host of the service, with its port unless that is 443. Defaults to `app.terraform.io`, as in Terraform. OpenTofu's backends " +
 					"have no default."},
 			{Name: "organization", Type: cty.String, Required: true, Env: []string{"TF_CLOUD_ORGANIZATION"},
@@ -70,12 +73,12 @@ func credentials(variables ...string) attr.Table {
 					"for a workspace. Of several blocks, the one with the longest path is used."},
 			{Name: "token", Type: cty.String, Form: attr.Token, Secrecy: attr.Secret, Env: variables,
 				Doc: "An API token of a team or user. It is sent only to the host of `url`. Defaults to `TF_TOKEN_<host>`."},
-			{Name: "client_ca_certificate_pem", Type: cty.String,
+			{Name: "client_ca_certificate_pem", Type: cty.String, Check: attr.Text(web.CheckAuthorities),
 				Doc: "The certificates in PEM format that the host's certificate is verified with, instead of those of the system."},
 			{Name: "skip_cert_verification", Type: cty.Bool,
 				Doc: "Accepts any certificate, so that anybody on the way can read the token and replace the state. Each read warns of it. " +
 					"Defaults to `false`."},
-			{Name: "proxy", Type: cty.String, Secrecy: attr.LocalSecret,
+			{Name: "proxy", Type: cty.String, Secrecy: attr.LocalSecret, Check: attr.Text(web.CheckProxy),
 				Doc: "The URL of the proxy to use: `http`, `https` or `socks5`, with a user name and password if it needs them. " +
 					"Without it, `HTTPS_PROXY` and `NO_PROXY` apply."},
 		},

@@ -59,13 +59,14 @@ var idPattern = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 // isID keeps IDs, which come from outside, one segment of a path.
 func isID(s string) bool { return len(s) <= 200 && idPattern.MatchString(s) }
 
+func isHost(s string) bool { _, err := svchost.ForComparison(s); return err == nil }
+
 func isVersion(s string) bool { return strings.HasPrefix(s, "sv-") && isID(s) }
 
 func (r *run) open(req source.Request) (source.Source, error) {
-	host, err := svchost.ForComparison(req.String("hostname"))
+	host, err := svchost.ForComparison(req.String("hostname")) // its Check has
 	if err != nil {
-		return nil, req.Errorf("hostname", "the name of a host is required, such as app.terraform.io or tfe.example.com:8443, "+
-			"without https:// and without a path")
+		return nil, err
 	}
 	l := &location{
 		run: r, host: host.String(), organization: req.String("organization"), limit: req.MaxSize,

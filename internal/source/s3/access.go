@@ -3,12 +3,12 @@ package s3
 import (
 	"cmp"
 	"context"
-	"net/url"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
@@ -34,11 +34,8 @@ func newAccess(g source.Grant, n object.Network, region string) (access, error) 
 		return access{}, err
 	}
 	endpoints, _ := g.Block("endpoints")
-	a := access{Grant: g, settings: settings, endpoint: awsauth.WithScheme(endpoints.String("s3")), network: n}
-	switch {
-	case a.endpoint != "" && !isEndpoint(a.endpoint):
-		err = g.Errorf("endpoints", "s3, or %s, must be a URL such as https://s3.example.com, without user name, password or query", endpointVar)
-	case a.endpoint != "" && (g.Bool("use_fips_endpoint") || g.Bool("use_dualstack_endpoint")):
+	a := access{Grant: g, settings: settings, endpoint: recognize.WithScheme(endpoints.String("s3")), network: n}
+	if a.endpoint != "" && (g.Bool("use_fips_endpoint") || g.Bool("use_dualstack_endpoint")) {
 		err = g.Errorf("endpoints", "an endpoint for s3 excludes use_fips_endpoint and use_dualstack_endpoint")
 	}
 	return a, err
@@ -50,12 +47,6 @@ func (a access) regionSaysWhere() bool {
 	_, role := a.Block("assume_role")
 	_, web := a.Block("assume_role_with_web_identity")
 	return a.endpoint == "" || (role || web) && a.settings.STSEndpoint == ""
-}
-
-func isEndpoint(text string) bool {
-	u, err := url.Parse(text)
-	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != "" &&
-		u.User == nil && u.RawQuery == "" && u.Fragment == ""
 }
 
 // connect makes a client. It looks for credentials, and looks up their account

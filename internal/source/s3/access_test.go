@@ -153,7 +153,7 @@ func TestNoCredentials(t *testing.T) {
 		"no authority":      {asks(), block(url).With("custom_ca_bundle", "/nonexistent/ca.pem"), "custom_ca_bundle: \"/nonexistent/ca.pem"},
 		"user in endpoint":  {asks(), block("https://canary:canary@example.com"), "without user name, password or query"},
 		"query in endpoint": {asks(), block("https://example.com/?canary"), "without user name, password or query"},
-		"odd endpoint":      {asks(), block("ftp://canary"), "must be a URL such as https://s3.example.com"},
+		"odd endpoint":      {asks(), block("ftp://canary"), "a URL such as https://s3.example.com is required"},
 		"odd proxy":         {asks(), block(url).With("https_proxy", "canary%zz"), "http://proxy.example.com:3128"},
 		"short key":         {asks(), block(url).With(customerKeyAttr, "canary"), "32 bytes in base64"},
 		"short key, base64": {asks(), block(url).With(customerKeyAttr, "Y2FuYXJ5"), "32 bytes in base64"},

@@ -15,6 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
@@ -35,7 +36,8 @@ func Backend() attr.Table {
 			a.Harmless, a.HarmlessIf = awsauth.HarmlessRegion, awsauth.IsCommercial
 		case "endpoints":
 			a.Attrs = append(slices.Clone(a.Attrs), attr.Attr{Name: "dynamodb", Type: cty.String,
-				Env: []string{"AWS_ENDPOINT_URL_DYNAMODB", "AWS_DYNAMODB_ENDPOINT", "AWS_ENDPOINT_URL"}, Doc: "The URL of DynamoDB."})
+				Env:   []string{"AWS_ENDPOINT_URL_DYNAMODB", "AWS_DYNAMODB_ENDPOINT", "AWS_ENDPOINT_URL"},
+				Check: attr.Is(recognize.IsEndpoint, noEndpoint), Doc: "The URL of DynamoDB."})
 		}
 		t.Attrs = append(t.Attrs, a)
 	}
@@ -75,10 +77,6 @@ func Connect(v attr.Values, n object.Network) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	endpoints, _ := v.Block("endpoints")
-	if at := awsauth.WithScheme(endpoints.String("dynamodb")); at != "" && !isEndpoint(at) {
-		return nil, v.Errorf("endpoints", "%w", errDynamoDB)
-	}
 	words := Vendor().Words
 	words.Block = "the block " + v.Address()
 	words.Trust = "set custom_ca_bundle in " + words.Block
@@ -103,16 +101,14 @@ func IsAWS(client *awss3.Client) bool {
 var ofS3 = lazyregexp.New(`(?i)^(.+\.)?s3(-fips|-accelerate|-[a-z]{2}(-[a-z]+)+-\d)?\.(dualstack\.)?([a-z]{2}(-[a-z]+)+-\d\.)?(vpce\.)?` +
 	`(amazonaws\.com|amazonaws\.com\.cn|api\.aws)$`)
 
-var errDynamoDB = errors.New("dynamodb must be a URL such as https://dynamodb.example.com, without user name, password or query")
-
 // DynamoDB is the URL of that service, and a transport that leads there.
 func (s *Server) DynamoDB(ctx context.Context) (endpoint string, transport *http.Transport, err error) {
 	endpoints, _ := s.access.Block("endpoints")
-	if endpoint = awsauth.WithScheme(endpoints.String("dynamodb")); endpoint == "" {
+	if endpoint = recognize.WithScheme(endpoints.String("dynamodb")); endpoint == "" {
 		endpoint, err = s.access.settings.EndpointOf(ctx, "DynamoDB", "dynamodb")
 	}
-	if err == nil && !isEndpoint(endpoint) {
-		err = errDynamoDB
+	if err == nil && recognize.Server(endpoint) == nil {
+		err = errors.New("the endpoint of DynamoDB: " + noEndpoint)
 	}
 	if err == nil {
 		transport, err = s.access.settings.Transport()

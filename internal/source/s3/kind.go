@@ -14,6 +14,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
@@ -71,6 +72,8 @@ const (
 	customerKeyAttr = "sse_customer_key"
 )
 
+const noEndpoint = "a URL such as https://s3.example.com is required, without user name, password or query"
+
 func credentials() attr.Table {
 	return attr.Table{
 		Name: "s3",
@@ -91,8 +94,8 @@ func credentials() attr.Table {
 		}, awsauth.CredentialAttrs("S3"), awsauth.NetworkAttrs("state", attr.Attr{
 			Name: "endpoints", Always: true, Doc: "Endpoints in place of AWS's own.", Attrs: []attr.Attr{
 				{Name: "s3", Type: cty.String, Env: []string{endpointVar, oldEndpointVar, "AWS_ENDPOINT_URL"},
-					Doc: "The URL of S3, or of a store that " +
-						"speaks its protocol. The variables count without an `endpoints` block as well."},
+					Check: attr.Is(recognize.IsEndpoint, noEndpoint),
+					Doc:   "The URL of S3, or of a store that speaks its protocol. The variables count without an `endpoints` block as well."},
 				{Name: "sts", Type: cty.String, Env: []string{stsVar, oldSTSVar}, Doc: "The URL of AWS STS, which assumes roles. The " +
 					"variables count without an `endpoints` block as well."},
 				{Name: "iam", Type: cty.String, Doc: "Accepted as in the backend. AWS IAM is never called."},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/go-cleanhttp"
@@ -36,22 +37,15 @@ func Transport(w world.World, settings *tls.Config, proxies *httpproxy.Config) *
 
 // TransportFor is [Transport] with what a grant says in skip_cert_verification,
 // client_ca_certificate_pem and proxy.
-func TransportFor(w world.World, g source.Grant, settings *tls.Config, proxies *httpproxy.Config) (*http.Transport, error) {
+func TransportFor(w world.World, g source.Grant, settings *tls.Config, proxies *httpproxy.Config) *http.Transport {
 	settings.InsecureSkipVerify = g.Bool("skip_cert_verification") //nolint:gosec // the user's choice, with a warning at each read
-	if ca := g.String("client_ca_certificate_pem"); ca != "" {
-		if settings.RootCAs = Authorities([]byte(ca)); settings.RootCAs == nil {
-			return nil, g.Errorf("client_ca_certificate_pem", "it holds no certificate in PEM format%s", recognize.NoPEM(ca))
-		}
-	}
+	settings.RootCAs = Authorities([]byte(g.String("client_ca_certificate_pem")))
 	t := Transport(w, settings, proxies)
 	if text := g.String("proxy"); text != "" {
-		own, err := ParseProxy(text)
-		if err != nil {
-			return nil, g.Errorf("proxy", "%w", err)
-		}
+		own, _ := url.Parse(text) // its Check has
 		t.Proxy = http.ProxyURL(own)
 	}
-	return t, nil
+	return t
 }
 
 // Authorities are the certificates in a text in PEM format, nil if there are
@@ -104,13 +98,27 @@ func Proxies(lookup attr.LookupEnv) *httpproxy.Config {
 	}
 }
 
-// ParseProxy reads the URL of a proxy that a block of credentials names.
-func ParseProxy(text string) (*url.URL, error) {
-	u, err := url.Parse(text)
-	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "socks5" {
-		return nil, errors.New("a URL is required, such as http://proxy.example.com:3128")
+// NoDigest continues a sentence about a server that asks for nothing else.
+const NoDigest = "it requires Digest authentication, which is not supported; have it accept Basic authentication or a token"
+
+// CheckAuthorities refuses a text without certificates; an empty one leaves those of the
+// system.
+func CheckAuthorities(text string) error {
+	if text == "" || Authorities([]byte(text)) != nil {
+		return nil
 	}
-	return u, nil
+	return errors.New("it holds no certificate in PEM format" + recognize.NoPEM(text))
+}
+
+// CheckProxy refuses what is not the URL of a proxy; an empty text is none. The libraries
+// that use one repeat a wrong one in their errors, password included.
+func CheckProxy(text string) error {
+	u, err := url.Parse(text)
+	isProxy := err == nil && u.Hostname() != "" && slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme)
+	if text == "" || isProxy {
+		return nil
+	}
+	return errors.New("a URL is required, such as http://proxy.example.com:3128")
 }
 
 // ReadOnly is the last step before the wire for clients that can do more: it lets

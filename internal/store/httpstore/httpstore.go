@@ -24,6 +24,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/httpsource"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
@@ -113,16 +114,17 @@ func doubts(v attr.Values) string {
 }
 
 // answered says what a status means that is not welcome.
-func (b *backend) answered(status int) string {
+func (b *backend) answered(status int, challenge string) string {
 	text := "the backend answered " + web.Status(status)
 	at := text + " at " + source.Origin(b.read.url)
 	return answers.Find([]answers.Row{
 		{Status: "405", Text: text + "; check update_method, lock_method and unlock_method"},
+		{Status: "401", Code: recognize.Digest, Text: at + "; " + web.NoDigest},
 		{Status: "401 403", Unless: !b.authenticates, Text: at + "; check the credentials of the backend block" + b.doubts},
 		{Status: "401 403", Text: at + ", and no credentials were sent; set username and password in the backend " +
 			"block, or STATECRYPT_HTTP_USERNAME and STATECRYPT_HTTP_PASSWORD"},
 		{Text: web.Unexpected("the backend", status).Error() + b.doubts},
-	}, status, "", "").Text
+	}, status, challenge, "").Text
 }
 
 // retries are the variables that tell the child how often to try again.
@@ -142,7 +144,7 @@ func address(v attr.Values, name string) (*url.URL, error) {
 	switch {
 	case text == "":
 		return nil, nil //nolint:nilnil // no address is not a mistake
-	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https": // the error has the text in it
+	case err != nil || !recognize.IsHTTP(text): // the error has the text in it
 		return nil, mistake(v, name, "an http or https URL is required, such as https://example.com/state")
 	case unfilled.MatchString(text):
 		return nil, mistake(v, name, "it has a variable of the shell in it that was not expanded; variables are written ${var.NAME} here")
@@ -282,7 +284,7 @@ func (b *backend) send(ctx context.Context, to endpoint, id string, body []byte)
 
 // refused is an answer that is not welcome.
 func (b *backend) refused(a *answer) error {
-	e := &store.AnswerError{Status: a.status, Body: a.body, Text: b.answered(a.status)}
+	e := &store.AnswerError{Status: a.status, Body: a.body, Text: b.answered(a.status, a.challenge)}
 	switch {
 	case a.isHeld():
 		held := &store.HeldError{}
@@ -310,8 +312,9 @@ var exposed = "warning: " +
 
 // answer is one of the server.
 type answer struct {
-	status int
-	body   []byte
+	status    int
+	body      []byte
+	challenge string // see recognize.Challenge
 }
 
 func (a *answer) succeeded() bool { return a.status < 300 }
@@ -348,7 +351,7 @@ func (b *backend) ask(ctx context.Context, to endpoint, id string, body []byte) 
 	if err != nil {
 		return nil, fmt.Errorf("%s to %s: %w", to.method, source.Origin(to.url), err)
 	}
-	return &answer{status: resp.StatusCode, body: body}, nil
+	return &answer{resp.StatusCode, body, recognize.Challenge(resp.Header.Values("WWW-Authenticate"))}, nil
 }
 
 func (to endpoint) request(ctx context.Context, id string, body []byte) (*http.Request, error) {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/httpsource"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/storetest"
 )
@@ -215,6 +217,20 @@ func TestDenied(t *testing.T) {
 	}
 	if count(s.asked, "LOCK") != 1 {
 		t.Errorf("the server was asked to %q", s.asked)
+	}
+}
+
+// TestDigest: a server that asks for nothing but Digest says so, whatever was sent.
+func TestDigest(t *testing.T) {
+	t.Parallel()
+	s, url := start(t)
+	s.before = func(w http.ResponseWriter, _ *http.Request, _ http.HandlerFunc) {
+		w.Header().Set("WWW-Authenticate", `Digest realm="x", nonce="y"`)
+		w.WriteHeader(http.StatusUnauthorized)
+	}
+	_, _, err := at(t, url, password).Read(t.Context())
+	if !errors.Is(err, store.ErrDenied) || !strings.Contains(err.Error(), web.NoDigest) {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -7,9 +7,9 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -54,7 +54,7 @@ func (s *state) Former(kind string, arguments map[string]any) (same bool, err er
 
 // endpoint is a URL in the form in which it is compared: "" for AWS's own.
 func endpoint(text string) string {
-	u, err := url.Parse(strings.TrimSuffix(awsauth.WithScheme(text), "/"))
+	u, err := url.Parse(strings.TrimSuffix(recognize.WithScheme(text), "/"))
 	if err != nil {
 		return text
 	}

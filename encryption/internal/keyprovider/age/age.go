@@ -20,6 +20,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/agefile"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/mark"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
 const (
@@ -161,7 +162,7 @@ func parse(document json.RawMessage) (m metadata, err error) {
 			driver.ErrNoKey), "configure that program, as key_provider \"external\" with its command")
 	}
 	if len(members) != 1 || len(data) != 1 || data[mark.AgeKey] == nil || json.Unmarshal(document, &m) != nil ||
-		!agefile.Recognizes(m.ExternalData.Sealed) || len(m.ExternalData.Sealed) > maxSealed {
+		!recognize.IsAge(m.ExternalData.Sealed) || len(m.ExternalData.Sealed) > maxSealed {
 		return m, fmt.Errorf("%w: the metadata in it is not that of %s; restore an intact copy", driver.ErrDamaged, kind)
 	}
 	return m, nil

@@ -37,8 +37,8 @@ func table() attr.Table {
 		Example: []string{"key = var.key"},
 		Doc:     "Uses the given key as it is. Exactly one of `key`, `key_base64` and `key_file` is required.",
 		Attrs: []attr.Attr{
-			{Name: "key", Type: cty.String, Secrecy: attr.LocalSecret, Doc: "The key, in hexadecimal."},
-			{Name: "key_base64", Type: cty.String, Secrecy: attr.LocalSecret, Doc: "The key, in standard base64."},
+			{Name: "key", Type: cty.String, Secrecy: attr.LocalSecret, Check: attr.Text(checkHex), Doc: "The key, in hexadecimal."},
+			{Name: "key_base64", Type: cty.String, Secrecy: attr.LocalSecret, Check: attr.Text(checkBase64), Doc: "The key, in standard base64."},
 			{Name: "key_file", Type: cty.String, Secrecy: attr.NamesLocalSecret, Doc: "The path of a file that holds the bytes of " +
 				"the key and nothing else. It is read when the key is needed."},
 		},
@@ -74,47 +74,53 @@ func build(v attr.Values) (driver.KeyProvider, error) {
 	if set != 1 {
 		return nil, v.Errorf("", "exactly one of key, key_base64 and key_file is required")
 	}
-	var p provider
-	var err error
-	switch {
+	p := provider{file: v.String("key_file")}
+	switch { // Check has looked at both
 	case v.Has("key"):
-		// The decoder's own errors repeat a character of the key.
-		if p.key, err = hex.DecodeString(v.String("key")); err != nil {
-			odd, _ := recognize.Oddity(v.String("key"))
-			switch text := v.String("key"); {
-			case odd != "":
-				return nil, v.Errorf("key", "it %w", fact.Odd(odd))
-			case allHex.MatchString(text):
-				return nil, v.Errorf("key", "this has an odd number of hexadecimal digits, and each byte has two; copy it whole")
-			case strings.Contains(text, " "):
-				return nil, v.Errorf("key", "this is not hexadecimal; a passphrase belongs in key_provider \"pbkdf2\"")
-			}
-			return nil, v.Errorf("key", "this is not hexadecimal: two digits for each byte, from 0 to 9 and a to f, without 0x, colons and line "+
-				"breaks; a key in base64 belongs in key_base64")
-		}
+		p.key, _ = hex.DecodeString(v.String("key"))
 	case v.Has("key_base64"):
-		if hexadecimal.MatchString(v.String("key_base64")) {
-			return nil, v.Errorf("key_base64", "this is hexadecimal, and belongs in key")
-		}
-		if p.key, err = base64.StdEncoding.DecodeString(v.String("key_base64")); err != nil {
-			if allHex.MatchString(strings.TrimPrefix(strings.NewReplacer(":", "", " ", "").Replace(v.String("key_base64")), "0x")) {
-				return nil, v.Errorf("key_base64", "this is hexadecimal, and belongs in key, without 0x, colons and spaces")
-			}
-			if _, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(v.String("key_base64"), "=")); err == nil &&
-				strings.ContainsAny(v.String("key_base64"), "-_") {
-				return nil, v.Errorf("key_base64", "this has characters of base64 for URLs; write + in place of - and / in place "+
-					"of _, with = at the end")
-			}
-			return nil, v.Errorf("key_base64", "this is not standard base64; a key in hexadecimal belongs in key")
-		}
+		p.key, _ = base64.StdEncoding.DecodeString(v.String("key_base64"))
 	default:
-		p.file = v.String("key_file")
 		return &p, nil
 	}
 	if err := checkLength(p.key); err != nil {
 		return nil, v.Errorf("", "%w", err)
 	}
 	return &p, nil
+}
+
+// checkHex leaves out the decoder's own errors, which repeat a character of the key.
+func checkHex(text string) error {
+	_, err := hex.DecodeString(text)
+	odd, _ := recognize.Oddity(text)
+	switch {
+	case err == nil:
+		return nil
+	case odd != "":
+		return fmt.Errorf("it %w", fact.Odd(odd))
+	case allHex.MatchString(text):
+		return errors.New("this has an odd number of hexadecimal digits, and each byte has two; copy it whole")
+	case strings.Contains(text, " "):
+		return errors.New("this is not hexadecimal; a passphrase belongs in key_provider \"pbkdf2\"")
+	}
+	return errors.New("this is not hexadecimal: two digits for each byte, from 0 to 9 and a to f, without 0x, colons and line " +
+		"breaks; a key in base64 belongs in key_base64")
+}
+
+func checkBase64(text string) error {
+	_, err := base64.StdEncoding.DecodeString(text)
+	_, notForURLs := base64.RawURLEncoding.DecodeString(strings.TrimRight(text, "="))
+	switch {
+	case hexadecimal.MatchString(text):
+		return errors.New("this is hexadecimal, and belongs in key")
+	case err == nil:
+		return nil
+	case allHex.MatchString(strings.TrimPrefix(strings.NewReplacer(":", "", " ", "").Replace(text), "0x")):
+		return errors.New("this is hexadecimal, and belongs in key, without 0x, colons and spaces")
+	case notForURLs == nil && strings.ContainsAny(text, "-_"):
+		return errors.New("this has characters of base64 for URLs; write + in place of - and / in place of _, with = at the end")
+	}
+	return errors.New("this is not standard base64; a key in hexadecimal belongs in key")
 }
 
 var allHex = lazyregexp.New(`^[0-9A-Fa-f]+$`)

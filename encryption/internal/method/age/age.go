@@ -14,6 +14,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/agefile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
 // Block returns the age method.
@@ -31,7 +32,7 @@ func Block() driver.Block[driver.Method] {
 			}),
 		},
 		Build:     build,
-		OwnFormat: agefile.Recognizes,
+		OwnFormat: recognize.IsAge,
 	}
 }
 

@@ -41,7 +41,7 @@ func Block() driver.Block[driver.Method] {
 			Doc:     "The encryption of [Kubeform](https://kubeform.com), for the text in `status.state` of its module objects.",
 			Attrs: []attr.Attr{
 				{
-					Name: "key", Type: cty.String, Required: true, Secrecy: attr.LocalSecret,
+					Name: "key", Type: cty.String, Required: true, Secrecy: attr.LocalSecret, Check: attr.Text(checkKey),
 					Doc: "The `--secret-key` of the operator: the base64 of 32 bytes. If that began with `/`, or was empty, Kubeform " +
 						"took a random key instead and kept it nowhere: what it encrypted then cannot be opened.",
 				},
@@ -58,15 +58,22 @@ type method struct{ key [keySize]byte }
 var _ driver.Encrypter = (*method)(nil)
 
 func build(v attr.Values) (driver.Method, error) {
-	key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(v.String("key")))
-	if err != nil {
-		return nil, v.Errorf("key", "this is not base64 in its standard alphabet, with padding; base64encode(…) makes it of the 32 characters "+
+	key, err := parseKey(v.String("key"))
+	return &method{key}, err
+}
+
+func checkKey(text string) error { _, err := parseKey(text); return err }
+
+func parseKey(text string) (key [keySize]byte, err error) {
+	decoded, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
+	switch {
+	case err != nil:
+		return key, errors.New("this is not base64 in its standard alphabet, with padding; base64encode(…) makes it of the 32 characters " +
 			"of a key")
+	case len(decoded) != keySize:
+		return key, fmt.Errorf("the key has %d bytes, and Kubeform's have %d; %s", len(decoded), keySize, instead(text))
 	}
-	if len(key) != keySize {
-		return nil, v.Errorf("key", "the key has %d bytes, and Kubeform's have %d; %s", len(key), keySize, instead(v.String("key")))
-	}
-	return &method{[keySize]byte(key)}, nil
+	return [keySize]byte(decoded), nil
 }
 
 // instead says what a text probably is that is not the base64 of a key.

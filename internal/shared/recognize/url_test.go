@@ -1,0 +1,30 @@
+package recognize_test
+
+import (
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
+)
+
+// TestServer: URLs of servers, and others.
+func TestServer(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]struct{ http, server bool }{
+		"https://a": {true, true}, "http://a:1/b/c": {true, true}, "HTTPS://A": {true, true}, "https://[::1]/": {true, true},
+		"https://me@a": {http: true}, "https://me:secret@a": {http: true}, "https://a/?q": {http: true}, "https://a/?": {http: true},
+		"https://a/#f": {http: true}, "": {}, "a": {}, "a:80": {}, "ftp://a": {}, "https://": {},
+		"https:///b": {}, "https:a": {}, "https://%": {},
+	} {
+		if got := recognize.IsHTTP(text); got != want.http {
+			t.Errorf("%q is of http: %t", text, got)
+		}
+		if got := recognize.Server(text); (got != nil) != want.server {
+			t.Errorf("%q is of a server: %v", text, got)
+		}
+	}
+	for text, want := range map[string]string{"": "", "a": "https://a", "a:80/b": "https://a:80/b", "http://a": "http://a", "x://": "x://"} {
+		if got := recognize.WithScheme(text); got != want {
+			t.Errorf("%q: got %q", text, got)
+		}
+	}
+}
