@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
 )
 
 // Secrecy says whether a value is a secret, and where it goes.
@@ -80,8 +79,8 @@ const (
 	Token
 )
 
-// Check is what is required of a value, which is known and not null. [Is], [Text] and [Between]
-// make it. The zero value requires nothing.
+// Check is what is required of a value, which is known and not null. [Is], [OneOf], [Text],
+// [Between] and [Whole] make it. The zero value requires nothing.
 type Check struct {
 	of    cty.Type // the value's, or that of what it holds
 	wrong func(v cty.Value) error
@@ -112,16 +111,15 @@ func Is(is func(text string) bool, required string) Check {
 	})
 }
 
-// OneOf makes a check of a text or a number that is one of a few.
-func OneOf(values ...string) func(cty.Value) error {
-	return func(v cty.Value) error {
-		text, err := convert.Convert(v, cty.String)
-		if err == nil && slices.Contains(values, text.AsString()) {
-			return nil
-		}
-		return errors.New(strings.Join(values[:len(values)-1], ", ") + " or " + values[len(values)-1] + " is required")
-	}
+// OneOf makes a check of a text, or of each text in a list or a map, that is one of a few.
+func OneOf(values ...string) Check {
+	last := len(values) - 1
+	required := strings.Join(values[:last], ", ") + " or " + values[last] + " is required"
+	return Is(func(text string) bool { return slices.Contains(values, text) }, required)
 }
+
+// Whole makes a check of a value of type t as a whole, such as a list.
+func Whole(t cty.Type, check func(v cty.Value) error) Check { return Check{of: t, wrong: check} }
 
 // Text makes a check of a text, or of each text in a list or a map.
 func Text(check func(text string) error) Check {

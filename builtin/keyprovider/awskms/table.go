@@ -40,7 +40,7 @@ func keyAttrs() []attr.Attr {
 		{Name: "key_spec", Type: cty.String, Required: true, Harmless: keyHarmless,
 			Check: attr.OneOf("AES_256", "AES_128"),
 			Doc:   "The kind of data key for new files: `AES_256` or `AES_128`. A file that is read holds its own."},
-		{Name: "encryption_context", Type: cty.Map(cty.String), Harmless: keyHarmless, Check: checkContext,
+		{Name: "encryption_context", Type: cty.Map(cty.String), Harmless: keyHarmless, Check: attr.Whole(cty.Map(cty.String), checkContext),
 			Doc: "The encryption context for new keys, which key policies can require. It is stored in the file in plaintext. A file that is " +
 				"read has its own. OpenTofu has it from 1.13 on."},
 		{Name: "region", Type: cty.String, Required: true, Env: []string{"AWS_REGION", "AWS_DEFAULT_REGION"},

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"math/big"
 	"net/url"
 	"strings"
 
@@ -44,7 +45,7 @@ func table() attr.Table {
 		Attrs: []attr.Attr{
 			{Name: "key_name", Type: str, Required: true, Form: attr.Name, Harmless: keyHarmless, Doc: "The name of the key in the " +
 				"engine at `transit_engine_path`."},
-			{Name: "key_length", Type: num, Default: cty.NumberIntVal(32), Harmless: keyHarmless, Check: attr.OneOf("16", "32", "64"),
+			{Name: "key_length", Type: num, Default: cty.NumberIntVal(32), Harmless: keyHarmless, Check: attr.Whole(num, checkLength),
 				Doc: "Length of new keys in bytes: 16, 32 or 64. A key of 64 bytes is too long for `aes_gcm`; put a `pbkdf2` with a `chain` in " +
 					"between. Defaults to `32`."},
 			// Not harmless: elsewhere is no transit engine, and what is asked for would be written.
@@ -137,6 +138,13 @@ func checkAddress(text string) error {
 		return errors.New("the address ends before /ui, which is the page for people; leave that out")
 	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/v1"), strings.Contains(u.Path, "/v1/"):
 		return errors.New("the address ends before /v1; leave that out")
+	}
+	return nil
+}
+
+func checkLength(v cty.Value) error {
+	if n, acc := v.AsBigFloat().Int64(); acc != big.Exact || n != 16 && n != 32 && n != 64 {
+		return errors.New("16, 32 or 64 is required")
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func table() attr.Table {
 		{Name: "age_identity_files", Type: cty.List(cty.String), Secrecy: attr.NamesLocalSecret, Harmless: identityHarmless,
 			Env: []string{"SOPS_AGE_KEY_FILE"},
 			Doc: "Paths of files with age identities, or of SSH private keys without a passphrase."},
-		{Name: "age_identity_command", Type: cty.List(cty.String), Form: attr.Command, Check: checkCommand,
+		{Name: "age_identity_command", Type: cty.List(cty.String), Form: attr.Command, Check: attr.Whole(cty.List(cty.String), checkCommand),
 			Doc: "A program that prints age identities, and its arguments. All programs for the keys of a file have a minute together. " +
 				"It finds the recipient in `SOPS_AGE_RECIPIENT`. " +
 				"`SOPS_AGE_KEY_CMD` is not read."},
