@@ -122,7 +122,7 @@ func (p Program) check(ctx context.Context, r Run) error {
 	case a.code == exitRefused && r.Opens:
 		return fmt.Errorf("it must open (%s), and was refused: %s", r.of.Description, said)
 	case a.code == 0 && !r.Opens && r.plain != nil:
-		return fmt.Errorf("W9: it must not write with these settings: %s", r.of.Description)
+		return fmt.Errorf("it must not write this: %s", r.of.Description)
 	case a.code == 0 && r.plain != nil:
 		return p.written(ctx, r, a.stdout)
 	case a.code == 0 && !r.Opens:

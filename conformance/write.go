@@ -20,23 +20,19 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
-// Writes returns the calls of a program that writes: all settings of cases of OpenTofu that
-// open, each once, and those with which nothing must be written.
+// Writes returns the calls of a program that writes: with the settings and the plaintext of all
+// cases of OpenTofu that open, and what must not be written.
 func Writes() (runs []Run) {
-	seen := map[string]bool{}
 	for _, c := range All() {
 		plain := c.Plain()
 		switch {
-		case c.Writes == "error":
+		case c.Writes == "error" && plain == nil:
 			plain = Get(cmp.Or(c.MadeFrom, "no_outputs")).Plain()
+		case c.Writes == "error":
 		case c.Kind != "opentofu_state" && c.Kind != "opentofu_plan", c.Expect != "ok", c.Config() == "", plain == nil:
 			continue
 		}
-		settings := fmt.Sprintf("%q", []any{c.Kind, c.Config(), c.CodeConfig(), c.Files()})
-		if !seen[settings] {
-			runs = append(runs, Run{Name: c.Name, Opens: c.Expect == "ok", of: c, plain: plain})
-		}
-		seen[settings] = true
+		runs = append(runs, Run{Name: c.Name, Opens: c.Writes == "", of: c, plain: plain})
 	}
 	return runs
 }

@@ -33,12 +33,16 @@ fi
 folder=$(cd "$folder" && pwd)
 
 # A whole clone, as the release is built from: the tags of a commit are part of a program.
-git -c advice.detachedHead=false clone --quiet --branch "v$version" "$repository" "$work/source"
+git -c advice.detachedHead=false -c core.autocrlf=false clone --quiet --branch "v$version" "$repository" "$work/source"
 
-# What the caller's shell says to Go must not change what is built.
+# What the caller's shell, or "go env -w", says to Go must not change what is built, but for
+# where modules come from and are kept.
+kept='GOPROXY GONOPROXY GOSUMDB GONOSUMDB GOPRIVATE GOPATH GOCACHE GOMODCACHE'
 for v in $(env | sed -n 's/^\(GO[A-Z0-9]*\)=.*/\1/p'); do
-  case $v in GOPROXY | GONOPROXY | GOSUMDB | GONOSUMDB | GOPRIVATE | GOPATH | GOCACHE | GOMODCACHE | GOROOT | GOTMPDIR) ;; *) unset "$v" ;; esac
+  case " $kept GOENV " in *" $v "*) ;; *) unset "$v" ;; esac
 done
+for v in $kept; do export "$v=$(go env "$v")"; done
+export GOENV=off
 
 differ=0 archives=0
 compare() { # compare ARCHIVE FILE OURS

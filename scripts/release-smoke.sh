@@ -62,7 +62,7 @@ git remote add origin https://github.com/statecrypt/terraform-provider-statecryp
 git add -A
 git commit --quiet -m test
 git tag v0.0.1
-"$root/.tools/bin/goreleaser" release --clean --skip=announce,publish,sbom >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
+GOENV=off "$root/.tools/bin/goreleaser" release --clean --skip=announce,publish,sbom >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
 cd dist
 
 PLATFORM=$(go env GOOS)_$(go env GOARCH)
@@ -95,8 +95,12 @@ for want in 'Good signature' "^statecrypt $VERSION\$"; do
 done
 echo "built $VERSION for $PLATFORM"
 
-# Whoever builds it again gets the same, and notices if one byte is another.
-"$root/scripts/rebuild.sh" "$VERSION" "$DOWNLOADS" "$repo" >"$work/log" 2>&1 || { cat "$work/log" >&2; echo "a second build differs" >&2; exit 1; }
+# Whoever builds it again gets the same, whatever settings of Go there are in the shell and
+# by "go env -w", and notices if one byte is another.
+mkdir -p "$work/config/go"
+printf 'GOFLAGS=-gcflags=-N\nGOAMD64=v3\nGOARM64=v8.1\n' >"$work/config/go/env"
+XDG_CONFIG_HOME=$work/config GOFLAGS=-tags=other GOEXPERIMENT=nosuch \
+  "$root/scripts/rebuild.sh" "$VERSION" "$DOWNLOADS" "$repo" >"$work/log" 2>&1 || { cat "$work/log" >&2; echo "a second build differs" >&2; exit 1; }
 mkdir "$work/changed" "$work/changed/files"
 tar -xzf "statecrypt_${VERSION}_${PLATFORM}.tar.gz" -C "$work/changed/files"
 printf x >>"$work/changed/files/statecrypt"

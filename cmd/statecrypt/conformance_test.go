@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -42,39 +41,6 @@ func TestConformanceOfOpenTofu(t *testing.T) {
 	t.Parallel()
 	runs := testkit.Sample(conformance.Runs())
 	conforms(t, runs, "tofu", "tofu.known", "TOFU="+testkit.Program(t, "STATECRYPT_TOFU"), len(runs)*6/10)
-}
-
-// OpenTofu opens what the adapter in Node writes, with new keys, in the place of what it
-// has read.
-func TestOpenTofuOpensFilesOfNode(t *testing.T) {
-	t.Parallel()
-	tofu := testkit.Program(t, "STATECRYPT_TOFU")
-	node, err := exec.LookPath("node")
-	if err != nil || runtime.GOOS == "windows" {
-		t.Skip("it requires node and sh")
-	}
-	adapters, err := filepath.Abs("../../conformance/adapters")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := conformance.Program{Timeout: 10 * time.Minute, Command: []string{"sh", "-euc", `
-		"$0" "$1/node/main.js" >plain
-		CASE_TASK=write "$0" "$1/node/main.js" <plain >written
-		TOFU=$2 CHECKPOINT_DISABLE=1 exec sh "$1/tofu.sh" <written`, node, adapters, tofu}}
-	names := []string{"aes_gcm_aad", "config_json", "config_literal_keys", "external_method_with_keys", "fallback_old_key",
-		"merge_code_and_env", "metadata_alias_unicode", "pbkdf2_chain_external", "pbkdf2_chain_pbkdf2_alias", "pbkdf2_sha256_key16",
-		"pbkdf2_sha512_key24_salt64", "settings_decomposed"}
-	names = testkit.Sample(names)
-	for _, r := range conformance.Runs() {
-		if slices.Contains(names, r.Name) {
-			t.Run(r.Name, func(t *testing.T) {
-				t.Parallel()
-				if got := p.Judge(t.Context(), r); got.Verdict != conformance.Passed {
-					t.Errorf("got %+v", got)
-				}
-			})
-		}
-	}
 }
 
 // conforms runs the adapter called name, which finds its program by a variable.

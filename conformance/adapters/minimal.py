@@ -4,8 +4,9 @@ import base64, hashlib, json, os, re, subprocess, sys
 
 text = os.environ.get("TF_ENCRYPTION", "")
 settings = re.fullmatch(r'key_provider "pbkdf2" "(\w+)" {\s*passphrase = "([^"$%\\]+)"\s*(?:iterations = (\d+)\s*)?'
-                        r'(?:(?:key_length|salt_length|hash_function) = \S+\s*)*}\s*method "aes_gcm" "(\w+)" '
-                        r'{\s*keys = key_provider\.pbkdf2\.\1\s*}\s*state {\s*method = method\.aes_gcm\.\4\s*}\s*', text)
+                        r'(?:(?:(?:key_length|salt_length) = [1-9]\d*|hash_function = "sha(?:256|512)")\s*)*}\s*'
+                        r'method "aes_gcm" "(\w+)" {\s*keys = key_provider\.pbkdf2\.\1\s*}\s*'
+                        r'state {\s*method = method\.aes_gcm\.\4\s*}\s*', text)
 if os.environ["CASE_KIND"] != "opentofu_state" or os.environ.keys() & {"CASE_CODE", "CASE_TASK"} or not settings:
     sys.exit(77)
 passphrase = settings[2].encode()
@@ -34,8 +35,8 @@ try:
     meta = json.loads(base64.b64decode(envelope["meta"]["key_provider.pbkdf2." + settings[1]], validate=True))
     if meta["hash_function"] not in ("sha512", "sha256"):
         sys.exit("the hash function is another one")
-    key = hashlib.pbkdf2_hmac(meta["hash_function"], passphrase, base64.b64decode(meta["salt"]), meta["iterations"],
-                              meta["key_length"])
+    key = hashlib.pbkdf2_hmac(meta["hash_function"], passphrase, base64.b64decode(meta["salt"], validate=True),
+                              meta["iterations"], meta["key_length"])
     data = base64.b64decode(envelope["encrypted_data"], validate=True)
     nonce, sealed, tag = data[:12], data[12:-16], data[-16:]
     pad = aes("ecb", key, nonce + (1).to_bytes(4, "big"))
@@ -43,8 +44,10 @@ try:
         sys.exit("the file is damaged, or this is not its passphrase")
     plain = aes("ctr", key, sealed, "-iv", (nonce + (2).to_bytes(4, "big")).hex())
     state = json.loads(plain)
-    if any(envelope.get(k, state[k]) != state[k] for k in ("serial", "lineage")):
-        sys.exit("serial or lineage is another one outside")
-except (ValueError, KeyError, TypeError) as problem:
+    for name, kind in ("serial", int), ("lineage", str):
+        outside = envelope.get(name)
+        if outside is not None and (type(outside) is not kind or outside != "" and outside != state.get(name)):
+            sys.exit(f"the {name} is another one outside, or none")
+except (AttributeError, KeyError, TypeError, ValueError) as problem:
     sys.exit(f"this is not an encrypted state: {problem!r}")
 sys.stdout.buffer.write(plain)

@@ -68,13 +68,16 @@ function parse(text, { first = false } = {}) {
   return result;
 }
 
-// stringify writes compact JSON with sorted members and numbers of double precision, as programs get it (K41, K45).
+// stringify writes compact JSON with sorted members, escapes and numbers of double precision, as programs get it (K41,
+// K45).
 function stringify(value) {
   if (value instanceof JsonNumber) return JSON.stringify(Number(value.text));
   if (Array.isArray(value)) return `[${value.map(stringify)}]`;
-  if (!(value instanceof JsonObject)) return JSON.stringify(value);
+  if (!(value instanceof JsonObject)) {
+    return JSON.stringify(value).replace(/[<>&\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  }
   const members = [...new Map(value.entries)].sort(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
-  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${stringify(member)}`)}}`;
+  return `{${members.map(([name, member]) => `${stringify(name)}:${stringify(member)}`)}}`;
 }
 
 // parseObject gives the object that the bytes are, or null if they are something else. E1: bytes that are not UTF-8 are

@@ -7,6 +7,7 @@ const { members, run } = require('./program');
 
 const MAX_WORK = 10_000_000; // L1
 const MAX_BYTES = 1024; // L1: of keys and salts
+const MAGIC = 'Hello world!'; // K20
 
 // K17: the password is the passphrase, or another key.
 function derive({ path, args }, password, { salt, iterations, key_length: length, hash_function: hash }) {
@@ -25,10 +26,12 @@ function decryptionKey(blocks, path, meta, asked) {
   asked.add(metadataKey);
   const stored = meta.has(metadataKey) ? parseObject(decodeBase64(meta.get(metadataKey))) : undefined;
   if (stored === null) throw new Refusal(`the metadata of ${path} is no JSON object`); // K2
+  const ask = (name) => decryptionKey(blocks, args.get(name).path, meta, asked);
   if (type === 'external') return externalKeys(provider, stored).decryption;
+  if (type === 'static') return stored && isStatic(stored) ? Buffer.from(args.get('key'), 'hex') : null;
+  if (type === 'xor') return xor(provider, ask('a'), ask('b'));
   if (type !== 'pbkdf2') throw new Unsupported(`key providers of type ${type} are not supported`);
-  const chain = args.get('chain');
-  const password = chain ? decryptionKey(blocks, chain.path, meta, asked) : Buffer.from(args.get('passphrase'));
+  const password = args.get('chain') ? ask('chain') : Buffer.from(args.get('passphrase'));
   const parameters = stored && pbkdf2Metadata(stored);
   return password && parameters ? derive(provider, password, parameters) : null; // K3, K18
 }
@@ -49,6 +52,20 @@ function pbkdf2Metadata(stored) {
   return result;
 }
 
+// K20: without a magic, there is no key.
+function isStatic(stored) {
+  const magic = stored.get('magic') ?? '';
+  if (magic !== '' && magic !== MAGIC) throw new Refusal('metadata: another magic');
+  return magic !== '';
+}
+
+// K25: of two keys, or null if one of them is not there.
+function xor({ path }, a, b) {
+  if (!a || !b) return null;
+  if (a.length !== b.length) throw new Refusal(`${path}: its keys differ in length`);
+  return Buffer.from(a.map((byte, i) => byte ^ b[i]));
+}
+
 // K41 to K45. stored is the metadata of the file, and undefined if there is none.
 function externalKeys({ path, args }, stored) {
   const data = stored?.get('external_data') ?? null;
@@ -60,8 +77,7 @@ function externalKeys({ path, args }, stored) {
   if (external !== null && !(external instanceof JsonObject)) throw new Refusal(`${path}: external_data is no object`);
   return {
     encryption: decodeBase64(encryption),
-    // K3: without metadata, there is no decryption key. The program was asked all the same, because it may fail (T5).
-    decryption: stored && decryption ? decodeBase64(decryption) : null,
+    decryption: decryption ? decodeBase64(decryption) : null,
     metadata: stringify(meta),
   };
 }
@@ -74,14 +90,19 @@ function encryptionKey(blocks, path, meta) {
     if (meta.has(metadataKey)) throw new Refusal(`two key providers have the metadata key ${metadataKey}`); // W11
     meta.set(metadataKey, Buffer.from(metadata).toString('base64'));
   };
+  const ask = (name) => encryptionKey(blocks, args.get(name).path, meta);
   if (type === 'external') {
     const { encryption, metadata } = externalKeys(provider, undefined);
     store(metadata);
     return encryption;
   }
+  if (type === 'static') {
+    store(JSON.stringify({ magic: MAGIC }));
+    return Buffer.from(args.get('key'), 'hex');
+  }
+  if (type === 'xor') return xor(provider, ask('a'), ask('b'));
   if (type !== 'pbkdf2') throw new Unsupported(`key providers of type ${type} are not supported`);
-  const chain = args.get('chain');
-  const password = chain ? encryptionKey(blocks, chain.path, meta) : Buffer.from(args.get('passphrase'));
+  const password = args.get('chain') ? ask('chain') : Buffer.from(args.get('passphrase'));
   const parameters = { // W8
     salt: randomBytes(Math.min(args.get('salt_length') ?? 32, MAX_BYTES + 1)), // derive refuses one that is too long
     iterations: args.get('iterations') ?? 600000,

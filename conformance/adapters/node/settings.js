@@ -22,7 +22,7 @@ const isKeys = (value) => isKey(value) || (value instanceof Map && isBytes(value
   && isBytes(value.get('decryption_key') ?? []) && [...value.keys()].every((name) => /^(en|de)cryption_key$/.test(name)));
 
 // The types, each with its arguments; a name that ends with ! is required. null: a key service, whose arguments this
-// program does not check, since it cannot ask it. K21, K25: static and xor are not there, as in the released tofu.
+// program does not check, since it cannot ask it.
 const TYPES = {
   key_provider: {
     pbkdf2: {
@@ -34,6 +34,8 @@ const TYPES = {
       hash_function: (value) => value === 'sha512' || value === 'sha256',
     },
     external: { 'command!': isCommand }, // K40
+    static: { 'key!': (value) => typeof value === 'string' && /^([0-9a-fA-F]{2})+$/.test(value) }, // K20
+    xor: { 'a!': isKey, 'b!': isKey }, // K25
     aws_kms: null, gcp_kms: null, azure_vault: null, openbao: null,
   },
   method: {
@@ -46,7 +48,7 @@ const TYPES = {
 // C5: who refers to keys may do so in several ways. What is no reference stays as it is.
 function toKey(name, value, json) {
   if (value instanceof Reference && !value.path.startsWith('key_provider.')) throw new Refusal(`settings: ${name} is no key provider`);
-  if (typeof value !== 'string' || (name === 'chain' && !json)) return value;
+  if (typeof value !== 'string' || (name !== 'keys' && !json)) return value;
   if (!/^key_provider\.[\w-]+\.[\w-]+$/.test(value)) throw new Refusal(`settings: ${name} is no key provider`);
   return new Reference(value, false);
 }
@@ -77,7 +79,7 @@ function toTarget(body) {
 function toBlock(path, kind, type, { json, args }) {
   const isKnown = /^\w+(\.[\w-]+){2}$/.test(path) && Object.hasOwn(TYPES[kind], type);
   if (!isKnown) throw new Refusal(`settings: ${path}: unknown type, or a bad name`); // C3
-  for (const name of ['keys', 'chain']) if (args.has(name)) args.set(name, toKey(name, args.get(name), json));
+  for (const name of ['keys', 'chain', 'a', 'b']) if (args.has(name)) args.set(name, toKey(name, args.get(name), json));
   if (kind === 'method') return { path, kind, type, args };
   const alias = args.get('encrypted_metadata_alias') ?? '';
   if (typeof alias !== 'string') throw new Refusal(`settings: ${path}: the alias is no text`);
@@ -114,6 +116,16 @@ function merge(code, environment) {
   return code;
 }
 
+// C5, C11: what the arguments refer to, directly or through others.
+function follow(blocks, args, above) {
+  for (const value of args.values()) {
+    if (!(value instanceof Reference)) continue;
+    if (!blocks.has(value.path)) throw new Refusal(`settings: ${value.path} is not declared`);
+    if (above.includes(value.path)) throw new Refusal(`settings: ${value.path} depends on itself`);
+    follow(blocks, blocks.get(value.path).args, [...above, value.path]);
+  }
+}
+
 // The rules that hold for all blocks, whether they are in use or not: C3, C4, C5, C10, C11.
 function checkAll({ blocks, targets }) {
   for (const { path, kind, type, args } of blocks.values()) {
@@ -122,12 +134,7 @@ function checkAll({ blocks, targets }) {
     if (unknown) throw new Refusal(`settings: ${path}: unknown argument ${unknown}`);
     const missing = rules.find((rule) => rule.endsWith('!') && (args.get(rule.slice(0, -1)) ?? null) === null);
     if (missing) throw new Refusal(`settings: ${path}: no ${missing.slice(0, -1)}`);
-    const seen = new Set();
-    for (let key = args.get('keys') ?? args.get('chain'); key instanceof Reference; key = blocks.get(key.path).args.get('chain')) {
-      if (!blocks.has(key.path)) throw new Refusal(`settings: ${key.path} is not declared`);
-      if (seen.has(key.path)) throw new Refusal(`settings: ${key.path} depends on itself`);
-      seen.add(key.path);
-    }
+    follow(blocks, args, []);
   }
   for (const [name, { enforced, method, fallbacks }] of targets) {
     for (const path of [method, ...fallbacks]) {

@@ -42,6 +42,9 @@ func TestDamage(t *testing.T) {
 		if i := slices.IndexFunc(v.Selection, func(s conformance.Selection) bool { return s.Expect == "ok" }); i >= 0 {
 			remoteState = v.Selection[i].Name
 		}
+		if _, counted := accepted[v.Name]; v.Kind == "opentofu_state" && !counted {
+			continue // one of the others with other settings, or with something in it changed already
+		}
 		tested[v.Kind]++
 		if v.Kind == "opentofu_state" && (tested[v.Kind]-1)%every > 0 {
 			continue // the same format, as written for other settings

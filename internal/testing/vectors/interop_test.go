@@ -3,6 +3,7 @@ package vectors_test
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/rsa"
@@ -279,6 +280,35 @@ func TestInterop(t *testing.T) {
 			}
 			exchange(t, tofu, env, func(kind string, file []byte) []byte { return ours("decrypt "+kind, file) },
 				func(kind string, plain []byte) []byte { return ours("encrypt "+kind, plain) })
+		})
+	}
+}
+
+// What OpenTofu seals, the adapter in Node opens; what that seals, OpenTofu opens: states and plans.
+func TestInteropOfNode(t *testing.T) {
+	tofu := testkit.Program(t, "STATECRYPT_TOFU")
+	node, err := exec.LookPath("node")
+	if err != nil && os.Getenv("CI") == "" || runtime.GOOS == "windows" {
+		t.Skip("it requires node, and sh")
+	}
+	all := interops(t)
+	for _, name := range []string{"pbkdf2, alias", "pbkdf2, aad", "pbkdf2, chained", "external, chained", "external method"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text, method := all[name].text, cmp.Or(all[name].method, "aes_gcm")
+			for _, target := range []string{"state", "plan"} {
+				text += fmt.Sprintf("%s {\nmethod = method.%s.m\nenforced = true\n}\n", target, method)
+			}
+			env := append(cloudtest.Isolated(gittest.Environ(t.TempDir())), "TF_ENCRYPTION="+text, "CHECKPOINT_DISABLE=1", "TF_INPUT=0")
+			run := func(task string) func(kind string, file []byte) []byte {
+				return func(kind string, file []byte) []byte {
+					t.Helper()
+					cmd := exec.Command(node, absolute(t, "../../../conformance/adapters/node/main.js")) //nolint:gosec // the program under test
+					cmd.Stdin, cmd.Env = bytes.NewReader(file), append(slices.Clone(env), "CASE_KIND=opentofu_"+kind, "CASE_TASK="+task)
+					return output(t, cmd)
+				}
+			}
+			exchange(t, tofu, env, run("read"), run("write"))
 		})
 	}
 }

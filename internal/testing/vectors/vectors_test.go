@@ -22,11 +22,14 @@ import (
 
 // better are the files on which the tools fail by a quirk that a reader need not repeat.
 var better = map[string]string{
+	"err_chain_same_alias":            "renamed key providers are found by the shape of their metadata",
 	"err_fallback_same_provider":      "primary and fallback may share a key provider",
 	"err_fallback_setup_aborts":       "a program that is not there has no key for the file, so the fallback is tried",
 	"err_json_method_template":        "in JSON, a reference may also be a template",
+	"err_literal_key_unused":          "the length of a literal key that is not used does not matter",
 	"err_merge_without_method":        "a layer may set enforced alone",
 	"err_method_quoted":               "a reference may also be a text",
+	"err_plan_without_method":         "a target that is not used may be without a method",
 	"err_static_provider_unavailable": "the key provider static exists",
 	"err_unencrypted_no_version":      "a state in plaintext need not say who wrote it",
 	"err_wrong_provider_name":         "a renamed key provider is found by the shape of its metadata",

@@ -1,0 +1,18 @@
+# one
+// two
+/* three
+   and four */
+method /* five */ aes_gcm "m" {
+  keys = { # six
+    "encryption_key" : [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, # seven
+      16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31,],
+    decryption_key = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31]
+  }
+}
+key_provider "pbkdf2" "unused" {
+  passphrase = "a \"throwaway\"\t\u0070assphrase"
+}
+method "aes_gcm" "unused" { keys = "${key_provider.pbkdf2.unused}" }
+state { method = method.aes_gcm.m }
+
+  
