@@ -194,7 +194,7 @@ func (s *Settings) FillProxies(v attr.Values, lookup attr.LookupEnv) error {
 
 // isProxy accepts a proxy without a scheme as well, as the library that uses it does.
 func isProxy(text string) bool {
-	return web.CheckProxy(text) == nil || web.CheckProxy("http://"+text) == nil
+	return web.CheckProxy(text) == nil || !strings.Contains(text, "://") && web.CheckProxy("http://"+text) == nil
 }
 
 // parseIMDS reads the switches of the EC2 metadata service. OpenTofu 1.12 has
