@@ -156,8 +156,10 @@ func TestAccLookAlikes(t *testing.T) {
 	all := append(append(slices.Clone(covered), coveredByEnvironment), alike...)
 	theirs := "terraform {\nrequired_providers {\nstatecrypt = { source = \"statecrypt/statecrypt\" }\n}\n}\n"
 	for i, address := range all {
-		theirs += reads(fmt.Sprintf("http%d", i), `method = "unencrypted"`, fromHTTP(address)) +
-			reads(fmt.Sprintf("git%d", i), `method = "unencrypted"`, fromGit(address, "main", "s"))
+		if !strings.ContainsAny(address, "#@") { // which validate refuses, and with it all the others
+			theirs += reads(fmt.Sprintf("http%d", i), `method = "unencrypted"`, fromHTTP(address))
+		}
+		theirs += reads(fmt.Sprintf("git%d", i), `method = "unencrypted"`, fromGit(address, "main", "s"))
 	}
 	p := newProject(t, map[string]string{
 		"main.tf": configuration(fmt.Sprintf(`provider "statecrypt" {
