@@ -133,7 +133,7 @@ func variables(a attr.Attr) string {
 	case 1:
 		return fmt.Sprintf(" Variable: `%s`.", names[0])
 	default:
-		return fmt.Sprintf(" Variables, of which the first that is set counts: `%s`.", strings.Join(names, "`, `"))
+		return fmt.Sprintf(" Variables: `%s`.", strings.Join(names, "`, `"))
 	}
 }
 

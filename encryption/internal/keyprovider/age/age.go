@@ -41,7 +41,7 @@ func Block() driver.Block[driver.KeyProvider] {
 			Example: []string{`identity_files = ["key.txt"]`},
 			Doc: "Keys that [age](https://age-encryption.org) seals for several recipients. OpenTofu writes them with the program " +
 				"`statecrypt key-provider age`.",
-			Attrs: agefile.Attrs("Only those who encrypt need it, such as the command and Go programs; an empty list is an error there."),
+			Attrs: agefile.Attrs("Only those who encrypt need it; an empty list is an error there."),
 		},
 		Build:        build,
 		MetadataKind: "external",

@@ -25,7 +25,7 @@ func Block() driver.Block[driver.Method] {
 			Example: []string{`identity_files = ["key.txt"]`},
 			Doc: "Files encrypted by [age](https://age-encryption.org). At least one of `identities`, `identity_files` and `passphrase` is " +
 				"needed. A document that sops encrypted for an age key is for `sops`.",
-			Attrs: slices.Insert(agefile.Attrs("Only those who encrypt need it, such as the command and Go programs."), 3, attr.Attr{
+			Attrs: slices.Insert(agefile.Attrs("Only those who encrypt need it."), 3, attr.Attr{
 				Name: "passphrase", Type: cty.String, Form: attr.Passphrase, Secrecy: attr.LocalSecret,
 				Doc: fmt.Sprintf("For files that were encrypted with a passphrase, `age --passphrase`. A file "+
 					"may demand a scrypt work factor of at most %d, which takes 1 GiB of memory.", agefile.MaxWorkFactor),
