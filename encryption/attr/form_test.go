@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,6 +62,7 @@ func TestChecks(t *testing.T) {
 		return cty.ListVal(values)
 	}
 	huge := new(big.Float).SetPrec(512).SetMantExp(big.NewFloat(1), 70)
+	oneOf, block := attr.OneOf("a", "b", "c"), cty.Object(map[string]cty.Type{"a": cty.String})
 	few, all := attr.Between(2, 5), attr.Between(math.MinInt64, math.MaxInt64)
 	for name, c := range map[string]struct {
 		check attr.Check
@@ -74,6 +76,9 @@ func TestChecks(t *testing.T) {
 		"list with null":   {short, cty.ListVal([]cty.Value{cty.NullVal(cty.String), cty.StringVal("canary")}), "a short text is required"},
 		"map":              {itself, cty.MapVal(map[string]cty.Value{"a": cty.StringVal("canary")}), "it is the wrong one"},
 		"map, right":       {itself, cty.MapVal(map[string]cty.Value{"a": cty.StringVal("b")}), ""},
+		"one of them":      {oneOf, cty.StringVal("c"), ""},
+		"none of them":     {oneOf, cty.StringVal("canary"), "a, b or c is required"},
+		"nothing required": {attr.Check{}, cty.StringVal("canary"), ""},
 		"least":            {few, cty.NumberIntVal(2), ""},
 		"most":             {few, cty.NumberIntVal(5), ""},
 		"too little":       {few, cty.NumberIntVal(1), "a number from 2 to 5 is required"},
@@ -90,16 +95,33 @@ func TestChecks(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
 	}
+	numbers := attr.Whole(cty.List(cty.Number), func(cty.Value) error { return nil })
+	for _, c := range []struct {
+		check attr.Check
+		is    []cty.Type
+		isNot []cty.Type
+	}{
+		{attr.Check{}, []cty.Type{cty.String, cty.Number, block}, nil},
+		{short, []cty.Type{cty.String, cty.List(cty.String), cty.Map(cty.String), cty.Set(cty.String)},
+			[]cty.Type{cty.Number, cty.Bool, cty.List(cty.Number), block}},
+		{few, []cty.Type{cty.Number}, []cty.Type{cty.String, cty.List(cty.Number)}},
+		{numbers, []cty.Type{cty.List(cty.Number)}, []cty.Type{cty.Number, cty.List(cty.String)}},
+	} {
+		for _, typ := range append(c.is, c.isNot...) {
+			if got, want := c.check.IsFor(typ), slices.ContainsFunc(c.is, typ.Equals); got != want {
+				t.Errorf("a check of %#v, for %#v: got %t", c.check, typ, got)
+			}
+		}
+	}
 }
 
 func TestAttr(t *testing.T) {
 	t.Parallel()
-	table := attr.Table{Attrs: []attr.Attr{{Name: "a"}, {Name: "b"}}}
-	if a, ok := table.Attr("b"); !ok || a.Name != "b" {
-		t.Errorf("got %q, %t", a.Name, ok)
-	}
-	if a, ok := table.Attr("c"); ok || a.Name != "" {
-		t.Errorf("got %q, %t", a.Name, ok)
+	table := attr.Table{Attrs: []attr.Attr{{Name: "a"}, {Name: "b", Attrs: []attr.Attr{{Name: "a"}, {Name: "c"}}}}}
+	for name, want := range map[string]string{"a": "a", "b": "b", "b.c": "c", "c": "", "b.b": "", "a.c": "", "b.": ""} {
+		if a, ok := table.Attr(name); a.Name != want || ok != (want != "") {
+			t.Errorf("%s: got %q, %t", name, a.Name, ok)
+		}
 	}
 }
 

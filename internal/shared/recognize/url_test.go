@@ -18,6 +18,9 @@ func TestServer(t *testing.T) {
 		if got := recognize.IsHTTP(text); got != want.http {
 			t.Errorf("%q is of http: %t", text, got)
 		}
+		if is := recognize.IsEndpoint(text); is != (recognize.Endpoint(text) != nil) || want.server && !is {
+			t.Errorf("%q is an endpoint: %t", text, is)
+		}
 		if got := recognize.Server(text); (got != nil) != want.server {
 			t.Errorf("%q is of a server: %v", text, got)
 		}

@@ -40,7 +40,8 @@ var setups = []setup{
 		"custom_ca_bundle=/own.pem"},
 	{"no authority, said by the code", "s3", "access_key=A secret_key=OWN custom_ca_bundle=", "AWS_CA_BUNDLE=/ca.pem", "custom_ca_bundle="},
 	{"an assumed role's files beside keys", "s3", "access_key=A secret_key=OWN", "AWS_CONFIG_FILE=/aws", "shared_config_files="},
-	{"an SSE-C key of the environment beside keys", "s3", "access_key=A secret_key=OWN", "AWS_SSE_CUSTOMER_KEY=k", "sse_customer_key=k"},
+	{"an SSE-C key of the environment beside keys", "s3", "access_key=A secret_key=OWN", "AWS_SSE_CUSTOMER_KEY=" + customerKey,
+		"sse_customer_key=" + customerKey},
 	{"a proxy everywhere", "s3", "access_key=A secret_key=OWN", "HTTPS_PROXY=http://proxy", "https_proxy=http://proxy"},
 	{"no proxy, said by the code", "s3", "access_key=A secret_key=OWN https_proxy=", "HTTPS_PROXY=http://proxy", "https_proxy="},
 	{"localstack, with an endpoint of the code", "s3", "access_key=A secret_key=OWN endpoints.s3=http://localhost:4566",
@@ -50,8 +51,8 @@ var setups = []setup{
 	{"a profile with single sign-on", "s3", "profile=dev", "AWS_PROFILE=other AWS_CONFIG_FILE=/aws/config", "shared_config_files=/aws/config"},
 	{"a profile with the credentials of the job", "s3", "profile=dev",
 		"AWS_ACCESS_KEY_ID=a AWS_SECRET_ACCESS_KEY=s AWS_CONFIG_FILE=/aws/config", "shared_config_files=/aws/config"},
-	{"an SSE-C key beside a role", "s3", "sse_customer_key=OWN assume_role.role_arn=arn:r", "AWS_ACCESS_KEY_ID=a AWS_SECRET_ACCESS_KEY=s",
-		"assume_role.role_arn=arn:r"},
+	{"an SSE-C key beside a role", "s3", "sse_customer_key=" + customerKey + " assume_role.role_arn=arn:r",
+		"AWS_ACCESS_KEY_ID=a AWS_SECRET_ACCESS_KEY=s", "assume_role.role_arn=arn:r"},
 	{"FIPS beside keys", "s3", "access_key=A secret_key=OWN", "AWS_USE_FIPS_ENDPOINT=true", "use_fips_endpoint=true"},
 
 	// Azure
@@ -134,9 +135,11 @@ var setups = []setup{
 		"shared_credentials_file=/f"},
 	{"an endpoint beside keys of Alibaba", "oss", "access_key=A secret_key=OWN", "OSS_ENDPOINT=https://e", "error: OSS_ENDPOINT secret_key"},
 	{"TENCENTCLOUD_SECRET_ID beside a profile", "cos", "profile=p", "TENCENTCLOUD_SECRET_ID=i", "secret_id="},
-	{"keys of the environment beside an SSE-C key", "oci", "sse_customer_key=OWN", "OCI_S3_ACCESS_KEY=a OCI_S3_SECRET_KEY=s",
+	{"keys of the environment beside an SSE-C key", "oci", "sse_customer_key=" + customerKey, "OCI_S3_ACCESS_KEY=a OCI_S3_SECRET_KEY=s",
 		"secret_key=s"},
 }
+
+const customerKey = "T1dOT1dOT1dOT1dOT1dOT1dOT1dOT1dOT1dOT1dOT1c="
 
 // TestSetups: what ordinary set-ups come to.
 func TestSetups(t *testing.T) {

@@ -105,14 +105,9 @@ func checkAccessKey(text string) error {
 	return nil
 }
 
-func isCustomerKey(text string) bool {
-	key, err := base64.StdEncoding.DecodeString(text)
-	return err == nil && len(key) == sha256.Size
-}
-
 func customerKey(text string) *blob.CPKInfo {
-	key, err := base64.StdEncoding.DecodeString(text)
-	if err != nil || text == "" {
+	key := source.CustomerKey(text)
+	if key == nil {
 		return nil
 	}
 	sum := sha256.Sum256(key)

@@ -74,7 +74,7 @@ func credentials() attr.Table {
 				Harmless: "It chooses between ways to prove to the same storage account who asks.",
 				Doc:      "Has the identity itself read the blob, also if `resource_group_name` is set. Defaults to `false`."},
 			{Name: "customer_provided_key", Type: cty.String, Secrecy: attr.Secret, Env: []string{"ARM_CUSTOMER_PROVIDED_KEY"},
-				Harmless: harmless.Secret, Check: attr.Is(isCustomerKey, "a key of 32 bytes in standard base64 is required"),
+				Harmless: harmless.Secret, Check: source.CustomerKeyCheck(),
 				Doc: "The AES-256 key that the blob was encrypted with on the server, in base64, if the writer provides one."},
 			{Name: "blob_endpoint", Type: cty.String, Check: attr.Text(checkEndpoint),
 				Doc: "The URL of the account's blob service in a private cloud, a DNS zone endpoint or Azurite. It must be that of the account, " +

@@ -30,10 +30,10 @@ func Kind() source.Kind {
 			Name: "file",
 			Doc:  "Reads the state from a local file, as the `local` backend writes it. It must be a regular file, or a symbolic link to one.",
 			Attrs: []attr.Attr{
-				{Name: "path", Type: cty.String, Required: true,
+				{Name: "path", Type: cty.String, Required: true, Check: attr.Text(CheckPath),
 					Doc: "The state file of the default workspace; it is not used for others. A relative path is relative to the working directory, " +
 						"which `${path.module}/` avoids. `~/` is your home directory."},
-				{Name: "workspace_dir", Type: cty.String, Default: cty.StringVal("terraform.tfstate.d"),
+				{Name: "workspace_dir", Type: cty.String, Default: cty.StringVal("terraform.tfstate.d"), Check: attr.Text(CheckPath),
 					Doc: "The directory that holds the states of all workspaces but the default one. Defaults to `terraform.tfstate.d`, in the " +
 						"working directory."},
 			},
@@ -55,7 +55,7 @@ func open(req source.Request) (source.Source, error) {
 	if req.String(attr) == "" {
 		return nil, req.Errorf(attr, "a path is required; is a variable empty?")
 	}
-	path, err := ExpandHome(req.String(attr))
+	path, err := world.ExpandHome(req.String(attr))
 	if err != nil {
 		return nil, req.Errorf(attr, "%w", err)
 	}
@@ -68,29 +68,29 @@ func Backend() attr.Table {
 		Name: "file",
 		Doc:  "A local file, as the `local` backend writes it.",
 		Attrs: []attr.Attr{
-			{Name: "path", Type: cty.String,
+			{Name: "path", Type: cty.String, Check: attr.Text(CheckPath),
 				Doc: "The state file. A relative path is relative to the file with this block. Defaults to `terraform.tfstate` in the module."},
 		},
 	}
 }
 
-// ExpandHome does what a shell does for the user's own home.
-func ExpandHome(path string) (string, error) {
+// CheckPath refuses what is no path. What ~ stands for is that of [world.ExpandHome].
+func CheckPath(path string) error {
 	if path == "-" {
-		return "", errors.New("a path is required: standard input is not read; a file of this name can be written as ./-")
+		return errors.New("a path is required: standard input is not read; a file of this name can be written as ./-")
 	}
 	if strings.HasPrefix(path, "file://") {
-		return "", errors.New("a path is required, not a URL: leave out file://")
+		return errors.New("a path is required, not a URL: leave out file://")
 	}
 	if scheme, _, isURL := strings.Cut(path, "://"); isURL && len(scheme) > 1 { // a drive is no scheme
-		return "", fmt.Errorf("a path is required, and this is the address of a server (%s): use the block of another source, such as http, "+
+		return fmt.Errorf("a path is required, and this is the address of a server (%s): use the block of another source, such as http, "+
 			"git or s3", outside.Quoted(scheme, 20))
 	}
 	if first, _, _ := strings.Cut(filepath.ToSlash(path), "/"); first != "~" && strings.HasPrefix(first, "~") {
-		return "", errors.New("of the home directories only your own can be written with ~; a file whose name begins with ~ can be written " +
+		return errors.New("of the home directories only your own can be written with ~; a file whose name begins with ~ can be written " +
 			"as ./~")
 	}
-	return world.ExpandHome(path)
+	return nil
 }
 
 // location is one file.

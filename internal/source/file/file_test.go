@@ -156,7 +156,7 @@ func read(t *testing.T, attrs map[string]cty.Value, workspace string) (string, e
 	kind := Kind()
 	values, err := unstable.NewEntry("file", kind.Table, attrs).Decode(kind.Table, nil)
 	if err != nil {
-		t.Fatal(err)
+		return "", err
 	}
 	s, err := kind.Start(source.Settings{})(source.Request{Values: values, Workspace: workspace, MaxSize: 1 << 20})
 	if err != nil {

@@ -3,7 +3,6 @@ package object
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,21 +45,6 @@ func KeysOf(g source.Grant, id, token string) (aws.Credentials, error) {
 		return keys, g.Errorf(id, "%w", err)
 	}
 	return keys, nil
-}
-
-// CustomerKey returns the key of SSE-C that an attribute of g holds, nil for
-// none.
-func CustomerKey(g source.Grant, attr string) ([]byte, error) {
-	const size = 32 // bytes, for AES-256
-	text := g.String(attr)
-	if text == "" {
-		return nil, nil
-	}
-	key, err := base64.StdEncoding.DecodeString(text)
-	if err != nil || len(key) != size {
-		return nil, g.Errorf(attr, "%d bytes in base64 are required, which are 44 characters", size)
-	}
-	return key, nil
 }
 
 // Keys makes keys that do not end.

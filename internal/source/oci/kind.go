@@ -86,8 +86,8 @@ func credentials() attr.Table {
 				Env: []string{"OCI_S3_SECRET_KEY"}, Harmless: harmless.Secret,
 				Doc: "The Customer Secret Key itself."},
 			{Name: "sse_customer_key", Type: cty.String, Secrecy: attr.Secret, Env: []string{"OCI_sse_customer_key"},
-				Harmless: harmless.Secret,
-				Doc:      "The key that the object is encrypted with, 32 bytes in base64, if the backend has a key of this name."},
+				Harmless: harmless.Secret, Check: source.CustomerKeyCheck(),
+				Doc: "The key that the object is encrypted with, 32 bytes in base64, if the backend has a key of this name."},
 			{Name: "endpoint", Type: cty.String,
 				Doc: "The host of the S3 API, or its URL, without the namespace: required in realms other than the commercial one. Defaults to " +
 					"`compat.objectstorage.<region>.oraclecloud.com`."},

@@ -33,10 +33,8 @@ func locate(req source.Request, g source.Grant, n object.Network) (l object.Loca
 		provider := aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return keys, nil })
 		return object.NewClient(object.Place{Endpoint: endpoint, PathStyle: true, Region: l.Region, Keys: provider}, n), nil
 	}
-	if l.Bucket, l.Key, err = nameOf(req); err != nil {
-		return l, err
-	}
-	l.CustomerKey, err = object.CustomerKey(g, "sse_customer_key")
+	l.CustomerKey = source.CustomerKey(g.String("sse_customer_key"))
+	l.Bucket, l.Key, err = nameOf(req)
 	return l, err
 }
 

@@ -82,6 +82,7 @@ func credentials() attr.Table {
 		Attrs: slices.Concat([]attr.Attr{
 			source.NameAttr("credentials_name"),
 			{Name: customerKeyAttr, Type: cty.String, Secrecy: attr.Secret, Env: []string{customerKeyVar}, Harmless: harmless.Secret,
+				Check: source.CustomerKeyCheck(),
 				Doc: "The key of 32 bytes, in base64, of objects that are encrypted with a key of yours (SSE-C). It is sent with every " +
 					"read, and only over TLS."},
 			{Name: "use_path_style", Type: cty.Bool,

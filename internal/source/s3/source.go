@@ -35,8 +35,8 @@ func locate(req source.Request, g source.Grant, n object.Network) (l object.Loca
 		}
 	}
 	l.Connect, l.Unverified = a.connect, g.Bool("insecure")
-	l.CustomerKey, err = object.CustomerKey(g, customerKeyAttr)
-	return l, err
+	l.CustomerKey = source.CustomerKey(g.String(customerKeyAttr))
+	return l, nil
 }
 
 var (

@@ -70,8 +70,8 @@ func (s *files) State(name string) (store.State, error) {
 
 // resolve is where a name leads.
 func (s *files) resolve(name string) (string, error) {
-	path, err := filesource.ExpandHome(name)
-	if err != nil {
+	path, err := world.ExpandHome(name)
+	if err = cmp.Or(filesource.CheckPath(name), err); err != nil { // of a prefix, which no table has seen
 		return "", s.Errorf("path", "%w", err)
 	}
 	if !filepath.IsAbs(path) {
