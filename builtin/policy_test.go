@@ -47,7 +47,8 @@ func (l leaf) text(t *testing.T, who string) string {
 		return strconv.FormatBool((who == "env") != isDefault)
 	}
 	number := map[string]string{"own": "1", "env": "2"}[who]
-	for _, text := range []string{who, number, "https://" + who + ".example.com", "arn:aws:iam::123456789012:role/" + who} {
+	for _, text := range []string{who, number, "https://" + who + ".example.com", "arn:aws:iam::123456789012:role/" + who,
+		"-----BEGIN " + who} {
 		if converted, err := convert.Convert(l.value(text), l.Type); err == nil && l.Check.Wrong(converted) == nil {
 			return text
 		}

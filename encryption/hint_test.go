@@ -82,7 +82,7 @@ func TestDoubts(t *testing.T) {
 	}{
 		{passphrase: "correct horse battery"},
 		{passphrase: "your horse is a battery"},
-		{passphrase: "your secret is safe with me", doubt: true},
+		{passphrase: "your secret is safe with me"},
 		{passphrase: "error is my middle name"},
 		{passphrase: "correct horse battery\n", doubt: true},
 		{passphrase: "correct horse\nbattery\n"},

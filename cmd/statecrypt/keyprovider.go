@@ -115,7 +115,7 @@ func (c *call) openedKey(ctx context.Context, provider driver.KeyProvider, store
 // checkIdentities is about what belongs elsewhere than in -i.
 func (c *call) checkIdentities() error {
 	for _, path := range c.identities {
-		if recognize.HoldsPrivateKey([]byte(path)) {
+		if recognize.HoldsPrivateKey(path) {
 			return usageError("-i requires the name of a file, and this is an identity itself, which the shell may have stored in its history; " +
 				"write it to a file")
 		}

@@ -159,7 +159,7 @@ func (c *call) code(from string) (encryption.Layer, error) {
 	var text []byte
 	if from != "" {
 		text, err = keyfile.ReadArgument(from)
-		if err != nil && recognize.HoldsPrivateKey([]byte(from)) {
+		if err != nil && recognize.HoldsPrivateKey(from) {
 			return nil, errors.New("-config requires the name of a file with settings, and this is a private key; the settings name the " +
 				"file that it is in")
 		}

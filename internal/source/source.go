@@ -141,11 +141,8 @@ func (k Kind) Start(s Settings) Open {
 // checkNames refuses documents in the place of names and addresses, which are shown.
 func (k Kind) checkNames(req Request) error {
 	for _, a := range k.Table.Attrs {
-		if a.Type != cty.String {
-			continue
-		}
-		if document := recognize.NoName(req.String(a.Name)); document != "" {
-			return req.Errorf(a.Name, "%s", document)
+		if a.Type == cty.String && recognize.IsDocument(req.String(a.Name)) {
+			return req.Errorf(a.Name, "a name or an address is required, and this is the content of a file: leave out file(…)")
 		}
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
@@ -86,15 +87,16 @@ func table() attr.Table {
 			{Name: "ca_cert_file", Type: str, AllowEmpty: true, Env: both("CACERT"), Doc: "The path of a PEM file with " +
 				"the certificates of authorities to trust, in place of those of the system."},
 			{Name: "ca_cert_dir", Type: str, AllowEmpty: true, Env: both("CAPATH"), Doc: "The path of a folder of such files."},
-			{Name: "ca_cert_pem", Type: str, AllowEmpty: true, Env: both("CACERT_BYTES"), Doc: "The certificates themselves, in PEM."},
+			{Name: "ca_cert_pem", Type: str, AllowEmpty: true, Env: both("CACERT_BYTES"), Check: attr.Text(recognize.CheckPEM),
+				Doc: "The certificates themselves, in PEM."},
 			{Name: "client_cert_file", Type: str, Group: "certificate", Harmless: certificateHarmless, Env: both("CLIENT_CERT"),
 				Doc: "The path of a PEM file with a client certificate."},
 			{Name: "client_key_file", Type: str, Group: "certificate", Secrecy: attr.NamesSecret, Harmless: harmless.Secret, Env: both("CLIENT_KEY"),
 				Doc: "The path of a PEM file with the key of the client certificate."},
 			{Name: "client_cert_pem", Type: str, Group: "certificate", Harmless: certificateHarmless, Env: both("CLIENT_CERT_BYTES"),
-				Doc: "A client certificate itself, in PEM."},
+				Check: attr.Text(recognize.CheckPEM), Doc: "A client certificate itself, in PEM."},
 			{Name: "client_key_pem", Type: str, Group: "certificate", Secrecy: attr.Secret, Form: attr.Lines, Harmless: harmless.Secret,
-				Env: both("CLIENT_KEY_BYTES"),
+				Env: both("CLIENT_KEY_BYTES"), Check: attr.Text(recognize.CheckPEM),
 				Doc: "The key of the client certificate itself, in PEM."},
 			{Name: "tls_server_name", Type: str, AllowEmpty: true, Env: both("TLS_SERVER_NAME"), Doc: "The name that " +
 				"the server's certificate must have. Defaults to the host of the address."},

@@ -73,10 +73,10 @@ func parseRecipient(text string, v attr.Values) (age.Recipient, error) {
 	var recipient age.Recipient
 	var err error
 	switch {
-	case recognize.IsPEM(text):
+	case recognize.IsPEM(text) && recognize.HoldsPrivateKey(text):
 		return nil, errors.New("this is an SSH private key, which is secret, and a recipient is required: the public key is in the file with " +
 			"the same name and .pub, or ssh-keygen -y -f FILE prints it")
-	case recognize.HoldsPrivateKey([]byte(text)) && !ageplugin.IsIdentity(text):
+	case recognize.HoldsPrivateKey(text) && !ageplugin.IsIdentity(text):
 		return nil, errors.New("this is an identity, which is secret, and a recipient is required: age-keygen -y FILE prints that of an identity")
 	case hasSeveral(text): // of which package agessh would read the first
 		return nil, errors.New("these are several recipients; write each as an element of its own, such as by split(\"\\n\", file(…))")

@@ -55,7 +55,7 @@ func (i *Identities) Load() ([]age.Identity, error) {
 	}
 	all := slices.Clone(own)
 	for n, path := range i.files {
-		if strings.Contains(path, "AGE-SECRET-KEY-") || strings.Contains(path, "AGE-PLUGIN-") || strings.Contains(path, "PRIVATE KEY-----") {
+		if recognize.HoldsPrivateKey(path) {
 			return nil, fmt.Errorf("identity_files, element %d: this is an identity, and the path of a file is required; the argument "+
 				"identities is for identities themselves", n+1)
 		}

@@ -169,6 +169,7 @@ func isFileName(text string) bool {
 // settings.
 func (p *parser) inPlaceOfSettings(text string) string {
 	const fileName = "this is the name of a file, and the settings themselves are required: "
+	inPlace := cmp.Or(recognize.Reference(text), recognize.InPlaceOf(text))
 	switch {
 	case isFileName(text) && p.fromEnvironment:
 		return fileName + `export TF_ENCRYPTION="$(cat FILE)"`
@@ -180,8 +181,6 @@ func (p *parser) inPlaceOfSettings(text string) string {
 		return "this is JSON that ends in the middle, so something cut it off; write it again"
 	case text[0] == '{' && strings.HasPrefix(strings.TrimSpace(text[1:]), `\`):
 		return `there is a backslash before each quotation mark, as in JSON inside of JSON; remove them`
-	case recognize.IsMasked(text):
-		return "this is what logs show in place of a secret, and not the settings themselves; set the variable to the secret anew"
 	case strings.HasPrefix(text, "@'"), strings.HasPrefix(text, `@"`):
 		return "the marks of a here-string of PowerShell (@' and '@) are part of the text; remove them"
 	case strings.HasPrefix(text, "$(cat "):
@@ -190,6 +189,8 @@ func (p *parser) inPlaceOfSettings(text string) string {
 		return "the marks of a here document (<<EOT and EOT) are part of the text; remove them"
 	case assignment.MatchString(text):
 		return "the text begins with the name of its own variable; the value alone is required, without the name and the ="
+	case inPlace != "":
+		return "this " + inPlace
 	case text[0] == '[':
 		return `this is a JSON array, and an object ({) is required`
 	case isBase64(text):
@@ -211,7 +212,7 @@ func noneOfSettings(filename, text string) error {
 	switch {
 	case strings.Contains(text, "{"), text[0] == '"':
 		return nil
-	case recognize.HoldsPrivateKey([]byte(text)):
+	case recognize.HoldsPrivateKey(text):
 		what = "this is a private key, and the encryption settings are required here"
 	case recipientStart.MatchString(text):
 		what = `these are recipients of age, and the encryption settings are required here; recipients belong in a block key_provider "age"`

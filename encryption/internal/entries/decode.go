@@ -81,19 +81,26 @@ func (v *values) set(a attr.Attr, s Setting, g groups) (err error) {
 // misfit says what keeps a value from what its table says of it, nil for nothing. The value
 // is not in the text.
 func misfit(a attr.Attr, v cty.Value, variable string) error {
+	err := unfit(a, v, variable)
+	if err != nil && a.Secrecy == attr.Public && slices.ContainsFunc(textsIn(v), recognize.IsDocument) {
+		return fmt.Errorf("%w; what it is set to is the content of a file", err)
+	}
+	return err
+}
+
+func unfit(a attr.Attr, v cty.Value, variable string) error {
 	if isEmpty(v) && a.Form == attr.Version {
 		return errors.New("an empty string chooses no version; leave this argument out to read the current one")
 	}
 	if isEmpty(v) && !a.AllowEmpty && !a.Required && a.Default == cty.NilVal {
 		return nil
 	}
-	texts, isWord := textsIn(v), a.Secrecy == attr.Secret && a.Form != attr.Lines && !a.Type.IsMapType()
-	for _, text := range texts {
+	for _, text := range textsIn(v) {
 		problem := ""
 		switch {
-		case isWord && variable != "":
+		case isWord(a) && variable != "":
 			problem = recognize.NoWordInVariable(text)
-		case isWord:
+		case isWord(a):
 			problem = recognize.NoWord(text)
 		default:
 			if problem = problemOf(a.Form, text); problem != "" {
@@ -104,15 +111,15 @@ func misfit(a attr.Attr, v cty.Value, variable string) error {
 			return fmt.Errorf("it %w", fact.Odd(problem))
 		}
 	}
-	err := a.Check.Wrong(v)
-	isDocument := func(text string) bool { return recognize.NoName(text) != "" }
-	switch i := slices.IndexFunc(texts, isDocument); {
-	case err != nil && a.Secrecy == attr.Public && i >= 0:
-		return errors.New(recognize.NoName(texts[i]))
-	case err == nil && a.Type == cty.Number:
-		return attr.Between(math.MinInt64, math.MaxInt64).Wrong(v)
+	if err := a.Check.Wrong(v); err != nil || a.Type != cty.Number {
+		return err
 	}
-	return err
+	return attr.Between(math.MinInt64, math.MaxInt64).Wrong(v)
+}
+
+// isWord reports whether a is a secret that is sent as one word, such as in a header.
+func isWord(a attr.Attr) bool {
+	return a.Secrecy == attr.Secret && a.Form != attr.Lines && !a.Type.IsMapType()
 }
 
 // problemOf says what keeps text from its form; "" if nothing does. It does not show the

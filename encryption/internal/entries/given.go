@@ -70,6 +70,9 @@ func (g Given) oddity(text string) (what string, sure recognize.Certainty) {
 	if what == "" {
 		what, _ = recognize.Oddity(text)
 	}
+	if what == "" && isWord(g.Attr) {
+		what = recognize.Reference(text)
+	}
 	if g.Variable != "" {
 		what = cmp.Or(recognize.OddVariable(text), recognize.WithoutFunctions(what))
 	}

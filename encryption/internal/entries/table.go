@@ -14,6 +14,9 @@ func CheckTable(t attr.Table) error { return checkAttrs("", slices.Concat(t.Attr
 
 func checkAttrs(block string, attrs []attr.Attr) error {
 	seen := map[string]bool{}
+	isMissing := func(name string) bool {
+		return name != "" && !slices.ContainsFunc(attrs, func(a attr.Attr) bool { return a.Name == name })
+	}
 	for _, a := range attrs {
 		isAddress, what := a.Form == attr.KeyProvider || a.Form == attr.Method, ""
 		switch {
@@ -23,6 +26,14 @@ func checkAttrs(block string, attrs []attr.Attr) error {
 			what = "must have either a type or attributes of its own"
 		case a.Required && a.Default != cty.NilVal:
 			what = "is required and has a default"
+		case a.Form != 0 && !attr.Text(nil).IsFor(a.Type):
+			what = "has a Form, and is no text"
+		case a.Form == attr.Passphrase && !a.Secrecy.IsHidden():
+			what = "is a passphrase, and no secret"
+		case a.Env != nil && a.Type.IsMapType():
+			what = "is a map, which no variable gives"
+		case slices.ContainsFunc(slices.Concat(a.Excludes, []string{a.RequiredWith}), isMissing):
+			what = "excludes or requires an attribute that is not there"
 		case !a.Check.IsFor(a.Type):
 			what = "has a Check for another type"
 		case isAddress && (a.Type != cty.String || a.Env != nil):

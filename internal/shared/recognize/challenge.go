@@ -1,19 +1,26 @@
 package recognize
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
-// Digest is the scheme that no client here speaks.
-const Digest = "digest"
+// Unsupported is for schemes that no client here speaks.
+const Unsupported = "unsupported"
 
 // Challenge is the scheme, in lower case, that a server asks for in its headers
-// WWW-Authenticate, of which each may name several: the easiest of them, "" for one that is
-// not known.
+// WWW-Authenticate, of which each may name several: the easiest of them, [Unsupported], or ""
+// for one that is not known.
 func Challenge(headers []string) string {
 	all := strings.ReplaceAll(strings.ToLower(","+strings.Join(headers, ",")), " ", "")
-	for _, scheme := range []string{"bearer", "basic", Digest} {
-		if strings.Contains(all, ","+scheme) {
-			return scheme
-		}
+	asks := func(scheme string) bool { return strings.Contains(all, ","+scheme) }
+	switch {
+	case asks("bearer"):
+		return "bearer"
+	case asks("basic"):
+		return "basic"
+	case slices.ContainsFunc([]string{"digest", "ntlm", "negotiate"}, asks):
+		return Unsupported
 	}
 	return ""
 }

@@ -29,20 +29,19 @@ func strangers() []stranger {
 		{fact.OpenSSL, "it is encrypted by openssl enc, which is not supported", []string{"Salted__", "U2FsdGVkX1"}},
 		{fact.PGP, "it is encrypted or signed by PGP", []string{"-----BEGIN PGP "}},
 		{fact.ByteOrderMark, "it begins with a byte order mark, as some editors and PowerShell write it", []string{"\xef\xbb\xbf"}},
-		{fact.UTF16, "it is UTF-16, as Windows PowerShell writes it with >", []string{"\xff\xfe", "\xfe\xff"}},
 		{fact.Compressed, "it is compressed with gzip", []string{"\x1f\x8b"}},
 		{fact.Compressed, "it is compressed with zstd", []string{"\x28\xb5\x2f\xfd"}},
 		{fact.Compressed, "it is compressed with xz", []string{"\xfd7zXZ\x00"}},
 		{fact.Compressed, "it is compressed with bzip2", []string{"BZh"}},
 		{fact.GzipInBase64, "it is gzip in base64, as the backend kubernetes keeps it", []string{"H4sI"}},
-		{fact.JSONInBase64, "it is JSON in base64", []string{"eyJ", "ewog"}},
+		{fact.JSONInBase64, "it is JSON in base64", []string{"eyJ", "eyAi", "ewog", "ew0K"}},
 		{fact.ZipArchive, "it is a zip archive, and no plan", []string{"PK\x03\x04"}},
 		{fact.Archive, "it is an archive", []string{"7z\xbc\xaf\x27\x1c"}},
 		{fact.OtherFile, "it is a database of SQLite", []string{"SQLite format 3\x00"}},
 		{fact.OtherFile, "it is a program", []string{"\x7fELF"}},
 		{fact.OtherFile, "it is a script", []string{"#!"}},
 		{fact.OtherFile, "it is a certificate", []string{"-----BEGIN CERTIFICATE"}},
-		{fact.OtherFile, "it is a public key", []string{"-----BEGIN PUBLIC KEY", "ssh-", "age1"}},
+		{fact.OtherFile, "it is a public key", []string{"-----BEGIN PUBLIC KEY", "ssh-ed25519 ", "ssh-rsa ", "ecdsa-sha2-", "age1"}},
 		{fact.YAML, yaml, []string{"---", "version:"}},
 		{fact.KubernetesObject, kubernetesObject, []string{"apiVersion:", "kind:"}},
 		{fact.Conflict, conflict, []string{"<<<<<<< "}},
@@ -61,15 +60,18 @@ const (
 func File(file []byte) fact.Stranger {
 	start := file[:min(len(file), 4<<10)]
 	switch {
-	case HoldsPrivateKey(start):
+	case keyFile.Match(start):
 		return fact.Stranger{What: "it is a private key", Is: fact.OtherFile}
 	case IsTransit(start):
 		return fact.Stranger{What: "it is encrypted by the secrets engine transit of Vault or OpenBao", Is: fact.Transit}
 	case IsWebPage(start):
 		return fact.Stranger{What: "it is a web page or XML", Is: fact.WebPage}
+	case IsUTF16(start):
+		return fact.Stranger{What: "it is UTF-16, as Windows PowerShell writes it with >", Is: fact.UTF16}
 	}
+	text := bytes.TrimLeft(start, " \t\r\n")
 	for _, s := range strangers() {
-		if slices.ContainsFunc(s.by, func(begin string) bool { return hasPrefixFold(start, begin) }) {
+		if slices.ContainsFunc(s.by, func(begin string) bool { return bytes.HasPrefix(text, []byte(begin)) }) {
 			return fact.Stranger{What: s.what, Is: s.is}
 		}
 	}
@@ -102,10 +104,6 @@ func File(file []byte) fact.Stranger {
 	return cmp.Or(besides(file), printed(file), said)
 }
 
-func hasPrefixFold(text []byte, begin string) bool {
-	return len(text) >= len(begin) && bytes.EqualFold(text[:len(begin)], []byte(begin))
-}
-
 // besides is about a JSON object with something before it or behind it, or inside a JSON
 // string; it is zero if there is none.
 func besides(file []byte) fact.Stranger {
@@ -131,7 +129,7 @@ var (
 	settingsBlock = lazyregexp.New(`(?m)^(key_provider|method|backend|terraform|encryption|provider|resource|data|variable|module|output|locals)\b` +
 		`[^"\n]*("[^\n]*)?\{`)
 	member     = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_-]*:[ \t]*\r?\n[ \t]*[-A-Za-z]`)
-	chunk      = lazyregexp.New(`^[0-9a-f]+(;chunk-signature=[0-9a-f]+)?\r\n`)
+	chunk      = lazyregexp.New(`^[0-9A-Fa-f]+(;[^\r\n]*)?\r\n`)
 	message    = lazyregexp.New(`^(\x1b\[|(?i)(error|fatal|traceback|panic|warning)\b)`)
 	assignment = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_-]* *= `)
 )
@@ -184,11 +182,14 @@ func printed(file []byte) fact.Stranger {
 	return fact.Stranger{What: "it is what terraform output -json prints", Is: fact.Printed}
 }
 
-var privateKey = lazyregexp.New(`(?m)^(AGE-SECRET-KEY-|AGE-PLUGIN-|-----BEGIN [A-Z ]*PRIVATE KEY)`)
+var (
+	keyFile    = lazyregexp.New(`(?m)^\s*(AGE-SECRET-KEY-|AGE-PLUGIN-|-----BEGIN [A-Z ]*PRIVATE KEY)`)
+	privateKey = lazyregexp.New(`(?i:AGE-SECRET-KEY-\w|-----BEGIN [A-Z ]*PRIVATE KEY)|AGE-PLUGIN-\w`)
+)
 
-// HoldsPrivateKey reports whether a line begins a private key: an identity of age or of one
-// of its plugins, or a key in PEM.
-func HoldsPrivateKey(text []byte) bool { return privateKey.Match(text) }
+// HoldsPrivateKey reports whether there is a private key in a text, or the beginning of one,
+// which errors must not repeat: an identity of age or of one of its plugins, or a key in PEM.
+func HoldsPrivateKey(text string) bool { return privateKey.MatchString(text) }
 
 // IsPEM reports whether text begins as a key, a certificate or a message in PEM does.
 func IsPEM(text string) bool { return strings.HasPrefix(strings.TrimSpace(text), "-----BEGIN ") }

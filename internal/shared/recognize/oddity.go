@@ -9,16 +9,20 @@ import (
 
 var (
 	shellVariable = lazyregexp.New(`^(\$\{?[A-Z_]+|%%?[A-Za-z_]\w*%)`)
-	wholeVariable = lazyregexp.New(`^(\$(\{[A-Za-z_]\w*\}|[A-Z][A-Z0-9_]*|env:\w+)|%[A-Za-z_]\w*%)$`)
-	reference     = lazyregexp.New(`^((var|local)|module\.[A-Za-z_][\w-]*)\.[A-Za-z_][\w-]*$`)
-	masked        = lazyregexp.New(`(?i)^(\*{3,}|[\[(<](masked|redacted|hidden|secret|sensitive|sensitive value)[\])>]|\(known after apply\))$`)
-	placeholder   = lazyregexp.New(`(?i)^(<[^<>]+>|.*…|change[-_ ]?me.*|replace[-_ ](me|with).*|` + yours + `)$`)
-	expression    = lazyregexp.New(`^(\$?\{\{[^{}]*\}\}|\$\([^()]*\)|` + "`[^`]+`" + `)$`)
+	wholeVariable = lazyregexp.New(`^(\$(\{[A-Za-z_]\w*\}|[A-Z]+(_[A-Z0-9]+)+|PASSPHRASE|PASSWORD|SECRET|TOKEN|KEY|env:\w+)|%[A-Z]+(_[A-Z0-9]+)*%)$`)
+	reference     = lazyregexp.New(`^((var|local)|module\.[A-Za-z_][\w-]*)(\.[A-Za-z_][\w-]*)+$`)
+	masked        = lazyregexp.New(`(?i)^(\*{3,}|[\[(<](masked|redacted|hidden|secret|sensitive|sensitive value)[\])>])$`)
+	placeholder   = lazyregexp.New(`^(<[A-Za-z]?[a-z]+([-_ .][a-z]+)*>|<[A-Z]+([-_ ][A-Z]+)*>|(?i:[-_a-z]*…|(change[-_ ]?(me|it|this)[-_ !.0-9]{0,6})+|` +
+		`replace[-_ ](me|with)([-_ ](me|with|` + words + `))*|your([-_ ](` + words + `)){1,5}))$`)
+	expression = lazyregexp.New(`^(\(known after apply\)|\$?\{\{[^{}]*\}\}|\$\{[^{}]*\.[^{}]*\}|\$\([^()]*\)|` + "`[^`]+`" + `)$`)
 )
 
-// yours is what placeholders ask for: "your-bucket", but not "your horse".
-const yours = `your[-_ ]([a-z0-9]+[-_ ]){0,3}(account|bucket|client|company|container|domain|group|host|id|key|name|namespace|org|organi[sz]ation|passphrase|` +
-	`password|path|project|region|repo|repository|secret|server|state|storage|team|tenant|token|url|user|username|vault|workspace)([-_ ].*)?`
+// words are those of placeholders, such as "your-bucket-name". A text of these alone is not what
+// anybody chose, but "your horse" may be.
+const words = `a|access|account|actual|api|app|aws|azure|bucket|client|cluster|company|container|database|db|domain|encryption|example|gcp|git|github|` +
+	`gitlab|goes|google|group|here|host|id|key|long|management|my|name|namespace|new|old|org|organi[sz]ation|own|passphrase|password|path|` +
+	`project|prod|production|random|real|region|repo|repository|resource|s3|secret|secure|server|service|sso|state|storage|strong|subscription|super|team|` +
+	`tenant|terraform|the|tofu|token|url|user|username|value|vault|very|workspace|your`
 
 // Oddity says what is odd about a text that a user gave, and is probably not meant as
 // part of it: it ends with its only line break, begins with a byte order mark or a variable
@@ -77,7 +81,7 @@ func oddity(text, without string) (what string, sure bool) {
 // nothing of it: a placeholder, or the name of a variable. It is "" for another text.
 func InPlaceOf(text string) string {
 	switch {
-	case IsMasked(text):
+	case masked.MatchString(text):
 		return "is what logs show in place of a secret; set the secret itself"
 	case placeholder.MatchString(text):
 		return "is a placeholder that was not filled in; put the value in its place"
@@ -96,9 +100,6 @@ const notEvaluated = "is an expression that was not evaluated; put its value in 
 const lineBreak = "ends with a line break, as text files do: "
 
 const unexpanded = "begins with a variable of the shell that was not expanded; put its value in its place"
-
-// IsMasked reports whether a text is what logs show in place of a secret.
-func IsMasked(text string) bool { return masked.MatchString(text) }
 
 // NoWord says what keeps a text from being one word in a request, such as a token or a
 // password: control characters, which no server could mean. It is "" for nothing. The

@@ -30,14 +30,14 @@ func IsPath(text string) bool {
 func IsOfWindows(path string) bool { return filepath.Separator != '\\' && ofWindows.MatchString(path) }
 
 // IsContent reports whether text in the place of the name of a file is what belongs in
-// one, such as "$(cat FILE)" makes it: it has lines, quotation marks, braces, a private key
+// one, such as "$(cat FILE)" makes it: it has lines, quotation marks, a private key
 // or anything in PEM, or is longer than any name, and there is no such file. It may be secret. A name with
 // quotation marks around it, or a line break at its end, is one.
 func IsContent(text string) bool {
 	text = strings.Trim(strings.TrimRight(text, "\r\n"), "\"'")
 	tooLong := slices.ContainsFunc(strings.Split(filepath.ToSlash(text), "/"), func(part string) bool { return len(part) > MaxName })
-	return (tooLong || strings.ContainsFunc(text, unicode.IsControl) || strings.ContainsAny(text, `"{}`) ||
-		HoldsPrivateKey([]byte(text)) || IsPEM(text)) && !Exists(text) && !IsFolder(text)
+	return (tooLong || strings.ContainsFunc(text, unicode.IsControl) || strings.Contains(text, `"`) || strings.HasPrefix(text, "{") ||
+		HoldsPrivateKey(text) || IsPEM(text)) && !Exists(text) && !IsFolder(text)
 }
 
 // IsDocument reports whether text in the place of a name or an address, of which some may
@@ -45,16 +45,8 @@ func IsContent(text string) bool {
 // or begins as a JSON object does.
 func IsDocument(text string) bool {
 	const several = 3
-	return strings.Count(strings.TrimRight(text, "\r\n"), "\n") >= several-1 || HoldsPrivateKey([]byte(text)) ||
+	return strings.Count(strings.TrimRight(text, "\r\n"), "\n") >= several-1 || HoldsPrivateKey(text) ||
 		strings.HasPrefix(strings.TrimSpace(text), `{"`)
-}
-
-// NoName says what a text is in the place of a name or an address, "" if it may be one.
-func NoName(text string) string {
-	if IsDocument(text) {
-		return "a name or an address is required, and this is the content of a file: leave out file(…)"
-	}
-	return ""
 }
 
 // Exists reports whether text is the path of a file that there is.

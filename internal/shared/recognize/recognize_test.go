@@ -62,6 +62,11 @@ func TestFile(t *testing.T) {
 		`{"x":{"type":"string","value":"x"}}`,
 		`{"x":1}`,
 		`{"format_version":"1.0","provider_schemas":{}}`,
+		"\x00{\x00}\x00\n",
+		"\n-----BEGIN PGP MESSAGE-----\n",
+		"ssh-keygen: command not found\n",
+		"ew0KICAidmVyc2lvbiI6IDQNCn0=",
+		"1A2;chunk-signature=0f;x=y\r\n{}\r\n0\r\n",
 		"\x00GITCRYPT\x00\x8f\x01",
 		"Salted__\x8f\x01\xff",
 		"U2FsdGVkX18B\nAAAA\n",
@@ -142,7 +147,9 @@ func TestText(t *testing.T) {
 		"vault://secret/x", "env:KEY", "ENC[AES256_GCM,data:x]", "key_provider.pbkdf2.main", "random_password.x.result",
 		"data.aws_x.y.z", "data.external.pass.result.x", "@Microsoft.KeyVault(VaultName=x)", "ssm:/x/y", "1password://x/y", "data.x",
 		"data.driven.decisions.win",
-		"fatal: no such secret",
+		"fatal: no such secret", "Error: secret not found", "Access denied.", "random_password.x[0].result", "ephemeral.random_password.x.result",
+		"var.states.eu", "your-passphrase\n", `"var.states"`, " (known after apply)", "\ufeff***", "${var.states}", "vault:v1:jwFOa+Ds3tnQ", "@/run/secrets/states", "age1" + strings.Repeat("q", 58), "ssh-ed25519 AAAAC3Nz me@a",
+		"your-db-password-here", "<YOUR_PASSPHRASE>", "changeme123", "replace-with-your-key", "my-key…",
 		// Files.
 		"recognize_test.go", "@recognize_test.go", "keys/ca.pem", "~/keys/k", "/vault/secrets/passphrase", "./passphrase", "/no/such/folder",
 		// What holds it.
@@ -172,6 +179,22 @@ func TestText(t *testing.T) {
 	}
 }
 
+// TestChosen: what somebody may have chosen for a passphrase is taken, although it begins as
+// something else does.
+func TestChosen(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"changement-climatique-Zx81!kq", "$UPERSTRONGWORD2024", "your name is not my name!", "your secret garden: 7 lilies & 3 roses",
+		"your-brown-horse-key-battery-7Zq", "Es war einmal ein König…", "once upon a time, in the west…", "unauthorized-badger-lunch-19",
+		"Error: id10t behind keyboard 44", "access denied 9 times by 7 dwarfs!", "<K9f!aQz7pLm2Xr4tVb8>", "<K9faQz7pLm2Xr4tVb8>", "%K9faQz7pLm%",
+		"age1sJustANumber", "ssh-my-secret!", "data.driven.decisions.win", "local hero", "replace the old oak!", "fatal attraction 1987",
+	} {
+		if what, sure := recognize.Passphrase(text); sure == recognize.NoSecret {
+			t.Errorf("%q: %s", text, what)
+		}
+	}
+}
+
 // TestWithoutFunctions: what the functions of a configuration would do is left out, and nothing else.
 func TestWithoutFunctions(t *testing.T) {
 	t.Parallel()
@@ -190,7 +213,8 @@ func TestKinds(t *testing.T) {
 	says := testkit.OpenGolden(t, "testdata/mistakes.txt", "kinds")
 	long := strings.Repeat("n", recognize.MaxName)
 	for _, text := range []string{
-		"name", long, long + "n", long + "/" + long, "na\x01me", "name\n", "'name'", `na"me`, "na{me", "AGE-SECRET-KEY-1", "AGE-SECRET-KEY",
+		"name", long, long + "n", long + "/" + long, "na\x01me", "name\n", "'name'", `na"me`, "na{me", "AGE-SECRET-KEY-1", "AGE-SECRET-KEY", " AGE-SECRET-KEY-1Q",
+		"x=age-secret-key-1q", "AGE-PLUGIN-YUBIKEY-1Q", "age-plugin-yubikey", "out{1}.json", "{a",
 		"recognize_test.go", "testdata", `{"x"`, `{ "x"`, ` {"`, "a\nb", "a\nb\n", "a\nb\nc", "x\n-----BEGIN RSA PRIVATE KEY",
 		"-----BEGIN AGE ENCRYPTED FILE", "\n-----BEGIN AGE ", "age-encryption.org/v1", "-----BEGIN X", "---- BEGIN", "[MASKED]",
 		"", "\xff\xfe", "\xfe\xff", "\xff", "a\x00b\x00", "\x00a\x00b", "\x00a\x00b\x00", "a\x00b", "a\x00bc", "a\x00", "ab\x00\x00",
@@ -204,9 +228,9 @@ func TestKinds(t *testing.T) {
 			is   bool
 		}{
 			{"content", recognize.IsContent(text)}, {"document", recognize.IsDocument(text)},
-			{"private key", recognize.HoldsPrivateKey([]byte(text))}, {"PEM", recognize.IsPEM(text)}, {"age", recognize.IsAge([]byte(text))},
+			{"private key", recognize.HoldsPrivateKey(text)}, {"PEM", recognize.IsPEM(text)}, {"age", recognize.IsAge([]byte(text))},
 			{"recipient", recognize.IsRecipient(text)}, {"transit", recognize.IsTransit([]byte(text))},
-			{"kubeconfig", recognize.IsKubeconfig(text)}, {"masked", recognize.IsMasked(text)},
+			{"kubeconfig", recognize.IsKubeconfig(text)},
 			{"UTF-16", recognize.IsUTF16([]byte(text))}, {recognize.NotText([]byte(text)), true},
 		} {
 			if kind.is && kind.name != "" {
@@ -222,10 +246,10 @@ func TestKinds(t *testing.T) {
 func TestChallenge(t *testing.T) {
 	t.Parallel()
 	for want, headers := range map[string][][]string{
-		"":               {nil, {""}, {"Negotiate"}, {`Negotiate realm="basic"`}},
-		"bearer":         {{"Bearer"}, {`bearer realm="x"`}, {`Basic realm="x"`, "Bearer"}, {"Digest qop=auth,Bearer"}},
-		"basic":          {{`BASIC realm="x"`}, {`Digest realm="x", Basic realm="x"`}, {"Negotiate", "Basic"}},
-		recognize.Digest: {{`Digest realm="x", nonce="y"`}, {"NTLM", "digest"}},
+		"":                    {nil, {""}, {"Custom"}, {`Custom realm="basic"`}},
+		"bearer":              {{"Bearer"}, {`bearer realm="x"`}, {`Basic realm="x"`, "Bearer"}, {"Digest qop=auth,Bearer"}},
+		"basic":               {{`BASIC realm="x"`}, {`Digest realm="x", Basic realm="x"`}, {"Negotiate", "Basic"}},
+		recognize.Unsupported: {{"Negotiate"}, {"NTLM"}, {`Negotiate realm="basic"`}, {`Digest realm="x", nonce="y"`}, {"NTLM", "digest"}},
 	} {
 		for _, header := range headers {
 			if got := recognize.Challenge(header); got != want {

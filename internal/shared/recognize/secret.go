@@ -2,6 +2,7 @@ package recognize
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -24,7 +25,7 @@ const (
 // Passphrase says what a text is that stands in the place of a passphrase, "" if that is
 // nothing known.
 func Passphrase(text string) (what string, sure Certainty) {
-	if what := noSecret(text); what != "" {
+	if what := notSecret(strings.Trim(text, " \t\r\n\"'\ufeff")); what != "" { // whatever else is odd about it
 		return what, NoSecret
 	}
 	odd, certain := Oddity(text)
@@ -35,7 +36,7 @@ func Passphrase(text string) (what string, sure Certainty) {
 		return "is JSON, as stores of secrets keep it: jsondecode(…) and the name of a member give the text", Surely
 	case assigned.MatchString(text):
 		return "is a line NAME = VALUE, and the value alone is required", Surely
-	case IsPath(text), elsewhere.MatchString(text):
+	case IsPath(text), elsewhere.MatchString(strings.TrimPrefix(text, "@")):
 		return looksLikePath, Surely
 	case odd != "":
 		return odd, Perhaps
@@ -53,23 +54,35 @@ func Passphrase(text string) (what string, sure Certainty) {
 	return "", Perhaps
 }
 
-// noSecret is about texts that hold no secret at all.
-func noSecret(text string) string {
+// notSecret is about texts that hold no secret at all.
+func notSecret(text string) string {
+	switch {
+	case programError.MatchString(text):
+		return "is what a program printed when it failed; set the secret itself"
+	case Exists(strings.TrimPrefix(text, "@")):
+		return isPath
+	case public.MatchString(text):
+		return "is a certificate or a public key, which others may have; set a secret"
+	case sentence.MatchString(text):
+		return "" // it may be one that somebody chose, such as "your secret is safe with me"
+	}
+	return cmp.Or(Reference(text), InPlaceOf(text))
+}
+
+// Reference says of what else a text is the name, or the ciphertext, in the place of a
+// secret: nothing looks it up here. It is "" for another text.
+func Reference(text string) string {
 	switch {
 	case secretAddress.MatchString(text):
 		return "looks like a reference to a secret of another system, which is not looked up here; set the secret itself"
 	case strings.HasPrefix(text, "ENC[AES256_GCM,"):
 		return "is a value that sops encrypted, which is not decrypted here; set the secret itself"
+	case IsTransit([]byte(text)):
+		return "is a ciphertext of the secrets engine transit, which is not decrypted here; set the secret itself"
 	case syntax.IsKeyProviderAddress(text), valueAddress.MatchString(text):
 		return notEvaluated
-	case programError.MatchString(text):
-		return "is what a program printed when it failed; set the secret itself"
-	case Exists(strings.TrimPrefix(text, "@")):
-		return isPath
-	case sentence.MatchString(text):
-		return "" // it may be one that somebody chose, such as "your secret is safe with me"
 	}
-	return InPlaceOf(text)
+	return ""
 }
 
 const (
@@ -79,10 +92,12 @@ const (
 
 var (
 	secretAddress = lazyregexp.New(`^([a-z0-9][a-z0-9+.-]*://|arn:aws|vault:[\w/-]+#|projects/[^/]+/secrets/|@Microsoft\.KeyVault\(|ssm:/|env:\w+$)`)
-	valueAddress  = lazyregexp.New(`^(random_[a-z]+|data\.([a-z]+_\w+|external|http))\.[\w-]+\.[\w.-]+$`)
-	programError  = lazyregexp.New(`(?i)^(an error occurred|error: |fatal: |permission denied|access denied|unauthorized)`)
-	sentence      = lazyregexp.New(`^\w+( [\w,'-]+){3,}$`)
-	assigned      = lazyregexp.New(`^(export )?([A-Za-z_]\w* ?= ?(".*"|'.*')|[A-Z][A-Z0-9]*_[A-Z0-9_]*=.*)$`)
+	public        = lazyregexp.New(`^(age1[0-9a-z]{50,}$|(ssh|ecdsa|sk)-\S+ AAAA|\s*-----BEGIN (CERTIFICATE|[A-Z ]*PUBLIC KEY))`)
+	valueAddress  = lazyregexp.New(`^(ephemeral\.)?(random_[a-z]+|data\.([a-z]+_\w+|external|http))\.[\w-]+(\[[^]]*\])?\.[\w.-]+$`)
+	programError  = lazyregexp.New(`(?i)^(an error occurred \(|fatal: |error: .*(not|no|fail|denied|invalid|unknown|unable|cannot)|` +
+		`((permission|access) denied|unauthorized)[.!]?$)`)
+	sentence = lazyregexp.New(`^\w+( [\w,'-]+){3,}$`)
+	assigned = lazyregexp.New(`^(export )?([A-Za-z_]\w* ?= ?(".*"|'.*')|[A-Z][A-Z0-9]*_[A-Z0-9_]*=.*)$`)
 
 	// A path that no passphrase is by chance, also of a file that is on another machine.
 	elsewhere = lazyregexp.New(`^(/(run|etc|var|home|root|tmp|opt|usr|mnt|srv|secrets|vault)/|\./)[\w./-]+$`)

@@ -1,7 +1,9 @@
 package recognize
 
 import (
+	"cmp"
 	"net/url"
+	"strconv"
 	"strings"
 )
 
@@ -15,10 +17,17 @@ func IsHTTP(text string) bool {
 // nil for anything else, such as one with a password, which errors must not repeat.
 func Server(text string) *url.URL {
 	u, err := url.Parse(text)
-	if err != nil || !IsHTTP(text) || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || u.Opaque != "" {
+	if err != nil || !IsHTTP(text) || !isHost(u) || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || u.Opaque != "" {
 		return nil
 	}
 	return u
+}
+
+// isHost tells a host and a port from a scheme without its colon, and from a placeholder.
+func isHost(u *url.URL) bool {
+	_, err := strconv.ParseUint(cmp.Or(u.Port(), "0"), 10, 16)
+	name := strings.ToLower(u.Hostname())
+	return err == nil && name != "http" && name != "https" && !strings.ContainsAny(name, "<>")
 }
 
 // WithScheme makes a URL of a host: of https, which clients would not guess.

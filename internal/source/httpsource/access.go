@@ -1,7 +1,6 @@
 package httpsource
 
 import (
-	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -116,8 +115,7 @@ func (a *Access) identify(g source.Grant, c *tls.Config) error {
 	}
 	pair, err := tls.X509KeyPair([]byte(certificate), []byte(key))
 	if err != nil {
-		return errors.New("client_certificate_pem and client_private_key_pem must be a certificate and its unencrypted key in PEM format" +
-			cmp.Or(recognize.NoPEM(certificate), recognize.NoPEM(key)))
+		return errors.New("client_certificate_pem and client_private_key_pem must be a certificate and its unencrypted key in PEM format")
 	}
 	c.GetClientCertificate = func(asked *tls.CertificateRequestInfo) (*tls.Certificate, error) {
 		if asked.SupportsCertificate(&pair) != nil {

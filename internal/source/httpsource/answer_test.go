@@ -92,7 +92,7 @@ func TestDigest(t *testing.T) {
 		w.WriteHeader(401)
 	})
 	for _, blocks := range [][]attrs{nil, {block(s.URL, everything())}} {
-		err := at(s.URL+"/state", blocks...).wantError(t, "it requires Digest authentication, which is not supported")
+		err := at(s.URL+"/state", blocks...).wantError(t, "it requires an authentication that is not supported, such as Digest")
 		if _, lacks := fact.Find[fact.NoBlock](err); lacks {
 			t.Errorf("a block is advised: %v", err)
 		}

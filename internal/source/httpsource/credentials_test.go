@@ -61,7 +61,8 @@ func TestWrongCredentials(t *testing.T) {
 		"framing":             {headers("transfer-encoding", canary), "Transfer-Encoding cannot be set"},
 		"twice":               {attrs{"headers": cty.MapVal(attrs{"A": text(canary), "a": text(canary)})}, "A is set twice"},
 		"no key":              {attrs{"client_certificate_pem": own["client_certificate_pem"]}, "are needed together"},
-		"no certificate":      {attrs{"client_private_key_pem": text(canary)}, "are needed together"},
+		"a path for a key":    {attrs{"client_private_key_pem": text("~/" + canary)}, "use file(…) to read a file"},
+		"no certificate":      {attrs{"client_private_key_pem": identity()["client_private_key_pem"]}, "are needed together"},
 		"not PEM":             {attrs{"client_certificate_pem": text(canary), "client_private_key_pem": text(canary)}, "in PEM format"},
 		"another key": {attrs{"client_certificate_pem": own["client_certificate_pem"],
 			"client_private_key_pem": identity()["client_private_key_pem"]}, "a certificate and its unencrypted key"},
@@ -115,7 +116,7 @@ func TestEnvironment(t *testing.T) {
 			"TF_HTTP_CLIENT_PRIVATE_KEY_PEM" + " is set"},
 		"a user is not a secret":            {map[string]string{"TF_HTTP_USERNAME": "env"}, nil, none, ""},
 		"an empty password is not a secret": {map[string]string{"TF_HTTP_PASSWORD": ""}, nil, none, ""},
-		"half a pair in a named environment": {map[string]string{"TF_HTTP_ADDRESS": address, "TF_HTTP_CLIENT_PRIVATE_KEY_PEM": canary}, nil, "",
+		"half a pair in a named environment": {map[string]string{"TF_HTTP_ADDRESS": address, "TF_HTTP_CLIENT_PRIVATE_KEY_PEM": "-----BEGIN " + canary}, nil, "",
 			"the environment variables TF_HTTP_*: client_certificate_pem and"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -102,7 +102,11 @@ func (x *exchange) receive(resp *http.Response) error {
 
 // missing is about an answer which says that there is no state.
 func (x *exchange) missing(answered string) error {
-	return &source.MissingError{Detail: "the server answered " + answered + x.redirected(), CredentialsSent: x.access.sends()}
+	detail := "the server answered " + answered + x.redirected()
+	if sibling := x.credentials.OfSibling(x.asked); sibling != "" && !x.access.sends() {
+		detail += "; " + sibling + ofSibling
+	}
+	return &source.MissingError{Detail: detail, CredentialsSent: x.access.sends()}
 }
 
 var pageOfFile = lazyregexp.New(`/(-/)?(blob|tree|src/branch)/`)
@@ -124,8 +128,8 @@ func (x *exchange) refusal(resp *http.Response) error {
 	missed, elsewhere := x.credentials.Uncovered(x.asked), !strings.EqualFold(x.asked.Hostname(), x.address.Hostname())
 	sibling := x.credentials.OfSibling(x.asked)
 	switch {
-	case code == http.StatusUnauthorized && challenge == recognize.Digest:
-		return web.Final("the server at %s answered %s; %s", origin, web.Status(code), web.NoDigest)
+	case code == http.StatusUnauthorized && challenge == recognize.Unsupported:
+		return web.Final("the server at %s answered %s; %s", origin, web.Status(code), web.NoScheme)
 	case code == http.StatusBadRequest && x.asked.Scheme == "http":
 		return web.Final("the server answered %s; check the address, and use https:// if it speaks TLS at this port", web.Status(code))
 	case code != http.StatusUnauthorized && code != http.StatusForbidden:
@@ -139,8 +143,7 @@ func (x *exchange) refusal(resp *http.Response) error {
 	case elsewhere:
 		missed = "; if that server is meant to have them, add an http block of credentials for it"
 	case sibling != "":
-		missed = "; " + sibling + " is meant for another state of this server: for this one, too, it is if a block covers it, even one without " +
-			"credentials"
+		missed = "; " + sibling + ofSibling
 		arguments = nil
 	default:
 		missed = "; add them to the provider block"
@@ -151,6 +154,8 @@ func (x *exchange) refusal(resp *http.Response) error {
 	}
 	return web.Final("%w", refused)
 }
+
+const ofSibling = " is meant for another state of this server: for this one, too, it is if a block covers it, even one without credentials"
 
 func (x *exchange) redirected() string {
 	if to := source.Public(x.asked); to != x.String() {

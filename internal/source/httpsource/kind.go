@@ -13,6 +13,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
@@ -68,13 +69,12 @@ func credentials() attr.Table {
 				Doc: "Further request headers, such as GitLab's `PRIVATE-TOKEN` or `JOB-TOKEN`."},
 			{Name: "query", Type: cty.Map(cty.String), Secrecy: attr.Secret,
 				Doc: "Secret parts of the query. They are added to the URL as it is sent, and appear in no message."},
-			{Name: "client_certificate_pem", Type: cty.String, Group: "certificate", Env: []string{"TF_HTTP_CLIENT_CERTIFICATE_PEM"},
+			{Name: "client_certificate_pem", Type: cty.String, Check: attr.Text(recognize.CheckPEM), Group: "certificate", Env: []string{"TF_HTTP_CLIENT_CERTIFICATE_PEM"},
 				Harmless: "A certificate is shown only where url says, and proves nothing without its key.",
 				Doc:      "The client's certificate in PEM format, sent to servers that request one. It needs `client_private_key_pem`."},
 			{Name: "client_private_key_pem", Type: cty.String, Secrecy: attr.Secret, Form: attr.Lines, Group: "certificate",
-				Env:      []string{"TF_HTTP_CLIENT_PRIVATE_KEY_PEM"},
-				Harmless: harmless.Secret,
-				Doc:      "The private key of `client_certificate_pem` in PEM format."},
+				Env: []string{"TF_HTTP_CLIENT_PRIVATE_KEY_PEM"}, Harmless: harmless.Secret, Check: attr.Text(recognize.CheckPEM),
+				Doc: "The private key of `client_certificate_pem` in PEM format."},
 			{Name: "client_ca_certificate_pem", Type: cty.String, AllowEmpty: true, Env: []string{"TF_HTTP_CLIENT_CA_CERTIFICATE_PEM"},
 				Check: attr.Text(web.CheckAuthorities),
 				Doc:   "The certificates in PEM format that the server's certificate is verified with, instead of those of the system."},

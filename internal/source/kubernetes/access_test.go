@@ -256,12 +256,12 @@ func TestPlugin(t *testing.T) {
 	status := map[string]any{"token": s.Token}
 	command := credentialPlugin(t, status, "env >$dir/env; echo \"$@\" >$dir/args")
 	inKubeconfig := map[string]any{"exec": map[string]any{
-		"apiVersion": "client.authentication.k8s.io/v1", "command": command, "args": []string{"get", "token"}, "interactiveMode": "IfAvailable",
+		"apiVersion": "client.authentication.k8s.io/v1", "command": command, "args": []string{"get", "token\n\tof two lines"}, "interactiveMode": "IfAvailable",
 		"env": []any{map[string]any{"name": "PLUGIN_SETTING", "value": "set"}}, "provideClusterInfo": true,
 	}}
 	block := access(s)
 	delete(block, "token")
-	block["exec"] = execBlock(attrs{"command": text(command), "args": list1("get", "token"),
+	block["exec"] = execBlock(attrs{"command": text(command), "args": list1("get", "token\n\tof two lines"),
 		"env": cty.MapVal(map[string]cty.Value{"PLUGIN_SETTING": text("set")})})
 	for name, a := range map[string]attrs{
 		"block":      block,
@@ -294,7 +294,7 @@ func TestPlugin(t *testing.T) {
 					t.Errorf("it did not get %s in\n%s", part, env)
 				}
 			}
-			if args, _ := os.ReadFile(filepath.Join(filepath.Dir(command), "args")); string(args) != "get token\n" {
+			if args, _ := os.ReadFile(filepath.Join(filepath.Dir(command), "args")); string(args) != "get token\n\tof two lines\n" {
 				t.Errorf("it got the arguments %q", args)
 			}
 		})

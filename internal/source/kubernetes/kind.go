@@ -106,7 +106,7 @@ func credentials() attr.Table {
 						Doc: "The version of the protocol: `client.authentication.k8s.io/v1` or `client.authentication.k8s.io/v1beta1`."},
 					{Name: "command", Type: cty.String, Required: true, Secrecy: attr.NamesSecret, // what it prints is one
 						Doc: "The program. A name without a slash is looked up in `PATH`."},
-					{Name: "args", Type: cty.List(cty.String), Secrecy: attr.Secret, Doc: "Its arguments."},
+					{Name: "args", Type: cty.List(cty.String), Secrecy: attr.Secret, Form: attr.Lines, Doc: "Its arguments."},
 					{Name: "env", Type: cty.Map(cty.String), Secrecy: attr.Secret, Doc: "Further environment variables for it."},
 				},
 			},

@@ -98,8 +98,8 @@ func Proxies(lookup attr.LookupEnv) *httpproxy.Config {
 	}
 }
 
-// NoDigest continues a sentence about a server that asks for nothing else.
-const NoDigest = "it requires Digest authentication, which is not supported; have it accept Basic authentication or a token"
+// NoScheme continues a sentence about a server that asks for nothing else.
+const NoScheme = "it requires an authentication that is not supported, such as Digest or NTLM; have it accept Basic authentication or a token"
 
 // CheckAuthorities refuses a text without certificates; an empty one leaves those of the
 // system.

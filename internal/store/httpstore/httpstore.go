@@ -119,7 +119,7 @@ func (b *backend) answered(status int, challenge string) string {
 	at := text + " at " + source.Origin(b.read.url)
 	return answers.Find([]answers.Row{
 		{Status: "405", Text: text + "; check update_method, lock_method and unlock_method"},
-		{Status: "401", Code: recognize.Digest, Text: at + "; " + web.NoDigest},
+		{Status: "401", Code: recognize.Unsupported, Text: at + "; " + web.NoScheme},
 		{Status: "401 403", Unless: !b.authenticates, Text: at + "; check the credentials of the backend block" + b.doubts},
 		{Status: "401 403", Text: at + ", and no credentials were sent; set username and password in the backend " +
 			"block, or STATECRYPT_HTTP_USERNAME and STATECRYPT_HTTP_PASSWORD"},

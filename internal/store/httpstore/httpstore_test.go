@@ -229,7 +229,7 @@ func TestDigest(t *testing.T) {
 		w.WriteHeader(http.StatusUnauthorized)
 	}
 	_, _, err := at(t, url, password).Read(t.Context())
-	if !errors.Is(err, store.ErrDenied) || !strings.Contains(err.Error(), web.NoDigest) {
+	if !errors.Is(err, store.ErrDenied) || !strings.Contains(err.Error(), web.NoScheme) {
 		t.Errorf("got %v", err)
 	}
 }
