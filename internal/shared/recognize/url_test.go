@@ -14,7 +14,8 @@ func TestServer(t *testing.T) {
 		"https://me@a": {http: true}, "https://me:secret@a": {http: true}, "https://a/?q": {http: true}, "https://a/?": {http: true},
 		"https://a/#f": {http: true}, "": {}, "a": {}, "a:80": {}, "ftp://a": {}, "https://": {},
 		"https:///b": {}, "https:a": {}, "https://a:65535": {true, true},
-		"https://a:65536": {http: true}, "https://https:/10.0.0.1": {http: true}, "https://HTTP//a": {http: true}, "https://<a>": {http: true}, "https://%": {},
+		"https://a:65536": {http: true}, "https://https:/10.0.0.1": {http: true}, "https://HTTP//a": {http: true}, "https://<a>": {http: true},
+		"https://%": {},
 	} {
 		if got := recognize.IsHTTP(text); got != want.http {
 			t.Errorf("%q is of http: %t", text, got)

@@ -256,7 +256,8 @@ func TestPlugin(t *testing.T) {
 	status := map[string]any{"token": s.Token}
 	command := credentialPlugin(t, status, "env >$dir/env; echo \"$@\" >$dir/args")
 	inKubeconfig := map[string]any{"exec": map[string]any{
-		"apiVersion": "client.authentication.k8s.io/v1", "command": command, "args": []string{"get", "token\n\tof two lines"}, "interactiveMode": "IfAvailable",
+		"apiVersion": "client.authentication.k8s.io/v1", "command": command,
+		"args": []string{"get", "token\n\tof two lines"}, "interactiveMode": "IfAvailable",
 		"env": []any{map[string]any{"name": "PLUGIN_SETTING", "value": "set"}}, "provideClusterInfo": true,
 	}}
 	block := access(s)
