@@ -184,7 +184,7 @@ func TestCases(t *testing.T) {
 	for _, c := range conformance.All() {
 		kinds[c.Kind]++
 		checkFolder(t, c)
-		if c.Description == "" || c.Tool == "" || c.ToolVersion == "" || len(c.State()) == 0 ||
+		if c.Description == "" || c.Tool == "" || c.ToolVersion == "" || (len(c.State()) == 0) != (c.Name == "err_empty_plan") ||
 			(c.Expect == "ok") == strings.HasPrefix(c.Name, "err_") {
 			t.Errorf("%s: %+v", c.Name, c)
 		}
