@@ -77,7 +77,8 @@ function stringify(value) {
   }
   if (Array.isArray(value)) return `[${value.map(stringify)}]`;
   if (!(value instanceof JsonObject)) {
-    return JSON.stringify(value?.toWellFormed?.() ?? value).replace(/[<>&\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
+    const text = JSON.stringify(value?.toWellFormed?.() ?? value);
+    return text.replace(/[<>&\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
   }
   const members = [...new Map(value.entries)].sort(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
   return `{${members.map(([name, member]) => `${stringify(name)}:${stringify(member)}`)}}`;
