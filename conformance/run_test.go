@@ -184,7 +184,7 @@ func TestCases(t *testing.T) {
 	for _, c := range conformance.All() {
 		kinds[c.Kind]++
 		checkFolder(t, c)
-		if c.Description == "" || c.Tool == "" || c.ToolVersion == "" || len(c.State()) == 0 ||
+		if c.Description == "" || c.Tool == "" || c.ToolVersion == "" || (len(c.State()) == 0) != (c.Name == "err_empty_plan") ||
 			(c.Expect == "ok") == strings.HasPrefix(c.Name, "err_") {
 			t.Errorf("%s: %+v", c.Name, c)
 		}
@@ -302,7 +302,7 @@ func TestMinimalReader(t *testing.T) {
 	runs := testkit.Sample(conformance.Runs())
 	var passed atomic.Int32
 	t.Cleanup(func() {
-		if !t.Failed() && int(passed.Load()) < len(runs)/6 {
+		if !t.Failed() && int(passed.Load()) < len(runs)/10 {
 			t.Errorf("%d passed", passed.Load())
 		}
 	})

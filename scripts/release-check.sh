@@ -44,7 +44,7 @@ texts() { # of each file, whether it names another version, or says that there i
     END { end() }' "$@"
 }
 # shellcheck disable=SC2046 # our names have no spaces
-found=$(texts $(git ls-files README.md templates examples) | sort -u)
+found=$(texts $(git ls-files README.md conformance/README.md templates examples) | sort -u)
 if [ -n "$found" ]; then
   while read -r text; do missing "$text"; done <<TEXTS
 $found

@@ -68,13 +68,17 @@ function parse(text, { first = false } = {}) {
   return result;
 }
 
-// stringify writes compact JSON with sorted members, escapes and numbers of double precision, as programs get it (K41,
-// K45).
+// stringify writes compact JSON as programs get it: sorted members, escapes, and numbers of double precision (K41, K45).
 function stringify(value) {
-  if (value instanceof JsonNumber) return JSON.stringify(Number(value.text));
+  if (value instanceof JsonNumber) {
+    const number = Number(value.text);
+    if (!Number.isFinite(number)) throw new Refusal('a number that is too large');
+    return Object.is(number, -0) ? '-0' : String(number);
+  }
   if (Array.isArray(value)) return `[${value.map(stringify)}]`;
   if (!(value instanceof JsonObject)) {
-    return JSON.stringify(value).replace(/[<>&\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
+    const text = JSON.stringify(value?.toWellFormed?.() ?? value);
+    return text.replace(/[<>&\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
   }
   const members = [...new Map(value.entries)].sort(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
   return `{${members.map(([name, member]) => `${stringify(name)}:${stringify(member)}`)}}`;

@@ -11,10 +11,17 @@ const MAGIC = 'Hello world!'; // K20
 
 // K17: the password is the passphrase, or another key.
 function derive({ path, args }, password, { salt, iterations, key_length: length, hash_function: hash }) {
-  if (args.get('chain') && password.length < 16) throw new Refusal(`${path}: the key of its chain is too short`);
+  if (args.get('chain') && !(password?.length >= 16)) throw new Refusal(`${path}: the key of its chain is too short`);
   const work = iterations * Math.ceil(length / (hash === 'sha512' ? 64 : 32));
   if (work > MAX_WORK || Math.max(length, salt.length) > MAX_BYTES) throw new Refusal(`${path}: more work than this program does`);
   return pbkdf2Sync(password, salt, iterations, length, hash); // K13
+}
+
+// C5, C6: ask gives the key of a key provider; literal names that of an object in its place.
+function referredKey(keys, literal, ask) {
+  if (!(keys instanceof Map)) return ask(keys.path);
+  const bytes = keys.get(literal);
+  return bytes?.length ? Buffer.from(bytes) : null;
 }
 
 // decryptionKey asks a key provider for the key that meta, the object of the envelope, describes. asked has the
@@ -26,7 +33,7 @@ function decryptionKey(blocks, path, meta, asked) {
   asked.add(metadataKey);
   const stored = meta.has(metadataKey) ? parseObject(decodeBase64(meta.get(metadataKey))) : undefined;
   if (stored === null) throw new Refusal(`the metadata of ${path} is no JSON object`); // K2
-  const ask = (name) => decryptionKey(blocks, args.get(name).path, meta, asked);
+  const ask = (name) => referredKey(args.get(name), 'decryption_key', (other) => decryptionKey(blocks, other, meta, asked));
   if (type === 'external') return externalKeys(provider, stored).decryption;
   if (type === 'static') return stored && isStatic(stored) ? Buffer.from(args.get('key'), 'hex') : null;
   if (type === 'xor') return xor(provider, ask('a'), ask('b'));
@@ -90,7 +97,7 @@ function encryptionKey(blocks, path, meta) {
     if (meta.has(metadataKey)) throw new Refusal(`two key providers have the metadata key ${metadataKey}`); // W11
     meta.set(metadataKey, Buffer.from(metadata).toString('base64'));
   };
-  const ask = (name) => encryptionKey(blocks, args.get(name).path, meta);
+  const ask = (name) => referredKey(args.get(name), 'encryption_key', (other) => encryptionKey(blocks, other, meta));
   if (type === 'external') {
     const { encryption, metadata } = externalKeys(provider, undefined);
     store(metadata);
@@ -113,4 +120,4 @@ function encryptionKey(blocks, path, meta) {
   return derive(provider, password, parameters);
 }
 
-module.exports = { decryptionKey, encryptionKey };
+module.exports = { decryptionKey, encryptionKey, referredKey };

@@ -2,19 +2,16 @@
 // Section 9: methods.
 const { createCipheriv, createDecipheriv, randomBytes } = require('crypto');
 const { DoesNotFit, Refusal, decodeBase64 } = require('./common');
-const { decryptionKey, encryptionKey } = require('./keys');
+const { decryptionKey, encryptionKey, referredKey } = require('./keys');
 const { members, run } = require('./program');
 
 const NONCE = 12;
 const TAG = 16;
 
-// The key of a method: null if it has none, and undefined if it needs none. C6: it can be in the settings.
+// The key of a method: null if it has none, and undefined if it needs none.
 function keyOf({ args }, literal, ask) {
   const keys = args.get('keys') ?? null;
-  if (keys === null) return undefined;
-  if (!(keys instanceof Map)) return ask(keys.path);
-  const bytes = keys.get(literal);
-  return bytes?.length ? Buffer.from(bytes) : null;
+  return keys === null ? undefined : referredKey(keys, literal, ask);
 }
 
 // The name of the cipher for a key, and M1: a key of another length is a failure of the set-up.

@@ -27,7 +27,7 @@ const TYPES = {
   key_provider: {
     pbkdf2: {
       passphrase: (value) => value === '' || (typeof value === 'string' && Buffer.byteLength(value) >= 16), // K10: bytes; K11
-      chain: isKey,
+      chain: isKeys,
       iterations: isInteger(200000),
       key_length: isInteger(1),
       salt_length: isInteger(1),

@@ -1,0 +1,19 @@
+method "aes_gcm" "m" {
+  keys = {
+    encryption_key = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31]
+    decryption_key = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31]
+  }
+}
+state {
+  method = method.aes_gcm.m
+}
+remote_state_data_sources {
+  default {
+    method = method.aes_gcm.m
+  }
+}
+remote_state_data_sources {
+  default {
+    method = method.aes_gcm.m
+  }
+}
