@@ -259,7 +259,8 @@ func TestGuides(t *testing.T) {
 		write(t, filepath.Join(dir, "old.hcl"), keys(first))
 		write(t, filepath.Join(dir, "new.hcl"), block+"\n}\n"+keys(second))
 		environ := append(a.environ(environ), "HOME="+dir, "PATH="+a.bin+":"+bin+":"+os.Getenv("PATH"))
-		if out := follow(dir, environ); strings.Count(out, "No changes.") != 2 || !strings.Contains(out, key+": encrypted") {
+		if out := follow(dir, environ); strings.Count(out, "No changes.") != 2 || !strings.Contains(out, key+": encrypted") ||
+			strings.Contains(out, "TF_VAR_") {
 			t.Errorf("it prints %s", out)
 		}
 		state := string(a.Get("acme-tf-state", key))
@@ -295,6 +296,33 @@ func TestGuides(t *testing.T) {
 		})
 	}
 	everyBlockRuns(t, slices.Collect(maps.Keys(guides)))
+}
+
+// TestGuideOfGit: the settings of the guide on git find a state there, open it, and seal plans.
+func TestGuideOfGit(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const passphrase = "state_passphrase=correct-horse-battery-staple"
+	block := strings.Replace(blocks(t, "encrypted-state-git", "hcl")[0], "https://git.example.com/acme/states.git", dir+"/states.git", 1)
+	keys := write(t, filepath.Join(dir, "keys.hcl"), block)
+	seal := func(text string, more ...string) string {
+		return must(t, "", text, append([]string{"encrypt", "-config", keys, "-var", passphrase}, more...)...)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "net"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "net", "terraform.tfstate"), seal(plain))
+	environ := append(world.World{}.Environ().Pairs(), "HOME="+dir, "GIT_CONFIG_NOSYSTEM=1")
+	if out, err := script(t, "git init -q -b main .; git add net; git -c user.name=u -c user.email=u@example.com commit -q -m one\n"+
+		"git clone -q --bare . states.git", dir, environ); err != nil {
+		t.Fatal(out)
+	}
+	if got := must(t, "", "", "verify", "-backend", "-config", keys, "-var", passphrase); !strings.Contains(got, "ok") {
+		t.Errorf("got %s", got)
+	}
+	if got := seal(emptyPlan(t), "-plan"); !strings.Contains(got, "encrypted_data") {
+		t.Errorf("got %s", got)
+	}
 }
 
 // amazon is AWS, as far as backends ask it, and both CLIs.

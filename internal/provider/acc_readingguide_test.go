@@ -78,8 +78,8 @@ func TestAccEphemeralProvider(t *testing.T) {
 	}
 	t.Parallel()
 	server, examples := exampleServer(t), filepath.Join("..", "..", "examples")
-	p := exampleProject(t, []string{filepath.Join(examples, "provider"), filepath.Join(examples, "ephemeral-resources", "statecrypt_remote_state")},
-		strings.NewReplacer(exampleHost, server.Origin))
+	folders := []string{filepath.Join(examples, "provider"), filepath.Join(examples, "ephemeral-resources", "statecrypt_remote_state")}
+	p := exampleProject(t, folders, strings.NewReplacer(exampleHost, server.Origin))
 	p.write("secret.tf", `resource "vault_kv_secret_v2" "x" {
   mount = "secret"
   name  = "x"
