@@ -508,6 +508,16 @@ func TestInspect(t *testing.T) {
 			t.Errorf("%q: %+v, %v", file, info, err)
 		}
 	}
+	for file, want := range map[string]encryption.FileKind{ // whose plaintext is there to be read
+		"\xef\xbb\xbf" + state: encryption.KindState, state + "\nx": encryption.KindState,
+		state[:len(state)-1]: encryption.KindState, strings.Replace(state, `"outputs"`, "\n<<<<<<< HEAD\n", 1): encryption.KindState,
+		plan + "x": encryption.KindPlan, plan[:len(plan)/2]: encryption.KindPlan,
+		`{"version":1,"name":"x"`: encryption.KindUnknown, `{"serial":7,"lineage":"l-1"`: encryption.KindUnknown,
+	} {
+		if info, err := encryption.Inspect([]byte(file)); !errors.Is(err, encryption.ErrDamaged) || info.Kind != want {
+			t.Errorf("%q: %+v, %v", file, info, err)
+		}
+	}
 }
 
 // Whoever can write the file chooses these numbers. None may cost anything.

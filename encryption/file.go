@@ -58,15 +58,18 @@ type Info struct {
 // copies only its small members. An error is [ErrDamaged], for an envelope that is
 // damaged and for JSON or an archive that is cut off, or about an envelope of a version
 // that is not known here. [Target.Decrypt] gives the same one, unless it has a method
-// for such a file.
+// for such a file. With an error, the kind is what the file has been: the plaintext of a
+// state is there to be read, although something was put around it, or cut off.
 //
 // It is for showing what a file is, not for deciding how to read it. Pass every
 // file to [Target.Decrypt], also one that looks like plaintext: only that heeds
 // enforced settings, and knows the formats of other tools.
 func Inspect(file []byte) (Info, error) {
 	kind, env, err := identify(file)
-	if kind == KindUnknown && isBroken(file) {
-		err = unreadable(file)
+	if kind == KindUnknown {
+		if kind = remains(file); kind != KindUnknown || isBroken(file) {
+			err = unreadable(file)
+		}
 	}
 	if err != nil || env == nil {
 		return Info{Kind: kind}, err
@@ -178,13 +181,8 @@ func identify(file []byte) (FileKind, *envelope, error) {
 	isState, isOther := false, false // other programs have a version as well
 	small, err := jsonwalk.Pick(file, func(name string, value []byte) bool {
 		name = jsonwalk.Fold(name)
-		switch name {
-		case "version":
-		case "terraform_version", "serial", "lineage", "outputs", "resources", "check_results", "modules", "backend", "state_store":
-			isState = true
-		default:
-			isOther = true
-		}
+		isState = isState || isOfState(name)
+		isOther = isOther || !isOfState(name) && name != "version"
 		switch name {
 		case "encrypted_data":
 			encoded = value
@@ -226,6 +224,34 @@ func identify(file []byte) (FileKind, *envelope, error) {
 		return KindState, nil, nil
 	}
 	return KindUnknown, nil, nil
+}
+
+// isOfState reports whether a state has a member of that name, beside its version.
+func isOfState(name string) bool {
+	switch name {
+	case "terraform_version", "serial", "lineage", "outputs", "resources", "check_results", "modules", "backend", "state_store":
+		return true
+	}
+	return false
+}
+
+// remains is what a file of an unknown kind was: a state in plaintext with a byte order mark
+// before it, something behind it, or its end missing; or a plan likewise.
+func remains(file []byte) FileKind {
+	hasVersion, isState := false, false
+	_ = jsonwalk.Members(bytes.TrimPrefix(file, []byte("\xef\xbb\xbf")), func(name string, value []byte) (bool, error) {
+		name = jsonwalk.Fold(name)
+		hasVersion = hasVersion || name == "version" && isNumber(value)
+		isState = isState || isOfState(name)
+		return true, nil
+	}) // up to where it is broken
+	switch {
+	case hasVersion && isState:
+		return KindState
+	case beginsAsPlan(file):
+		return KindPlan
+	}
+	return KindUnknown
 }
 
 // isBroken reports whether a file that is no state and no plan begins as JSON or as a

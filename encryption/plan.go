@@ -55,3 +55,11 @@ func hasMember(list []byte, members int, wanted string) bool {
 }
 
 func beginsAsArchive(file []byte) bool { return bytes.HasPrefix(file, []byte(localHeader)) }
+
+// beginsAsPlan reports whether the first member of an archive is a plan, as in those that
+// Terraform and OpenTofu write.
+func beginsAsPlan(file []byte) bool {
+	const sizeOfLocal = 30 // bytes before the name
+	return beginsAsArchive(file) && bytes.HasPrefix(file[min(sizeOfLocal, len(file)):], []byte(planMember)) &&
+		binary.LittleEndian.Uint16(file[sizeOfLocal-4:]) == uint16(len(planMember))
+}

@@ -549,6 +549,19 @@ func TestInspect(t *testing.T) {
 			mistakes.checkAll(t, name, statecrypt(t, "", c.file, "inspect"))
 		})
 	}
+	for name, c := range map[string]struct{ file, kind string }{
+		"a byte order mark":      {file: "\xef\xbb\xbf" + plain, kind: "state"},
+		"something behind it":    {file: plain + "x", kind: "state"},
+		"cut off":                {file: plain[:len(plain)/2], kind: "state"},
+		"damaged encrypted data": {file: strings.Replace(sealed, `"encrypted_data":"`, `"encrypted_data":"!`, 1), kind: "encrypted"},
+		"an archive":             {file: "PK\x03\x04", kind: "unknown"},
+	} {
+		got := statecrypt(t, "", c.file, "inspect", "-json")
+		if got.code != 1 || !strings.HasPrefix(got.stdout, `{"file":"-","kind":"`+c.kind+`","`) {
+			t.Errorf("%s: %+v", name, got)
+		}
+		mistakes.checkAll(t, name, got)
+	}
 	hostile := must(t, "", `{"version":4,"lineage":"##vso[x] \u009b\u202e"}`, "inspect", "-json")
 	if want := `"lineage":"#\u0023vso[x] \u009b\u202e"}` + "\n"; !strings.HasSuffix(hostile, want) || !json.Valid([]byte(hostile)) {
 		t.Errorf("got %s", hostile)

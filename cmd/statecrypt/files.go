@@ -173,7 +173,10 @@ func (c *call) checkReplaced(ctx context.Context, place string, r result) error 
 	if err != nil {
 		return err
 	}
-	before, _ := inspectFile("", there)
+	before, err := inspectFile("", there)
+	if err != nil { // nobody knows which state it is
+		before = inspection{}
+	}
 	after, _ := inspectFile("", r.data)
 	if c.losesResources(ctx, there, before.info, after.info, r) {
 		return errors.New("it is this state with its resources, which would be lost; name another file, or delete it first")

@@ -97,7 +97,7 @@ func TestGuides(t *testing.T) {
 			}
 			return out.String()
 		}
-		git(true, "init", "-q", root)
+		git(true, "init", "-q", "-b", "main", root)
 		write(t, in("network.tfstate"), sealed(plain))
 		git(true, "add", "network.tfstate")
 		git(true, "commit", "-q", "-m", "one")
@@ -109,8 +109,10 @@ func TestGuides(t *testing.T) {
 			t.Errorf("git diff prints %s", out)
 		}
 		if _, err := exec.LookPath("jq"); err == nil {
-			changed := sealed(strings.Replace(plain, `"resources":[`, `"resources":[{"type":"aws_vpc","name":"new"},`, 1))
-			write(t, in("network.tfstate"), changed)
+			git(true, "checkout", "-q", "-b", "topic")
+			write(t, in("network.tfstate"), sealed(strings.Replace(plain, `"resources":[`, `"resources":[{"type":"aws_vpc","name":"new"},`, 1)))
+			git(true, "commit", "-q", "-a", "-m", "a new resource")
+			git(true, "checkout", "-q", "main")
 			if out, err := script(t, blocks(t, "reviewing-encrypted-states", "text")[0], dir, environ); err == nil ||
 				!strings.Contains(out, ">  aws_vpc.new\n") || strings.Contains(out, canary) {
 				t.Errorf("a new resource: %v\n%s", err, out)
@@ -122,6 +124,7 @@ func TestGuides(t *testing.T) {
 		if got := read(t, in("another-key.txt")); got != "a/plain\nother\n" {
 			t.Errorf("with another key: %q", got)
 		}
+		write(t, in("network.tfstate"), sealed(plain))
 		git(true, "commit", "-q", "-a", "-m", "an encrypted one")
 		write(t, in("étage 2.tfstate"), read(t, in("network.tfstate")))
 		git(true, "add", "étage 2.tfstate")
@@ -132,7 +135,8 @@ func TestGuides(t *testing.T) {
 		}
 		for name, content := range map[string]string{
 			"errored.tfstate.json": plain, "tfplan": emptyPlan(t), "cut.tfstate": sealed(plain)[:100], "empty.tfstate.backup": "",
-			" we\"ird\\ name.json": plain,
+			" we\"ird\\ name.json": plain, "bom.json": "\xef\xbb\xbf" + plain, "more.json": plain + "x", "cut.json": plain[:len(plain)/2],
+			"cut": emptyPlan(t)[:60],
 		} {
 			write(t, in(name), content)
 			git(true, "add", name)
@@ -149,8 +153,23 @@ func TestGuides(t *testing.T) {
 		if out, err := script(t, ci, dir, append(environ, "PATH="+os.Getenv("PATH"))); err == nil {
 			t.Errorf("without the command, CI goes on: %s", out)
 		}
+		git(true, "init", "-q", in("module"))
+		git(true, "-C", "module", "commit", "-q", "--allow-empty", "-m", "of a submodule")
+		for link, to := range map[string]string{"folder": "states", "dangling": "nowhere"} {
+			if err := os.Symlink(to, in(link)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write(t, in("broken.json"), `{"a":`)
+		git(true, "-c", "advice.addEmbeddedRepo=false", "add", "module", "folder", "dangling", "broken.json")
+		git(true, "commit", "-q", "-m", "no states")
+		git(true, "checkout", "-q", "network.tfstate")
+		if out, err := script(t, ci, dir, environ); err != nil {
+			t.Errorf("CI fails: %v, %s", err, out)
+		}
+		write(t, in("network.tfstate"), plain)
 		git(true, "commit", "-q", "--no-verify", "-a", "-m", "a plain one")
-		if out, err := script(t, ci, dir, environ); err == nil || !strings.HasPrefix(out, `{"file":"network.tfstate","kind":"state"`) {
+		if out, err := script(t, ci, dir, environ); err == nil || !strings.Contains(out, `{"file":"network.tfstate","kind":"state"`) {
 			t.Errorf("CI does not find a plain state: %v, %s", err, out)
 		}
 	}
@@ -240,7 +259,8 @@ func TestGuides(t *testing.T) {
 		write(t, filepath.Join(dir, "old.hcl"), keys(first))
 		write(t, filepath.Join(dir, "new.hcl"), block+"\n}\n"+keys(second))
 		environ := append(a.environ(environ), "HOME="+dir, "PATH="+a.bin+":"+bin+":"+os.Getenv("PATH"))
-		if out := follow(dir, environ); strings.Count(out, "No changes.") != 2 || !strings.Contains(out, key+": encrypted") {
+		if out := follow(dir, environ); strings.Count(out, "No changes.") != 2 || !strings.Contains(out, key+": encrypted") ||
+			strings.Contains(out, "TF_VAR_") {
 			t.Errorf("it prints %s", out)
 		}
 		state := string(a.Get("acme-tf-state", key))
@@ -276,6 +296,33 @@ func TestGuides(t *testing.T) {
 		})
 	}
 	everyBlockRuns(t, slices.Collect(maps.Keys(guides)))
+}
+
+// TestGuideOfGit: the settings of the guide on git find a state there, open it, and seal plans.
+func TestGuideOfGit(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const passphrase = "state_passphrase=correct-horse-battery-staple"
+	block := strings.Replace(blocks(t, "encrypted-state-git", "hcl")[0], "https://git.example.com/acme/states.git", dir+"/states.git", 1)
+	keys := write(t, filepath.Join(dir, "keys.hcl"), block)
+	seal := func(text string, more ...string) string {
+		return must(t, "", text, append([]string{"encrypt", "-config", keys, "-var", passphrase}, more...)...)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "net"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "net", "terraform.tfstate"), seal(plain))
+	environ := append(world.World{}.Environ().Pairs(), "HOME="+dir, "GIT_CONFIG_NOSYSTEM=1")
+	if out, err := script(t, "git init -q -b main .; git add net; git -c user.name=u -c user.email=u@example.com commit -q -m one\n"+
+		"git clone -q --bare . states.git", dir, environ); err != nil {
+		t.Fatal(out)
+	}
+	if got := must(t, "", "", "verify", "-backend", "-config", keys, "-var", passphrase); !strings.Contains(got, "ok") {
+		t.Errorf("got %s", got)
+	}
+	if got := seal(emptyPlan(t), "-plan"); !strings.Contains(got, "encrypted_data") {
+		t.Errorf("got %s", got)
+	}
 }
 
 // amazon is AWS, as far as backends ask it, and both CLIs.

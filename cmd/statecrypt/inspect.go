@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,6 +28,7 @@ type inspection struct {
 	Lineage      string   `json:"lineage,omitempty"`
 	KeyProviders []string `json:"key_providers,omitempty"`
 	Holder       string   `json:"holder,omitempty"`
+	Error        string   `json:"error,omitempty"`
 
 	info encryption.Info
 }
@@ -37,21 +39,25 @@ func (c *call) inspect(ctx context.Context) error {
 	}
 	return c.each(ctx, func(_ context.Context, name string, file []byte) error {
 		found, err := inspectFile(name, file)
-		if err != nil {
-			return err
-		}
-		return c.printInspection(found, file)
+		return c.printInspection(found, file, err)
 	})
 }
 
-func (c *call) printInspection(found inspection, file []byte) error {
-	text := found.text(c.shown(found.File), file)
-	if c.json {
+// printInspection prints what a file is. For programs, that includes a damaged one.
+func (c *call) printInspection(found inspection, file []byte, damage error) error {
+	var text string
+	switch {
+	case c.json:
+		if damage != nil {
+			found.Error = explain.Text(damage, c.audience())
+		}
 		encoded, _ := json.Marshal(found) // of texts and numbers
 		text = outside.JSON(string(encoded)) + "\n"
+	case damage == nil:
+		text = found.text(c.shown(found.File), file)
 	}
 	_, err := io.WriteString(c.stdout, text)
-	return err
+	return cmp.Or(damage, err)
 }
 
 // inspectBackend needs no key: of the settings, only the backend block counts.
@@ -71,28 +77,21 @@ func (c *call) inspectBackend(ctx context.Context) error {
 	others := 0
 	for _, name := range c.args {
 		state, holder, err := states.Look(ctx, c.inStore(name))
-		var found inspection
 		if err == nil {
-			found, err = inspectFile(name, state)
+			found, damage := inspectFile(name, state)
+			if holder != nil {
+				found.Holder = c.holder(holder)
+			}
+			if err = wrap.ErrNone; c.prefix == nil || damage != nil || found.Kind == "encrypted" || found.Kind == "state" {
+				err = c.printInspection(found, state, damage)
+			}
 		}
-		if c.prefix != nil && errors.Is(err, wrap.ErrNone) {
+		switch {
+		case c.prefix != nil && errors.Is(err, wrap.ErrNone):
 			others++
-			continue
-		}
-		if err != nil {
+		case err != nil:
 			c.report(fmt.Errorf("%s: %w", c.shown(name), err))
 			worst = exitStatus(exitFailure)
-			continue
-		}
-		if holder != nil {
-			found.Holder = c.holder(holder)
-		}
-		if c.prefix != nil && found.Kind != "encrypted" && found.Kind != "state" {
-			others++
-			continue
-		}
-		if err := c.printInspection(found, state); err != nil {
-			return err
 		}
 	}
 	c.noteOthers(others, len(c.args))

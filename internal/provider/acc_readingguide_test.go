@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
+	providerschema "github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -52,7 +53,50 @@ func TestAccReadingGuide(t *testing.T) {
 	}
 	p := s.project(t, map[string]string{
 		"main.tf": readText(t, filepath.Join(guide, "main.tf")), "database.tf": readText(t, filepath.Join(guide, "write-only", "main.tf"))})
+	written := withVault(t, p)
+	steps := workflow.Jobs["apply"].Steps
+	last := steps[len(steps)-1]
+	if len(last.Env) != 1 || last.Env["TF_VAR_state_passphrase"] != "${{ secrets.STATE_PASSPHRASE }}" { // which the project has
+		t.Errorf("the job has %q", last.Env)
+	}
+	p.wantFirst(last.Run, `vpc_id = "vpc-1"`)
+	if got := readText(t, written); got != `secret database 1 {"password":"canary-password"}` {
+		t.Errorf("written: %s", got)
+	}
+	stored := readText(t, filepath.Join(p.dir, "terraform.tfstate"))
+	if strings.Contains(stored, "canary") || !strings.Contains(stored, "vault_kv") {
+		t.Errorf("a secret is stored, or nothing:\n%s", stored)
+	}
+}
 
+// TestAccEphemeralProvider: an ephemeral resource configures the provider of Vault, and its
+// token is stored nowhere.
+func TestAccEphemeralProvider(t *testing.T) {
+	needAcceptance(t)
+	if runtime.GOOS == "windows" || !knowsEphemeral() {
+		t.Skip("this CLI has no ephemeral resources, or the stub cannot be started here")
+	}
+	t.Parallel()
+	server, examples := exampleServer(t), filepath.Join("..", "..", "examples")
+	folders := []string{filepath.Join(examples, "provider"), filepath.Join(examples, "ephemeral-resources", "statecrypt_remote_state")}
+	p := exampleProject(t, folders, strings.NewReplacer(exampleHost, server.Origin))
+	p.write("secret.tf", `resource "vault_kv_secret_v2" "x" {
+  mount = "secret"
+  name  = "x"
+}`)
+	written := withVault(t, p)
+	p.mustRun("apply", "-auto-approve")
+	if got := readText(t, written+".provider"); got != "https://vault.example.com canary-token" {
+		t.Errorf("the provider has got %s", got)
+	}
+	if stored := p.state(); strings.Contains(stored, "canary") || !strings.Contains(stored, "vault_kv") {
+		t.Errorf("a secret is stored, or nothing:\n%s", stored)
+	}
+}
+
+// withVault gives a project the stub. It writes what it gets into a file.
+func withVault(t *testing.T, p *project) (written string) {
+	t.Helper()
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -70,19 +114,7 @@ func TestAccReadingGuide(t *testing.T) {
 	}
 	settings = strings.Replace(settings, "dev_overrides {\n", "dev_overrides {\n\"hashicorp/vault\" = "+quote(stub)+"\n", 1)
 	p.setenv("TF_CLI_CONFIG_FILE=" + writeTemp(t, "cli.tfrc", []byte(settings)))
-	steps := workflow.Jobs["apply"].Steps
-	last := steps[len(steps)-1]
-	if len(last.Env) != 1 || last.Env["TF_VAR_state_passphrase"] != "${{ secrets.STATE_PASSPHRASE }}" { // which the project has
-		t.Errorf("the job has %q", last.Env)
-	}
-	p.wantFirst(last.Run, `vpc_id = "vpc-1"`)
-	if got := readText(t, written); got != `secret database 1 {"password":"canary-password"}` {
-		t.Errorf("written: %s", got)
-	}
-	stored := readText(t, filepath.Join(p.dir, "terraform.tfstate"))
-	if strings.Contains(stored, "canary") || !strings.Contains(stored, "vault_kv") {
-		t.Errorf("a secret is stored, or nothing:\n%s", stored)
-	}
+	return written
 }
 
 // vaultStub is the variable with which the program of the tests is the stub; it names the
@@ -99,9 +131,23 @@ func serveVault(written string) error {
 func (vault) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
 	resp.TypeName = "vault"
 }
-func (vault) Schema(context.Context, provider.SchemaRequest, *provider.SchemaResponse)          {}
-func (vault) Configure(context.Context, provider.ConfigureRequest, *provider.ConfigureResponse) {}
-func (vault) DataSources(context.Context) []func() datasource.DataSource                        { return nil }
+
+func (vault) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
+	resp.Schema.Attributes = map[string]providerschema.Attribute{
+		"address": providerschema.StringAttribute{Optional: true}, "token": providerschema.StringAttribute{Optional: true},
+	}
+}
+
+func (v vault) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
+	var address, token types.String
+	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("address"), &address)...)
+	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("token"), &token)...)
+	if err := os.WriteFile(v.written+".provider", []byte(address.ValueString()+" "+token.ValueString()), 0o600); err != nil {
+		resp.Diagnostics.AddError("stub", err.Error())
+	}
+}
+
+func (vault) DataSources(context.Context) []func() datasource.DataSource { return nil }
 func (v vault) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{func() resource.Resource { return kvSecret{v} }}
 }

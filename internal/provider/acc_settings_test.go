@@ -29,6 +29,7 @@ func TestAccSettingsExamples(t *testing.T) {
 		"a key per state":  {folder: "key-per-state", want: map[string]cty.Value{"vpc_id": network, "archived_vpc_id": network}},
 		"a file in a file": {folder: "then", want: map[string]cty.Value{"vpc_id": network}},
 		"plaintext":        {folder: "unencrypted", want: map[string]cty.Value{"vpc_id": network}},
+		"encrypted soon":   {folder: "encrypted-soon", want: map[string]cty.Value{"vpc_id": network}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -58,6 +59,7 @@ func TestAccSmallSteps(t *testing.T) {
 	}
 	files := completeExample(t, filepath.Join("settings", "unencrypted")) // with the new data source
 	p := newProject(t, map[string]string{"network.tfstate": guideState, "old.tf": old, "reader.tf": input("terraform_remote_state")})
+	p.setenv("TF_VAR_state_passphrase=the example's passphrase")
 	p.mustRun("init")
 	p.mustRun("apply", "-auto-approve")
 	for _, step := range []func(){
@@ -68,6 +70,9 @@ func TestAccSmallSteps(t *testing.T) {
 		},
 		func() { p.write("reader.tf", input("statecrypt_remote_state")) },
 		func() { p.write("old.tf", "") },
+		func() {
+			p.write("provider.tf", completeExample(t, filepath.Join("settings", "encrypted-soon"))["provider.tf"])
+		},
 	} {
 		step()
 		if out := p.mustRun("plan"); !strings.Contains(out, "No changes.") {

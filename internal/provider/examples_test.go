@@ -16,6 +16,7 @@ const (
 
 	networkState  = `{"version":4,"terraform_version":"1.12.6","serial":12,"lineage":"3f1c1c50-2b1e-4b0e-9d6a-0d0c6f7d8a11","resources":[{"module":"module.net[\"eu\"]","mode":"managed","type":"aws_subnet","name":"private","provider":"provider[\"registry.opentofu.org/hashicorp/aws\"]","instances":[{"index_key":"eu-west-1a","schema_version":1,"attributes":{"id":"subnet-1"},"sensitive_attributes":[]},{"index_key":"eu-west-1b","schema_version":1,"attributes":{"id":"subnet-2"},"sensitive_attributes":[]}]}],"outputs":{"vpc_id":{"value":"vpc-1","type":"string"}}}`
 	databaseState = `{"version":4,"terraform_version":"1.12.6","serial":1,"lineage":"l","resources":[{"mode":"managed","type":"aws_db_instance","name":"main","provider":"provider[\"registry.opentofu.org/hashicorp/aws\"]","instances":[{"index_key":0,"schema_version":2,"attributes":{"password":"canary-password"},"sensitive_attributes":[[{"type":"get_attr","value":"password"}]]}]}],"outputs":{"password":{"value":"canary-password","type":"string","sensitive":true}}}`
+	vaultState    = `{"version":4,"terraform_version":"1.12.6","serial":1,"lineage":"l","resources":[],"outputs":{"address":{"value":"https://vault.example.com","type":"string"},"token":{"value":"canary-token","type":"string","sensitive":true}}}`
 	stagingState  = `{"version":4,"terraform_version":"1.12.6","serial":1,"lineage":"l","resources":[],"outputs":{}}`
 )
 
@@ -39,8 +40,6 @@ func TestAccExamples(t *testing.T) {
 		"resource": {[]string{filepath.Join(examples, "data-sources", "statecrypt_resource")},
 			[]string{`"eu-west-1b" = "subnet-2"`, `database_user = "app-user"`}},
 		"ephemeral resource": {[]string{filepath.Join(examples, "ephemeral-resources", "statecrypt_resource")}, []string{"Apply complete"}},
-		"ephemeral remote state": {[]string{shared, filepath.Join(examples, "ephemeral-resources", "statecrypt_remote_state")},
-			[]string{"Apply complete"}},
 		"ephemeral derived key": {[]string{shared, filepath.Join(examples, "ephemeral-resources", "statecrypt_derived_key")},
 			[]string{"Apply complete"}},
 		"terraform-backend-git": {[]string{shared, filepath.Join(examples, "guides", "leaving-terraform-backend-git")},
@@ -77,6 +76,7 @@ func exampleServer(t *testing.T) *gittest.HTTPServer {
 	repo.Commit("refs/heads/main",
 		gittest.File{Path: "network/terraform.tfstate", Data: sealExample(t, networkState)},
 		gittest.File{Path: "database/terraform.tfstate", Data: sealExample(t, databaseState)},
+		gittest.File{Path: "vault/terraform.tfstate", Data: sealExample(t, vaultState)},
 		gittest.File{Path: "legacy/terraform.tfstate", Data: stagingState})
 	repo.Commit("refs/heads/locks/legacy/terraform.tfstate",
 		gittest.File{Path: "legacy/terraform.tfstate.lock", Data: `{"ID":"1","Who":"alice@example.com"}`})

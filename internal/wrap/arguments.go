@@ -27,8 +27,9 @@ type invocation struct {
 	data    string // the data directory that is not wrap's, absolute
 	flags   []argument
 	args    []string
-	help    bool   // nothing but help is asked for
-	saved   string // see save
+	help    bool     // nothing but help is asked for
+	saved   string   // see save
+	sources []string // see findSources
 
 	lent  *os.File               // what the child inherits, nil if there is nothing
 	keeps func(path string) bool // whether a file belongs to the state in the backend; nil if there is none

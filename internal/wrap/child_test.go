@@ -346,17 +346,32 @@ func TestEnvironmentInGit(t *testing.T) {
 func TestWithheldVariables(t *testing.T) {
 	t.Parallel()
 	mistakes := wrap.OpenMistakes(t, "withheld")
-	for module, noted := range map[string]bool{
-		"variable \"key\" { type = string }\n": true, "variable key {\n}\n": true, "  variable  \"key\"{}": true,
-		"variable \"keys\" {}\n": false, "variable \"other\" {}\n": false, "# variable \"key\" {}\n": false, "": false,
+	const variable = `variable "key" {}`
+	for name, c := range map[string]struct {
+		says  string
+		files map[string]string
+		noted bool
+	}{
+		"declared":                    {files: map[string]string{"more.tf": "variable \"key\" { type = string }\n"}, noted: true},
+		"without quotation marks":     {files: map[string]string{"more.tf": "  variable  key{\n}\n"}, noted: true},
+		"in JSON":                     {files: map[string]string{"more.tf.json": `{"variable":{"key":{}}}`}, noted: true},
+		"others":                      {files: map[string]string{"more.tf": "variable \"keys\" {}\nvariable \"other\" {}\n"}},
+		"in a comment":                {files: map[string]string{"more.tf": "# " + variable}},
+		"in a text":                   {files: map[string]string{"more.tf": "locals {\n x = <<E\n" + variable + "\nE\n}\n"}},
+		"Terraform, OpenTofu's file":  {says: "Terraform v1.11.4", files: map[string]string{"more.tofu": variable}},
+		"OpenTofu, its file":          {says: "OpenTofu v1.12.6", files: map[string]string{"more.tofu": variable}, noted: true},
+		"OpenTofu, its file in place": {says: "OpenTofu v1.12.6", files: map[string]string{"more.tf": variable, "more.tofu": "locals {}"}},
 	} {
 		o, dir, _ := scripted(t, newStore(t), "GET", "plan")
-		write(t, filepath.Join(dir, "more.tf"), module)
-		o.Withhold, o.Environ = []string{"TF_VAR_key", "TF_VAR_other"}, append(o.Environ, "TF_VAR_key="+canary)
+		for file, text := range c.files {
+			write(t, filepath.Join(dir, file), text)
+		}
+		o.Withhold = []string{"TF_VAR_key", "TF_VAR_other"}
+		o.Environ = append(o.Environ, "TF_VAR_key="+canary, "WRAP_TEST_VERSION="+c.says)
 		code, err, told := run(t, o)
-		mistakes.Ended(t, fmt.Sprintf("%q", module), told, code, err)
-		if strings.Contains(told, "TF_VAR_key") != noted {
-			t.Errorf("%q: got %s", module, told)
+		mistakes.Ended(t, name, told, code, err)
+		if strings.Contains(told, "TF_VAR_key") != c.noted {
+			t.Errorf("%s: got %s", name, told)
 		}
 	}
 }

@@ -37,15 +37,10 @@ const wanted = `the module requires an empty block, backend "http" {}`
 // checkModule refuses a module that keeps its state elsewhere. Terraform refuses
 // it too, see [writeRecord], but says less clearly why. Each file that the program reads is
 // read by itself: what does no harm in any of them does none in whatever they are merged to.
-func (i *invocation) checkModule(ctx context.Context, o Options) error {
-	dir := i.dir
-	names, err := i.sources(ctx, o)
-	if err != nil {
-		return err
-	}
+func (i *invocation) checkModule() error {
 	found := false
-	for _, name := range names {
-		ours, err := checkSource(filepath.Join(dir, name))
+	for _, name := range i.sources {
+		ours, err := checkSource(filepath.Join(i.dir, name))
 		if err != nil && name == ofBackendGit {
 			err = errors.New("terraform-backend-git has left this file, which says that its own server has the state; delete it")
 		}
@@ -54,23 +49,23 @@ func (i *invocation) checkModule(ctx context.Context, o Options) error {
 		}
 		found = found || ours
 	}
-	if len(names) == 0 {
+	if len(i.sources) == 0 {
 		return fmt.Errorf("there is no file of a configuration in %s; go to the folder of the module, or run terraform -chdir=FOLDER",
-			outside.Quoted(dir, 300))
+			outside.Quoted(i.dir, 300))
 	}
 	if !found {
-		return fmt.Errorf("there is no backend block in %s; %s", outside.Quoted(dir, 300), wanted)
+		return fmt.Errorf("there is no backend block in %s; %s", outside.Quoted(i.dir, 300), wanted)
 	}
 	return nil
 }
 
-// sources are the files of the module that the program reads. Those for OpenTofu alone tell the
-// two apart, and the program, whatever it is called, says which of them it is. If it does not,
-// all count.
-func (i *invocation) sources(ctx context.Context, o Options) (names []string, err error) {
+// findSources finds the files of the module that the program reads. Those for OpenTofu alone
+// tell the two apart, and the program, whatever it is called, says which of them it is. If it
+// does not, all count.
+func (i *invocation) findSources(ctx context.Context, o Options) error {
 	entries, err := os.ReadDir(i.dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	apart := false
 	for _, e := range entries {
@@ -79,31 +74,33 @@ func (i *invocation) sources(ctx context.Context, o Options) (names []string, er
 		if e.IsDir() || strings.HasPrefix(name, ".") || stem == "" {
 			continue
 		}
-		names = append(names, name)
+		i.sources = append(i.sources, name)
 		apart = apart || strings.HasPrefix(end, ".tofu")
 	}
 	if !apart {
-		return names, nil
+		return nil
 	}
 	out := bytes.Buffer{}
 	o.Stdin, o.Stdout, o.Stderr = nil, &out, io.Discard
 	asked := &invocation{command: command{Name: "version"}, program: i.program, dir: i.dir}
 	if _, err := asked.run(ctx, o, asked.environ(o, "CHECKPOINT_DISABLE=1")); err != nil {
-		return nil, err
+		return err
 	}
 	said := release.FindStringSubmatch(out.String())
 	if said == nil {
-		return names, nil
+		return nil
 	}
 	minor, _ := strconv.Atoi(said[2]) // of digits
 	readsTofu := said[1] == "OpenTofu v1" && minor >= firstTofu
-	return slices.DeleteFunc(names, func(name string) bool {
+	found := slices.Clone(i.sources)
+	i.sources = slices.DeleteFunc(i.sources, func(name string) bool {
 		stem, end := ofSource(name)
 		if strings.HasPrefix(end, ".tofu") {
 			return !readsTofu
 		}
-		return readsTofu && slices.Contains(names, stem+strings.Replace(end, ".tf", ".tofu", 1))
-	}), nil
+		return readsTofu && slices.Contains(found, stem+strings.Replace(end, ".tf", ".tofu", 1))
+	})
+	return nil
 }
 
 // release is how a program says which one it is.
@@ -124,13 +121,9 @@ func ofSource(name string) (stem, end string) {
 }
 
 // localFile is the file of a backend "local" of the module, "" if it has none.
-func localFile(dir string) (file string) {
-	entries, _ := os.ReadDir(dir) // Terraform says what is wrong with it
-	for _, e := range entries {
-		if stem, _ := ofSource(e.Name()); stem == "" {
-			continue
-		}
-		found, _ := placesOf(filepath.Join(dir, e.Name())) // likewise
+func (i *invocation) localFile() (file string) {
+	for _, name := range i.sources {
+		found, _ := placesOf(filepath.Join(i.dir, name)) // Terraform says what is wrong with it
 		for _, b := range found {
 			if len(b.Labels) == 0 || b.Labels[0] != "local" {
 				continue
@@ -160,9 +153,20 @@ func checkSource(path string) (ours bool, err error) {
 
 // placesOf are the blocks of a file that say where the state is.
 func placesOf(path string) (found hcl.Blocks, err error) {
+	body, err := parse(path)
+	for _, terraform := range blocks(body, hcl.BlockHeaderSchema{Type: "terraform"}) {
+		found = append(found, blocks(terraform.Body, hcl.BlockHeaderSchema{Type: "backend", LabelNames: []string{"type"}},
+			hcl.BlockHeaderSchema{Type: "cloud"}, hcl.BlockHeaderSchema{Type: "state_store", LabelNames: []string{"type"}},
+			hcl.BlockHeaderSchema{Type: "encryption"})...)
+	}
+	return found, err
+}
+
+// parse returns what is in a file of a configuration, nothing with an error.
+func parse(path string) (hcl.Body, error) {
 	text, err := readFile(path)
 	if err != nil {
-		return nil, keyfile.Reason(err)
+		return hcl.EmptyBody(), keyfile.Reason(err)
 	}
 	parse := hclparse.NewParser().ParseHCL
 	if strings.HasSuffix(path, ".json") {
@@ -174,14 +178,9 @@ func placesOf(path string) (found hcl.Blocks, err error) {
 		if at := diags[0].Subject; at != nil {
 			line = at.Start.Line
 		}
-		return nil, fmt.Errorf("it cannot be parsed, see line %d; terraform validate says more", line)
+		return hcl.EmptyBody(), fmt.Errorf("it cannot be parsed, see line %d; terraform validate says more", line)
 	}
-	for _, terraform := range blocks(file.Body, hcl.BlockHeaderSchema{Type: "terraform"}) {
-		found = append(found, blocks(terraform.Body, hcl.BlockHeaderSchema{Type: "backend", LabelNames: []string{"type"}},
-			hcl.BlockHeaderSchema{Type: "cloud"}, hcl.BlockHeaderSchema{Type: "state_store", LabelNames: []string{"type"}},
-			hcl.BlockHeaderSchema{Type: "encryption"})...)
-	}
-	return found, nil
+	return file.Body, nil
 }
 
 func blocks(body hcl.Body, types ...hcl.BlockHeaderSchema) hcl.Blocks {

@@ -22,18 +22,16 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/hashicorp/hcl/v2"
 	"golang.org/x/term"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
@@ -117,7 +115,6 @@ func protect(ctx context.Context, o Options, call *invocation) (code int, err er
 	defer func() { err = errors.Join(err, p.backend.Close()) }()
 	files := &handover{o: o, call: call}
 	before := call.lookAround()
-	call.noteWithheld(o)
 	if err := makeReady(ctx, p, files); err != nil {
 		return 1, errors.Join(err, files.finish(context.WithoutCancel(ctx)))
 	}
@@ -181,12 +178,17 @@ func connect(ctx context.Context, o Options, call *invocation) (*proxy, error) {
 // makeReady does what comes before the child.
 func makeReady(ctx context.Context, p *proxy, files *handover) error {
 	call := files.call
-	err := call.checkModule(ctx, files.o)
+	err := call.findSources(ctx, files.o)
+	if err != nil {
+		return err
+	}
+	call.noteWithheld(files.o)
+	err = call.checkModule()
 	switch {
 	case files.o.Leave && err == nil:
 		return errors.New("there is nowhere to go: the module still keeps its state here; write its new backend block first")
 	case files.o.Leave:
-		if file := localFile(call.dir); file != "" && call.keeps(join(call.dir, file)) {
+		if file := call.localFile(); file != "" && call.keeps(join(call.dir, file)) {
 			return errors.New("the new backend of the module is the file that the state is in, encrypted; give its block another path")
 		}
 		return writeRecord(ctx, call.data)
@@ -422,18 +424,15 @@ func (i *invocation) environ(o Options, more ...string) []string {
 // noteWithheld names the variables that the child does not get and that its module
 // declares: the child will ask for them, or fail.
 func (i *invocation) noteWithheld(o Options) {
-	module := ""
-	for _, pattern := range []string{"*.tf", "*.tofu"} {
-		files, _ := filepath.Glob(filepath.Join(i.dir, pattern))
-		for _, file := range files {
-			text, _ := keyfile.Read(file) // the child says what is wrong with it
-			module += string(text) + "\n"
+	declared := map[string]bool{}
+	for _, name := range i.sources {
+		body, _ := parse(filepath.Join(i.dir, name)) // the child says what is wrong with it
+		for _, b := range blocks(body, hcl.BlockHeaderSchema{Type: "variable", LabelNames: []string{"name"}}) {
+			declared["TF_VAR_"+b.Labels[0]] = true
 		}
 	}
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(o.Withhold))) {
-		variable, _ := strings.CutPrefix(name, "TF_VAR_")
-		declared := lazyregexp.New(`(?m)^\s*variable\s+"?` + regexp.QuoteMeta(variable) + `"?\s*\{`)
-		if value, _ := world.Lookup(o.Environ)(name); value != "" && declared.MatchString(module) {
+		if value, _ := world.Lookup(o.Environ)(name); value != "" && declared[name] {
 			say(o.Stderr, fmt.Sprintf("%s is for the encryption settings, so the program does not get it. The module has a variable of the "+
 				"same name: give one of the two another name", name))
 		}

@@ -1,10 +1,11 @@
-// Program outside prints the output vpc_id of a state that may be encrypted, as
-// a tool would that read plain states before.
+// Program outside prints the output vpc_id of the state on standard input, which may be
+// encrypted, as a tool would that read plain states before.
 package main
 
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
@@ -13,7 +14,7 @@ import (
 )
 
 func main() {
-	file, err := os.ReadFile(os.Args[1])
+	file, err := io.ReadAll(os.Stdin)
 	if err == nil {
 		err = show(context.Background(), file)
 	}

@@ -96,8 +96,9 @@ func TestProgram(t *testing.T) {
 	p := newProject(t)
 	p.tofu(t, before, "apply", "-auto-approve")
 	show := func(encryption string) (string, error) {
-		c := exec.CommandContext(t.Context(), os.Getenv("OUTSIDE_PROGRAM"), filepath.Join(string(p), "terraform.tfstate"))
+		c := exec.CommandContext(t.Context(), os.Getenv("OUTSIDE_PROGRAM"))
 		c.Env = append(os.Environ(), "TF_ENCRYPTION="+encryption)
+		c.Stdin = bytes.NewReader(read(t, string(p), "terraform.tfstate"))
 		out, err := c.CombinedOutput()
 		return string(out), err
 	}

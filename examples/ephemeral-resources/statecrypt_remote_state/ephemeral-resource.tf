@@ -1,14 +1,14 @@
-ephemeral "statecrypt_remote_state" "database" {
+ephemeral "statecrypt_remote_state" "vault" {
   git {
     repository = "https://gitlab.example.com/acme/tf-state.git"
-    path       = "database/terraform.tfstate"
+    path       = "vault/terraform.tfstate"
   }
 
-  only = ["password"]
+  only = ["address", "token"]
 }
 
-locals {
-  # An ephemeral value, for provider blocks and write-only arguments. Neither
-  # the plan nor the state holds it.
-  database_password = ephemeral.statecrypt_remote_state.database.sensitive_outputs.password
+# Neither the plan nor the state holds the token.
+provider "vault" {
+  address = ephemeral.statecrypt_remote_state.vault.outputs.address
+  token   = ephemeral.statecrypt_remote_state.vault.sensitive_outputs.token
 }
