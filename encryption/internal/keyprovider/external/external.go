@@ -38,7 +38,7 @@ func table() attr.Table {
 	return attr.Table{
 		Name:    "external",
 		Example: []string{`command = ["./get-key.sh"]`},
-		Doc: "Runs a program that gives the key, with the protocol of OpenTofu's external key provider, for a minute. It gets the " +
+		Doc: "Runs a program that gives the key, with the protocol of OpenTofu's external key provider, for at most a minute. It gets the " +
 			"environment without the secrets of this provider and of Terraform.",
 		Attrs: []attr.Attr{
 			{Name: "command", Type: cty.List(cty.String), Required: true, Form: attr.Command, Doc: "The program and its " +

@@ -36,7 +36,7 @@ func Block() driver.Block[driver.Method] {
 func table() attr.Table {
 	return attr.Table{
 		Name: "external",
-		Doc: "Runs programs that encrypt and decrypt, with the protocol of OpenTofu's external method, for a minute each. They get the " +
+		Doc: "Runs programs that encrypt and decrypt, with the protocol of OpenTofu's external method, for at most a minute each. They get the " +
 			"environment without the secrets of this provider and of Terraform.",
 		Attrs: []attr.Attr{
 			{Name: "keys", Type: cty.String, Form: attr.KeyProvider, Doc: "The address of the key provider whose key the " +
