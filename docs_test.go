@@ -10,10 +10,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/all"
+	stores "github.com/statecrypt/terraform-provider-statecrypt/internal/store/all"
 )
 
 // A promise is worth what its test is worth, so the tests that the threat model
-// and SECURITY.md name have to exist.
+// and SECURITY.md name have to exist; those of SECURITY.md are where their links lead.
 func TestDocsNameTests(t *testing.T) {
 	var code strings.Builder
 	if err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
@@ -26,13 +30,17 @@ func TestDocsNameTests(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, least := range map[string]int{"templates/guides/threat-model.md.tmpl": 60, "SECURITY.md": 150, "DESIGN.md": 1} {
-		names := regexp.MustCompile("`((?:Test|Fuzz)[A-Za-z0-9]+)`").FindAllStringSubmatch(readText(t, path), -1)
+		names := regexp.MustCompile("`((?:Test|Fuzz)[A-Za-z0-9]+)`(?:\\]\\(([^)]+)\\))?").FindAllStringSubmatch(readText(t, path), -1)
 		if len(names) < least {
 			t.Errorf("%s names %d tests", path, len(names))
 		}
 		for _, name := range names {
-			if !strings.Contains(code.String(), "\nfunc "+name[1]+"(") {
-				t.Errorf("%s: there is no test %s", path, name[1])
+			within := code.String()
+			if path == "SECURITY.md" {
+				within = readText(t, name[2])
+			}
+			if !strings.Contains(within, "\nfunc "+name[1]+"(") {
+				t.Errorf("%s: there is no test %s %s", path, name[1], name[2])
 			}
 		}
 	}
@@ -89,6 +97,29 @@ func TestDocsAreOfTheirVersion(t *testing.T) {
 	}
 	if found < 8 {
 		t.Errorf("%d places have a version", found)
+	}
+}
+
+// The threat model says of each kind what it connects to.
+func TestConnectionsAreComplete(t *testing.T) {
+	said := section(t, "templates/guides/threat-model.md.tmpl", "What it connects to")
+	var kinds []string
+	for _, k := range all.Kinds() {
+		kinds = append(kinds, k.Name)
+	}
+	for _, k := range stores.Kinds() {
+		kinds = append(kinds, k.Name)
+	}
+	for _, k := range builtin.Registry().KeyProviders {
+		kinds = append(kinds, k.Name)
+	}
+	for _, k := range builtin.Registry().Methods {
+		kinds = append(kinds, k.Name)
+	}
+	for _, kind := range kinds {
+		if !strings.Contains(said, "`"+kind+"`") {
+			t.Errorf("%s is missing", kind)
+		}
 	}
 }
 
@@ -461,6 +492,8 @@ func TestReleaseCheck(t *testing.T) {
 		"tools/bench/go.mod":                     replace("/encryption v0.1.0", "/encryption v0.10.0"),
 		"templates/index.md.tmpl":                replace("terraform-provider-statecrypt/v0.1.0/", "terraform-provider-statecrypt/v0.1.10/"),
 		"examples/guides/plans-in-ci/github.yml": replace("@v0.1.0", "@v0.0.9"),
+		"templates/guides/installing.md.tmpl":    replace("VERSION=0.1.0 ", "VERSION=1.0.0 "),
+		"templates/guides/air-gapped.md.tmpl":    replace("statecrypt/statecrypt/0.1.0/", "statecrypt/statecrypt/0.0.1/"),
 	} {
 		before := change(name, spoil)
 		if out, err := run(dir, "sh", check...); err == nil || !strings.Contains(out, "missing: "+name) || strings.Count(out, "missing: ") != 1 {

@@ -37,8 +37,8 @@ func (e *providerError) Unwrap() error { return e.err }
 // fileKeys gives the keys of one file that is being opened.
 type fileKeys struct {
 	encryption *Encryption
-	meta       map[string][]byte         // :: alias or address of a key provider → stored JSON document
-	warnings   map[string]driver.Warning // :: address of a key provider that took part → see Warner; nil if they are not needed
+	meta       map[string][]byte        // :: alias or address of a key provider → stored JSON document
+	warners    map[string]driver.Warner // :: address of a key provider that took part; nil if they are not needed
 }
 
 // key is the [driver.Keys] of the file.
@@ -53,7 +53,7 @@ func (k fileKeys) key(ctx context.Context, address string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	k.warnings = nil // all that take part are noted
+	k.warners = nil // all that take part are noted
 	key, err := k.encryption.derived.Do(ctx, identity, func(ctx context.Context) ([]byte, error) { return k.ask(ctx, address) })
 	if err != nil {
 		return nil, keyError(address, err)
@@ -135,8 +135,8 @@ func (k fileKeys) identity(address string, path []string) (string, error) {
 	if err != nil {
 		return "", &providerError{address, err}
 	}
-	if w, ok := provider.KeyProvider.(driver.Warner); ok && k.warnings != nil {
-		k.warnings[address] = w.Warning()
+	if w, ok := provider.KeyProvider.(driver.Warner); ok && k.warners != nil {
+		k.warners[address] = w
 	}
 	id := fmt.Sprintf("%s %x\n", address, sha256.Sum256(k.stored(address, provider)))
 	for _, upstream := range provider.references {

@@ -49,8 +49,8 @@ func (c candidate) data(file []byte, env *envelope, inPlace bool) ([]byte, error
 
 // open decrypts data with one method and looks at what is inside.
 func (t Target) open(ctx context.Context, c candidate, data []byte, env *envelope) (*Opened, error) {
-	warnings := map[string]driver.Warning{}
-	keys := fileKeys{encryption: t.encryption, warnings: warnings}
+	warners := map[string]driver.Warner{}
+	keys := fileKeys{encryption: t.encryption, warners: warners}
 	if !c.whole {
 		keys.meta = env.Meta
 	}
@@ -60,10 +60,10 @@ func (t Target) open(ctx context.Context, c candidate, data []byte, env *envelop
 	}
 	opened := &Opened{Data: plain, Method: c.address, UsedFallback: !c.primary, Encrypted: !c.plaintext}
 	if w, ok := c.Method.(driver.Warner); ok {
-		warnings[c.address] = w.Warning()
+		warners[c.address] = w
 	}
-	for _, address := range slices.Sorted(maps.Keys(warnings)) {
-		if w := warnings[address]; w != (driver.Warning{}) {
+	for _, address := range slices.Sorted(maps.Keys(warners)) {
+		if w := warners[address].Warning(); w != (driver.Warning{}) {
 			opened.Warnings = append(opened.Warnings, driver.Warning{Title: w.Title, Text: address + ": " + w.Text})
 		}
 	}

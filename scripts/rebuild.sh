@@ -3,9 +3,9 @@
 # that, byte by byte. So whoever trusts the source need not trust the machine that built
 # the release.
 #
-#   scripts/rebuild.sh 1.0.0                       # the archives of the release for this platform, which it downloads
-#   scripts/rebuild.sh 1.0.0 FOLDER                # all archives in FOLDER
-#   scripts/rebuild.sh 1.0.0 FOLDER REPOSITORY     # from the tag in another repository
+#   scripts/rebuild.sh 0.1.0                       # the archives of the release for this platform, which it downloads
+#   scripts/rebuild.sh 0.1.0 FOLDER                # all archives in FOLDER
+#   scripts/rebuild.sh 0.1.0 FOLDER REPOSITORY     # from the tag in another repository
 #
 # It requires Go, git, unzip and, to download, curl. Go fetches the version of itself that
 # built the release. The signatures of the archives are not checked: the guide on

@@ -37,7 +37,8 @@ texts() { # of each file, whether it names another version, or says that there i
     }
     FNR == 1 { end(); name = FILENAME }
     { text = text " " $0 }
-    /terraform-provider-statecrypt\/(v[0-9]|actions\/[a-z-]+@v)/ && $0 !~ "[/@]v" version "([^0-9.]|$)" {
+    /terraform-provider-statecrypt\/(v[0-9]|actions\/[a-z-]+@v)/ && $0 !~ "[/@]v" version "([^0-9.]|$)" ||
+      /VERSION=[0-9]|statecrypt\/statecrypt\/[0-9]/ && $0 !~ "[=/]" version "([^0-9.]|$)" {
       print name " loads or runs another version"
     }
     name ~ /gitlab[.]yml$/ && $1 == "version:" && $2 != plain { print name " loads or runs another version" }

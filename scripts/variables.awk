@@ -19,7 +19,7 @@ FNR == 1 { id = "" }
     names = substr(text, RSTART + RLENGTH)
     text = substr(text, 1, RSTART)
     sub(/ \(see .*/, "", names) # of a block
-    gsub(/[`.,]/, "", names)
+    gsub(/[`.,]|else /, "", names)
   }
   gsub(/[^.]*(is not read|in place of|It finds)[^.]*/, "", text) # which has no variable of this argument
   sub(/ for a token from `.*/, "", text)

@@ -87,8 +87,7 @@ type Closer interface {
 // connection is not protected.
 type Warner interface {
 	// Warning says what is weak and what to use instead; it is zero if nothing
-	// is. The program learns of it each time the method or the key provider opens
-	// a file.
+	// is. It is called each time the method or the key provider has opened a file.
 	Warning() Warning
 }
 

@@ -13,7 +13,9 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/answers"
@@ -208,6 +210,46 @@ func Unverified(whose, because, harm string) Warning {
 // Unencrypted is the warning of a connection without TLS over which what was sent.
 func Unencrypted(what, because, harm string) Warning {
 	return Warning{NotEncrypted, what + " sent without encryption, because " + because + ". Anybody on the way can " + harm + "."}
+}
+
+// Exposed remembers which services were called without encryption, for whoever cannot see it
+// beforehand: variables and profiles say where they are, too. Nil remembers nothing.
+type Exposed struct {
+	mu       sync.Mutex
+	services []string
+}
+
+// Note is called with each request. One without a name is to what is near, such as a container's
+// own service.
+func (e *Exposed) Note(service string, u *url.URL) {
+	if e == nil || service == "" || !IsExposed(u, nil) {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !slices.Contains(e.services, service) {
+		e.services = append(e.services, service)
+		slices.Sort(e.services)
+	}
+}
+
+// Services are those that were.
+func (e *Exposed) Services() []string {
+	if e == nil {
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.services)
+}
+
+// Warning is zero if there are none.
+func (e *Exposed) Warning() Warning {
+	services := e.Services()
+	if len(services) == 0 {
+		return Warning{}
+	}
+	return Unencrypted("The credentials were", "the endpoint of "+strings.Join(services, ", and that of ")+" begins with http", "read them")
 }
 
 // IsLoopback reports whether what is sent to host stays on this machine. The name localhost

@@ -127,14 +127,11 @@ func attributeOf(f field) schema.Attribute {
 // is set counts.
 func variables(a attr.Attr) string {
 	named := func(name string) bool { return strings.Contains(a.Doc, "`"+name+"`") }
-	switch names := slices.DeleteFunc(slices.Clone(a.Env), named); len(names) {
-	case 0:
+	names := slices.DeleteFunc(slices.Clone(a.Env), named)
+	if len(names) == 0 {
 		return ""
-	case 1:
-		return fmt.Sprintf(" Variable: `%s`.", names[0])
-	default:
-		return fmt.Sprintf(" Variables: `%s`.", strings.Join(names, "`, `"))
 	}
+	return fmt.Sprintf(" Variable: `%s`.", strings.Join(names, "`, else `"))
 }
 
 func frameworkTypes(members map[string]cty.Type) map[string]fwattr.Type {

@@ -366,6 +366,12 @@ func TestHosts(t *testing.T) {
 
 // Whoever reads is told of a connection that others can listen to.
 func TestWarning(t *testing.T) {
+	_, stored := wrapped(t, standard(t), static())
+	os.Unsetenv("AWS_ENDPOINT_URL_KMS")
+	t.Setenv("AWS_ACCESS_KEY_ID", "AKIAENV")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "canary-env")
+	front := httptest.NewServer(&proxy{})
+	t.Cleanup(front.Close)
 	at := func(url string) attrs { return static().With("endpoints", attrs{"kms": cty.StringVal(url)}) }
 	for name, c := range map[string]struct {
 		attrs attrs
@@ -387,10 +393,22 @@ func TestWarning(t *testing.T) {
 			Title: "Unencrypted connection", Text: "The credentials and the keys were sent without encryption, because the endpoint " +
 				"begins with http. Anybody on the way can read them.",
 		}},
+		"a file": {attrs: static().With("shared_config_files", []string{endpoints(t, "http://kms.example.com")}), want: driver.Warning{
+			Title: "Unencrypted connection", Text: "The credentials and the keys were sent without encryption, because the endpoint " +
+				"begins with http. Anybody on the way can read them.",
+		}},
+		"STS": {attrs: static().With("assume_role", attrs{}.With("role_arn", reader)).With("endpoints", pairs("sts", "http://sts.example.com")),
+			want: driver.Warning{Title: "Unencrypted connection", Text: "The credentials were sent without encryption, because the endpoint " +
+				"of STS begins with http. Anybody on the way can read them."}},
 	} {
-		p, err := build(t, c.attrs, func(name string) (string, bool) { return c.env, name == "AWS_ENDPOINT_URL_KMS" })
+		p, err := build(t, c.attrs.With("max_retries", 1).With("http_proxy", front.URL), func(name string) (string, bool) {
+			return c.env, name == "AWS_ENDPOINT_URL_KMS"
+		})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
+		}
+		if _, err := p.Key(t.Context(), nil, stored); err == nil {
+			t.Errorf("%s: the proxy let it through", name)
 		}
 		if got := p.(driver.Warner).Warning(); got != c.want {
 			t.Errorf("%s: got %q", name, got)

@@ -9,7 +9,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/url"
+	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -73,15 +74,14 @@ func (p *provider) Close() {
 	}
 }
 
-// Warning says that anybody on the way can read the keys. The endpoint of a
-// profile, which only the SDK knows, is not seen here.
+// Warning says that anybody on the way can read the keys, or who asks for them.
 func (p *provider) Warning() driver.Warning {
-	endpoint, err := url.Parse(p.endpoint)
-	switch {
-	case err != nil:
-	case netfail.IsExposed(endpoint, nil):
+	switch exposed := p.settings.Exposed; {
+	case slices.Contains(exposed.Services(), kms.ServiceID):
 		return driver.Warning(netfail.Unencrypted("The credentials and the keys were", "the endpoint begins with http", "read them"))
-	case endpoint.Scheme != "http" && p.settings.Unverified():
+	case len(exposed.Services()) > 0:
+		return driver.Warning(exposed.Warning())
+	case !strings.HasPrefix(p.endpoint, "http:") && p.settings.Unverified():
 		return driver.Warning(netfail.Unverified("AWS KMS", "insecure is set", "read the credentials and the keys"))
 	}
 	return driver.Warning{}

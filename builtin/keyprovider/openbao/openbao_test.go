@@ -15,12 +15,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openbao/openbao/api/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/openbao"
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/openbao/openbaotest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/encryptiontest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
@@ -449,6 +451,32 @@ func TestEnvironment(t *testing.T) {
 	_, err := build(t, base.With("address", s.URL, "namespace", "ns"), nil).Key(t.Context(), nil, stored)
 	if kindtest.OpenMistakes(t, "openbao, sign-in").Error(t, "no token", err); !errors.Is(err, driver.ErrNoKey) {
 		t.Errorf("no token: %v", err)
+	}
+}
+
+// Of several addresses, the one counts that OpenBao's own client takes: the first in the list,
+// which has that of an agent before any other, in either spelling.
+func TestOrderOfAddresses(t *testing.T) {
+	names := []string{"BAO_AGENT_ADDR", "VAULT_AGENT_ADDR", "BAO_ADDR", "VAULT_ADDR"}
+	table := openbao.Block().Table
+	for set := range 1 << len(names) {
+		want := "https://127.0.0.1:8200"
+		for i, name := range slices.Backward(names) {
+			address := "http://bao.example.com/" + strings.ToLower(name)
+			if t.Setenv(name, address); set>>i&1 == 0 {
+				os.Unsetenv(name)
+			} else {
+				want = address
+			}
+		}
+		client, err := api.NewClient(nil)
+		if err != nil || client.Address() != want {
+			t.Fatalf("OpenBao's client has %s, not %s: %v", client.Address(), want, err)
+		}
+		v, err := unstable.NewEntry("openbao", table, attrs{"key_name": str("k")}).Resolve(table, unstable.Scope{Lookup: os.LookupEnv})
+		if err != nil || v.String("address") != want {
+			t.Errorf("got %s, not %s: %v", v.String("address"), want, err)
+		}
 	}
 }
 

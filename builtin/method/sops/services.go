@@ -360,11 +360,12 @@ func (s services) ask(kind string, attrs map[string]cty.Value, stored any) (open
 		if c, ok := provider.(driver.Closer); ok {
 			defer c.Close() // nobody else knows it
 		}
+		key, err := provider.Key(ctx, nil, document)
 		if w, ok := provider.(driver.Warner); ok {
 			if warning := w.Warning(); warning != (driver.Warning{}) {
 				s.unprotected.Store(&warning)
 			}
 		}
-		return provider.Key(ctx, nil, document)
+		return key, err
 	}, nil
 }

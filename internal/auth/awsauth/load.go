@@ -15,8 +15,10 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/signin"
 	"github.com/aws/aws-sdk-go-v2/service/sso"
 	"github.com/aws/aws-sdk-go-v2/service/ssooidc"
@@ -205,8 +207,10 @@ func (s Settings) ownEndpoint(service, region string) (smithyendpoints.Endpoint,
 	return smithyendpoints.Endpoint{}, &aws.EndpointNotFoundError{} //nolint:staticcheck // see options
 }
 
-// Transport is one of the settings' own: with their proxies, and their trust.
+// Transport is one of the settings' own: with their proxies, and their trust. What is called
+// over it is for the caller to know.
 func (s Settings) Transport() (*http.Transport, error) {
+	s.Exposed = nil
 	client, err := s.httpClient()
 	if err != nil {
 		return nil, err
@@ -235,7 +239,12 @@ func (s Settings) httpClient() (*awshttp.BuildableClient, error) {
 	find := proxies.ProxyFunc()
 	return awshttp.NewBuildableClient().WithTimeout(s.Timeout).WithTransportOptions(func(t *http.Transport) {
 		t.TLSClientConfig = trust.Config(s.World, tlsConfig)
-		t.Proxy = func(req *http.Request) (*url.URL, error) { return find(req.URL) }
+		t.Proxy = func(req *http.Request) (*url.URL, error) { // each request of each client passes here
+			if service := awsmiddleware.GetServiceID(req.Context()); service != imds.ServiceID { // which is near, and knows nothing else
+				s.Exposed.Note(service, req.URL)
+			}
+			return find(req.URL)
+		}
 	}), nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts/types"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
@@ -46,6 +47,8 @@ type Settings struct {
 
 	STSEndpoint string // "" leaves it to the SDK
 
+	Exposed *netfail.Exposed // which services were called without encryption
+
 	values  attr.Values // the rest, and what the following are made of
 	command error       // why no program of a profile may run, nil if it may
 
@@ -74,7 +77,7 @@ type webIdentity struct {
 // a region.
 func Parse(v attr.Values, region string) (Settings, error) {
 	s := Settings{
-		Region: region, Timeout: requestTimeout, World: world.For(v.Environment() != nil, false),
+		Region: region, Timeout: requestTimeout, Exposed: new(netfail.Exposed), World: world.For(v.Environment() != nil, false),
 		OwnEndpoints: v.Environment() == nil || v.Hands(), // what the SDK finds in the environment by itself chooses none
 		values:       v, profile: v.String("profile"),
 		command:     v.LeadsToCommand("profile", "shared_config_files", "shared_credentials_files"),

@@ -59,7 +59,7 @@ func credentials() attr.Table {
 			{Name: "config_path", Type: cty.String, Group: "cluster", Env: []string{"KUBE_CONFIG_PATH"},
 				Doc: "The kubeconfig to use. `~/` is your home directory."},
 			{Name: "config_paths", Type: cty.List(cty.String), Group: "cluster", Excludes: []string{"config_path"},
-				Doc: "Several kubeconfigs, which are merged; in a variable, they are separated as in `PATH`. Variables: `KUBE_CONFIG_PATHS`, " +
+				Doc: "Several kubeconfigs, which are merged; in a variable, they are separated as in `PATH`. Variable: `KUBE_CONFIG_PATHS`, else " +
 					"`KUBECONFIG`."},
 			{Name: "config_context", Type: cty.String, UnlessGroup: "cluster", Env: []string{"KUBE_CTX"},
 				Doc: "The context of the kubeconfig to use, in place of its current one."},

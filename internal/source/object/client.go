@@ -53,6 +53,8 @@ type Network struct {
 	// Metadata is the URL of the service that gives an instance its keys, in the
 	// place of the vendor's own.
 	Metadata string
+
+	Exposed *netfail.Exposed // what else was called without encryption, of one block of credentials
 }
 
 func (n Network) transport() *http.Transport {

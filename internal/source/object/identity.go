@@ -127,6 +127,7 @@ func (n Network) Assume(
 		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
 		return err
 	}
+	n.Exposed.Note(s.Name, s.URL)
 	status, body, err := wire.Ask(ctx, http.MethodPost, s.URL.String()+"/", s.Header)
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.Name, err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -41,7 +42,8 @@ type Location struct {
 	Connect      func(context.Context) (*s3.Client, error)
 	Region, Host string
 
-	Unverified bool // any certificate is accepted
+	Unverified bool             // any certificate is accepted
+	Exposed    *netfail.Exposed // that of the network
 }
 
 // Kind is the source of the vendor.
@@ -74,6 +76,7 @@ type run struct {
 	network     Network
 
 	clients memo.Memo[clientKey, *s3.Client]
+	exposed sync.Map // :: credentials_name → *netfail.Exposed
 }
 
 type clientKey struct{ credentials, region, host string }
@@ -84,12 +87,21 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := r.Locate(req, grant, r.network)
+	network := r.network
+	network.Exposed = r.exposedOf(name)
+	l, err := r.Locate(req, grant, network)
 	if err != nil {
 		return nil, err
 	}
-	l.Version = req.String("version_id")
+	l.Version, l.Exposed = req.String("version_id"), network.Exposed
 	return &state{run: r, Location: l, key: clientKey{name, l.Region, l.Host}, limit: req.MaxSize, blame: grant.Blame}, nil
+}
+
+// exposedOf is one of a block of credentials, whose clients are shared.
+func (r *run) exposedOf(name string) *netfail.Exposed {
+	kept, _ := r.exposed.LoadOrStore(name, new(netfail.Exposed))
+	exposed, _ := kept.(*netfail.Exposed) // it always is one
+	return exposed
 }
 
 // state is one in a bucket.
@@ -136,8 +148,8 @@ func (s *state) Fetch(ctx context.Context) (*source.Snapshot, error) {
 }
 
 // CheckEncryption refuses to send a key without TLS, as S3 does, and warns of
-// what anybody on the way can see.
-func (l Location) CheckEncryption(client *s3.Client, words Words) ([]source.Warning, error) {
+// what anybody on the way can see, also of what gave the credentials.
+func (l Location) CheckEncryption(client *s3.Client, words Words) (warnings []source.Warning, err error) {
 	options := client.Options()
 	endpoint, err := url.Parse(aws.ToString(options.BaseEndpoint)) // "" for AWS's own
 	if err != nil {
@@ -150,12 +162,15 @@ func (l Location) CheckEncryption(client *s3.Client, words Words) ([]source.Warn
 	case endpoint.Scheme == "http" && l.CustomerKey != nil:
 		return nil, fmt.Errorf("%s is sent over TLS only, and the endpoint begins with http; write https", words.CustomerKey)
 	case netfail.IsExposed(endpoint, nil):
-		return []source.Warning{source.Warning(
-			netfail.Unencrypted("The state was", "the endpoint begins with http", "replace it, and read what in it is not encrypted"))}, nil
+		warnings = append(warnings, source.Warning(
+			netfail.Unencrypted("The state was", "the endpoint begins with http", "replace it, and read what in it is not encrypted")))
 	case l.Unverified:
-		return []source.Warning{web.Unverified("the server", "insecure is set")}, nil
+		warnings = append(warnings, web.Unverified("the server", "insecure is set"))
 	}
-	return nil, nil
+	if w := l.Exposed.Warning(); w != (netfail.Warning{}) {
+		warnings = append(warnings, source.Warning(w))
+	}
+	return warnings, nil
 }
 
 // KeyAttr is the name of the state in the backends oss and cos.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -260,6 +261,34 @@ func TestBrokenServices(t *testing.T) {
 			src, err := objecttest.Open(kind, objecttest.Settings(kind, nil, who), where(), "default")
 			objecttest.Signs(t, store, "", c.err, src, err)
 		})
+	}
+}
+
+// Plain http to another machine that gives the keys is warned of.
+func TestSTSWithoutEncryption(t *testing.T) {
+	store, sts := newStore(), newSTS()
+	store.Put(bucket, home, []byte("{}"))
+	store.Keys = []aws.Credentials{sts.gives}
+	service := httptest.NewServer(sts)
+	t.Cleanup(service.Close)
+	network := objecttest.Hurried()
+	network.Proxy = func(u *url.URL) (*url.URL, error) {
+		if u.Hostname() == stsHost {
+			return url.Parse(service.URL)
+		}
+		return nil, nil
+	}
+	kind := Vendor().KindOver(network)
+	for address, want := range map[string]int{"http://" + stsHost: 1, service.URL: 0} {
+		who := keys(store.Serve(t)).With("assume_role_role_arn", sts.role).With("sts_endpoint", address)
+		snap, err := objecttest.Read(t, kind, objecttest.Settings(kind, nil, who), where(), "default")
+		if err != nil {
+			t.Fatal(err)
+		}
+		const because = "the endpoint of Alibaba Cloud STS begins with http"
+		if len(snap.Warnings) != want || want > 0 && !strings.Contains(snap.Warnings[0].Text, because) {
+			t.Errorf("%s: got %q", address, snap.Warnings)
+		}
 	}
 }
 

@@ -80,6 +80,9 @@ func TestWhoAsks(t *testing.T) {
 		"no blocks":              {map[string]string{"AWS_ENDPOINT_URL_S3": url}, asks(), nil, "AKIAENV", 0},
 		"no blocks, old name":    {map[string]string{"AWS_S3_ENDPOINT": url}, asks(), nil, "AKIAENV", 0},
 		"no blocks, any service": {map[string]string{"AWS_ENDPOINT_URL": url}, asks(), nil, "AKIAENV", 0},
+		"variable over a file": {map[string]string{"AWS_ENDPOINT_URL": url,
+			"AWS_CONFIG_FILE": file(t, "[default]\nendpoint_url = http://127.0.0.1:1\n")}, asks(), nil, "AKIAENV", 0},
+		"a file": {map[string]string{"AWS_CONFIG_FILE": file(t, "[default]\nendpoint_url = "+url+"\n")}, asks(), nil, "AKIAENV", 0},
 		"without a scheme": {map[string]string{"AWS_ENDPOINT_URL_S3": url}, asks(),
 			[]attrs{nobody.With("endpoints", objecttest.Strings().With("sts", "sts.invalid"))}, "AKIAENV", 0},
 		"block": {nil, asks(), []attrs{block(url)}, "AKIATEST", 0},
@@ -122,6 +125,61 @@ func TestWhoAsks(t *testing.T) {
 			}
 			if got := calls(); len(got) != c.calls {
 				t.Errorf("STS was asked for %q", got)
+			}
+		})
+	}
+}
+
+// Whoever reads is told of plain http to another machine that gives the credentials, whatever
+// says where that is.
+func TestSTSWithoutEncryption(t *testing.T) {
+	_, url := known(t, "ENV", "ROLE")
+	proxy, calls := sts(t)
+	const exposed = "http://sts.example.com"
+	nobody := block(url).With("access_key", nil).With("secret_key", nil).With("http_proxy", proxy)
+	role := objecttest.Strings().With("role_arn", "arn:aws:iam::111122223333:role/reader")
+	at := func(sts string) attrs { return objecttest.Strings().With("s3", url).With("sts", sts) }
+	profiles := file(t, "[default]\nrole_arn = arn:aws:iam::111122223333:role/reader\ncredential_source = Environment\n"+
+		"services = here\n[services here]\nsts =\n  endpoint_url = "+exposed+"\n")
+	for name, c := range map[string]struct {
+		block attrs
+		sts   string // the variable
+		want  int
+	}{
+		"argument":     {block: nobody.With("assume_role", role).With("endpoints", at(exposed)), want: 1},
+		"this machine": {block: nobody.With("assume_role", role).With("endpoints", at(proxy))},
+		"variable":     {block: nobody.With("assume_role", role), sts: exposed, want: 1},
+		"a role in a file": {block: nobody.With("shared_config_files", []string{profiles}).With("profile", "default").
+			With("endpoints", at(exposed)), want: 1},
+		"an endpoint in a file": {block: nobody.With("shared_config_files", []string{profiles}).With("assume_role", role), want: 1},
+		"an account":            {block: nobody.With("allowed_account_ids", []string{"111122223333"}).With("endpoints", at(exposed)), want: 1},
+		"not called":            {block: nobody.With("endpoints", at(exposed))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("AWS_ACCESS_KEY_ID", "AKIAENV")
+			t.Setenv("AWS_SECRET_ACCESS_KEY", "canary-AKIAENV")
+			t.Setenv("AWS_ENDPOINT_URL_STS", c.sts)
+			values, err := unstable.NewEntry("s3", table(), asks()).Decode(table(), os.LookupEnv)
+			if err != nil {
+				t.Fatal(err)
+			}
+			open := Kind().Start(settings(os.LookupEnv, c.block))
+			for range 2 { // the second one has the client, and its keys
+				state, err := open(source.Request{Values: values, Workspace: "default", MaxSize: 1 << 20})
+				if err != nil {
+					t.Fatal(err)
+				}
+				snap, err := state.Fetch(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(snap.Warnings) != c.want || c.want > 0 && snap.Warnings[0].Text != "The credentials were sent without encryption, because "+
+					"the endpoint of STS begins with http. Anybody on the way can read them." {
+					t.Errorf("got %q", snap.Warnings)
+				}
+			}
+			if got := len(calls()); c.want > 0 && got == 0 {
+				t.Error("STS was not called")
 			}
 		})
 	}

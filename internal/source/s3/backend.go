@@ -13,6 +13,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
@@ -67,7 +68,7 @@ type Server struct {
 
 // Connect contacts nothing yet.
 func Connect(v attr.Values, n object.Network) (*Server, error) {
-	n.Env, n.Writes = v.Environment(), true
+	n.Env, n.Writes, n.Exposed = v.Environment(), true, new(netfail.Exposed)
 	g := source.Grant{Values: v, Found: true, Env: n.Env}
 	l, err := locate(source.Request{Values: v, Workspace: "default"}, g, n)
 	if err != nil {
@@ -80,6 +81,7 @@ func Connect(v attr.Values, n object.Network) (*Server, error) {
 	words := Vendor().Words
 	words.Block = "the block " + v.Address()
 	words.Trust = "set custom_ca_bundle in " + words.Block
+	l.Exposed = n.Exposed
 	return &Server{Location: l, Words: words, access: a}, nil
 }
 

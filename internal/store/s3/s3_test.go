@@ -494,6 +494,28 @@ func TestAmbiguousTable(t *testing.T) {
 	must(t, state.Unlock(t.Context(), "1"))
 }
 
+// TestTableWithoutEncryption: plain http to another machine is warned of, once.
+func TestTableWithoutEncryption(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]int{"http://dynamodb.example.com": 1, "": 0} {
+		s := serve(t, objecttest.Kept)
+		endpoints := s.block["endpoints"].AsValueMap()
+		b := s.block.With("dynamodb_table", tableName).With("http_proxy", endpoints["dynamodb"].AsString())
+		if address != "" {
+			b = b.With("endpoints", objecttest.Strings("s3", endpoints["s3"].AsString(), "dynamodb", address))
+		}
+		var said []string
+		ctx := notice.With(t.Context(), func(text string) { said = append(said, text) })
+		state := at(t, b)
+		must(t, state.Lock(ctx, storetest.Lock("1")))
+		must(t, state.Unlock(ctx, "1"))
+		if len(said) != want || want > 0 && said[0] != "warning: The lock and the digest of the state were sent without encryption, because "+
+			"the endpoint of DynamoDB begins with http. Anybody on the way can read and replace them." {
+			t.Errorf("got %q", said)
+		}
+	}
+}
+
 // TestTableMeanwhile: what others do between two requests to the table.
 func TestTableMeanwhile(t *testing.T) {
 	t.Parallel()

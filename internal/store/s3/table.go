@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/answers"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
@@ -44,6 +46,10 @@ func (t *table) find(ctx context.Context) error {
 	endpoint, transport, err := t.server.DynamoDB(ctx)
 	if err != nil {
 		return err
+	}
+	if u, err := url.Parse(endpoint); err == nil && netfail.IsExposed(u, nil) {
+		notice.Show(ctx, "warning: "+netfail.Unencrypted("The lock and the digest of the state were", "the endpoint of DynamoDB begins with http",
+			"read and replace them").Text)
 	}
 	t.client = http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	t.endpoint = endpoint

@@ -31,7 +31,7 @@ func TestInstalling(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for _, registry := range []string{"registry.terraform.io", "registry.opentofu.org"} {
-		name := filepath.Join(home, ".terraform.d", "plugins", registry, "statecrypt", "statecrypt", "0.0.1", runtime.GOOS+"_"+runtime.GOARCH,
+		name := filepath.Join(home, ".terraform.d", "plugins", registry, "statecrypt", "statecrypt", "0.1.0", runtime.GOOS+"_"+runtime.GOARCH,
 			"terraform-provider-statecrypt")
 		if info, err := os.Stat(name); err != nil || info.Mode().Perm()&0o100 == 0 {
 			t.Errorf("the provider is not installed: %v", err)
