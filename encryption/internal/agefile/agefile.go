@@ -78,6 +78,9 @@ func parseRecipient(text string, v attr.Values) (age.Recipient, error) {
 			"the same name and .pub, or ssh-keygen -y -f FILE prints it")
 	case recognize.HoldsPrivateKey(text) && !ageplugin.IsIdentity(text):
 		return nil, errors.New("this is an identity, which is secret, and a recipient is required: age-keygen -y FILE prints that of an identity")
+	case recognize.IsPEM(text):
+		return nil, errors.New("this is a certificate or another public key in PEM, for which age does not encrypt; write that of age or of " +
+			"SSH, such as age1… or ssh-ed25519 …")
 	case hasSeveral(text): // of which package agessh would read the first
 		return nil, errors.New("these are several recipients; write each as an element of its own, such as by split(\"\\n\", file(…))")
 	case strings.HasPrefix(text, "age1pq1"):

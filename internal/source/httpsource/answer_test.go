@@ -104,7 +104,10 @@ func TestDigest(t *testing.T) {
 func TestSibling(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(w http.ResponseWriter, req *http.Request) {
-		if _, password, _ := req.BasicAuth(); password != canary {
+		switch _, password, _ := req.BasicAuth(); {
+		case strings.HasSuffix(req.URL.Path, "/hidden"):
+			w.WriteHeader(404)
+		case password != canary:
 			w.WriteHeader(401)
 		}
 		_, _ = w.Write([]byte("state"))
@@ -113,6 +116,9 @@ func TestSibling(t *testing.T) {
 	r.env = map[string]string{"TF_HTTP_ADDRESS": s.URL + "/own", "TF_HTTP_USERNAME": "u", "TF_HTTP_PASSWORD": canary}
 	err := r.wantError(t, "TF_HTTP_PASSWORD is meant for another state of this server")
 	sourcetest.Lacks(t, err, "credentials.http", `url = "`+s.URL+`/other"`)
+	hidden := at(s.URL + "/hidden")
+	hidden.env = r.env
+	hidden.wantError(t, "404 Not Found; TF_HTTP_PASSWORD is meant for another state of this server")
 	r = at(s.URL+"/other", block(s.URL+"/other"))
 	r.env = map[string]string{"TF_HTTP_ADDRESS": s.URL + "/own", "TF_HTTP_USERNAME": "u", "TF_HTTP_PASSWORD": canary}
 	r.want(t, "state")

@@ -252,6 +252,8 @@ func TestMistakenSettings(t *testing.T) {
 		"recipients without ours":        attrs("recipients", team(t)[:1], "identities", []string{secret}),
 		"recipients, an unknown file":    attrs("recipients", team(t), "identity_files", []string{"/no/such/key.txt"}),
 		"an empty line of recipients":    attrs("recipients", []string{team(t)[0], ""}),
+		"a key of SSH as a recipient":    attrs("recipients", []string{testdata(t, "ssh_ed25519")}),
+		"a certificate as a recipient":   attrs("recipients", []string{"-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"}),
 		"a path of recipients":           attrs("recipients", []string{"keys/team.txt"}),
 		"an empty identity":              attrs("identities", []string{" "}),
 		"a public key of SSH":            attrs("identities", []string{ssh}),
