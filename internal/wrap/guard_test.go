@@ -126,7 +126,7 @@ func TestRefused(t *testing.T) {
 		"a wrong switch":           {args: []string{"plan"}, environ: []string{"STATECRYPT_HTTP_SKIP_CERT_VERIFICATION=" + canary}},
 		"a wrong number":           {args: []string{"plan"}, environ: []string{"STATECRYPT_HTTP_RETRY_MAX=" + canary}},
 		"a wrong authority":        {args: []string{"plan"}, environ: []string{"STATECRYPT_HTTP_CLIENT_CA_CERTIFICATE_PEM=" + canary}},
-		"a certificate alone":      {args: []string{"plan"}, environ: []string{"STATECRYPT_HTTP_CLIENT_CERTIFICATE_PEM=" + canary}},
+		"a certificate alone":      {args: []string{"plan"}, environ: []string{"STATECRYPT_HTTP_CLIENT_CERTIFICATE_PEM=-----BEGIN " + canary}},
 
 		"no module":           {args: []string{"init"}, files: module("main.tf", "")},
 		"no backend":          {args: []string{"init"}, files: module("main.tf", "terraform {}\n")},
