@@ -161,7 +161,8 @@ func TestGuides(t *testing.T) {
 			}
 		}
 		write(t, in("broken.json"), `{"a":`)
-		git(true, "-c", "advice.addEmbeddedRepo=false", "add", "module", "folder", "dangling", "broken.json")
+		write(t, in("-notes"), "a name that a command takes for a flag")
+		git(true, "-c", "advice.addEmbeddedRepo=false", "add", "--", "module", "folder", "dangling", "broken.json", "-notes")
 		git(true, "commit", "-q", "-m", "no states")
 		git(true, "checkout", "-q", "network.tfstate")
 		if out, err := script(t, ci, dir, environ); err != nil {
@@ -427,7 +428,7 @@ var notRun = map[string]string{
 	"statecrypt rotate -from old.hcl -to new.hcl -backend":                            "it has an HTTP backend; TestRotateBackend",
 	"(trap 'rm -f /dev/shm/plan' EXIT;":                                               "it runs if there is such a folder",
 	"resources() {":                                                                   "it runs if there is a jq",
-	`$env:TF_VAR_state_passphrase = "correct-horse-battery-staple"`:                   "PowerShell is on no machine of the tests",
+	`$env:TF_ENCRYPTION = Get-Content -Raw -Encoding utf8 settings.hcl`:               "PowerShell is on no machine of the tests",
 }
 
 var fence = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")

@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 
+	"github.com/zclconf/go-cty/cty/gocty"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
@@ -41,6 +43,10 @@ func show(ctx context.Context, file []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Println(vpc.AsString())
+	var id string
+	if err := gocty.FromCtyValue(vpc, &id); err != nil {
+		return err
+	}
+	_, err = fmt.Println(id)
 	return err
 }
