@@ -3,7 +3,6 @@ package trust
 
 import (
 	"crypto/tls"
-	"fmt"
 	"runtime"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
@@ -11,12 +10,7 @@ import (
 
 // Error says that a connection was refused because a variable adds authorities
 // although the environment is off.
-type Error struct{ variable string }
-
-func (e *Error) Error() string {
-	return fmt.Sprintf("the environment is switched off, but certificates would be verified with the authorities that the variable %s "+
-		"names; unset it", e.variable)
-}
+type Error struct{ error }
 
 // NonRetriable tells the SDK of Azure not to try again.
 func (*Error) NonRetriable() {}
@@ -31,8 +25,8 @@ func Check(w world.World) error {
 	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" || runtime.GOOS == "ios" {
 		return nil
 	}
-	if name := w.Steering(world.Authorities); name != "" {
-		return &Error{name}
+	if err := w.Refuse(world.Authorities); err != nil {
+		return &Error{err}
 	}
 	return nil
 }

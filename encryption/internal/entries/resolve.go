@@ -74,7 +74,7 @@ func (e *Entry) Decode(t attr.Table, env attr.LookupEnv) (attr.Values, error) {
 //     tokens of GitHub, which name no server in their own names. A block that a data source
 //     chooses by name gets none: source/gcs says so of the one variable that Google's client
 //     would follow, and awsauth fills in no more than the proxies of the machine.
-//   - What a client would follow although no attribute says it: by [world.World.Steering], of
+//   - What a client would follow although no attribute says it: by [world.World.Refuse], of
 //     the client that is started, beside a secret that it is handed.
 //   - Whether the region of a data source leads the secret of a block elsewhere: by source/s3,
 //     because the two are different entries. It calls Refuse of the block.

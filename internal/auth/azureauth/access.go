@@ -50,7 +50,7 @@ func (a Access) Open(ctx context.Context) (azcore.TokenCredential, error) {
 		if way.set {
 			// These decide where the client library signs in, with every kind of credential.
 			secret := a.values.Hands("client_secret", "client_certificate", "client_certificate_password", "oidc_token", "oidc_request_token")
-			if err := refuseVariables(a.world.Beside(secret), world.AzureSignIn); err != nil {
+			if err := a.world.Beside(secret).Refuse(world.AzureSignIn); err != nil {
 				return nil, err
 			}
 			return way.make()
@@ -118,17 +118,6 @@ func (a Access) UsesCLI() bool {
 	return a.values.Bool("use_cli") && !slices.ContainsFunc(ways[:len(ways)-1], func(w way) bool { return w.set })
 }
 
-// refuseVariables returns an error if a variable that w does not have is set, and
-// steers a part of the SDK. Not to sign in is better than to sign in at the place
-// that it names.
-func refuseVariables(w world.World, c world.Client) error {
-	if name := w.Steering(c); name != "" {
-		return fmt.Errorf("%s, but Azure's client would follow the variable %s; unset it, or choose another way to authenticate",
-			w.Reason(), name)
-	}
-	return nil
-}
-
 // principal reports whether a service principal is configured.
 func (a Access) principal() bool {
 	return a.hasOneOf("tenant_id") && a.hasOneOf("client_id", "client_id_file_path")
@@ -187,7 +176,7 @@ func (a Access) withOIDC(tenant, id string) (azcore.TokenCredential, error) {
 // machine, msi_endpoint takes the place of the fixed address.
 func (a Access) withManagedIdentity() (azcore.TokenCredential, error) {
 	// https://learn.microsoft.com/azure/app-service/overview-managed-identity
-	if err := refuseVariables(a.world, world.AzureIdentity); err != nil {
+	if err := a.world.Refuse(world.AzureIdentity); err != nil {
 		return nil, err
 	}
 	options := &azidentity.ManagedIdentityCredentialOptions{ClientOptions: a.ClientOptions()}

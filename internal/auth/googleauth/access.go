@@ -83,7 +83,7 @@ func (a Access) base(ctx context.Context) (*auth.Credentials, error) {
 		text = wellKnownFile()
 	}
 	if text == "" {
-		if err := refuse(a.World, world.GoogleDetection); err != nil {
+		if err := a.World.Refuse(world.GoogleDetection); err != nil {
 			return nil, err
 		}
 		return detect(ctx, options)

@@ -13,16 +13,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// refuse returns an error if a variable that w does not have is set and steers a part of
-// the SDK. No credentials are better than those that it names.
-func refuse(w world.World, c world.Client) error {
-	if name := w.Steering(c); name != "" {
-		return fmt.Errorf("%s, but Google's client would follow the variable %s; unset it, or set credentials or access_token",
-			w.Reason(), name)
-	}
-	return nil
-}
-
 // wellKnownFile is where gcloud puts the application default credentials; ""
 // when there are none. It belongs to the user and not to the environment, as
 // the home directory does.
@@ -98,7 +88,7 @@ func (a Access) check(document []byte) (*program, error) {
 		if what != "" {
 			return nil, fmt.Errorf("credentials: %s, but %s need the environment", w.Reason(), what)
 		}
-		if err := refuse(w, world.GoogleBoundaries); err != nil {
+		if err := w.Refuse(world.GoogleBoundaries); err != nil {
 			return nil, err
 		}
 	}

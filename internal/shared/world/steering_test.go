@@ -20,20 +20,20 @@ func TestSteering(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				for _, harmless := range append(strings.Fields(some.Except), "") {
 					t.Setenv(name, harmless)
-					if got := (world.World{}).Steering(some.Client); got != "" {
-						t.Errorf("%q: %s is reported", harmless, got)
+					if err := (world.World{}).Refuse(some.Client); err != nil {
+						t.Errorf("%q: %v", harmless, err)
 					}
 				}
 				t.Setenv(name, "/evil")
-				if got := (world.World{}).Steering(some.Client); got != name {
-					t.Errorf("%q is reported", got)
+				if err := (world.World{}).Refuse(some.Client); err == nil || !strings.Contains(err.Error(), "the variable "+name) {
+					t.Errorf("got %v", err)
 				}
-				if got := world.Here().Steering(some.Client); got != "" {
-					t.Errorf("with the environment on, %s is reported", got)
+				if err := world.Here().Refuse(some.Client); err != nil {
+					t.Errorf("with the environment on: %v", err)
 				}
-				beside := world.For(true, true).Steering(some.Client)
-				if isOfMachine := some.Client == world.Authorities; (beside == "") != isOfMachine {
-					t.Errorf("beside a secret, %q is reported", beside)
+				beside := world.For(true, true).Refuse(some.Client)
+				if isOfMachine := some.Client == world.Authorities; (beside == nil) != isOfMachine {
+					t.Errorf("beside a secret: %v", beside)
 				}
 			})
 		}

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -24,31 +25,39 @@ type Variables struct {
 	Client Client
 	Except string // values that change nothing
 	Why    string
+	Error  string // behind the [World.Reason], with the variable
 }
 
+const (
+	ofAzure  = "Azure's client would follow the variable %s; unset it, or choose another way to authenticate"
+	ofGoogle = "Google's client would follow the variable %s; unset it, or set credentials or access_token"
+)
+
 // Steering are the variables that are an error for a client that would follow them although
-// its World does not have them: see [World.Steering].
+// its World does not have them: see [World.Refuse].
 func Steering() []Variables {
 	return []Variables{
-		{Client: AzureSignIn, Names: "AZURE_REGIONAL_AUTHORITY_NAME MSAL_FORCE_REGION",
+		{Client: AzureSignIn, Error: ofAzure, Names: "AZURE_REGIONAL_AUTHORITY_NAME MSAL_FORCE_REGION",
 			Why: "they choose the host that gets the secret"},
-		{Client: AzureIdentity, Names: "IDENTITY_ENDPOINT IDENTITY_HEADER IDENTITY_SERVER_THUMBPRINT IMDS_ENDPOINT " +
+		{Client: AzureIdentity, Error: ofAzure, Names: "IDENTITY_ENDPOINT IDENTITY_HEADER IDENTITY_SERVER_THUMBPRINT IMDS_ENDPOINT " +
 			"MSI_ENDPOINT MSI_SECRET DEFAULT_IDENTITY_CLIENT_ID",
 			Why: "they say which managed identities there are, and who gives their tokens; on a virtual machine none of them is set"},
-		{Client: GoogleDetection, Names: "GOOGLE_APPLICATION_CREDENTIALS GCE_METADATA_HOST",
+		{Client: GoogleDetection, Error: ofGoogle, Names: "GOOGLE_APPLICATION_CREDENTIALS GCE_METADATA_HOST",
 			Why: "they say who gives the credentials"},
-		{Client: GoogleBoundaries, Names: "GOOGLE_AUTH_TRUST_BOUNDARY_ENABLED",
+		{Client: GoogleBoundaries, Error: ofGoogle, Names: "GOOGLE_AUTH_TRUST_BOUNDARY_ENABLED",
 			Why: "it has credentials sent to another service"},
 		{Client: Authorities, Names: "SSL_CERT_FILE SSL_CERT_DIR",
+			Error: "certificates would be verified with the authorities that the variable %s names; unset it",
 			Except: "/etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt /etc/ssl/ca-bundle.pem /etc/ssl/cert.pem " +
 				"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem /etc/pki/tls/cacert.pem /etc/ssl/certs /etc/pki/tls/certs",
 			Why: "they add authorities, unless they name those of the system; Go reads them once for all connections of a process"},
 	}
 }
 
-// Steering returns the first of the variables that is set and would steer c
-// although w does not have it: an error, because c cannot be kept from it.
-func (w World) Steering(c Client) (name string) {
+// Refuse returns an error about the first of the variables that is set and would steer c
+// although w does not have it, because c cannot be kept from it. To use no client is better
+// than to use what such a variable names.
+func (w World) Refuse(c Client) error {
 	for _, some := range Steering() {
 		if some.Client != c {
 			continue
@@ -56,9 +65,9 @@ func (w World) Steering(c Client) (name string) {
 		for name := range strings.FieldsSeq(some.Names) {
 			_, known := w.Lookup(name)
 			if value := os.Getenv(name); !known && value != "" && !slices.Contains(strings.Fields(some.Except), value) {
-				return name
+				return fmt.Errorf("%s, but "+some.Error, w.Reason(), name)
 			}
 		}
 	}
-	return ""
+	return nil
 }
