@@ -67,6 +67,7 @@ for package; do
   (cd "$work/code/$module" && PATH="$work/bin:$PATH" GOWORK=$workspace GOFLAGS=$flags \
     "$gremlins" unleash "./$PACKAGE" --workers "$(getconf _NPROCESSORS_ONLN)" \
     --timeout-coefficient 15 --invert-logical --invert-loopctrl -E "^($PACKAGE/)?[^/]+/" -S l \
-    -o "$work/reports/$(echo "$package" | tr / _).json")
+    -o "$work/reports/$(echo "$package" | tr / _).json" &&
+    { go test -count 1 "./$PACKAGE" || { echo "the tests fail without a change by now, so they noticed nothing"; exit 1; }; })
 done
 "$summary" -root "$root" -accepted tools/mutants/accepted.tsv "$work"/reports/*.json
