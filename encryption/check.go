@@ -218,7 +218,7 @@ func (t Target) mistake(i int, address string) error {
 		return t.fail("%w", t.encryption.notConfigured(address, t.methods[:i]...))
 	}
 	if t.enforced && t.encryption.isPlaintext(address) {
-		return t.fail("%w", is(fact.EnforcedPlaintext, "the %s %s reads plaintext, which enforced = true forbids",
+		return t.fail("%w", is(fact.EnforcedPlaintext{}, "the %s %s reads plaintext, which enforced = true forbids",
 			[...]string{"method", "fallback"}[min(i, 1)], address))
 	}
 	return t.encryption.checkThen(address, nil)

@@ -57,7 +57,7 @@ func because(reason error, format string, args ...any) error {
 }
 
 // is returns an error that is a case.
-func is(c fact.Case, format string, args ...any) error {
+func is(c fact.Fact, format string, args ...any) error {
 	return fact.With(fmt.Errorf(format, args...), c)
 }
 

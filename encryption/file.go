@@ -280,17 +280,17 @@ func describeOther(file []byte) fact.Stranger {
 	}
 	err := json.Unmarshal(file, &struct{}{})
 	if jsonwalk.IsCutOff(err) && len(bytes.TrimSpace(file)) > 0 {
-		return fact.Stranger{What: "it is JSON that ends in the middle, so something cut it off", Is: fact.CutOff}
+		return fact.Stranger{What: "it is JSON that ends in the middle, so something cut it off", Do: fact.CutOff}
 	}
 	if err != nil {
-		return fact.Stranger{What: describeJSON(err).Error(), Is: fact.OtherOrBroken}
+		return fact.Stranger{What: describeJSON(err).Error(), Do: fact.OtherOrBroken}
 	}
 	const beginning = 1 << 10
 	if bytes.Contains(file[:min(len(file), beginning)], []byte(`"encrypted_data"`)) {
-		return fact.Stranger{Is: fact.PartOfFile,
+		return fact.Stranger{Do: fact.PartOfFile,
 			What: "it has encrypted_data and no encryption_version, so it is a part of an encrypted state, or was edited"}
 	}
-	return fact.Stranger{What: "it is JSON of something else", Is: fact.OtherFile}
+	return fact.Stranger{What: "it is JSON of something else", Do: fact.OtherFile}
 }
 
 // isEmpty is what to think of an empty file.

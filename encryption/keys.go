@@ -204,7 +204,7 @@ func (e *Encryption) circle(path []string) error {
 	if entry, ok := e.config.KeyProviders[path[len(path)-2]]; ok {
 		pos = entry.Pos
 	}
-	return &providerError{path[len(path)-1], &attr.Error{Pos: pos, Err: is(fact.CircleOfKeys, "the key providers build on one "+
+	return &providerError{path[len(path)-1], &attr.Error{Pos: pos, Err: is(fact.CircleOfKeys{}, "the key providers build on one "+
 		"another in a circle: %s", strings.Join(path[start:], " → "))}}
 }
 

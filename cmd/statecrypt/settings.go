@@ -53,7 +53,7 @@ func (c *call) hasEnvironment() bool {
 // target returns the methods for states or, with -plan, for plans.
 func (c *call) target(from string) (encryption.Target, error) {
 	enc, err := c.settings(from)
-	if fact.Is(err, fact.NotSettings) && len(c.args) == 0 {
+	if fact.Has[fact.NotSettings](err) && len(c.args) == 0 {
 		err = fmt.Errorf("%w; -config took the name that follows it: is a variable between them empty?", err)
 	}
 	if at := slices.IndexFunc(c.args, isSettings); err != nil && at >= 0 && c.Name != "wrap" { // whose arguments are Terraform's

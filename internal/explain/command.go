@@ -51,10 +51,10 @@ func (c Command) whole(err error, text string) string {
 		return text + c.otherKind(err)
 	}
 	text += variableOfText(err)
-	if _, ok := fact.Find[fact.NoValue](err); ok && c.VarBehind {
+	if fact.Has[fact.NoValue](err) && c.VarBehind {
 		text += "\nA -var behind the program is Terraform's; the settings have those before it: statecrypt wrap -var 'NAME=…' -- terraform plan"
 	}
-	if fact.Is(err, fact.OnlyEnvironment) {
+	if fact.Has[fact.OnlyEnvironment](err) {
 		text += "\nSettings in a file of -config may run it."
 	}
 	// What rotate says is its own, and wrap refuses a plan that it did not make.

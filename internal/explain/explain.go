@@ -76,14 +76,19 @@ func isSuspected(err error) bool {
 // beside is what everybody is told of a fact.
 func beside(f fact.Fact) string {
 	switch f := f.(type) {
-	case fact.Case:
-		return ofCase(f)
+	case fact.CircleOfKeys:
+		return "; let one of them have a key of its own"
+	case fact.EnforcedPlaintext:
+		return "; remove one of the two"
 	case fact.Stranger:
-		return ofCase(f.Is)
+		return beside(f.Do)
 	case fact.KindAlone:
 		const block = "configure a method of this kind, and name its address, such as method.%s.main"
 		return map[bool]string{true: ": ", false: "; "}[f.Never] + fmt.Sprintf(block, f.Kind)
 	case fact.Advice:
+		if f == "" || f[0] == ',' || f[0] == ':' {
+			return string(f)
+		}
 		return "; " + string(f)
 	case fact.Suspect:
 		return fmt.Sprintf("; %s %s", subject(f), f.What)

@@ -59,10 +59,8 @@ func (e Environment) String() string {
 
 func (p Provider) beside(f fact.Fact) string {
 	switch f := f.(type) {
-	case fact.Case:
-		if f == fact.OnlyEnvironment {
-			return ", or with allow_external = true"
-		}
+	case fact.OnlyEnvironment:
+		return ", or with allow_external = true"
 	case fact.NoValue:
 		if f.Name == "" {
 			return "; set the values of var.* in encryption_variables, in the provider block"
@@ -93,13 +91,12 @@ func (p Provider) beside(f fact.Fact) string {
 }
 
 func (p Provider) whole(err error, text string) string {
-	if fact.Is(err, fact.TooLarge) {
+	if fact.Has[fact.TooLarge](err) {
 		text += "; if that is expected, raise max_size"
 	}
 	paragraphs := []string{sentence(text), p.next(err)}
 	lacking, noMethod := fact.Find[fact.NoMethod](err)
-	_, notConfigured := fact.Find[fact.NotConfigured](err)
-	lacks := p.Environment != Heard && (noMethod || notConfigured)
+	lacks := p.Environment != Heard && (noMethod || fact.Has[fact.NotConfigured](err))
 	if p.Empty && (lacks || lacksCredentials(err)) {
 		paragraphs = append(paragraphs, "The provider block that was used is empty, or there is none without an alias. If the settings are in "+
 			"a block with an alias, choose it with provider = statecrypt.ALIAS. If this is in a module, pass the block on where the module is "+
@@ -121,7 +118,7 @@ func (p Provider) whole(err error, text string) string {
 
 func lacksCredentials(err error) bool {
 	block, lacks := fact.Find[fact.NoBlock](err)
-	return fact.Is(err, fact.NoCredentials) || lacks && strings.HasPrefix(block.Path, "credentials.")
+	return fact.Has[fact.NoCredentials](err) || lacks && strings.HasPrefix(block.Path, "credentials.")
 }
 
 // next says what to do next if the error itself does not.
@@ -150,8 +147,7 @@ func (p Provider) key(attempts []encryption.Attempt) string {
 		}
 	}
 	isOther := func(a encryption.Attempt) bool {
-		_, elsewhere := fact.Find[fact.NoKeyProvider](a.Err)
-		return !tried("external")(a) && !elsewhere && !isSuspected(a.Err)
+		return !tried("external")(a) && !fact.Has[fact.NoKeyProvider](a.Err) && !isSuspected(a.Err)
 	}
 	what, settings := "the passphrase or key", ""
 	switch {

@@ -209,7 +209,7 @@ func (r stateRequest) sent(m *source.MissingError) error {
 		return fmt.Errorf("%w. Credentials were sent; some servers give the same answer when they do not allow access", m)
 	case r.kind.Credentials.Name != "":
 		return fact.With(fmt.Errorf("%w. No credentials were sent; some servers give the same answer when they need some", m),
-			fact.NoCredentials)
+			fact.NoCredentials{})
 	}
 	return m
 }

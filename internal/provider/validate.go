@@ -36,7 +36,7 @@ func (f *findings) fail(p path.Path, format string, args ...any) {
 }
 
 // failAs is fail for what is a case.
-func (f *findings) failAs(is fact.Case, p path.Path, format string, args ...any) {
+func (f *findings) failAs(is fact.Fact, p path.Path, format string, args ...any) {
 	f.failAt(p, fact.With(fmt.Errorf(format, args...), is))
 }
 
@@ -82,14 +82,13 @@ func (s encryptionSettings) check(e *encryption.Encryption) {
 // to a text what is not in it.
 func (s encryptionSettings) isFinal(mistake *attr.Error) bool {
 	entry := s.entry(mistake.Address)
-	_, isMissing := fact.Find[fact.NotConfigured](mistake)
 	name, _, _ := strings.Cut(mistake.Attr, ".")
-	isWritten := entry != nil && entry.Settings[name].IsSet() && !isMissing
+	isWritten := entry != nil && entry.Settings[name].IsSet() && !fact.Has[fact.NotConfigured](mistake)
 	switch {
 	case mistake.Unknown:
 		return false
 	case s.layered && !isWritten:
-		return fact.Is(mistake, fact.CircleOfKeys) || fact.Is(mistake, fact.EnforcedPlaintext)
+		return fact.Has[fact.CircleOfKeys](mistake) || fact.Has[fact.EnforcedPlaintext](mistake)
 	case entry == nil: // of a target
 		return true
 	}

@@ -23,7 +23,7 @@ func (k Kind) withSuspects(err error, place string, req Request, credentials []*
 	}
 	missing, isMissing := IsMissing(err)
 	if !isMissing {
-		if _, lacks := fact.Find[fact.NoBlock](err); lacks {
+		if fact.Has[fact.NoBlock](err) {
 			return err
 		}
 		return fact.Later(err, func() []fact.Fact { return k.suspects(req, credentials, env) })

@@ -184,7 +184,7 @@ type Settings struct {
 func (s Settings) World() world.World { return world.For(s.LookupEnv != nil, false) }
 
 // TooLarge is the error for a file above Request.MaxSize.
-func TooLarge(max int64) error { return fact.With(tooLargeError(max), fact.TooLarge) }
+func TooLarge(max int64) error { return fact.With(tooLargeError(max), fact.TooLarge{}) }
 
 type tooLargeError int64
 

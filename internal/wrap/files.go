@@ -207,7 +207,7 @@ func (h *handover) rehearse(ctx context.Context) error {
 
 // isForOthers reports whether the settings lack a key for what they know the format of.
 func isForOthers(err error) bool {
-	lacks := fact.Is(err, fact.NoIdentity)
+	lacks := fact.Has[fact.NoIdentity](err)
 	return lacks || errors.Is(err, encryption.ErrNoKey)
 }
 

@@ -220,7 +220,7 @@ func noneOfSettings(filename, text string) error {
 	return mistakeAtStart(filename, notSettings(what))
 }
 
-func notSettings(text string) error { return fact.With(errors.New(text), fact.NotSettings) }
+func notSettings(text string) error { return fact.With(errors.New(text), fact.NotSettings{}) }
 
 // What begins a line of files that are given in place of settings.
 var (

@@ -68,7 +68,7 @@ func CloseIdle(client aws.HTTPClient) {
 func (s Settings) Retrieve(ctx context.Context, credentials aws.CredentialsProvider) (aws.Credentials, error) {
 	keys, err := credentials.Retrieve(ctx)
 	if err != nil {
-		err = fact.With(s.explainSTS("no AWS credentials found", err), fact.NoCredentials)
+		err = fact.With(s.explainSTS("no AWS credentials found", err), fact.NoCredentials{})
 	}
 	return keys, err
 }

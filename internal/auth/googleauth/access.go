@@ -161,7 +161,7 @@ func detect(ctx context.Context, options *credentials.DetectOptions) (*auth.Cred
 	case creds := <-found:
 		if creds == nil {
 			return nil, fact.With(errors.New("no usable Google credentials were found; set credentials or access_token, "+
-				"GOOGLE_APPLICATION_CREDENTIALS, or run gcloud auth application-default login"), fact.NoCredentials)
+				"GOOGLE_APPLICATION_CREDENTIALS, or run gcloud auth application-default login"), fact.NoCredentials{})
 		}
 		return creds, nil
 	}

@@ -1,6 +1,6 @@
-// Package fact has what an error knows beside its reason: values, without advice. The
-// reason is a line that says what is so. What to do about it depends on who reads the
-// error, so internal/explain says it, from these values.
+// Package fact has what an error knows beside its reason, which is a line that says what is
+// so: values, from which internal/explain says what to do, because that depends on who reads
+// the error, and advice that does not.
 package fact
 
 import (
@@ -12,19 +12,6 @@ import (
 
 // Fact is a value of one of the types of this package.
 type Fact any
-
-// Advice is what to do about an error, in words that are the same for whoever reads it, such
-// as those of a vendor. It is no part of a reason that wraps ErrNoKey: a fallback that opens
-// the file shows that nothing is to be done.
-type Advice string
-
-// Advise returns the reason with advice beside it, unless there is none.
-func Advise(reason error, advice string) error {
-	if advice == "" {
-		return reason
-	}
-	return With(reason, Advice(advice))
-}
 
 // Error is an error with facts beside it. Its text is that of the reason.
 type Error struct {
@@ -77,6 +64,12 @@ func In(err error) (facts []Fact) {
 		facts = append(facts, In(part)...)
 	}
 	return facts
+}
+
+// Has reports whether there is a fact of a type in an error, or in what it wraps.
+func Has[T Fact](err error) bool {
+	_, ok := Find[T](err)
+	return ok
 }
 
 // Find returns the first fact of a type in an error, and in what it wraps.

@@ -9,6 +9,14 @@ import (
 
 // These are about the settings of whoever reads the error.
 type (
+	NoCredentials     struct{} // were sent to a server that may want some
+	OnlyEnvironment   struct{} // names a command
+	NotSettings       struct{} // but a text of something else
+	NoIdentity        struct{} // there are recipients, and nothing that opens files
+	TooLarge          struct{} // for max_size
+	CircleOfKeys      struct{} // of key providers
+	EnforcedPlaintext struct{} // a method reads it, and enforced forbids that
+
 	// Suspect is a setting that is probably not what was meant.
 	Suspect struct {
 		Address  string // of the entry, or credentials; "" for an argument of what is used
@@ -58,7 +66,7 @@ type (
 	// Stranger is a file that is neither a state nor a plan.
 	Stranger struct {
 		What string // such as "it is a script"
-		Is   Case   // "" for one that says all
+		Do   Advice // "" for one that says all
 	}
 
 	// KindAlone is a kind of method that is named without a block.

@@ -15,7 +15,7 @@ import (
 
 // stranger is what people often have in place of a state.
 type stranger struct {
-	is   fact.Case
+	do   fact.Advice
 	what string
 	by   []string // how it begins, or which members its object has: one of these
 }
@@ -61,41 +61,41 @@ func File(file []byte) fact.Stranger {
 	start := file[:min(len(file), 4<<10)]
 	switch {
 	case keyFile.Match(start):
-		return fact.Stranger{What: "it is a private key", Is: fact.OtherFile}
+		return fact.Stranger{What: "it is a private key", Do: fact.OtherFile}
 	case IsTransit(start):
-		return fact.Stranger{What: "it is encrypted by the secrets engine transit of Vault or OpenBao", Is: fact.Transit}
+		return fact.Stranger{What: "it is encrypted by the secrets engine transit of Vault or OpenBao", Do: fact.Transit}
 	case IsWebPage(start):
-		return fact.Stranger{What: "it is a web page or XML", Is: fact.WebPage}
+		return fact.Stranger{What: "it is a web page or XML", Do: fact.WebPage}
 	case IsUTF16(start):
-		return fact.Stranger{What: "it is UTF-16, as Windows PowerShell writes it with >", Is: fact.UTF16}
+		return fact.Stranger{What: "it is UTF-16, as Windows PowerShell writes it with >", Do: fact.UTF16}
 	}
 	text := bytes.TrimLeft(start, " \t\r\n")
 	for _, s := range strangers() {
 		if slices.ContainsFunc(s.by, func(begin string) bool { return bytes.HasPrefix(text, []byte(begin)) }) {
-			return fact.Stranger{What: s.what, Is: s.is}
+			return fact.Stranger{What: s.what, Do: s.do}
 		}
 	}
 	const tar = 257 // where its header says so
 	switch {
 	case chunk.Match(start):
-		return fact.Stranger{What: "it has the frames of an upload in chunks (aws-chunked) around it, which the store has kept", Is: fact.Broken}
+		return fact.Stranger{What: "it has the frames of an upload in chunks (aws-chunked) around it, which the store has kept", Do: fact.Broken}
 	case string(bytes.TrimSpace(start)) == "null":
-		return fact.Stranger{What: "it is null, as OpenTofu sends it to the program of a key provider for a new file", Is: fact.NullFile}
+		return fact.Stranger{What: "it is null, as OpenTofu sends it to the program of a key provider for a new file", Do: fact.NullFile}
 	case bytes.HasPrefix(start[min(tar, len(start)):], []byte("ustar")):
-		return fact.Stranger{What: "it is a tar archive", Is: fact.Archive}
+		return fact.Stranger{What: "it is a tar archive", Do: fact.Archive}
 	case settingsBlock.Match(start):
 		return fact.Stranger{What: "it is configuration in HCL, and a state is JSON, such as terraform.tfstate"}
 	case assignment.Match(start):
-		return fact.Stranger{Is: fact.Printed,
+		return fact.Stranger{Do: fact.Printed,
 			What: "it is HCL, such as values of variables or what terraform output and terraform show print, and a state is JSON"}
 	case member.Match(start):
-		return fact.Stranger{What: yaml, Is: fact.YAML}
+		return fact.Stranger{What: yaml, Do: fact.YAML}
 	case bytes.Contains(file, []byte("\n<<<<<<< ")):
-		return fact.Stranger{What: conflict, Is: fact.Conflict}
+		return fact.Stranger{What: conflict, Do: fact.Conflict}
 	case !utf8.Valid(file):
-		return fact.Stranger{What: "it is not text", Is: fact.NotText}
+		return fact.Stranger{What: "it is not text", Do: fact.NotText}
 	case isWord(file):
-		return fact.Stranger{What: "it is one long word", Is: fact.LongWord}
+		return fact.Stranger{What: "it is one long word", Do: fact.LongWord}
 	}
 	var said fact.Stranger
 	if message.Match(start) {
@@ -108,19 +108,19 @@ func File(file []byte) fact.Stranger {
 // string; it is zero if there is none.
 func besides(file []byte) fact.Stranger {
 	if line := bytes.Index(file, []byte("\n{")); line >= 0 && json.Valid(file[line+1:]) && !bytes.HasPrefix(file, []byte("{")) {
-		return fact.Stranger{Is: fact.TextBefore,
+		return fact.Stranger{Do: fact.TextBefore,
 			What: fmt.Sprintf("there is text before its JSON, which begins at byte %d, such as what a program printed", line+2)}
 	}
 	var text string
 	if json.Unmarshal(file, &text) == nil && strings.HasPrefix(strings.TrimSpace(text), "{") {
-		return fact.Stranger{What: "it is JSON inside a JSON string, so it was encoded twice, as by jsonencode", Is: fact.EncodedTwice}
+		return fact.Stranger{What: "it is JSON inside a JSON string, so it was encoded twice, as by jsonencode", Do: fact.EncodedTwice}
 	}
 	decoder := json.NewDecoder(bytes.NewReader(file))
 	var object struct{}
 	if json.Valid(file) || decoder.Decode(&object) != nil {
 		return fact.Stranger{}
 	}
-	return fact.Stranger{Is: fact.TextBehind,
+	return fact.Stranger{Do: fact.TextBehind,
 		What: fmt.Sprintf("something follows its JSON, which ends at byte %d, as if it was appended with >>", decoder.InputOffset())}
 }
 
@@ -152,10 +152,10 @@ func printed(file []byte) fact.Stranger {
 	var version string
 	switch {
 	case document["sops"] == nil && bytes.Contains(file, []byte("ENC[AES256_GCM,")):
-		return fact.Stranger{Is: fact.Broken,
+		return fact.Stranger{Do: fact.Broken,
 			What: "its values are encrypted by sops, and its member \"sops\" is missing, so it was edited or cut off"}
 	case json.Unmarshal(document["version"], &version) == nil && document["lineage"] != nil:
-		return fact.Stranger{What: "its \"version\" is a text, and a number is required, so a program wrote it anew", Is: fact.Broken}
+		return fact.Stranger{What: "its \"version\" is a text, and a number is required, so a program wrote it anew", Do: fact.Broken}
 	}
 	missing := func(name string) bool { return document[name] == nil }
 	for _, s := range []stranger{
@@ -170,7 +170,7 @@ func printed(file []byte) fact.Stranger {
 		{fact.ServerError, "it is the error of a server", []string{"errors", "error", "message"}},
 	} {
 		if slices.ContainsFunc(s.by, func(members string) bool { return !slices.ContainsFunc(strings.Fields(members), missing) }) {
-			return fact.Stranger{What: s.what, Is: s.is}
+			return fact.Stranger{What: s.what, Do: s.do}
 		}
 	}
 	for _, value := range document {
@@ -179,7 +179,7 @@ func printed(file []byte) fact.Stranger {
 			return fact.Stranger{}
 		}
 	}
-	return fact.Stranger{What: "it is what terraform output -json prints", Is: fact.Printed}
+	return fact.Stranger{What: "it is what terraform output -json prints", Do: fact.Printed}
 }
 
 var (

@@ -125,7 +125,7 @@ func TestFile(t *testing.T) {
 		"not a state",
 	} {
 		is := recognize.File([]byte(file))
-		says.Check(t, fmt.Sprintf("%.100q, %d bytes", file, len(file)), fmt.Sprintf("%s: %s", is.Is, is.What))
+		says.Check(t, fmt.Sprintf("%.100q, %d bytes", file, len(file)), fmt.Sprintf("%s; %s", is.What, is.Do))
 	}
 	if is := recognize.File([]byte(strings.Repeat("# \n", 1366) + "terraform {\n}\n")); is.What != "" {
 		t.Errorf("behind the beginning: %v", is)

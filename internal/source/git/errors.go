@@ -257,7 +257,7 @@ func (d *repository) explain(err error, at ref) error {
 		return &explainedError{what, failed}
 	}
 	end := ". "
-	if _, lacks := fact.Find[fact.NoBlock](what); lacks {
+	if fact.Has[fact.NoBlock](what) {
 		end = "\n\n"
 	} else if _, asks := errors.AsType[question](what); asks {
 		end = " "

@@ -93,7 +93,7 @@ func TestDigest(t *testing.T) {
 	})
 	for _, blocks := range [][]attrs{nil, {block(s.URL, everything())}} {
 		err := at(s.URL+"/state", blocks...).wantError(t, "it requires an authentication that is not supported, such as Digest")
-		if _, lacks := fact.Find[fact.NoBlock](err); lacks {
+		if fact.Has[fact.NoBlock](err) {
 			t.Errorf("a block is advised: %v", err)
 		}
 	}

@@ -197,7 +197,7 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	x := &exchange{location: l, asked: l.address}
 	err := x.client().Get(ctx, l.address, http.Header{"Accept-Encoding": {"gzip"}}, x.receive)
 	_, missing := source.IsMissing(err)
-	if _, lacks := fact.Find[fact.NoBlock](err); err != nil && !missing && !lacks { // which say it themselves
+	if err != nil && !missing && !fact.Has[fact.NoBlock](err) { // which say it themselves
 		err = fmt.Errorf("%w%s", err, x.redirected())
 	}
 	return x.snapshot, err

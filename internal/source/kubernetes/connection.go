@@ -119,7 +119,7 @@ func (r *run) place(s settings) (*rest.Config, error) {
 	}
 	return nil, fact.With(errors.New("nothing says which cluster is meant: there is no kubernetes block of credentials in the provider "+
 		"block, none of KUBE_HOST, KUBE_CONFIG_PATH, KUBE_CONFIG_PATHS, KUBE_IN_CLUSTER_CONFIG, KUBECONFIG is set, ~/.kube/config does not "+
-		"exist, and this is not a pod"), fact.NoCredentials)
+		"exist, and this is not a pod"), fact.NoCredentials{})
 }
 
 // hasTab reports whether a line of a file begins with a tab.

@@ -70,7 +70,7 @@ func (m *method) Decrypt(ctx context.Context, _ driver.Keys, file []byte) ([]byt
 		identities = append(identities, identity)
 	}
 	if len(identities) == 0 {
-		return nil, fact.With(errors.New("identities, identity_files or a passphrase are required to open files"), fact.NoIdentity)
+		return nil, fact.With(errors.New("identities, identity_files or a passphrase are required to open files"), fact.NoIdentity{})
 	}
 	return agefile.Open(ctx, file, identities)
 }
