@@ -125,12 +125,12 @@ func (p *proxy) takeBack(w http.ResponseWriter, r *http.Request) {
 // protects nothing. Any other stays, because what the command has changed may be in no
 // state, and nothing else says so. If it is not in the backend, that is said, too;
 // of a child that was to take none, only a signal tells that it has not come to its end.
-func (p *proxy) settle(ctx context.Context, call *invocation, code int) error {
+func (p *proxy) settle(ctx context.Context, code int) error {
 	const signalled = 128
 	l := &p.lock
 	there := l.given && p.backend.hasLocks()
 	switch {
-	case l.held == nil || !l.given && code <= signalled || !there && call.effect() == reads:
+	case l.held == nil || !l.given && code <= signalled || !there && p.call.effect() == reads:
 		return nil
 	case !there:
 		return errors.New("the program has ended before it was done: what it has changed may be in no state. Look at it before the next run")
@@ -139,7 +139,7 @@ func (p *proxy) settle(ctx context.Context, call *invocation, code int) error {
 			return err
 		}
 		return nil
-	case call.effect() == reads:
+	case p.call.effect() == reads:
 		return p.backend.giveBack(ctx, l.id)
 	case store.EndsWithProcess(p.backend.State):
 		return errors.Join(p.backend.giveBack(ctx, l.id), errors.New("the program has ended without giving back its lock: what it has changed "+

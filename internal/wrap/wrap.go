@@ -113,19 +113,19 @@ func protect(ctx context.Context, o Options, call *invocation) (code int, err er
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, p.backend.Close()) }()
-	files := &handover{o: o, call: call}
+	files := &handover{Options: p.Options, call: call}
 	before := call.lookAround()
-	if err := makeReady(ctx, p, files); err != nil {
+	if err := p.makeReady(ctx, files); err != nil {
 		return 1, errors.Join(err, files.finish(context.WithoutCancel(ctx)))
 	}
 	code, err = p.serve(ctx, func(variables []string) (int, error) { return call.run(ctx, o, call.environ(o, variables...)) })
 	ctx = context.WithoutCancel(ctx)
-	err = errors.Join(err, p.backend.lookAgain(ctx), p.unwritten(), p.settle(ctx, call, code), files.finish(ctx))
+	err = errors.Join(err, p.backend.lookAgain(ctx), p.unwritten(), p.settle(ctx, code), files.finish(ctx))
 	if o.Leave {
 		call.tellLeft(o, code, err)
 		return code, err
 	}
-	return code, errors.Join(err, before.follow(ctx, o, p.memory), checkRecord(call.own(call.ownData())), p.checkUse(call, code))
+	return code, errors.Join(err, before.follow(ctx, o, p.memory), checkRecord(call.own(call.ownData())), p.checkUse(code))
 }
 
 func checkWorkspace(o Options) error {
@@ -162,49 +162,49 @@ func connect(ctx context.Context, o Options, call *invocation) (*proxy, error) {
 		same, _ := store.Former(upstream.State, r.Backend.Type, r.Backend.Config)
 		return same
 	}
-	p := newProxy(o, upstream)
+	p := newProxy(o, call, upstream)
 	p.memory = newMemory(call.own(ownFolder), upstream.kind+" "+upstream.String())
 	p.memory.accepts, p.memory.reverts = o.Accept, store.Reverts(ctx, upstream.State)
 	p.lock.begin(call)
 	if call.effect() == changes {
-		p.call, call.lent = call, store.Lend(upstream.State)
+		call.lent = store.Lend(upstream.State)
 	}
-	if p.call != nil || call.Name == "plan" {
+	if call.effect() == changes || call.Name == "plan" {
 		p.elsewhere = call.elsewhere()
 	}
 	return p, nil
 }
 
 // makeReady does what comes before the child.
-func makeReady(ctx context.Context, p *proxy, files *handover) error {
-	call := files.call
-	err := call.findSources(ctx, files.o)
+func (p *proxy) makeReady(ctx context.Context, files *handover) error {
+	call := p.call
+	err := call.findSources(ctx, p.Options)
 	if err != nil {
 		return err
 	}
-	call.noteWithheld(files.o)
+	call.noteWithheld(p.Options)
 	err = call.checkModule()
 	switch {
-	case files.o.Leave && err == nil:
+	case p.Leave && err == nil:
 		return errors.New("there is nowhere to go: the module still keeps its state here; write its new backend block first")
-	case files.o.Leave:
+	case p.Leave:
 		if file := call.localFile(); file != "" && call.keeps(join(call.dir, file)) {
 			return errors.New("the new backend of the module is the file that the state is in, encrypted; give its block another path")
 		}
 		return writeRecord(ctx, call.data)
 	}
 	if err == nil {
-		err = call.checkErrored(files.o.Stderr)
+		err = call.checkErrored(p.Stderr)
 	}
 	if err == nil {
 		err = writeRecord(ctx, call.own(call.ownData()))
 	}
 	switch {
 	case err != nil:
-	case files.o.EncryptExisting:
-		err = moveIn(ctx, p, files)
+	case p.EncryptExisting:
+		err = moveIn(ctx, p)
 	case call.Name == "init" || call.effect() == changes:
-		call.warnOfOwn(files.o.Stderr)
+		call.warnOfOwn(p.Stderr)
 	}
 	if err == nil {
 		err = files.prepare(ctx)
@@ -335,8 +335,8 @@ func (i *invocation) isOff(name string) (off bool) {
 }
 
 // checkUse finds a run that has taken its state elsewhere.
-func (p *proxy) checkUse(call *invocation, code int) error {
-	if !p.used.Load() && (p.lock.given || code == 0 && call.effect() == changes) {
+func (p *proxy) checkUse(code int) error {
+	if !p.used.Load() && (p.lock.given || code == 0 && p.call.effect() == changes) {
 		return errors.New("no state was asked for here: if one was written, it is somewhere else, and is not encrypted; run init with wrap")
 	}
 	return nil
@@ -384,7 +384,7 @@ func (p *proxy) server(certificate tls.Certificate) *http.Server {
 		TLSConfig:   &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
 		Protocols:   new(http.Protocols),
 		ErrorLog:    slog.NewLogLogger(slog.DiscardHandler, 0), // a child that hangs up is no news
-		BaseContext: func(net.Listener) context.Context { return noticing(context.Background(), p.stderr) },
+		BaseContext: func(net.Listener) context.Context { return noticing(context.Background(), p.Stderr) },
 	}
 	server.Protocols.SetHTTP1(true)
 	return server
@@ -396,7 +396,7 @@ func (p *proxy) variables(address, authority string) []string {
 		"TF_HTTP_ADDRESS=" + address + "/state", "TF_HTTP_USERNAME=" + username, "TF_HTTP_PASSWORD=" + p.password,
 		"TF_HTTP_CLIENT_CA_CERTIFICATE_PEM=" + authority,
 	}
-	if !p.leaves || p.backend.hasLocks() { // or the backend that a state leaves for would be filled with it
+	if !p.Leave || p.backend.hasLocks() { // or the backend that a state leaves for would be filled with it
 		told = append(told, "TF_HTTP_LOCK_ADDRESS="+address+"/lock", "TF_HTTP_UNLOCK_ADDRESS="+address+"/lock")
 	}
 	return append(told, store.Retries(p.backend.State)...)

@@ -10,8 +10,6 @@ import (
 	"path"
 	"strings"
 
-	"golang.org/x/text/unicode/norm"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -83,7 +81,7 @@ func (t *tree) lockedName(name string) (as string, locked bool) {
 		return name, locked
 	}
 	for other := range t.locks {
-		if norm.NFC.String(other) == norm.NFC.String(name) {
+		if sameName([]byte(other), name) {
 			return other, true
 		}
 	}

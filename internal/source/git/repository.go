@@ -408,23 +408,30 @@ func (d *repository) names(ctx context.Context, at ref) []string {
 	if strings.HasPrefix(at.name, "refs/") && shortName(at.name) == at.name {
 		return nil
 	}
-	var out []byte
-	_, err := d.talk(ctx, nil, func(stdout io.Reader) (err error) {
-		out, err = source.Read(stdout, -1, maxNames)
-		return err
-	}, d.reach.limits(d.run), []string{"git", "ls-remote", "-q", "--refs", remoteName, "refs/heads/*", "refs/tags/*"})
+	refs, err := d.refs(ctx, "refs/heads/*", "refs/tags/*")
 	if err != nil {
 		return nil
 	}
 	names := []string{}
-	for line := range strings.Lines(string(out)) {
-		_, full, _ := strings.Cut(strings.TrimSpace(line), "\t")
-		name := shortName(full)
-		if name != full && !strings.HasPrefix(full, remoteLocks) {
+	for _, full := range refs {
+		if name := shortName(full); name != full && !strings.HasPrefix(full, remoteLocks) {
 			names = append(names, shown(name))
 		}
 	}
 	return names
+}
+
+// refs returns the full names of the server's refs that match one of the patterns.
+func (d *repository) refs(ctx context.Context, patterns ...string) (names []string, err error) {
+	var out []byte
+	command := append([]string{"git", "ls-remote", "-q", "--refs", remoteName}, patterns...)
+	_, err = d.ask(ctx, nil, keep(&out, maxNames), d.reach.limits(d.run), command)
+	for line := range strings.Lines(string(out)) {
+		if _, name, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok {
+			names = append(names, name)
+		}
+	}
+	return names, err
 }
 
 // shortName is the name of a branch or a tag, and else full.

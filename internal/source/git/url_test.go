@@ -119,10 +119,6 @@ func TestAdviceOnAddresses(t *testing.T) {
 		"https://git.example.com/a.git?ref=main":    "a branch, a tag or a commit belongs in ref",
 		"ssh://git@git.example.com:acme/infra.git":  "a slash follows the host, as in ssh://git@git.example.com/acme/infra.git",
 		"git::https://git.example.com/a.git":        "leave it out",
-		"github.com/acme/infra":                     "https:// is missing before the host",
-		"acme/infra":                                "the server is missing, such as https://github.com/ before it",
-		"../infra":                                  "such as abspath(…) returns it",
-		"~/infra":                                   "such as pathexpand(…) returns it",
 		"infra":                                     "an address such as https://git.example.com/acme/infra.git",
 		"https://git.example.com:443//acme/infra/x": "belongs in path",
 	} {
