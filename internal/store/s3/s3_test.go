@@ -538,7 +538,7 @@ func TestTableMeanwhile(t *testing.T) {
 	must(t, state.Lock(t.Context(), storetest.Lock("1")))
 
 	foreign := string(storetest.Lock("foreign").JSON())
-	at("GetItem", 2, func() { s.table.Put(item, "Info", foreign) })
+	at("DeleteItem", 1, func() { s.table.Put(item, "Info", foreign) })
 	_ = state.Unlock(t.Context(), "1")
 	if got := s.table.Text(item, "Info"); got != foreign {
 		t.Errorf("the lock of somebody else is %q", got)
