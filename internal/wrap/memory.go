@@ -44,10 +44,7 @@ func newMemory(data, of string) *memory {
 	return &memory{path: filepath.Join(data, memoryName), of: of}
 }
 
-// last is what was seen, by the states that were. In a new clone, there is nothing.
-func (m *memory) last() (map[string]label, error) { return load[label](m.path) }
-
-// load reads a file of ours, with nothing in it if it cannot be read.
+// load reads a file of ours, with nothing in it if it cannot be read. In a new clone, there is none.
 func load[T any](path string) (map[string]T, error) {
 	found := map[string]T{}
 	text, err := keyfile.Read(path)
@@ -76,7 +73,7 @@ func save[T any](ctx context.Context, path string, all map[string]T) {
 func (m *memory) accept(state *label) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	seen, err := m.last()
+	seen, err := load[label](m.path)
 	was, known := seen[m.of]
 	const look = "; restore the newest one, or, once you have looked, accept what there is with statecrypt wrap -accept"
 	switch {
@@ -103,7 +100,7 @@ func (m *memory) accept(state *label) error {
 func (m *memory) remember(ctx context.Context, state *label) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	seen, _ := m.last() // which was accepted
+	seen, _ := load[label](m.path) // which was accepted
 	was, known := seen[m.of]
 	switch {
 	case m.path == "", state == nil && !known, state != nil && known && reflect.DeepEqual(was, *state):

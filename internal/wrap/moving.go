@@ -52,7 +52,7 @@ func (m *move) sealExisting(ctx context.Context) error {
 	case info.Kind == encryption.KindEncrypted:
 		say(m.Stderr, "the state in the backend is encrypted already")
 		m.call.warnOfLeft(m.Stderr)
-		return store.Settle(ctx, m.backend.State, there)
+		return m.backend.Settle(ctx, there)
 	case info.Kind != encryption.KindState:
 		if there, err = m.ofOtherTool(ctx, there); err != nil {
 			return err
@@ -129,11 +129,15 @@ func (i *invocation) former() (file string, r recorded, err error) {
 		err = nil
 	}
 	path, _ := r.Backend.Config["path"].(string)
+	same := false
+	if i.backend != nil {
+		same, _ = i.backend.Former(r.Backend.Type, r.Backend.Config)
+	}
 	switch local := slices.Contains([]string{"", "local"}, r.Backend.Type); {
 	case err != nil:
 	case local:
 		file = cmp.Or(path, file)
-	case i.same != nil && i.same(r): // it is no other
+	case same: // it is no other
 	case r.Backend.Type != "http" || len(r.Backend.Config) > 0: // init names all arguments, and wrap none, also before -leave
 		file = ""
 	}

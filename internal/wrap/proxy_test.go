@@ -479,7 +479,8 @@ func TestDamage(t *testing.T) {
 		if len(damaged) == 0 {
 			return "", errors.New("the backend says that there is none")
 		}
-		p := &proxy{Options: Options{State: target(t, sealing), Stderr: io.Discard}, call: &invocation{}, memory: &memory{}, backend: &backend{State: fixed{data: damaged}}}
+		p := &proxy{Options: Options{State: target(t, sealing), Stderr: io.Discard}, call: &invocation{}, memory: &memory{},
+			backend: &backend{State: fixed{data: damaged}}}
 		w := httptest.NewRecorder()
 		p.get(w, httptest.NewRequest("GET", "/state", nil))
 		if w.Code != 200 {

@@ -35,7 +35,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
 // Options say what to run, and where its state is.
@@ -153,21 +152,17 @@ func connect(ctx context.Context, o Options, call *invocation) (*proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	call.keeps = func(path string) bool { return store.Keeps(upstream.State, path) }
+	call.backend = upstream
 	if call.keeps(filepath.Join(call.dir, errored)) {
 		return nil, errors.Join(errors.New("the state cannot be in "+errored+", where Terraform leaves what it could not write; "+
 			"name another file in the backend block"), upstream.Close())
 	}
-	call.same = func(r recorded) bool {
-		same, _ := store.Former(upstream.State, r.Backend.Type, r.Backend.Config)
-		return same
-	}
 	p := newProxy(o, call, upstream)
 	p.memory = newMemory(call.own(ownFolder), upstream.kind+" "+upstream.String())
-	p.memory.accepts, p.memory.reverts = o.Accept, store.Reverts(ctx, upstream.State)
+	p.memory.accepts, p.memory.reverts = o.Accept, upstream.Reverts(ctx)
 	p.lock.begin(call)
 	if call.effect() == changes {
-		call.lent = store.Lend(upstream.State)
+		call.lent = upstream.Lend()
 	}
 	if call.effect() == changes || call.Name == "plan" {
 		p.elsewhere = call.elsewhere()
@@ -239,7 +234,7 @@ func (i *invocation) warnOfOwn(stderr io.Writer) {
 // state that holds nothing, such as destroy leaves it, is empty.
 func (i *invocation) kindOf(file string) encryption.FileKind {
 	path := join(i.dir, file)
-	if i.keeps != nil && i.keeps(path) { // it is no other
+	if i.keeps(path) { // it is no other
 		return encryption.KindUnknown
 	}
 	content, err := readFile(path)
@@ -257,6 +252,9 @@ func (i *invocation) kindOf(file string) encryption.FileKind {
 	}
 	return info.Kind
 }
+
+// keeps reports whether a file belongs to the state in the backend.
+func (i *invocation) keeps(path string) bool { return i.backend != nil && i.backend.Keeps(path) }
 
 // elsewhere is about a state that the module has without wrap, nil if it has none. While the
 // backend has none, the child would make all that is in it a second time.
@@ -346,7 +344,7 @@ func (p *proxy) checkUse(code int) error {
 func rehearse(ctx context.Context, target encryption.Target, b *backend) error {
 	_, _, err := Seal(ctx, target, []byte(`{"version":4,"serial":1,"lineage":"rehearsal"}`))
 	if err == nil {
-		err = store.Ready(ctx, b.State)
+		err = b.Ready(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("the run was not started, because its state could not be written afterwards: %w", err)
@@ -396,10 +394,10 @@ func (p *proxy) variables(address, authority string) []string {
 		"TF_HTTP_ADDRESS=" + address + "/state", "TF_HTTP_USERNAME=" + username, "TF_HTTP_PASSWORD=" + p.password,
 		"TF_HTTP_CLIENT_CA_CERTIFICATE_PEM=" + authority,
 	}
-	if !p.Leave || p.backend.hasLocks() { // or the backend that a state leaves for would be filled with it
+	if !p.Leave || p.backend.HasLocks() { // or the backend that a state leaves for would be filled with it
 		told = append(told, "TF_HTTP_LOCK_ADDRESS="+address+"/lock", "TF_HTTP_UNLOCK_ADDRESS="+address+"/lock")
 	}
-	return append(told, store.Retries(p.backend.State)...)
+	return append(told, p.backend.Retries()...)
 }
 
 // environ is the environment of the child: without the keys, the credentials of the

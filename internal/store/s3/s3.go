@@ -131,6 +131,7 @@ func (b *bucket) client(ctx context.Context) (*awss3.Client, error) {
 
 // state is one object.
 type state struct {
+	store.Usual
 	*bucket
 	key   string
 	locks []*lockIn // in the order in which they are taken
