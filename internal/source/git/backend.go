@@ -46,9 +46,6 @@ func Backend() attr.Table {
 	return t
 }
 
-// Remote is what a visit calls the repository.
-const Remote = remoteName
-
 // Server is the repository of such a block, for a program that writes to it. What is
 // here fetches; what is pushed is up to that program.
 type Server struct {
@@ -120,12 +117,6 @@ func inline(v attr.Values, where remote) *unstable.Entry {
 }
 
 func (s *Server) String() string { return s.remote.String() }
-
-// CleanPath is the name of a file as git lists it.
-func CleanPath(text string) (string, error) { return cleanPath(text) }
-
-// CheckBranch refuses what git takes for no name of a branch.
-func CheckBranch(name string) error { return checkRefFormat(name) }
 
 // Visit is a throw-away repository, for one thing that is done.
 type Visit struct {
