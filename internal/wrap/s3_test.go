@@ -381,6 +381,23 @@ func TestFilesOfTheProgram(t *testing.T) {
 	}
 }
 
+// TestBlockIsNotShown: of the block of another backend, nothing but its kind is in the error.
+func TestBlockIsNotShown(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"main.tf":      inside("backend \"s3\" {\n  bucket = \"b\"\n  token = \"" + canary + "\"\n}"),
+		"main.tf.json": `{"terraform":{"backend":{"s3":{"bucket":"b","secret_key":"` + canary + `"}}}}`,
+	} {
+		o, dir, _ := scripted(t, newStore(t), "GET", "plan")
+		must(t, os.Remove(filepath.Join(dir, "main.tf")))
+		write(t, filepath.Join(dir, name), text)
+		code, err, told := run(t, o)
+		if code == 0 || err == nil || !strings.Contains(err.Error(), `"backend s3"`) || strings.Contains(err.Error()+told, canary) {
+			t.Errorf("%s: got %d, %v\n%s", name, code, err, told)
+		}
+	}
+}
+
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
