@@ -54,7 +54,7 @@ type managed struct {
 	obj       object
 	look      secrets
 	cost      *meter.Meter
-	observing bool // in status.atProvider nothing selects a secret or refers to an object
+	observing bool // what a controller saw: nothing in it selects a secret or refers to an object
 }
 
 // parameters are the arguments, with the values of the secrets that they

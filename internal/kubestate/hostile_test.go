@@ -50,7 +50,7 @@ func TestErrors(t *testing.T) {
 		manifest string
 		want     string
 	}{
-		"empty":             {module, "", "holds 0 objects"},
+		"empty":             {module, "", "there are: none"},
 		"not a manifest":    {module, "\x00\xff", "neither JSON nor YAML"},
 		"broken YAML":       {module, "a: [hunter2", "document 1: it is neither JSON nor YAML"},
 		"broken JSON":       {module, `{"a": "hunter2`, "neither JSON nor YAML"},
@@ -59,10 +59,10 @@ func TestErrors(t *testing.T) {
 		"repeated key":      {module, "kind: RDS\nkind: hunter2\n", "repeats a key"},
 		"alias":             {module, "a: &a [hunter2]\nb: *a\n", "YAML aliases"},
 		"another kind": {module, `{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "db"}}`,
-			"and that is not RDS demo/db (modules.kubeform.com/v1alpha1)"},
+			"the manifest does not hold RDS demo/db (modules.kubeform.com/v1alpha1); correct what differs"},
 		"another version": {module, strings.Replace(moduleOf(`{}`), "v1alpha1", "v1beta1", 1),
 			`one with apiVersion "modules.kubeform.com/v1beta1"`},
-		"another namespace": {module, strings.Replace(moduleOf(`{}`), "demo", "prod", 1), "and that is not"},
+		"another namespace": {module, strings.Replace(moduleOf(`{}`), "demo", "prod", 1), "correct what differs"},
 		"twice":             {module, moduleOf(`{}`) + "\n---\n" + moduleOf(`{}`), "more than once"},
 		"module, no string": {module, moduleOf(`{"state": {}}`), "must be a string"},
 		"state is a string": {resources, instanceOf(`{}`, `{"state": "x"}`), "must be an object"},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
@@ -45,13 +46,12 @@ func (o *Object) kubeformState(obj object, look secrets, cost *meter.Meter) ([]b
 	if !ok {
 		return nil, errors.New("status.output must be an object")
 	}
-	attributes := map[string]any{}
-	for field, value := range output {
-		name := o.attribute(field)
-		if field == "providerRef" || field == "secretRef" || name == "" {
-			continue // how to reach the provider, and where secrets are; no attributes
-		}
-		attributes[name] = o.renamed(value)
+	output = maps.Clone(output)
+	delete(output, "providerRef") // how to reach the provider, and where secrets are: no attributes
+	delete(output, "secretRef")
+	attributes, err := managed{Object: o, observing: true}.block(output, nil, nil)
+	if err != nil {
+		return nil, err
 	}
 	if err := kubeformSecrets(obj, attributes, look, cost); err != nil {
 		return nil, err
@@ -84,31 +84,6 @@ func describedState(stored map[string]any) (state, error) {
 		}
 	}
 	return s, nil
-}
-
-// renamed gives the fields of blocks their Terraform names. Blocks are always
-// in lists; an object outside a list is a map, whose keys are the user's own.
-func (o *Object) renamed(value any) any {
-	list, ok := value.([]any)
-	if !ok {
-		return value
-	}
-	out := make([]any, len(list))
-	for i, element := range list {
-		block, ok := element.(map[string]any)
-		if !ok {
-			out[i] = o.renamed(element)
-			continue
-		}
-		to := map[string]any{}
-		for field, v := range block {
-			if name := o.attribute(field); name != "" {
-				to[name] = o.renamed(v)
-			}
-		}
-		out[i] = to
-	}
-	return out
 }
 
 // kubeformSecrets adds the sensitive attributes. Like Kubeform it looks only

@@ -3,6 +3,7 @@ package kubestate
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -170,24 +171,20 @@ func (o *Object) pick(objects []object) (object, error) {
 		return nil, fmt.Errorf("the manifest does not hold %s, but one with apiVersion %s; correct "+
 			"api_version", o, outside.Quoted(other.text("apiVersion"), maxName))
 	}
-	if len(objects) == 1 {
-		if objects[0].text("kind") == "" {
-			return nil, errors.New("the file is no manifest: what it holds has no kind; if it is the state itself, leave out object")
-		}
-		quoted := func(path ...string) string { return outside.Quoted(objects[0].text(path...), maxName) }
-		return nil, fmt.Errorf("the manifest holds one object, with kind %s, name %s and namespace %s, and that is not %s; correct what "+
-			"differs (capital letters count)", quoted("kind"), quoted("metadata", "name"), quoted("metadata", "namespace"), o)
+	if len(objects) == 1 && objects[0].text("kind") == "" {
+		return nil, errors.New("the file is no manifest: what it holds has no kind; if it is the state itself, leave out object")
 	}
 	const most = 5
 	var held []string
 	for _, obj := range objects[:min(len(objects), most)] {
-		held = append(held, outside.Quoted(obj.text("kind"), maxName)+" "+outside.Quoted(obj.text("metadata", "name"), maxName))
+		quoted := func(path ...string) string { return outside.Quoted(obj.text(path...), maxName) }
+		held = append(held, quoted("kind")+" "+quoted("metadata", "name")+" in namespace "+quoted("metadata", "namespace"))
 	}
 	if len(objects) > most {
 		held = append(held, "others")
 	}
-	return nil, fmt.Errorf("the manifest holds %d objects, and %s is not among them; correct kind or name (capital letters count); there "+
-		"are: %s", len(objects), o, strings.Join(held, ", "))
+	return nil, fmt.Errorf("the manifest does not hold %s; correct what differs (capital letters count); there are: %s", o,
+		cmp.Or(strings.Join(held, ", "), "none"))
 }
 
 func (o *Object) hasNames(obj object) bool {

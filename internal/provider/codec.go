@@ -49,7 +49,7 @@ func (c codec) decode(sent *tfprotov6.DynamicValue) (arguments cty.Value, ok boo
 	if err == nil && arguments.IsNull() {
 		arguments = empty(c.fields)
 	}
-	return arguments, err == nil && conforms(arguments, c.fields)
+	return arguments, err == nil && new(findings).conforms(arguments, c.fields, path.Empty())
 }
 
 // encode returns the arguments with the read-only attributes filled.
@@ -71,63 +71,55 @@ func empty(fields []field) cty.Value {
 	return cty.ObjectVal(values)
 }
 
-// conforms checks what the framework checks against a schema; it then says what
-// is wrong, and at which place. Unlike the framework, it does not find required
-// arguments missing in a block that is not known yet.
-func conforms(block cty.Value, fields []field) bool {
-	if block.IsNull() {
-		return false
-	}
-	if !block.IsKnown() {
-		return true
-	}
-	for _, f := range fields {
-		v := block.GetAttr(f.Name)
-		switch {
-		case f.isBlock():
-			if !allConform(v, f) {
-				return false
-			}
-		case f.Computed && !v.IsNull(), f.required() && v.IsNull():
-			return false
-		}
-	}
-	return true
-}
-
-// misfits are what we know more about than the framework of what does not conform:
-// read-only attributes that are set, and arguments that are required, and null.
+// misfits are what we know more about than the framework of what does not conform.
 func (c codec) misfits(block cty.Value) []problem {
-	if block == cty.NilVal || !block.Type().IsObjectType() || block.IsNull() {
+	if block == cty.NilVal || !block.Type().IsObjectType() {
 		return nil
 	}
 	var f findings
-	f.misfits(block, c.fields, path.Empty())
+	f.conforms(block, c.fields, path.Empty())
 	return f.problems
 }
 
-func (f *findings) misfits(block cty.Value, fields []field, at path.Path) {
+// conforms checks what the framework checks against a schema; it then says what
+// is wrong, and at which place. Unlike the framework, it does not find required
+// arguments missing in a block that is not known yet. What we know more about are
+// read-only attributes that are set, and arguments that are required, and null.
+func (f *findings) conforms(block cty.Value, fields []field, at path.Path) bool {
 	if block.IsNull() || !block.IsKnown() {
-		return
+		return !block.IsNull()
 	}
+	ok := true
 	for _, field := range fields {
 		v := block.GetAttr(field.Name)
 		switch {
 		case field.isBlock():
-			list, _ := blocks(block, field.Name)
-			for i, one := range list {
-				f.misfits(one, field.Fields, at.AtName(field.Name).AtListIndex(i))
-			}
+			ok = f.allConform(v, field, at.AtName(field.Name)) && ok
+			continue
 		case field.required() && v.IsNull():
 			f.fail(at.AtName(field.Name), "this argument is required, and its value is null; is a variable not set?")
 		case !field.Computed || v.IsNull():
+			continue
 		case field.Secrecy.IsHidden(): // at the path of an attribute, Terraform prints its value
 			f.fail(path.Empty(), "the attribute %s is what a read gives, and cannot be "+
 				"set%s", field.Name, cmp.Or(inPlaceOf(field.Name), "; leave it out"))
 		default:
 			f.fail(at.AtName(field.Name), "this is what a read gives, and cannot be set%s", cmp.Or(inPlaceOf(field.Name), "; leave it out"))
 		}
+		ok = false
 	}
+	return ok
+}
+
+func (f *findings) allConform(blocks cty.Value, of field, at path.Path) bool {
+	if !blocks.IsKnown() || blocks.IsNull() {
+		return true
+	}
+	ok := of.Many || blocks.LengthInt() <= 1
+	for i, block := range blocks.AsValueSlice() {
+		ok = f.conforms(block, of.Fields, at.AtListIndex(i)) && ok
+	}
+	return ok
 }
 
 // inPlaceOf says which argument is often meant by the name of a read-only attribute.
@@ -143,21 +135,6 @@ func inPlaceOf(attribute string) string {
 		return "; to choose a resource, set address, such as aws_vpc.main"
 	}
 	return ""
-}
-
-func allConform(blocks cty.Value, f field) bool {
-	if !blocks.IsKnown() || blocks.IsNull() {
-		return true
-	}
-	if !f.Many && blocks.LengthInt() > 1 {
-		return false
-	}
-	for it := blocks.ElementIterator(); it.Next(); {
-		if _, block := it.Element(); !conforms(block, f.Fields) {
-			return false
-		}
-	}
-	return true
 }
 
 // blocks returns the blocks of one kind in a block, and whether they are known:

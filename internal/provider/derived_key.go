@@ -66,9 +66,6 @@ func derivedKeyFrom(_ catalog, block cty.Value, _ attr.LookupEnv) (request, []pr
 	if s, ok := given(block, "wrapped_key"); ok {
 		decoded, _ := base64.StdEncoding.DecodeString(s)
 		switch out.derivation.Wrapped = json.RawMessage(s); {
-		case isEnvelope(s):
-			a.fail(path.Root("wrapped_key"), "this is a whole encrypted file, or all of its meta; give the one document in it that the key "+
-				"provider stored, decoded: base64decode(jsondecode(…).meta[\"key_provider.pbkdf2.main\"])")
 		case json.Valid(out.derivation.Wrapped):
 		case json.Valid(decoded):
 			a.fail(path.Root("wrapped_key"), "this is a JSON document in base64, as it is in the file; decode it with base64decode(…)")
@@ -77,21 +74,6 @@ func derivedKeyFrom(_ catalog, block cty.Value, _ attr.LookupEnv) (request, []pr
 		}
 	}
 	return out, a.problems
-}
-
-// isEnvelope reports whether a text is an encrypted file, or its meta, whose members are
-// called after key providers.
-func isEnvelope(text string) bool {
-	var members map[string]json.RawMessage
-	if json.Unmarshal([]byte(text), &members) != nil {
-		return false
-	}
-	for name := range members {
-		if name == "encrypted_data" || syntax.IsKeyProviderAddress(name) {
-			return true
-		}
-	}
-	return false
 }
 
 func (r derivedKeyRequest) read(ctx context.Context, provider *configured) (*result, error) {

@@ -3,8 +3,6 @@ package provider
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -28,7 +26,7 @@ const onlyMethod = "aes_gcm"
 // the keys of a method, and the default. Plaintext is never a default: it is
 // read only if somebody names it.
 func (s encryptionSettings) writeOut() {
-	keys := sortedKeys(s.KeyProviders)
+	keys := sortedNames(s.KeyProviders)
 	if len(keys) == 1 && len(s.Methods) == 0 {
 		address := "method." + onlyMethod + "." + onlyName
 		s.Methods[address] = &unstable.Entry{Address: address, Kind: onlyMethod, Settings: map[string]unstable.Setting{}}
@@ -38,7 +36,7 @@ func (s encryptionSettings) writeOut() {
 	for _, table := range tables {
 		s.writeOutKeys(table, keys)
 	}
-	methods := sortedKeys(s.Methods)
+	methods := sortedNames(s.Methods)
 	if len(methods) == 1 && s.Methods[methods[0]].Kind != syntax.Unencrypted {
 		s.RemoteDefault = &unstable.Target{Method: methods[0]}
 	}
@@ -51,7 +49,7 @@ func (s encryptionSettings) writeOutKeys(table attr.Table, keys []string) {
 		if a.Form != attr.KeyProvider || !a.Required {
 			continue
 		}
-		for _, address := range sortedKeys(s.Methods) {
+		for _, address := range sortedNames(s.Methods) {
 			method := s.Methods[address]
 			if _, set := method.Settings[a.Name]; set || method.Kind != table.Name {
 				continue
@@ -70,8 +68,4 @@ func (s encryptionSettings) writeOutKeys(table attr.Table, keys []string) {
 			}
 		}
 	}
-}
-
-func sortedKeys(entries map[string]*unstable.Entry) []string {
-	return slices.Sorted(maps.Keys(entries))
 }

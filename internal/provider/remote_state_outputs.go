@@ -183,7 +183,7 @@ func (r remoteStateRequest) wanted(stored map[string]tfstate.Output) ([]string, 
 	for _, name := range r.only {
 		if _, found := slices.BinarySearch(names, name); !found {
 			return nil, fmt.Errorf("`only` lists %s, but neither the state nor the defaults have it%s",
-				outside.Quoted(name, maxName), cmp.Or(r.nested(name), nearOutputs(name, names)))
+				outside.Quoted(name, maxName), nearOutputs(name, names))
 		}
 		if stored[name].Sensitive && !r.keepSensitive {
 			return nil, fmt.Errorf("`only` lists %s, which the state marks as sensitive: read it with the ephemeral resource "+
@@ -193,25 +193,9 @@ func (r remoteStateRequest) wanted(stored map[string]tfstate.Output) ([]string, 
 	return slices.Compact(slices.Sorted(slices.Values(r.only))), nil
 }
 
-// nested says that the defaults have an output one level too deep, "" if they do not.
-func (r remoteStateRequest) nested(name string) string {
-	for argument, defaults := range map[string]map[string]cty.Value{"defaults": r.defaults, "sensitive_defaults": r.sensitiveDefaults} {
-		inner := defaults["outputs"]
-		if inner != cty.NilVal && inner.IsKnown() && !inner.IsNull() && inner.Type().IsObjectType() && inner.Type().HasAttribute(name) {
-			return fmt.Sprintf("; %s has it inside outputs: leave that level out", argument)
-		}
-	}
-	return ""
-}
-
 // nearOutputs says which output was meant, also by one who wrote where it is or a part of
 // it, or which there are.
 func nearOutputs(name string, names []string) string {
-	if first, _, several := strings.Cut(name, ","); several {
-		if _, found := slices.BinarySearch(names, strings.TrimSpace(first)); found {
-			return "; each name is an element of its own, as in only = [\"a\", \"b\"]"
-		}
-	}
 	whole, _, _ := strings.Cut(strings.TrimPrefix(name, "outputs."), ".")
 	whole, _, _ = strings.Cut(whole, "[")
 	if suggestion := cmp.Or(syntax.Suggest(name, names), syntax.Suggest(whole, names)); suggestion != "" {

@@ -96,16 +96,11 @@ func (s *Server) ValidateProviderConfig(
 		s.validated.Store(validated)
 		return &tfprotov6.ValidateProviderConfigResponse{PreparedConfig: req.Config, Diagnostics: problemDiagnostics(problems)}, nil
 	}
-	if wrong := s.block.misfits(block); wrong != nil {
-		return &tfprotov6.ValidateProviderConfigResponse{PreparedConfig: req.Config, Diagnostics: problemDiagnostics(wrong)}, nil
-	}
-	return conforming(req.Config, func() (*tfprotov6.ValidateProviderConfigResponse, error) {
+	diags, err := s.block.malformed(req.Config, block, func() ([]*tfprotov6.Diagnostic, error) {
 		resp, err := s.ProviderServer.ValidateProviderConfig(ctx, req)
-		if err == nil {
-			resp.Diagnostics = refusal(resp.Diagnostics)
-		}
-		return resp, err
-	}, &tfprotov6.ValidateProviderConfigResponse{Diagnostics: refusal(nil)})
+		return resp.Diagnostics, err
+	})
+	return &tfprotov6.ValidateProviderConfigResponse{PreparedConfig: req.Config, Diagnostics: diags}, err
 }
 
 // ConfigureProvider begins a run. A provider in a debugger sees several. It
@@ -121,31 +116,18 @@ func (s *Server) ConfigureProvider(
 	}
 	s.configured.Store(nil)
 	resp, err := s.ValidateProviderConfig(ctx, &tfprotov6.ValidateProviderConfigRequest{Config: req.Config})
-	if err != nil {
-		return nil, err
-	}
-	return &tfprotov6.ConfigureProviderResponse{Diagnostics: resp.Diagnostics}, nil
+	return &tfprotov6.ConfigureProviderResponse{Diagnostics: resp.Diagnostics}, err
 }
 
 // ValidateDataResourceConfig checks the arguments of a data source.
 func (s *Server) ValidateDataResourceConfig(
 	ctx context.Context, req *tfprotov6.ValidateDataResourceConfigRequest,
 ) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
-	r := s.dataSources[req.TypeName]
-	arguments, ok := r.decode(req.Config)
-	if ok {
-		return &tfprotov6.ValidateDataResourceConfigResponse{Diagnostics: r.validate(arguments, s.validated.Load())}, nil
-	}
-	if wrong := r.misfits(arguments); wrong != nil {
-		return &tfprotov6.ValidateDataResourceConfigResponse{Diagnostics: problemDiagnostics(wrong)}, nil
-	}
-	return conforming(req.Config, func() (*tfprotov6.ValidateDataResourceConfigResponse, error) {
+	diags, err := s.validate(s.dataSources[req.TypeName], req.Config, func() ([]*tfprotov6.Diagnostic, error) {
 		resp, err := s.ProviderServer.ValidateDataResourceConfig(ctx, req)
-		if err == nil {
-			resp.Diagnostics = refusal(resp.Diagnostics)
-		}
-		return resp, err
-	}, &tfprotov6.ValidateDataResourceConfigResponse{Diagnostics: refusal(nil)})
+		return resp.Diagnostics, err
+	})
+	return &tfprotov6.ValidateDataResourceConfigResponse{Diagnostics: diags}, err
 }
 
 // ReadDataSource is a read that Stop ends.
@@ -157,31 +139,18 @@ func (s *Server) ReadDataSource(ctx context.Context, req *tfprotov6.ReadDataSour
 	}
 	resp, err := s.ValidateDataResourceConfig(ctx,
 		&tfprotov6.ValidateDataResourceConfigRequest{TypeName: req.TypeName, Config: req.Config})
-	if err != nil {
-		return nil, err
-	}
-	return &tfprotov6.ReadDataSourceResponse{Diagnostics: resp.Diagnostics}, nil
+	return &tfprotov6.ReadDataSourceResponse{Diagnostics: resp.Diagnostics}, err
 }
 
 // ValidateEphemeralResourceConfig checks the arguments of an ephemeral resource.
 func (s *Server) ValidateEphemeralResourceConfig(
 	ctx context.Context, req *tfprotov6.ValidateEphemeralResourceConfigRequest,
 ) (*tfprotov6.ValidateEphemeralResourceConfigResponse, error) {
-	r := s.ephemeralResources[req.TypeName]
-	arguments, ok := r.decode(req.Config)
-	if ok {
-		return &tfprotov6.ValidateEphemeralResourceConfigResponse{Diagnostics: r.validate(arguments, s.validated.Load())}, nil
-	}
-	if wrong := r.misfits(arguments); wrong != nil {
-		return &tfprotov6.ValidateEphemeralResourceConfigResponse{Diagnostics: problemDiagnostics(wrong)}, nil
-	}
-	return conforming(req.Config, func() (*tfprotov6.ValidateEphemeralResourceConfigResponse, error) {
+	diags, err := s.validate(s.ephemeralResources[req.TypeName], req.Config, func() ([]*tfprotov6.Diagnostic, error) {
 		resp, err := s.ProviderServer.ValidateEphemeralResourceConfig(ctx, req)
-		if err == nil {
-			resp.Diagnostics = refusal(resp.Diagnostics)
-		}
-		return resp, err
-	}, &tfprotov6.ValidateEphemeralResourceConfigResponse{Diagnostics: refusal(nil)})
+		return resp.Diagnostics, err
+	})
+	return &tfprotov6.ValidateEphemeralResourceConfigResponse{Diagnostics: diags}, err
 }
 
 // OpenEphemeralResource is a read that Stop ends.
@@ -195,10 +164,18 @@ func (s *Server) OpenEphemeralResource(
 	}
 	resp, err := s.ValidateEphemeralResourceConfig(ctx,
 		&tfprotov6.ValidateEphemeralResourceConfigRequest{TypeName: req.TypeName, Config: req.Config})
-	if err != nil {
-		return nil, err
+	return &tfprotov6.OpenEphemeralResourceResponse{Diagnostics: resp.Diagnostics}, err
+}
+
+// validate checks the arguments of a reading.
+func (s *Server) validate(
+	r reading, sent *tfprotov6.DynamicValue, framework func() ([]*tfprotov6.Diagnostic, error),
+) ([]*tfprotov6.Diagnostic, error) {
+	arguments, ok := r.decode(sent)
+	if ok {
+		return r.validate(arguments, s.validated.Load()), nil
 	}
-	return &tfprotov6.OpenEphemeralResourceResponse{Diagnostics: resp.Diagnostics}, nil
+	return r.malformed(sent, arguments, framework)
 }
 
 func (s *Server) read(ctx context.Context, r reading, arguments cty.Value) (*tfprotov6.DynamicValue, diagnostics) {
@@ -207,19 +184,25 @@ func (s *Server) read(ctx context.Context, r reading, arguments cty.Value) (*tfp
 	return r.read(ctx, s.configured.Load(), arguments)
 }
 
-// conforming has the framework say what is wrong with a message that does not conform.
-// Its decoder has the flaws of the other one, see [codec.decode]: a message that
-// would end the process gets the answer malformed.
-func conforming[T any](sent *tfprotov6.DynamicValue, framework func() (*T, error), malformed *T) (answer *T, err error) {
+// malformed says what is wrong with arguments that do not conform: in our own words, or else in
+// those of the framework. Its decoder has the flaws of the other one, see [codec.decode], and is
+// not to end the process either.
+func (c codec) malformed(
+	sent *tfprotov6.DynamicValue, arguments cty.Value, framework func() ([]*tfprotov6.Diagnostic, error),
+) (diags []*tfprotov6.Diagnostic, err error) {
+	if wrong := c.misfits(arguments); wrong != nil {
+		return problemDiagnostics(wrong), nil
+	}
 	defer func() {
 		if recover() != nil {
-			answer, err = malformed, nil
+			diags, err = refusal(nil), nil
 		}
 	}()
 	if sent != nil && sent.MsgPack != nil && promisesTooMuch(sent.MsgPack) {
-		return malformed, nil
+		return refusal(nil), nil
 	}
-	return framework()
+	diags, err = framework()
+	return refusal(diags), err
 }
 
 // refusal is what the framework says about arguments that do not conform. If it

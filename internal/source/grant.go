@@ -329,33 +329,13 @@ func (c Credentials) fill(block *unstable.Entry, found bool, near Match) (Grant,
 	if block == nil && c.Env == nil { // nothing is left that could be named
 		block = unstable.NewEntry("", c.Table, nil)
 	} else if block == nil {
-		block = unstable.NewEntry("the environment variables"+family(c.Table), c.Table, nil)
+		block = unstable.NewEntry("the environment variables for "+c.Table.Name, c.Table, nil)
 	}
 	values, err := block.Resolve(c.Table, unstable.Scope{Lookup: c.Env, OtherServer: near == OtherServer, OnlyEnvironment: !found})
 	if err != nil {
 		return Grant{Found: found}, err
 	}
 	return Grant{Values: values, Found: found, Env: values.Environment()}, nil
-}
-
-// family is what the variables of a table have in common, for errors.
-func family(t attr.Table) string {
-	var names []string
-	for _, a := range t.Attrs {
-		names = append(names, a.Env...)
-	}
-	if len(names) < 2 {
-		return ""
-	}
-	first, last := slices.Min(names), slices.Max(names)
-	i := 0
-	for i < len(first) && i < len(last) && first[i] == last[i] {
-		i++
-	}
-	if i = strings.LastIndexByte(first[:i], '_'); i < 0 {
-		return ""
-	}
-	return " " + first[:i+1] + "*"
 }
 
 // covering returns the block whose url covers target, nil if none does.
@@ -405,15 +385,9 @@ func (c Credentials) called(choice, name string) (*unstable.Entry, error) {
 	switch {
 	case chosen != nil, name == "" && len(others) == 0:
 		return chosen, nil
-	case name != "" && len(others) > 0:
-		return nil, fmt.Errorf("no %s block of credentials, in the provider block, has the name %q; there are: %s", c.Table.Name, name,
-			strings.Join(others, ", "))
 	case name != "":
-		return nil, fmt.Errorf("no %s block of credentials, in the provider block, has the name %q; there is none", c.Table.Name, name)
-	}
-	if twice := slices.Sorted(slices.Values(others)); len(slices.Compact(slices.Clone(twice))) < len(others) {
-		return nil, fmt.Errorf("two %s blocks of credentials have one name; give each a name of its own, and choose one with %s", c.Table.Name,
-			choice)
+		return nil, fmt.Errorf("no %s block of credentials, in the provider block, has the name %q; there are: %s", c.Table.Name, name,
+			cmp.Or(strings.Join(others, ", "), "none"))
 	}
 	slices.Sort(others)
 	return nil, fmt.Errorf("every %s block of credentials has a name; set %s to one of %s", c.Table.Name, choice, strings.Join(others, ", "))

@@ -94,7 +94,7 @@ func TestCredentialsNamed(t *testing.T) {
 		block, token string
 		err          string
 	}{
-		"no blocks":          {nil, "", "the environment variables", "from X_TOKEN", ""},
+		"no blocks":          {nil, "", "the environment variables for s3", "from X_TOKEN", ""},
 		"no block of a name": {nil, "a", "", "", `no s3 block of credentials, in the provider block, has the name "a"`},
 		"the one without":    {[]*unstable.Entry{a, unnamed}, "", "unnamed", "from X_TOKEN", ""},
 		"by name":            {[]*unstable.Entry{unnamed, a, b}, "b", "second", "", ""},

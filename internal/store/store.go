@@ -80,6 +80,43 @@ type State interface {
 
 	// Remove leaves no state, if there is still the one that was read.
 	Remove(ctx context.Context, read Version) error
+
+	// The rest is as in [Usual], as a rule.
+
+	// Ready finds out, before anything is made that a state has to hold, whether the store takes one.
+	Ready(ctx context.Context) error
+
+	// HasLocks reports whether locks keep others out, rather than nobody.
+	HasLocks() bool
+
+	// Retries are variables that tell the child how often to try again.
+	Retries() []string
+
+	// Keeps reports whether a file of this machine is the state, or belongs to it. Nobody else
+	// opens it.
+	Keeps(path string) bool
+
+	// EndsWithProcess reports whether nobody can leave the lock.
+	EndsWithProcess() bool
+
+	// Lend returns a file for a program to inherit, so that the lock, once it is taken, ends with
+	// that program if this one is killed. The caller closes it. It is nil where there is none.
+	Lend() *os.File
+
+	// Reverts reports whether it is usual that an older state comes back.
+	Reverts(ctx context.Context) bool
+
+	// IsSettled reports whether what others compare a state with, such as a digest beside it, is that
+	// of the one that was read.
+	IsSettled(ctx context.Context, read []byte) (bool, error)
+
+	// Settle makes it so, for whoever has the lock, if an earlier write could not.
+	Settle(ctx context.Context, read []byte) error
+
+	// Former compares the state with the backend that the module had without wrap, by its kind and
+	// arguments: whether it is the same state. The error is that wrap may not have the lock of
+	// those who go on without it.
+	Former(kind string, arguments map[string]any) (same bool, err error)
 }
 
 // Lock is the LockInfo of Terraform and OpenTofu, which every lock holds.
@@ -207,96 +244,16 @@ func Digest(data []byte) Version {
 	return Version(hex.EncodeToString(sum[:]))
 }
 
-// What not every state has. Those that lack a method are the usual case.
+// Usual is what most states do, of what [State] asks for.
+type Usual struct{}
 
-// Ready finds out, before anything is made that a state has to hold, whether the store takes one.
-func Ready(ctx context.Context, s State) error {
-	if r, ok := as[interface{ Ready(context.Context) error }](s); ok {
-		return r.Ready(ctx)
-	}
-	return nil
-}
-
-// HasLocks reports whether locks keep others out, rather than nobody.
-func HasLocks(s State) bool {
-	l, ok := as[interface{ HasLocks() bool }](s)
-	return !ok || l.HasLocks()
-}
-
-// Retries are variables that tell the child how often to try again.
-func Retries(s State) []string {
-	if r, ok := as[interface{ Retries() []string }](s); ok {
-		return r.Retries()
-	}
-	return nil
-}
-
-// Keeps reports whether a file of this machine is the state, or belongs to it. Nobody else
-// opens it.
-func Keeps(s State, path string) bool {
-	k, ok := as[interface{ Keeps(path string) bool }](s)
-	return ok && k.Keeps(path)
-}
-
-// EndsWithProcess reports whether nobody can leave the lock.
-func EndsWithProcess(s State) bool {
-	e, ok := as[interface{ EndsWithProcess() bool }](s)
-	return ok && e.EndsWithProcess()
-}
-
-// Lend returns a file for a program to inherit, so that the lock, once it is taken, ends with
-// that program if this one is killed. The caller closes it. It is nil where there is none.
-func Lend(s State) *os.File {
-	if l, ok := as[interface{ Lend() *os.File }](s); ok {
-		return l.Lend()
-	}
-	return nil
-}
-
-// Reverts reports whether it is usual that an older state comes back.
-func Reverts(ctx context.Context, s State) bool {
-	r, ok := as[interface{ Reverts(context.Context) bool }](s)
-	return ok && r.Reverts(ctx)
-}
-
-// settler is a state that others compare with something beside it, such as its digest.
-type settler interface {
-	IsSettled(ctx context.Context, read []byte) (bool, error)
-	Settle(ctx context.Context, read []byte) error
-}
-
-// IsSettled reports whether what others compare a state with is that of the one that was read.
-func IsSettled(ctx context.Context, s State, read []byte) (bool, error) {
-	if s, ok := as[settler](s); ok {
-		return s.IsSettled(ctx, read)
-	}
-	return true, nil
-}
-
-// Settle makes it so, for whoever has the lock, if an earlier write could not.
-func Settle(ctx context.Context, s State, read []byte) error {
-	if s, ok := as[settler](s); ok {
-		return s.Settle(ctx, read)
-	}
-	return nil
-}
-
-// Former compares a state with the backend that the module had without wrap, by its kind and
-// arguments: whether it is the same state. The error is that wrap may not have the lock of
-// those who go on without it.
-func Former(s State, kind string, arguments map[string]any) (same bool, err error) {
-	if f, ok := as[interface {
-		Former(kind string, arguments map[string]any) (bool, error)
-	}](s); ok {
-		return f.Former(kind, arguments)
-	}
-	return false, nil
-}
-
-func as[T any](s State) (T, bool) {
-	if c, ok := s.(*careful); ok {
-		s = c.State
-	}
-	t, ok := s.(T)
-	return t, ok
-}
+func (Usual) Ready(context.Context) error                     { return nil }
+func (Usual) HasLocks() bool                                  { return true }
+func (Usual) Retries() []string                               { return nil }
+func (Usual) Keeps(string) bool                               { return false }
+func (Usual) EndsWithProcess() bool                           { return false }
+func (Usual) Lend() *os.File                                  { return nil }
+func (Usual) Reverts(context.Context) bool                    { return false }
+func (Usual) IsSettled(context.Context, []byte) (bool, error) { return true, nil }
+func (Usual) Settle(context.Context, []byte) error            { return nil }
+func (Usual) Former(string, map[string]any) (bool, error)     { return false, nil }

@@ -31,9 +31,8 @@ type invocation struct {
 	saved   string   // see save
 	sources []string // see findSources
 
-	lent  *os.File               // what the child inherits, nil if there is nothing
-	keeps func(path string) bool // whether a file belongs to the state in the backend; nil if there is none
-	same  func(recorded) bool    // whether a backend has that state without wrap; nil if there is none
+	lent    *os.File // what the child inherits, nil if there is nothing
+	backend *backend // nil if there is none
 }
 
 // argument is a flag as it was read.
@@ -203,7 +202,7 @@ func (i *invocation) words(lookup func(string) (string, bool)) (words []string, 
 	}
 	for _, variable := range []string{"TF_CLI_ARGS_" + strings.NewReplacer("-", "_", " ", "_").Replace(i.Name), "TF_CLI_ARGS"} {
 		text, _ := lookup(variable)
-		if !isPlain(text) {
+		if !plainText.MatchString(text) {
 			return nil, fmt.Errorf("%s is refused: it may hold letters, digits, spaces and the characters - _ . , : / = + @ %% ~ [ ] only; "+
 				"give other arguments to the command itself", variable)
 		}
@@ -212,9 +211,7 @@ func (i *invocation) words(lookup func(string) (string, bool)) (words []string, 
 	return words, nil
 }
 
-// isPlain reports whether text has the same words for everybody who reads it.
-func isPlain(text string) bool { return plainText.MatchString(text) }
-
+// plainText has the same words for everybody who reads it.
 var plainText = lazyregexp.New(`^[\w\-.,:/=+@%~\[\] \t\r\n]*$`)
 
 // parse reads flags, which end at the first argument, as Go's package flag does.

@@ -75,9 +75,9 @@ func (b *backend) mayEncrypt() error {
 	}
 	err := b.unread
 	if err == nil || errors.Is(err, fs.ErrNotExist) { // then the block says which lock others take
-		_, err = store.Former(b.State, b.former.Backend.Type, b.former.Backend.Config)
+		_, err = b.Former(b.former.Backend.Type, b.former.Backend.Config)
 	}
-	if err == nil && b.unlocked && b.hasLocks() {
+	if err == nil && b.unlocked && b.HasLocks() {
 		err = errors.New("-lock=false keeps out nobody who works on it without wrap; leave that out")
 	}
 	if err != nil {
@@ -105,8 +105,6 @@ func (b *backend) lookAgain(ctx context.Context) error {
 
 // Close gives up what ends with the process.
 func (b *backend) Close() error { return b.store.Close() }
-
-func (b *backend) hasLocks() bool { return store.HasLocks(b.State) }
 
 // Backends are the kinds that the block of [Options] may have.
 func Backends() (tables []attr.Table) {

@@ -34,9 +34,9 @@ func (i *invocation) run(ctx context.Context, o Options, environ []string) (int,
 	if err != nil {
 		return 0, fmt.Errorf("%s cannot be run: %w", outside.Quoted(i.program, 300), keyfile.Reason(err))
 	}
-	back := o.signals.relay(forward) // until now, a signal ended ctx, and so interrupted the child
-	_ = cmd.Wait()                   // what the child has to say is in its exit code
-	back()
+	before := o.signals.relay(forward) // until now, a signal ended ctx, and so interrupted the child
+	_ = cmd.Wait()                     // what the child has to say is in its exit code
+	o.signals.relay(before)
 	copied.wait(ctx)
 	return exitCode(cmd.ProcessState), nil
 }
@@ -80,13 +80,8 @@ func (s *signals) stop() {
 	close(s.arrived)
 }
 
-// relay has then called at each signal, until it is called back.
-func (s *signals) relay(then func(os.Signal)) (back func()) {
-	before := s.swap(then)
-	return func() { s.swap(before) }
-}
-
-func (s *signals) swap(then func(os.Signal)) (before func(os.Signal)) {
+// relay has then called at each signal, in place of what was called before.
+func (s *signals) relay(then func(os.Signal)) (before func(os.Signal)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before, s.then = s.then, then

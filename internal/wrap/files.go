@@ -25,11 +25,11 @@ import (
 // are checked: copies in a folder of our own, which nobody else exchanges. They go
 // when the child has ended.
 type handover struct {
-	o    Options
+	Options
 	call *invocation
 	folder
-	plan string // where the plan that is made belongs, "" if it is not sealed
-	made string // where the child writes it
+	place string // where the plan that is made belongs, "" if it is not sealed
+	made  string // where the child writes it
 
 	blind bool // what the settings encrypt, they do not open: they have recipients alone
 }
@@ -110,7 +110,7 @@ func (h *handover) plaintext(ctx context.Context, name string) ([]byte, error) {
 		}
 		err = cmp.Or(err, failed)
 	}
-	if len(h.o.Plan.Methods()) == 0 {
+	if len(h.Plan.Methods()) == 0 {
 		err = fmt.Errorf("%w; if it is a plan, the settings require a plan block", err)
 	}
 	return nil, err
@@ -127,11 +127,11 @@ func (h *handover) read(name string) ([]byte, error) {
 // targets are those that may open a file, the likely one first.
 func (h *handover) targets(kind encryption.FileKind) (targets []encryption.Target) {
 	sealed := kind == encryption.KindEncrypted
-	if (sealed || kind == encryption.KindPlan) && len(h.o.Plan.Methods()) > 0 {
-		targets = append(targets, h.o.Plan)
+	if (sealed || kind == encryption.KindPlan) && len(h.Plan.Methods()) > 0 {
+		targets = append(targets, h.Plan)
 	}
 	if sealed {
-		targets = append(targets, h.o.State)
+		targets = append(targets, h.State)
 	}
 	return targets
 }
@@ -143,9 +143,9 @@ func (h *handover) intercept(ctx context.Context) error {
 	if h.call.Name != "plan" || !h.call.has("out") {
 		return nil
 	}
-	sealing := len(h.o.Plan.Methods()) > 0
+	sealing := len(h.Plan.Methods()) > 0
 	if !sealing {
-		say(h.o.Stderr, "warning: the plan will not be encrypted, because the settings have no plan block")
+		say(h.Stderr, "warning: the plan will not be encrypted, because the settings have no plan block")
 	}
 	lands := "" // of several, the last one counts
 	for i, f := range h.call.flags {
@@ -171,7 +171,7 @@ func (h *handover) intercept(ctx context.Context) error {
 		}
 		lands = path
 		if sealing {
-			h.plan, h.made = path, filepath.Join(h.dir, "made-"+filepath.Base(path))
+			h.place, h.made = path, filepath.Join(h.dir, "made-"+filepath.Base(path))
 			h.call.flags[i].value = h.made
 		}
 	}
@@ -180,7 +180,7 @@ func (h *handover) intercept(ctx context.Context) error {
 			return h.notSaved(lands, err)
 		}
 	}
-	if h.plan == "" {
+	if h.place == "" {
 		return nil
 	}
 	if err := h.rehearse(ctx); err != nil {
@@ -198,7 +198,7 @@ func (h *handover) rehearse(ctx context.Context) error {
 	if err = errors.Join(err, archive.Close()); err != nil {
 		return err
 	}
-	sealed, again, err := Seal(ctx, h.o.Plan, plan.Bytes())
+	sealed, again, err := Seal(ctx, h.Plan, plan.Bytes())
 	if h.blind = sealed != nil && again == nil && isForOthers(err); h.blind {
 		err = nil
 	}
@@ -283,7 +283,7 @@ func (h *handover) file(name string, content []byte) (path string, err error) {
 // finish seals the plan that the child has made, if it has, and removes the copies.
 func (h *handover) finish(ctx context.Context) error {
 	defer h.remove()
-	if h.plan == "" {
+	if h.place == "" {
 		return nil
 	}
 	content, err := readFile(h.made)
@@ -294,12 +294,12 @@ func (h *handover) finish(ctx context.Context) error {
 	switch {
 	case err != nil:
 	case h.blind:
-		sealed, err = h.o.Plan.Encrypt(ctx, content)
+		sealed, err = h.Plan.Encrypt(ctx, content)
 	default:
-		sealed, _, err = Seal(ctx, h.o.Plan, content)
+		sealed, _, err = Seal(ctx, h.Plan, content)
 	}
 	if err == nil {
-		err = replace.File(ctx, h.plan, sealed, nil)
+		err = replace.File(ctx, h.place, sealed, nil)
 	}
 	if err != nil {
 		return fmt.Errorf("the plan was not saved: %w", keyfile.Reason(err))
@@ -308,7 +308,7 @@ func (h *handover) finish(ctx context.Context) error {
 	if h.blind {
 		applies = ", nor do these settings open it"
 	}
-	say(h.o.Stderr, fmt.Sprintf("the plan is in %s, encrypted. The command above does not apply it%s", h.plan, applies))
+	say(h.Stderr, fmt.Sprintf("the plan is in %s, encrypted. The command above does not apply it%s", h.place, applies))
 	return nil
 }
 
@@ -324,14 +324,14 @@ func (h *handover) apply() string {
 		return otherwise
 	}
 	words := "statecrypt wrap"
-	if h.o.Settings != "" {
-		words += " -config" + inShell(h.o.Settings, " FILE")
+	if h.Settings != "" {
+		words += " -config" + inShell(h.Settings, " FILE")
 	}
-	words += " --" + inShell(h.o.Command[0], " terraform")
-	if chdir := h.o.Command[1]; strings.HasPrefix(chdir, "-chdir=") {
+	words += " --" + inShell(h.Command[0], " terraform")
+	if chdir := h.Command[1]; strings.HasPrefix(chdir, "-chdir=") {
 		words += inShell(chdir, " -chdir=FOLDER")
 	}
-	return words + " apply" + inShell(h.plan, " FILE")
+	return words + " apply" + inShell(h.place, " FILE")
 }
 
 func readFile(path string) ([]byte, error) {

@@ -125,12 +125,12 @@ func (p *proxy) takeBack(w http.ResponseWriter, r *http.Request) {
 // protects nothing. Any other stays, because what the command has changed may be in no
 // state, and nothing else says so. If it is not in the backend, that is said, too;
 // of a child that was to take none, only a signal tells that it has not come to its end.
-func (p *proxy) settle(ctx context.Context, call *invocation, code int) error {
+func (p *proxy) settle(ctx context.Context, code int) error {
 	const signalled = 128
 	l := &p.lock
-	there := l.given && p.backend.hasLocks()
+	there := l.given && p.backend.HasLocks()
 	switch {
-	case l.held == nil || !l.given && code <= signalled || !there && call.effect() == reads:
+	case l.held == nil || !l.given && code <= signalled || !there && p.call.effect() == reads:
 		return nil
 	case !there:
 		return errors.New("the program has ended before it was done: what it has changed may be in no state. Look at it before the next run")
@@ -139,9 +139,9 @@ func (p *proxy) settle(ctx context.Context, call *invocation, code int) error {
 			return err
 		}
 		return nil
-	case call.effect() == reads:
+	case p.call.effect() == reads:
 		return p.backend.giveBack(ctx, l.id)
-	case store.EndsWithProcess(p.backend.State):
+	case p.backend.EndsWithProcess():
 		return errors.Join(p.backend.giveBack(ctx, l.id), errors.New("the program has ended without giving back its lock: what it has changed "+
 			"may be in no state. Look at it before the next run"))
 	}
@@ -155,7 +155,7 @@ func (p *proxy) settle(ctx context.Context, call *invocation, code int) error {
 // underLock does work while it has the lock, if there are locks. An interrupt does not end
 // a request: a server may go on with what it has got, after the lock was given back.
 func (b *backend) underLock(ctx context.Context, operation string, work func() error) (err error) {
-	if !b.hasLocks() {
+	if !b.HasLocks() {
 		return work()
 	}
 	lock := store.NewLock(operation)
@@ -247,7 +247,7 @@ func (s *States) IsSettled(ctx context.Context, name string, state []byte) (bool
 	if err != nil {
 		return false, err
 	}
-	return store.IsSettled(ctx, b.State, state)
+	return b.IsSettled(ctx, state)
 }
 
 // ErrNone is that there is no state.
@@ -265,7 +265,7 @@ func (s *States) Rotate(ctx context.Context, name string, change func(state []by
 	if err != nil {
 		return err
 	}
-	if !b.hasLocks() {
+	if !b.HasLocks() {
 		say(s.options.Stderr, "warning: the backend has no lock; nobody may write the state meanwhile")
 	}
 	err = b.underLock(ctx, "statecrypt rotate", func() error {
@@ -281,7 +281,7 @@ func (s *States) Rotate(ctx context.Context, name string, change func(state []by
 		case err != nil:
 			return err
 		case changed == nil:
-			return store.Settle(ctx, b.State, state)
+			return b.Settle(ctx, state)
 		}
 		return b.keep(ctx, s.options.State, changed, version)
 	})

@@ -44,21 +44,28 @@ func newMemory(data, of string) *memory {
 	return &memory{path: filepath.Join(data, memoryName), of: of}
 }
 
-// last is what was seen, by the states that were. In a new clone, there is nothing.
-func (m *memory) last() (map[string]label, error) {
-	seen := map[string]label{}
-	text, err := keyfile.Read(m.path)
-	if m.path == "" || errors.Is(err, fs.ErrNotExist) {
-		return seen, nil
+// load reads a file of ours, with nothing in it if it cannot be read. In a new clone, there is none.
+func load[T any](path string) (map[string]T, error) {
+	found := map[string]T{}
+	text, err := keyfile.Read(path)
+	if path == "" || errors.Is(err, fs.ErrNotExist) {
+		return found, nil
 	}
-	if err == nil && json.Unmarshal(text, &seen) != nil {
+	if err == nil && json.Unmarshal(text, &found) != nil {
 		err = errors.New("it is damaged")
 	}
 	if err != nil {
-		return map[string]label{}, fmt.Errorf("what an earlier run here has seen cannot be read from %s: %w", outside.Quoted(m.path, 300),
+		return map[string]T{}, fmt.Errorf("what an earlier run here has seen cannot be read from %s: %w", outside.Quoted(path, 300),
 			keyfile.Reason(err))
 	}
-	return seen, nil
+	return found, nil
+}
+
+// save writes one. A folder that cannot be written has no memory, as one that was just cloned.
+func save[T any](ctx context.Context, path string, all map[string]T) {
+	if text, err := json.Marshal(all); err == nil {
+		_ = replace.File(ctx, path, append(text, '\n'), nil)
+	}
 }
 
 // accept refuses a state that is older than the one that was seen, another one, and that
@@ -66,7 +73,7 @@ func (m *memory) last() (map[string]label, error) {
 func (m *memory) accept(state *label) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	seen, err := m.last()
+	seen, err := load[label](m.path)
 	was, known := seen[m.of]
 	const look = "; restore the newest one, or, once you have looked, accept what there is with statecrypt wrap -accept"
 	switch {
@@ -89,12 +96,11 @@ func (m *memory) accept(state *label) error {
 	return nil
 }
 
-// remember notes what was seen, nil for none. A folder that cannot be written has no memory, as
-// one that was just cloned.
+// remember notes what was seen, nil for none.
 func (m *memory) remember(ctx context.Context, state *label) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	seen, _ := m.last() // which was accepted
+	seen, _ := load[label](m.path) // which was accepted
 	was, known := seen[m.of]
 	switch {
 	case m.path == "", state == nil && !known, state != nil && known && reflect.DeepEqual(was, *state):
@@ -104,9 +110,7 @@ func (m *memory) remember(ctx context.Context, state *label) {
 	default:
 		seen[m.of] = *state
 	}
-	if text, err := json.Marshal(seen); err == nil {
-		_ = replace.File(ctx, m.path, append(text, '\n'), nil)
-	}
+	save(ctx, m.path, seen)
 }
 
 // goOn notes what the run goes on from, by its digest.
@@ -133,7 +137,7 @@ func (m *memory) leave(ctx context.Context, file []byte) {
 	}
 	all := m.bases()
 	all[m.entry(file)] = m.from
-	m.keepBases(ctx, all)
+	save(ctx, m.basePath(), all)
 }
 
 // base is what the state in a file may replace, nil if that is not known.
@@ -150,7 +154,7 @@ func (m *memory) written(ctx context.Context, file []byte) {
 	all := m.bases()
 	if _, known := all[m.entry(file)]; known {
 		delete(all, m.entry(file))
-		m.keepBases(ctx, all)
+		save(ctx, m.basePath(), all)
 	}
 }
 
@@ -159,18 +163,8 @@ func (m *memory) entry(file []byte) string { return m.of + " " + string(digestOf
 
 // bases are those of all files. What cannot be read is not known.
 func (m *memory) bases() map[string][]store.Version {
-	all := map[string][]store.Version{}
-	text, err := keyfile.Read(m.basePath())
-	if err != nil || json.Unmarshal(text, &all) != nil {
-		return map[string][]store.Version{}
-	}
+	all, _ := load[[]store.Version](m.basePath())
 	return all
-}
-
-func (m *memory) keepBases(ctx context.Context, all map[string][]store.Version) {
-	if text, err := json.Marshal(all); err == nil {
-		_ = replace.File(ctx, m.basePath(), append(text, '\n'), nil)
-	}
 }
 
 func (m *memory) basePath() string { return filepath.Join(filepath.Dir(m.path), baseName) }

@@ -2,12 +2,11 @@ package wrap
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,11 +15,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclparse"
-	"github.com/hashicorp/hcl/v2/hclwrite"
-	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
@@ -40,14 +35,17 @@ const wanted = `the module requires an empty block, backend "http" {}`
 func (i *invocation) checkModule() error {
 	found := false
 	for _, name := range i.sources {
-		ours, err := checkSource(filepath.Join(i.dir, name))
+		places, err := placesOf(filepath.Join(i.dir, name))
+		for _, b := range places {
+			err = cmp.Or(err, checkBlock(b))
+		}
 		if err != nil && name == ofBackendGit {
 			err = errors.New("terraform-backend-git has left this file, which says that its own server has the state; delete it")
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", outside.Quoted(name, 100), err)
 		}
-		found = found || ours
+		found = found || len(places) > 0
 	}
 	if len(i.sources) == 0 {
 		return fmt.Errorf("there is no file of a configuration in %s; go to the folder of the module, or run terraform -chdir=FOLDER",
@@ -140,17 +138,6 @@ func (i *invocation) localFile() (file string) {
 	return file
 }
 
-// checkSource reports whether a file has our backend.
-func checkSource(path string) (ours bool, err error) {
-	found, err := placesOf(path)
-	for _, b := range found {
-		if err := checkBlock(b); err != nil {
-			return false, err
-		}
-	}
-	return len(found) > 0, err
-}
-
 // placesOf are the blocks of a file that say where the state is.
 func placesOf(path string) (found hcl.Blocks, err error) {
 	body, err := parse(path)
@@ -184,7 +171,7 @@ func parse(path string) (hcl.Body, error) {
 }
 
 func blocks(body hcl.Body, types ...hcl.BlockHeaderSchema) hcl.Blocks {
-	content, _, _ := body.PartialContent(&hcl.BodySchema{Blocks: types}) // as in checkSource
+	content, _, _ := body.PartialContent(&hcl.BodySchema{Blocks: types}) // Terraform says what else is wrong
 	return content.Blocks
 }
 
@@ -194,100 +181,15 @@ func checkBlock(b *hcl.Block) error {
 	case b.Type == "encryption":
 		return errors.New("the encryption block would encrypt the state a second time; run tofu without wrap, or remove the block")
 	case b.Type != "backend" || b.Labels[0] != "http":
-		name := strings.Join(append([]string{b.Type}, b.Labels...), " ")
-		return fmt.Errorf("the block %s keeps the state elsewhere; %s%s", outside.Quoted(name, 100), wanted, forSettings(b))
+		name, instead := strings.Join(append([]string{b.Type}, b.Labels...), " "), ""
+		if b.Type == "backend" && slices.ContainsFunc(all.Kinds(), func(k store.Kind) bool { return k.Name == b.Labels[0] }) {
+			instead = "; this one belongs in the file of -config"
+		}
+		return fmt.Errorf("the block %s keeps the state elsewhere; %s%s", outside.Quoted(name, 100), wanted, instead)
 	}
 	if attrs, diags := b.Body.JustAttributes(); len(attrs) > 0 || diags.HasErrors() {
 		return fmt.Errorf(`the backend has arguments, which take precedence over wrap; %s, and the arguments belong in `+
 			`a block backend "http" in the file of -config, or in STATECRYPT_HTTP_* variables`, wanted)
 	}
 	return nil
-}
-
-// forSettings is the block for the settings of wrap that says the same as one of the module,
-// without its secrets; "" if there is none.
-func forSettings(b *hcl.Block) string {
-	at := slices.IndexFunc(all.Kinds(), func(k store.Kind) bool { return b.Type == "backend" && k.Name == b.Labels[0] })
-	if at < 0 {
-		return ""
-	}
-	table := all.Kinds()[at].Table
-	var inner []hcl.BlockHeaderSchema
-	for _, a := range table.Attrs {
-		if a.Attrs != nil {
-			inner = append(inner, hcl.BlockHeaderSchema{Type: a.Name})
-		}
-	}
-	written := literals(b.Body)
-	for _, b := range blocks(b.Body, inner...) {
-		written[b.Type] = cty.ObjectVal(literals(b.Body))
-	}
-	settings, left := hclwrite.NewEmptyFile(), []string(nil)
-	body := settings.Body().AppendNewBlock("backend", b.Labels).Body()
-	for _, a := range table.Attrs {
-		value, ok := written[a.Name]
-		delete(written, a.Name)
-		if !ok {
-			continue
-		}
-		value, whole := withoutSecrets(a, value)
-		if !whole {
-			left = append(left, a.Name)
-		}
-		if !value.IsNull() {
-			body.SetAttributeValue(a.Name, value)
-		}
-	}
-	text := ", and the file of -config:\n\n" + string(hclwrite.Format(settings.Bytes()))
-	if left = append(left, slices.Sorted(maps.Keys(written))...); len(left) > 0 {
-		text += "\nIt lacks what is secret, or not known here: " + outside.Line(strings.Join(left, ", "), 300)
-	}
-	return text
-}
-
-// literals are the arguments of a block; one that is no literal is not known.
-func literals(body hcl.Body) map[string]cty.Value {
-	attrs, _ := body.JustAttributes() // what else is wrong with it, the program says
-	values := map[string]cty.Value{}
-	for name, a := range attrs {
-		value, diags := a.Expr.Value(nil)
-		if diags.HasErrors() {
-			value = cty.DynamicVal
-		}
-		values[name] = value
-	}
-	return values
-}
-
-// hasUser reports whether a value is a URL with a user in it, and perhaps a password.
-func hasUser(v cty.Value) bool {
-	text, err := convert.Convert(v, cty.String)
-	if err != nil || text.IsNull() {
-		return false
-	}
-	u, err := url.Parse(text.AsString())
-	return err != nil || u.User != nil
-}
-
-// withoutSecrets reports whether a value is still whole. One that is null is left out.
-func withoutSecrets(a attr.Attr, v cty.Value) (cty.Value, bool) {
-	switch {
-	case a.Secrecy.IsHidden() || !v.IsWhollyKnown():
-		return cty.NullVal(cty.DynamicPseudoType), false
-	case v.IsNull() || a.Attrs == nil && !hasUser(v):
-		return v, true
-	case a.Attrs == nil || !v.Type().IsObjectType(): // of another form than the argument has
-		return cty.NullVal(cty.DynamicPseudoType), false
-	}
-	values, all := v.AsValueMap(), true
-	for _, inner := range a.Attrs {
-		if value, ok := values[inner.Name]; ok {
-			kept, whole := withoutSecrets(inner, value)
-			all = all && whole
-			if values[inner.Name] = kept; kept.IsNull() {
-				delete(values, inner.Name)
-			}
-		}
-	}
-	return cty.ObjectVal(values), all
 }

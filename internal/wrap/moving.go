@@ -26,17 +26,15 @@ import (
 
 // moveIn seals the state that there is: that in the backend, if there is one, and
 // else the module's own. It has the lock meanwhile.
-func moveIn(ctx context.Context, p *proxy, files *handover) error {
-	m := &move{proxy: p, call: files.call, options: files.o}
+func moveIn(ctx context.Context, p *proxy) error {
+	m := &move{proxy: p}
 	return p.backend.underLock(ctx, "statecrypt wrap -encrypt-existing", func() error { return m.sealExisting(ctx) })
 }
 
 // move is a state on its way in.
 type move struct {
 	*proxy
-	call    *invocation
-	options Options
-	there   store.Version // what is in the backend
+	there store.Version // what is in the backend
 }
 
 func (m *move) sealExisting(ctx context.Context) error {
@@ -52,9 +50,9 @@ func (m *move) sealExisting(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("the state in the backend: %w", err)
 	case info.Kind == encryption.KindEncrypted:
-		say(m.stderr, "the state in the backend is encrypted already")
-		m.call.warnOfLeft(m.stderr)
-		return store.Settle(ctx, m.backend.State, there)
+		say(m.Stderr, "the state in the backend is encrypted already")
+		m.call.warnOfLeft(m.Stderr)
+		return m.backend.Settle(ctx, there)
 	case info.Kind != encryption.KindState:
 		if there, err = m.ofOtherTool(ctx, there); err != nil {
 			return err
@@ -66,20 +64,20 @@ func (m *move) sealExisting(ctx context.Context) error {
 	if err := m.store(ctx, there, "the state in the backend", "encrypted"); err != nil {
 		return err
 	}
-	say(m.stderr, "the state in the backend is encrypted now")
-	m.call.warnOfLeft(m.stderr)
+	say(m.Stderr, "the state in the backend is encrypted now")
+	m.call.warnOfLeft(m.Stderr)
 	return nil
 }
 
 // ofOtherTool opens what sops or terraform-backend-git has encrypted.
 func (m *move) ofOtherTool(ctx context.Context, there []byte) ([]byte, error) {
-	opened, err := m.state.Decrypt(ctx, there)
+	opened, err := m.State.Decrypt(ctx, there)
 	if err != nil {
 		return nil, fmt.Errorf("what the backend has is not a state, and the settings do not open it; check the address, and if another tool "+
 			"has encrypted it, put the method for that into a fallback: %w", err)
 	}
 	for _, warning := range opened.Warnings {
-		say(m.stderr, warning.Text)
+		say(m.Stderr, warning.Text)
 	}
 	return opened.Data, nil
 }
@@ -91,14 +89,14 @@ func (m *move) sealOwn(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("the state in %s: %w", place, err)
 	case len(content) == 0:
-		say(m.stderr, "there is no state yet, neither in the backend nor in "+place)
+		say(m.Stderr, "there is no state yet, neither in the backend nor in "+place)
 		return nil
 	}
 	if err := m.store(ctx, content, "the state in "+place, "encrypted"); err != nil {
 		return err
 	}
-	say(m.stderr, "the state in "+place+" is in the backend now, encrypted")
-	say(m.stderr, "what is left in "+place+" is not encrypted; delete it, and its backups")
+	say(m.Stderr, "the state in "+place+" is in the backend now, encrypted")
+	say(m.Stderr, "what is left in "+place+" is not encrypted; delete it, and its backups")
 	return nil
 }
 
@@ -131,11 +129,15 @@ func (i *invocation) former() (file string, r recorded, err error) {
 		err = nil
 	}
 	path, _ := r.Backend.Config["path"].(string)
+	same := false
+	if i.backend != nil {
+		same, _ = i.backend.Former(r.Backend.Type, r.Backend.Config)
+	}
 	switch local := slices.Contains([]string{"", "local"}, r.Backend.Type); {
 	case err != nil:
 	case local:
 		file = cmp.Or(path, file)
-	case i.same != nil && i.same(r): // it is no other
+	case same: // it is no other
 	case r.Backend.Type != "http" || len(r.Backend.Config) > 0: // init names all arguments, and wrap none, also before -leave
 		file = ""
 	}
@@ -153,7 +155,7 @@ func (m *move) own(ctx context.Context) (place string, content []byte, err error
 		return place, nil, err
 	}
 	if file == "" {
-		if address, _ := world.Lookup(m.options.Environ)("TF_HTTP_ADDRESS"); address == "" && r.lacksAddress() {
+		if address, _ := world.Lookup(m.Environ)("TF_HTTP_ADDRESS"); address == "" && r.lacksAddress() {
 			return place, nil, errors.New("set that variable and those of its credentials as they were, or, if nothing is there, delete " +
 				outside.Line(m.call.data, 300))
 		}
@@ -179,7 +181,7 @@ func (m *move) noWorkspace() error {
 
 // workspace is what is selected, "" if nothing is.
 func (m *move) workspace() string {
-	if name, _ := world.Lookup(m.options.Environ)("TF_WORKSPACE"); name != "" {
+	if name, _ := world.Lookup(m.Environ)("TF_WORKSPACE"); name != "" {
 		return name
 	}
 	name, _ := keyfile.Read(filepath.Join(m.call.data, "environment")) // none, as a rule
@@ -207,7 +209,7 @@ func (m *move) pull(ctx context.Context, kind string, settings map[string]any) (
 	}
 	var more []string
 	if kind == "http" { // as without wrap: what its block leaves out is in variables
-		more = slices.DeleteFunc(slices.Clone(m.options.Environ), func(pair string) bool {
+		more = slices.DeleteFunc(slices.Clone(m.Environ), func(pair string) bool {
 			return !strings.HasPrefix(strings.ToUpper(pair), "TF_HTTP_")
 		})
 	}
@@ -240,7 +242,7 @@ var namesFile = lazyregexp.New(`(?i)(^|_)(credentials|files?|(?:[a-z0-9]+_)paths
 
 // run runs commands in a folder, with more variables, and returns what the last of them prints.
 func (m *move) run(ctx context.Context, dir string, more []string, commands ...[]string) (printed []byte, err error) {
-	o := m.options
+	o := m.Options
 	o.Environ = slices.Clone(o.Environ)
 	for i, pair := range o.Environ {
 		name, value, _ := strings.Cut(pair, "=")
@@ -269,10 +271,10 @@ func (m *move) store(ctx context.Context, plain []byte, what, wasNot string) err
 	m.noteDoubts()
 	var sealed []byte
 	if err == nil {
-		sealed, _, err = Seal(ctx, m.state, plain)
+		sealed, _, err = Seal(ctx, m.State, plain)
 	}
 	if err == nil {
-		err = m.backend.keep(ctx, m.state, sealed, m.there)
+		err = m.backend.keep(ctx, m.State, sealed, m.there)
 	}
 	switch {
 	case errors.Is(err, errNotReadBack):

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
 // Pins say which state it has to be. Whoever can write to a store can put back an old
@@ -31,13 +30,4 @@ func (p Pins) Accept(serial *int64, lineage string) error {
 			"restore the newest one, or lower -minimum-serial", *serial, *p.Serial)
 	}
 	return nil
-}
-
-// expect returns the label of a plaintext state that is accepted.
-func (p Pins) expect(state []byte) (serial *int64, lineage string, err error) {
-	serial, lineage, err = store.Label(state)
-	if err == nil {
-		err = p.Accept(serial, lineage)
-	}
-	return serial, lineage, err
 }

@@ -2,12 +2,12 @@ package wrap
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -27,17 +27,12 @@ import (
 // are 422: the child would try again after a 500, and say nothing of it. It does so, on
 // purpose, after the 502 that stands for no answer.
 type proxy struct {
-	state    encryption.Target
-	doubts   []encryption.Finding // see Options
+	Options
+	call     *invocation
 	backend  *backend
-	force    bool
-	leaves   bool // see Options
-	pins     Pins
-	stderr   io.Writer
 	password string
 
-	elsewhere error       // about a state that would be made a second time while there is none here
-	call      *invocation // of a command that changes what the state describes; nil for others
+	elsewhere error // about a state that would be made a second time while there is none here
 
 	mux  *http.ServeMux
 	work sync.RWMutex // held by each request of the child, and in the end by serve, for good
@@ -57,11 +52,8 @@ const (
 	ours     = http.StatusUnprocessableEntity
 )
 
-func newProxy(o Options, upstream *backend) *proxy {
-	p := &proxy{
-		state: o.State, doubts: o.Doubts, backend: upstream, force: o.Force, leaves: o.Leave, pins: o.Pins, stderr: o.Stderr,
-		password: rand.Text(), mux: http.NewServeMux(), memory: &memory{},
-	}
+func newProxy(o Options, call *invocation, upstream *backend) *proxy {
+	p := &proxy{Options: o, call: call, backend: upstream, password: rand.Text(), mux: http.NewServeMux(), memory: &memory{}}
 	p.mux.HandleFunc("GET /state", p.get)
 	p.mux.HandleFunc("POST /state", p.post)
 	p.mux.HandleFunc("DELETE /state", p.remove)
@@ -105,7 +97,7 @@ func (p *proxy) get(w http.ResponseWriter, r *http.Request) {
 	}
 	// Without a lock, what was read first counts: before the first write, Terraform reads once
 	// more if there was no state, and would send back what it planned nothing for.
-	if p.version.Load() == nil || p.backend.hasLocks() && p.lock.isHeld() {
+	if p.version.Load() == nil || p.backend.HasLocks() && p.lock.isHeld() {
 		p.goOnFrom(version, digest)
 	}
 	if state == nil {
@@ -118,19 +110,19 @@ func (p *proxy) get(w http.ResponseWriter, r *http.Request) {
 // acceptNone is about a backend that has no state.
 func (p *proxy) acceptNone(ctx context.Context, _ []byte) ([]byte, error) {
 	switch {
-	case p.pins != Pins{}:
+	case p.Pins != Pins{}:
 		return nil, errors.New("there is none, and -lineage or -minimum-serial say that there is; check the address")
-	case p.elsewhere != nil && p.call != nil:
+	case p.elsewhere != nil && p.call.effect() == changes:
 		return nil, p.elsewhere
 	}
 	if err := p.memory.accept(nil); err != nil {
 		return nil, err
 	}
 	if p.lineage.Load() == nil {
-		say(p.stderr, fmt.Sprintf("there is no state at %s yet; if there should be one, check the address",
+		say(p.Stderr, fmt.Sprintf("there is no state at %s yet; if there should be one, check the address",
 			outside.Line(p.backend.String(), 300)))
 		if p.elsewhere != nil {
-			say(p.stderr, "warning: "+p.elsewhere.Error())
+			say(p.Stderr, "warning: "+p.elsewhere.Error())
 		}
 		p.noteDoubts()
 	}
@@ -146,7 +138,7 @@ func (p *proxy) open(ctx context.Context, state []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.call != nil {
+	if p.call.effect() == changes {
 		if err := p.backend.mayEncrypt(); err != nil { // before anything is made that no state would have
 			return nil, err
 		}
@@ -160,7 +152,7 @@ func (p *proxy) open(ctx context.Context, state []byte) ([]byte, error) {
 
 // decrypt opens what the backend has, if it is accepted. It overwrites state.
 func (p *proxy) decrypt(ctx context.Context, state []byte) (*encryption.Opened, *label, error) {
-	opened, err := p.state.DecryptInPlace(ctx, state)
+	opened, err := p.State.DecryptInPlace(ctx, state)
 	if errors.Is(err, encryption.ErrPlaintext) {
 		return nil, nil, fmt.Errorf("%w; to encrypt it, run init with statecrypt wrap -encrypt-existing", err)
 	}
@@ -173,28 +165,28 @@ func (p *proxy) decrypt(ctx context.Context, state []byte) (*encryption.Opened, 
 
 // expect returns the label of a state that is accepted.
 func (p *proxy) expect(plain []byte) (*label, error) {
-	serial, lineage, err := p.pins.expect(plain)
+	serial, lineage, err := store.Label(plain)
 	seen := &label{lineage, serial}
 	if err == nil {
-		err = p.memory.accept(seen)
+		err = cmp.Or(p.Pins.Accept(serial, lineage), p.memory.accept(seen))
 	}
 	return seen, err
 }
 
 func (p *proxy) warn(opened *encryption.Opened) {
 	if !opened.Encrypted {
-		say(p.stderr, "the state in the backend is not encrypted; the next one that is written will be")
+		say(p.Stderr, "the state in the backend is not encrypted; the next one that is written will be")
 	}
 	for _, warning := range opened.Warnings {
-		say(p.stderr, warning.Text)
+		say(p.Stderr, warning.Text)
 	}
 }
 
 // noteDoubts says what is probably not meant in a key that no state has been sealed with
 // yet.
 func (p *proxy) noteDoubts() {
-	for _, doubt := range p.doubts {
-		say(p.stderr, explain.Doubt(doubt))
+	for _, doubt := range p.Doubts {
+		say(p.Stderr, explain.Doubt(doubt))
 	}
 }
 
@@ -219,7 +211,7 @@ func (p *proxy) post(w http.ResponseWriter, r *http.Request) {
 	}
 	var sealed []byte
 	if err == nil {
-		sealed, _, err = Seal(ctx, p.state, plain)
+		sealed, _, err = Seal(ctx, p.State, plain)
 	}
 	if err != nil {
 		p.fail(w, ours, "the state was not written: "+explain.Text(err, explain.Wrap{Seals: true}))
@@ -244,7 +236,7 @@ func (p *proxy) post(w http.ResponseWriter, r *http.Request) {
 // save keeps a state that the backend refuses if the child could not. The child is told that it
 // was written, or would print it; the user is told the truth in the end.
 func (p *proxy) save(ctx context.Context, sealed []byte, size int, why error) bool {
-	if p.call == nil || p.call.canLeave(size) {
+	if p.call.effect() != changes || p.call.canLeave(size) {
 		return false
 	}
 	p.memory.leave(ctx, sealed)
@@ -291,7 +283,7 @@ func (p *proxy) read(ctx context.Context) (store.Version, error) {
 
 func (p *proxy) noteRecipients(sealed []byte) {
 	if note := NoteRecipients(int(p.readers.Load()), sealed); note != "" {
-		say(p.stderr, "the state in the backend: "+note)
+		say(p.Stderr, "the state in the backend: "+note)
 	}
 	p.readers.Store(int64(Recipients(sealed)))
 }
@@ -304,7 +296,7 @@ func (p *proxy) mayWrite(plain []byte) (*label, error) {
 	serial, lineage, err := store.Label(plain)
 	known := p.lineage.Load()
 	switch {
-	case err != nil || p.force:
+	case err != nil || p.Force:
 	case known == nil:
 		err = errors.New("the one that it would replace has not been read; use -force to overwrite it")
 	case *known != "" && *known != lineage:
@@ -425,7 +417,7 @@ func (p *proxy) tell(text string) {
 	p.told.mu.Lock()
 	defer p.told.mu.Unlock()
 	if text != p.told.text {
-		say(p.stderr, text)
+		say(p.Stderr, text)
 		p.told.text = text
 	}
 }

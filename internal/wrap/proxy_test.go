@@ -109,7 +109,7 @@ func betweenWith(t *testing.T, o Options) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newProxy(o, upstream)
+	return newProxy(o, &invocation{}, upstream)
 }
 
 // ask is a request of the child.
@@ -304,7 +304,7 @@ func TestLineage(t *testing.T) {
 			}
 			url, last := upstream(t, &answer)
 			p, told := between(t, url, sealing)
-			p.force = c.force
+			p.Force = c.force
 			if c.there != "-" {
 				ask(p, "GET", "/state", "")
 			}
@@ -428,7 +428,7 @@ func TestRedirects(t *testing.T) {
 			})
 			url, _ := upstream(t, &answer)
 			p, told := between(t, url, sealing, "STATECRYPT_HTTP_LOCK_ADDRESS=", "STATECRYPT_HTTP_UNLOCK_ADDRESS=")
-			p.force = true
+			p.Force = true
 			p.version.Store(new(store.Version))
 			ask(p, "LOCK", "/lock", `{"ID":"1"}`)
 			w := ask(p, c.method, "/state?ID=1", c.body)
@@ -479,7 +479,8 @@ func TestDamage(t *testing.T) {
 		if len(damaged) == 0 {
 			return "", errors.New("the backend says that there is none")
 		}
-		p := &proxy{state: target(t, sealing), stderr: io.Discard, memory: &memory{}, backend: &backend{State: fixed{data: damaged}}}
+		p := &proxy{Options: Options{State: target(t, sealing), Stderr: io.Discard}, call: &invocation{}, memory: &memory{},
+			backend: &backend{State: fixed{data: damaged}}}
 		w := httptest.NewRecorder()
 		p.get(w, httptest.NewRequest("GET", "/state", nil))
 		if w.Code != 200 {

@@ -43,7 +43,7 @@ func Recover(ctx context.Context, o Options, r Recovery) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.backend.Close()) }()
-	m := &recovery{move: move{proxy: p, call: call, options: o}, Recovery: r}
+	m := &recovery{move: move{proxy: p}, Recovery: r}
 	if err := m.find(ctx); err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (m *recovery) find(ctx context.Context) error {
 	case info.Kind == encryption.KindState:
 		m.plain = content
 	default:
-		opened, err := m.state.Decrypt(ctx, content)
+		opened, err := m.State.Decrypt(ctx, content)
 		if err != nil {
 			return fmt.Errorf("%s: %s", m.name, explain.Text(err, explain.Wrap{}))
 		}
@@ -174,7 +174,7 @@ func (m *recovery) release(ctx context.Context, by *store.Lock) error {
 	} else if err != nil {
 		return fmt.Errorf("the lock was not given back: %w", err)
 	}
-	say(m.stderr, "the lock "+outside.Quoted(by.ID, 100)+" is given back")
+	say(m.Stderr, "the lock "+outside.Quoted(by.ID, 100)+" is given back")
 	return nil
 }
 
@@ -185,15 +185,15 @@ func (m *recovery) write(ctx context.Context) error {
 	case err != nil:
 		return err
 	case there != nil:
-		say(m.stderr, "the state in "+m.name+" is in the backend already")
-		if err := store.Settle(ctx, m.backend.State, there); err != nil {
+		say(m.Stderr, "the state in "+m.name+" is in the backend already")
+		if err := m.backend.Settle(ctx, there); err != nil {
 			return err
 		}
 	default:
 		if err := m.store(ctx, m.plain, "the state in "+m.name, "written"); err != nil {
 			return err
 		}
-		say(m.stderr, "the state in "+m.name+" is in the backend now, encrypted")
+		say(m.Stderr, "the state in "+m.name+" is in the backend now, encrypted")
 	}
 	return nil
 }
@@ -201,7 +201,7 @@ func (m *recovery) write(ctx context.Context) error {
 // remove deletes the file, which is in the way of the next run.
 func (m *recovery) remove() error {
 	if m.File != "" {
-		say(m.stderr, "delete "+m.name+", which nobody needs any more")
+		say(m.Stderr, "delete "+m.name+", which nobody needs any more")
 		return nil
 	}
 	others := replace.OtherNames(m.path)
@@ -218,9 +218,9 @@ func (m *recovery) remove() error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("%s cannot be deleted, which nobody needs any more: %w", m.name, keyfile.Reason(err))
 	}
-	say(m.stderr, m.name+" is deleted")
+	say(m.Stderr, m.name+" is deleted")
 	if others != "" {
-		say(m.stderr, "warning: "+m.name+": "+others)
+		say(m.Stderr, "warning: "+m.name+": "+others)
 	}
 	return nil
 }

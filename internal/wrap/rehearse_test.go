@@ -39,7 +39,7 @@ func TestRehearsalOfPlans(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := &handover{o: Options{Plan: enc.Plan()}}
+		h := &handover{Options: Options{Plan: enc.Plan()}}
 		if err := h.rehearse(t.Context()); h.blind != c.blind || (err == nil) != c.blind {
 			t.Errorf("%s: got %t, %v", name, h.blind, err)
 		}

@@ -65,7 +65,7 @@ func (h *handover) checkPlace(ctx context.Context, path string) error {
 	}
 	info, _ := encryption.Inspect(there)
 	if info.Kind == encryption.KindUnknown {
-		_, err := h.o.Plan.Decrypt(ctx, there)
+		_, err := h.Plan.Decrypt(ctx, there)
 		if err == nil || isForOthers(err) {
 			return nil
 		}

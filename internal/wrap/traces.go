@@ -22,9 +22,8 @@ import (
 
 // traces are the files in which Terraform leaves states beside a backend.
 type traces struct {
-	dir   string
-	keeps func(path string) bool       // see invocation
-	seen  map[string][sha256.Size]byte // :: name → digest of what there is
+	*invocation
+	seen map[string][sha256.Size]byte // :: name → digest of what there is
 }
 
 const errored = "errored.tfstate"
@@ -34,7 +33,7 @@ const recovers = "statecrypt recover -config FILE"
 
 // lookAround notes what is there before the run.
 func (i *invocation) lookAround() *traces {
-	t := &traces{dir: i.dir, keeps: i.keeps, seen: map[string][sha256.Size]byte{}}
+	t := &traces{invocation: i, seen: map[string][sha256.Size]byte{}}
 	for _, name := range []string{errored, "terraform.tfstate", "terraform.tfstate.backup"} {
 		t.seen[name], _, _ = digest(filepath.Join(i.dir, name))
 	}
@@ -167,7 +166,7 @@ func (t *traces) follow(ctx context.Context, o Options, m *memory) error {
 		if sum == t.seen[name] || errors.Is(err, os.ErrNotExist) {
 			continue
 		}
-		kept := filepath.Ext(name) != ".backup" && t.keeps != nil && t.keeps(path)
+		kept := filepath.Ext(name) != ".backup" && t.keeps(path)
 		if err != nil && kept { // somebody may have locked it
 			continue
 		}

@@ -35,7 +35,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
 // Options say what to run, and where its state is.
@@ -113,19 +112,19 @@ func protect(ctx context.Context, o Options, call *invocation) (code int, err er
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, p.backend.Close()) }()
-	files := &handover{o: o, call: call}
+	files := &handover{Options: p.Options, call: call}
 	before := call.lookAround()
-	if err := makeReady(ctx, p, files); err != nil {
+	if err := p.makeReady(ctx, files); err != nil {
 		return 1, errors.Join(err, files.finish(context.WithoutCancel(ctx)))
 	}
 	code, err = p.serve(ctx, func(variables []string) (int, error) { return call.run(ctx, o, call.environ(o, variables...)) })
 	ctx = context.WithoutCancel(ctx)
-	err = errors.Join(err, p.backend.lookAgain(ctx), p.unwritten(), p.settle(ctx, call, code), files.finish(ctx))
+	err = errors.Join(err, p.backend.lookAgain(ctx), p.unwritten(), p.settle(ctx, code), files.finish(ctx))
 	if o.Leave {
 		call.tellLeft(o, code, err)
 		return code, err
 	}
-	return code, errors.Join(err, before.follow(ctx, o, p.memory), checkRecord(call.own(call.ownData())), p.checkUse(call, code))
+	return code, errors.Join(err, before.follow(ctx, o, p.memory), checkRecord(call.own(call.ownData())), p.checkUse(code))
 }
 
 func checkWorkspace(o Options) error {
@@ -153,58 +152,54 @@ func connect(ctx context.Context, o Options, call *invocation) (*proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	call.keeps = func(path string) bool { return store.Keeps(upstream.State, path) }
+	call.backend = upstream
 	if call.keeps(filepath.Join(call.dir, errored)) {
 		return nil, errors.Join(errors.New("the state cannot be in "+errored+", where Terraform leaves what it could not write; "+
 			"name another file in the backend block"), upstream.Close())
 	}
-	call.same = func(r recorded) bool {
-		same, _ := store.Former(upstream.State, r.Backend.Type, r.Backend.Config)
-		return same
-	}
-	p := newProxy(o, upstream)
+	p := newProxy(o, call, upstream)
 	p.memory = newMemory(call.own(ownFolder), upstream.kind+" "+upstream.String())
-	p.memory.accepts, p.memory.reverts = o.Accept, store.Reverts(ctx, upstream.State)
+	p.memory.accepts, p.memory.reverts = o.Accept, upstream.Reverts(ctx)
 	p.lock.begin(call)
 	if call.effect() == changes {
-		p.call, call.lent = call, store.Lend(upstream.State)
+		call.lent = upstream.Lend()
 	}
-	if p.call != nil || call.Name == "plan" {
+	if call.effect() == changes || call.Name == "plan" {
 		p.elsewhere = call.elsewhere()
 	}
 	return p, nil
 }
 
 // makeReady does what comes before the child.
-func makeReady(ctx context.Context, p *proxy, files *handover) error {
-	call := files.call
-	err := call.findSources(ctx, files.o)
+func (p *proxy) makeReady(ctx context.Context, files *handover) error {
+	call := p.call
+	err := call.findSources(ctx, p.Options)
 	if err != nil {
 		return err
 	}
-	call.noteWithheld(files.o)
+	call.noteWithheld(p.Options)
 	err = call.checkModule()
 	switch {
-	case files.o.Leave && err == nil:
+	case p.Leave && err == nil:
 		return errors.New("there is nowhere to go: the module still keeps its state here; write its new backend block first")
-	case files.o.Leave:
+	case p.Leave:
 		if file := call.localFile(); file != "" && call.keeps(join(call.dir, file)) {
 			return errors.New("the new backend of the module is the file that the state is in, encrypted; give its block another path")
 		}
 		return writeRecord(ctx, call.data)
 	}
 	if err == nil {
-		err = call.checkErrored(files.o.Stderr)
+		err = call.checkErrored(p.Stderr)
 	}
 	if err == nil {
 		err = writeRecord(ctx, call.own(call.ownData()))
 	}
 	switch {
 	case err != nil:
-	case files.o.EncryptExisting:
-		err = moveIn(ctx, p, files)
+	case p.EncryptExisting:
+		err = moveIn(ctx, p)
 	case call.Name == "init" || call.effect() == changes:
-		call.warnOfOwn(files.o.Stderr)
+		call.warnOfOwn(p.Stderr)
 	}
 	if err == nil {
 		err = files.prepare(ctx)
@@ -239,7 +234,7 @@ func (i *invocation) warnOfOwn(stderr io.Writer) {
 // state that holds nothing, such as destroy leaves it, is empty.
 func (i *invocation) kindOf(file string) encryption.FileKind {
 	path := join(i.dir, file)
-	if i.keeps != nil && i.keeps(path) { // it is no other
+	if i.keeps(path) { // it is no other
 		return encryption.KindUnknown
 	}
 	content, err := readFile(path)
@@ -257,6 +252,9 @@ func (i *invocation) kindOf(file string) encryption.FileKind {
 	}
 	return info.Kind
 }
+
+// keeps reports whether a file belongs to the state in the backend.
+func (i *invocation) keeps(path string) bool { return i.backend != nil && i.backend.Keeps(path) }
 
 // elsewhere is about a state that the module has without wrap, nil if it has none. While the
 // backend has none, the child would make all that is in it a second time.
@@ -335,8 +333,8 @@ func (i *invocation) isOff(name string) (off bool) {
 }
 
 // checkUse finds a run that has taken its state elsewhere.
-func (p *proxy) checkUse(call *invocation, code int) error {
-	if !p.used.Load() && (p.lock.given || code == 0 && call.effect() == changes) {
+func (p *proxy) checkUse(code int) error {
+	if !p.used.Load() && (p.lock.given || code == 0 && p.call.effect() == changes) {
 		return errors.New("no state was asked for here: if one was written, it is somewhere else, and is not encrypted; run init with wrap")
 	}
 	return nil
@@ -346,7 +344,7 @@ func (p *proxy) checkUse(call *invocation, code int) error {
 func rehearse(ctx context.Context, target encryption.Target, b *backend) error {
 	_, _, err := Seal(ctx, target, []byte(`{"version":4,"serial":1,"lineage":"rehearsal"}`))
 	if err == nil {
-		err = store.Ready(ctx, b.State)
+		err = b.Ready(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("the run was not started, because its state could not be written afterwards: %w", err)
@@ -384,7 +382,7 @@ func (p *proxy) server(certificate tls.Certificate) *http.Server {
 		TLSConfig:   &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
 		Protocols:   new(http.Protocols),
 		ErrorLog:    slog.NewLogLogger(slog.DiscardHandler, 0), // a child that hangs up is no news
-		BaseContext: func(net.Listener) context.Context { return noticing(context.Background(), p.stderr) },
+		BaseContext: func(net.Listener) context.Context { return noticing(context.Background(), p.Stderr) },
 	}
 	server.Protocols.SetHTTP1(true)
 	return server
@@ -396,10 +394,10 @@ func (p *proxy) variables(address, authority string) []string {
 		"TF_HTTP_ADDRESS=" + address + "/state", "TF_HTTP_USERNAME=" + username, "TF_HTTP_PASSWORD=" + p.password,
 		"TF_HTTP_CLIENT_CA_CERTIFICATE_PEM=" + authority,
 	}
-	if !p.leaves || p.backend.hasLocks() { // or the backend that a state leaves for would be filled with it
+	if !p.Leave || p.backend.HasLocks() { // or the backend that a state leaves for would be filled with it
 		told = append(told, "TF_HTTP_LOCK_ADDRESS="+address+"/lock", "TF_HTTP_UNLOCK_ADDRESS="+address+"/lock")
 	}
-	return append(told, store.Retries(p.backend.State)...)
+	return append(told, p.backend.Retries()...)
 }
 
 // environ is the environment of the child: without the keys, the credentials of the

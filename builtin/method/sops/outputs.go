@@ -124,7 +124,8 @@ func conforms(value, typ any) bool {
 		_, is := value.(bool)
 		return is
 	case "dynamic":
-		return wrapped(value)
+		v, ok := value.(object)
+		return ok && isWrapper(v) && conforms(v[0].value, v[1].value)
 	case "list", "set":
 		return listConforms(value, inner)
 	case "map":
@@ -154,12 +155,6 @@ func isType(typ any) bool {
 		return inOrder && !slices.ContainsFunc(all, func(item member) bool { return !isType(item.value) })
 	}
 	return true
-}
-
-// wrapped reports whether a value has its type beside it, and conforms to it.
-func wrapped(value any) bool {
-	v, ok := value.(object)
-	return ok && isWrapper(v) && conforms(v[0].value, v[1].value)
 }
 
 // isWrapper reports whether an object is a value of dynamic type with its type.

@@ -191,12 +191,6 @@ func regular(info fs.FileInfo) error {
 		return nil
 	case m.IsDir():
 		return errDirectory
-	case m&fs.ModeNamedPipe != 0:
-		return errors.New("this is a pipe; only regular files are read")
-	case m&fs.ModeSocket != 0:
-		return errors.New("this is a socket; only regular files are read")
-	case m&fs.ModeDevice != 0:
-		return errors.New("this is a device; only regular files are read")
 	}
 	return errors.New("this is not a regular file; the path of one is required")
 }
@@ -241,10 +235,8 @@ func (l location) mistake(path string) string {
 		return fmt.Sprintf(", and %q does", filepath.Join(folder, near))
 	case strings.Contains(l.path, "*"):
 		return "; the path looks like a pattern, and patterns are not expanded: name one file"
-	case recognize.IsOfWindows(l.path):
+	case recognize.IsOfWindows(l.path), strings.Contains(l.path, `\`) && filepath.Separator == '/':
 		return "; the path is one of Windows, and this is another system: give the one that the file has here"
-	case strings.Contains(l.path, `\`) && filepath.Separator == '/':
-		return "; the path has backslashes: write / between folders on this system"
 	}
 	return ""
 }

@@ -29,10 +29,10 @@ func TestSpecialFiles(t *testing.T) {
 	}
 	defer l.Close()
 	for path, want := range map[string]string{
-		pipe:        "this is a pipe",
-		socket:      "this is a socket",
-		"/dev/zero": "this is a device",
-		"/dev/null": "this is a device",
+		pipe:        "this is not a regular file",
+		socket:      "this is not a regular file",
+		"/dev/zero": "this is not a regular file",
+		"/dev/null": "this is not a regular file",
 	} {
 		begin := time.Now()
 		got, err := read(t, pathAttr(path), "default")

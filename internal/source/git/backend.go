@@ -46,9 +46,6 @@ func Backend() attr.Table {
 	return t
 }
 
-// Remote is what a visit calls the repository.
-const Remote = remoteName
-
 // Server is the repository of such a block, for a program that writes to it. What is
 // here fetches; what is pushed is up to that program.
 type Server struct {
@@ -121,12 +118,6 @@ func inline(v attr.Values, where remote) *unstable.Entry {
 
 func (s *Server) String() string { return s.remote.String() }
 
-// CleanPath is the name of a file as git lists it.
-func CleanPath(text string) (string, error) { return cleanPath(text) }
-
-// CheckBranch refuses what git takes for no name of a branch.
-func CheckBranch(name string) error { return checkRefFormat(name) }
-
 // Visit is a throw-away repository, for one thing that is done.
 type Visit struct {
 	server *Server
@@ -171,19 +162,13 @@ func (e *NoBranchError) Error() string { return e.err.Error() }
 // it has at most so many bytes, which may be 0. What was here is lost. Beside are more
 // refspecs: what they name need not be there if they are patterns.
 func (v *Visit) Fetch(ctx context.Context, branch, name string, limit int64, beside ...string) (*Found, error) {
-	d, at := v.d, ref{name: strings.TrimPrefix(branch, "refs/heads/"), candidates: []string{branch}}
-	d.remove()
-	d.beside = beside
-	p, w := &pin{run: d.run, remote: d.remote, ref: at}, &want{path: name, maxSize: limit, unread: limit == 0}
-	list, err := p.fetchList(ctx, d)
-	if says(err, noSuchRef) {
-		return nil, &NoBranchError{Empty: d.others != nil && len(d.others) == 0, err: d.explain(err, at)}
-	}
+	d, w := v.d, &want{path: name, maxSize: limit, unread: limit == 0}
+	p, list, err := v.tip(ctx, branch, beside)
 	if err == nil {
 		list, err = p.gather(ctx, d, list, []*want{w})
 	}
 	if err != nil {
-		return nil, d.explain(err, at)
+		return nil, d.explain(err, p.ref)
 	}
 	found := &Found{Commit: list.commit}
 	e, err := list.resolve(name, d.access.sent())
@@ -206,19 +191,27 @@ func (v *Visit) Fetch(ctx context.Context, branch, name string, limit int64, bes
 	return found, err
 }
 
+// tip fetches the commit of a branch. The error is still to be explained.
+func (v *Visit) tip(ctx context.Context, branch string, beside []string) (*pin, *tree, error) {
+	d := v.d
+	d.remove()
+	d.beside = beside
+	p := &pin{run: d.run, remote: d.remote, ref: ref{name: strings.TrimPrefix(branch, "refs/heads/"), candidates: []string{branch}}}
+	list, err := p.fetchList(ctx, d)
+	if says(err, noSuchRef) {
+		err = &NoBranchError{Empty: d.others != nil && len(d.others) == 0, err: d.explain(err, p.ref)}
+	}
+	return p, list, err
+}
+
 // Files returns the names of all files in a branch.
 func (v *Visit) Files(ctx context.Context, branch string) (names []string, err error) {
-	d, at := v.d, ref{name: strings.TrimPrefix(branch, "refs/heads/"), candidates: []string{branch}}
-	d.remove()
-	d.beside, d.reach = nil, min(d.reach, allFolders)
-	list, err := (&pin{run: d.run, remote: d.remote, ref: at}).fetchList(ctx, d)
-	if says(err, noSuchRef) {
-		return nil, &NoBranchError{Empty: d.others != nil && len(d.others) == 0, err: d.explain(err, at)}
-	}
+	v.d.reach = min(v.d.reach, allFolders)
+	p, list, err := v.tip(ctx, branch, nil)
 	if err != nil {
-		return nil, d.explain(err, at)
+		return nil, v.d.explain(err, p.ref)
 	}
-	if len(list.listing) == 0 && d.reach == walk {
+	if len(list.listing) == 0 && v.d.reach == walk {
 		return nil, errors.New("the repository has too many folders to list them")
 	}
 	for line := range strings.SplitSeq(string(list.listing), "\x00") {
@@ -283,22 +276,8 @@ func (v *Visit) Push(ctx context.Context, size int64, args ...string) (out []byt
 
 // List returns the full names of branches that match a pattern.
 func (v *Visit) List(ctx context.Context, pattern string) (names []string, err error) {
-	var out []byte
-	command := []string{"git", "ls-remote", "-q", "--refs", remoteName, pattern}
-	_, err = v.d.ask(ctx, nil, keep(&out, maxNames), v.d.reach.limits(v.d.run), command)
-	for line := range strings.Lines(string(out)) {
-		if _, name, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok {
-			names = append(names, name)
-		}
-	}
+	names, err = v.d.refs(ctx, pattern)
 	return names, v.d.explain(err, ref{})
-}
-
-func keep(out *[]byte, limit int64) func(io.Reader) error {
-	return func(stdout io.Reader) (err error) {
-		*out, err = source.Read(stdout, -1, limit)
-		return err
-	}
 }
 
 // Explain says what to do about an error of Push, and what git said.

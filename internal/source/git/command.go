@@ -16,6 +16,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
 const (
@@ -81,14 +82,19 @@ func limited(work time.Duration, memory, file int64, command []string) []string 
 // output returns at most limit bytes of stdout; more is an error.
 func (d *repository) output(ctx context.Context, limit int64, args ...string) ([]byte, error) {
 	var out []byte
-	_, err := d.git(ctx, nil, func(stdout io.Reader) (err error) {
-		out, err = io.ReadAll(io.LimitReader(stdout, limit+1))
-		if int64(len(out)) > limit {
-			return errTooManyFiles
-		}
-		return err
-	}, args...)
+	_, err := d.git(ctx, nil, keep(&out, limit), args...)
+	if source.IsTooLarge(err) {
+		err = errTooManyFiles
+	}
 	return out, err
+}
+
+// keep reads all of at most limit bytes.
+func keep(out *[]byte, limit int64) func(io.Reader) error {
+	return func(stdout io.Reader) (err error) {
+		*out, err = source.Read(stdout, -1, limit)
+		return err
+	}
 }
 
 // execute has run start a command and wait for its end.
@@ -162,10 +168,7 @@ func (r *run) checkVersion(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, r.versionTimeout)
 	defer cancel()
 	var out []byte
-	_, err := execute(limited, r.environment(false), nil, func(stdout io.Reader) (err error) {
-		out, err = io.ReadAll(io.LimitReader(stdout, 1<<10))
-		return err
-	}, (*exec.Cmd).Run, []string{"git", "version", "--build-options"})
+	_, err := execute(limited, r.environment(false), nil, keep(&out, 64<<10), (*exec.Cmd).Run, []string{"git", "version", "--build-options"})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -55,7 +55,6 @@ func TestRefs(t *testing.T) {
 		"misspelt full":         {ref: "refs/heads/mian", err: []string{`Did you mean "main"?`}},
 		"missing, of no branch": {ref: "refs/pull/8/head", err: []string{"there is no branch, tag or ref refs/pull/8/head in the " +
 			"repository. git said"}},
-		"number of a request":    {ref: "#7", err: []string{"that of a pull request is refs/pull/NUMBER/head"}},
 		"missing id":             {ref: strings.Repeat("ab", 20), err: []string{"the server has no commit abab"}},
 		"abbreviated id":         {ref: old[:10], err: []string{"there is no branch, tag or ref"}},
 		"64 digits against SHA1": {ref: strings.Repeat("ab", 32), err: []string{"another length"}},

@@ -104,8 +104,6 @@ func say(sentence string) func(*repository, ref) error {
 	return func(*repository, ref) error { return errors.New(sentence) }
 }
 
-var pullRequest = lazyregexp.New(`^[#!][0-9]+$`)
-
 var shortID = lazyregexp.New(`^[0-9A-Fa-f]{4,63}$`)
 
 func refAdvice(d *repository, at ref) error {
@@ -127,9 +125,6 @@ func refAdvice(d *repository, at ref) error {
 		return fmt.Errorf("there is no branch %s in the repository, but a tag of that name; a branch is required", at)
 	case len(d.others) > 0:
 		short, page = syntax.Configured(shortName(at.name), d.others), ""
-	}
-	if pullRequest.MatchString(at.name) {
-		short = "; that of a pull request is refs/pull/NUMBER/head, and of a merge request refs/merge-requests/NUMBER/head"
 	}
 	if shortID.MatchString(at.name) {
 		short = "; if this is a commit id, the whole of it is required (40 or 64 digits)"

@@ -145,7 +145,7 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	if err != nil {
 		return nil, req.Errorf("ref", "%w", err)
 	}
-	path, err := cleanPath(req.String("path"))
+	path, err := CleanPath(req.String("path"))
 	if err != nil {
 		return nil, req.Errorf("path", "%w", err)
 	}

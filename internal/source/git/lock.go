@@ -1,16 +1,10 @@
 package git
 
 import (
-	"bufio"
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"path"
 	"strings"
-
-	"golang.org/x/text/unicode/norm"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
@@ -23,8 +17,7 @@ const (
 	remoteLocks = "refs/heads/locks/"
 	localLocks  = "refs/statecrypt/locks/"
 
-	maxLockNames = 1 << 20  // bytes: about ten thousand locks, with the ids of folders
-	maxLockTree  = 16 << 20 // bytes of one folder in a lock's branch
+	maxLockNames = 1 << 20 // bytes: about ten thousand locks, with the ids of folders
 )
 
 // onLocked is what a read does about a lock.
@@ -83,7 +76,7 @@ func (t *tree) lockedName(name string) (as string, locked bool) {
 		return name, locked
 	}
 	for other := range t.locks {
-		if norm.NFC.String(other) == norm.NFC.String(name) {
+		if sameName([]byte(other), name) {
 			return other, true
 		}
 	}
@@ -127,17 +120,12 @@ func (d *repository) listLocks(ctx context.Context, list *tree) error {
 		list.locksErr = errors.New("the locks of this repository have names that cannot be stored on this system")
 		return nil
 	}
-	format := "--format=%(refname)"
-	if list.root != "" {
-		format += ":%(tree)" // no ref has a colon
-	}
-	out, err := d.output(ctx, maxLockNames, "for-each-ref", format, localLocks)
-	switch refs := strings.Fields(string(out)); {
-	case err != nil || len(refs) == 0:
-	case list.root != "":
-		list.locks, list.lockRoots = d.findLockRoots(refs)
-	default:
-		list.locks, err = d.findDescriptions(ctx, refs)
+	out, err := d.output(ctx, maxLockNames, "for-each-ref", "--format=%(refname):%(tree)", localLocks) // no ref has a colon
+	if err == nil {
+		list.locks, list.lockRoots = d.findLockRoots(strings.Fields(string(out)))
+		if list.root == "" {
+			err = d.findDescriptions(ctx, list)
+		}
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -156,50 +144,29 @@ func (d *repository) findLockRoots(refs []string) (locks, roots map[string]strin
 		name, root, _ := strings.Cut(strings.TrimPrefix(ref, localLocks), ":")
 		locks[name] = ""
 		if objectID.MatchString(root) {
-			roots[name], d.here[root] = root, true
+			roots[name] = root
+			if !d.allHere {
+				d.here[root] = true
+			}
 		}
 	}
 	return locks, roots
 }
 
-// findDescriptions looks for the added file of each lock's branch in its folder.
-// The folders have been fetched, the file itself has not: to name it to git now
-// would have git fetch it.
-func (d *repository) findDescriptions(ctx context.Context, refs []string) (map[string]string, error) {
-	var in strings.Builder
-	for _, ref := range refs { // neither refs nor, hence, paths hold spaces or line breaks
-		folder := path.Dir(strings.TrimPrefix(ref, localLocks)) + "/" // with the slash, it is a folder or missing
-		in.WriteString(ref + ":" + strings.TrimPrefix(folder, "./") + "\n")
+// findDescriptions looks for the added file of each lock's branch while all folders are here: a later
+// visit would have to fetch them once more. The file itself has not been fetched.
+func (d *repository) findDescriptions(ctx context.Context, list *tree) error {
+	var all []*want
+	for name := range list.locks {
+		all = append(all, &want{path: name})
 	}
-	locks := map[string]string{}
-	idSize := (&tree{format: d.format}).idSize()
-	_, err := d.git(ctx, strings.NewReader(in.String()), func(stdout io.Reader) error {
-		r := bufio.NewReader(stdout)
-		for _, ref := range refs {
-			name := strings.TrimPrefix(ref, localLocks)
-			folder, err := readFolder(r)
-			if err != nil {
-				return err
-			}
-			locks[name] = findInFolder(folder, path.Base(name)+".lock", idSize)
-		}
-		return nil
-	}, "cat-file", "--batch")
-	return locks, err
-}
-
-// readFolder reads the next folder; nil if it is missing, no folder or too large.
-func readFolder(r *bufio.Reader) ([]byte, error) {
-	_, _, folder, err := readObject(r, "tree", func(string) int64 { return maxLockTree })
-	return folder.data, err
-}
-
-// findInFolder returns the id of a file in a folder, "" if it is not there.
-func findInFolder(folder []byte, name string, idSize int) string {
-	for e := range entries(folder, idSize) {
-		if string(e.name) == name {
-			return entry{mode: string(e.mode), id: hex.EncodeToString(e.id)}.idOfFile()
-		}
+	grown, err := d.walk(ctx, list, all)
+	if err != nil {
+		return err
 	}
-	return ""
+	for name := range list.locks {
+		list.locks[name], _ = grown.lockOf(name)
+	}
+	list.lockRoots = nil
+	return nil
 }

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"encoding/hex"
 	"fmt"
 	"net/http"
 	"os"
@@ -338,13 +339,23 @@ func TestLockSpelledDifferently(t *testing.T) {
 	}
 }
 
-func TestFindInFolder(t *testing.T) {
+// findInFolder returns the id of a file in a folder, "" if it is not there.
+func findInFolder(folder []byte, name string) string {
+	for e := range entries(folder, 20) {
+		if string(e.name) == name {
+			return entry{mode: string(e.mode), id: hex.EncodeToString(e.id)}.idOfFile()
+		}
+	}
+	return ""
+}
+
+func TestEntries(t *testing.T) {
 	id := strings.Repeat("\x01", 20)
 	good := "100644 a\x00" + id + "40000 b\x00" + id + "100755 c\x00" + id
-	hex := strings.Repeat("01", 20)
+	one := strings.Repeat("01", 20)
 	for folder, want := range map[string][]string{
-		good:                     {hex, "", hex, ""},
-		good[:len(good)-1]:       {hex, "", "", ""},
+		good:                     {one, "", one, ""},
+		good[:len(good)-1]:       {one, "", "", ""},
 		"100644":                 {"", "", "", ""},
 		"100644 a":               {"", "", "", ""},
 		"100644 a\x00" + id[:19]: {"", "", "", ""},
@@ -354,7 +365,7 @@ func TestFindInFolder(t *testing.T) {
 	} {
 		var got []string
 		for _, name := range []string{"a", "b", "c", "d"} {
-			got = append(got, findInFolder([]byte(folder), name, 20))
+			got = append(got, findInFolder([]byte(folder), name))
 		}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: %q, want %q", folder, got, want)

@@ -31,7 +31,7 @@ func parseRef(text string) (ref, error) {
 		id := strings.ToLower(text)
 		return ref{name: id, candidates: []string{id}, isID: true}, nil
 	}
-	if err := checkRefFormat(text); err != nil {
+	if err := CheckBranch(text); err != nil {
 		return ref{}, err
 	}
 	if strings.HasPrefix(text, "refs/") {
@@ -40,9 +40,9 @@ func parseRef(text string) (ref, error) {
 	return ref{name: text, candidates: []string{"refs/heads/" + text, "refs/tags/" + text}}, nil
 }
 
-// checkRefFormat applies the rules of git-check-ref-format(1). In a refspec, a
+// CheckBranch applies the rules of git-check-ref-format(1). In a refspec, a
 // name that breaks them would be a pattern, a second half or an option.
-func checkRefFormat(name string) error {
+func CheckBranch(name string) error {
 	switch {
 	case strings.HasPrefix(name, "-"):
 		return errors.New("a ref must not start with a dash; that of a branch, a tag or a commit is required, such as main")
@@ -59,8 +59,8 @@ func checkRefFormat(name string) error {
 	return nil
 }
 
-// cleanPath makes the name that git lists the file under.
-func cleanPath(text string) (string, error) {
+// CleanPath is the name of a file as git lists it.
+func CleanPath(text string) (string, error) {
 	switch clean := path.Clean(text); {
 	case text == "" || clean == ".":
 		return "", errors.New("the path of a file inside the repository is required")

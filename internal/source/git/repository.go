@@ -21,8 +21,10 @@ import (
 )
 
 const (
-	remoteName = "state" // not "origin", for which a user's configuration may hold settings
-	wantedRef  = "refs/statecrypt/wanted"
+	// Remote is what the repository is called here: not "origin", for which a user's configuration may
+	// hold settings.
+	Remote    = "state"
+	wantedRef = "refs/statecrypt/wanted"
 
 	// dirPattern is for os.MkdirTemp, and then for filepath.Match. What matches is held
 	// by a living process, or was left by a dead one.
@@ -57,6 +59,7 @@ type repository struct {
 	reach         reach
 	refusedBefore bool
 	complete      bool            // all files of the commit are here
+	allHere       bool            // all folders are
 	here          map[string]bool // ids of folders that need not be fetched, if not all are here
 
 	tooLarge map[string]bool // ids of files that were wanted, and are not here for that reason
@@ -179,7 +182,7 @@ func (d *repository) configure(promised bool) error {
 func (d *repository) config(promised bool) string {
 	extensions, promisor := "", ""
 	if promised {
-		extensions, promisor = "\tpartialClone = "+remoteName+"\n", "\tpromisor = true\n"
+		extensions, promisor = "\tpartialClone = "+Remote+"\n", "\tpromisor = true\n"
 	}
 	if d.format != "sha1" {
 		extensions += "\tobjectFormat = " + d.format + "\n"
@@ -197,7 +200,7 @@ func (d *repository) config(promised bool) string {
 	}
 	return "[core]\n\trepositoryformatversion = 1\n\tbare = true\n" +
 		"[extensions]\n" + extensions +
-		"[remote \"" + remoteName + "\"]\n" + promisor + "\turl = \"" + quoted + "\"\n" + programs
+		"[remote \"" + Remote + "\"]\n" + promisor + "\turl = \"" + quoted + "\"\n" + programs
 }
 
 // remove deletes the repository and returns a warning if that fails.
@@ -213,7 +216,7 @@ func (d *repository) remove() string {
 		err = os.RemoveAll(d.dir)
 	}
 	left := d.dir
-	d.dir, d.complete, d.here, d.tooLarge = "", false, nil, nil
+	d.dir, d.complete, d.allHere, d.here, d.tooLarge = "", false, false, nil, nil
 	if err != nil {
 		return fmt.Sprintf("The temporary directory %s could not be removed. It holds a copy of the state.", shown(left))
 	}
@@ -279,7 +282,7 @@ func (d *repository) fetchRef(ctx context.Context, full string, isID bool) (said
 	if filter := d.reach.filter(); filter != "" {
 		args = append(args, "--filter="+filter)
 	}
-	args = append(args, remoteName, "+"+full+":"+wantedRef)
+	args = append(args, Remote, "+"+full+":"+wantedRef)
 	if !isID && !d.withoutLocks {
 		args = append(args, "+"+remoteLocks+"*:"+localLocks+"*")
 	}
@@ -315,6 +318,7 @@ func (d *repository) list(ctx context.Context, said string) (*tree, error) {
 		d.here = map[string]bool{t.root: true}
 		return t, err
 	}
+	d.allHere = true
 	t.listing, err = d.output(ctx, d.listingLimit(), "ls-tree", "-r", "-t", "-z", "--full-tree", t.commit)
 	if err != nil {
 		return nil, err
@@ -356,7 +360,7 @@ func (d *repository) fetchBlobs(ctx context.Context, wanted map[string]int64) er
 	if len(wanted) == 0 || d.complete {
 		return nil
 	}
-	_, err := d.fetch(ctx, lines(wanted), d.run.limitsOf(wanted), "--filter=blob:none", "--stdin", remoteName)
+	_, err := d.fetch(ctx, lines(wanted), d.run.limitsOf(wanted), "--filter=blob:none", "--stdin", Remote)
 	isTooLarge := says(err, tooLarge)
 	if err != nil && !isTooLarge {
 		return err
@@ -408,23 +412,30 @@ func (d *repository) names(ctx context.Context, at ref) []string {
 	if strings.HasPrefix(at.name, "refs/") && shortName(at.name) == at.name {
 		return nil
 	}
-	var out []byte
-	_, err := d.talk(ctx, nil, func(stdout io.Reader) (err error) {
-		out, err = source.Read(stdout, -1, maxNames)
-		return err
-	}, d.reach.limits(d.run), []string{"git", "ls-remote", "-q", "--refs", remoteName, "refs/heads/*", "refs/tags/*"})
+	refs, err := d.refs(ctx, "refs/heads/*", "refs/tags/*")
 	if err != nil {
 		return nil
 	}
 	names := []string{}
-	for line := range strings.Lines(string(out)) {
-		_, full, _ := strings.Cut(strings.TrimSpace(line), "\t")
-		name := shortName(full)
-		if name != full && !strings.HasPrefix(full, remoteLocks) {
+	for _, full := range refs {
+		if name := shortName(full); name != full && !strings.HasPrefix(full, remoteLocks) {
 			names = append(names, shown(name))
 		}
 	}
 	return names
+}
+
+// refs returns the full names of the server's refs that match one of the patterns.
+func (d *repository) refs(ctx context.Context, patterns ...string) (names []string, err error) {
+	var out []byte
+	command := append([]string{"git", "ls-remote", "-q", "--refs", Remote}, patterns...)
+	_, err = d.ask(ctx, nil, keep(&out, maxNames), d.reach.limits(d.run), command)
+	for line := range strings.Lines(string(out)) {
+		if _, name, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok {
+			names = append(names, name)
+		}
+	}
+	return names, err
 }
 
 // shortName is the name of a branch or a tag, and else full.

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/agext/levenshtein"
-	"golang.org/x/text/unicode/norm"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
@@ -96,7 +95,7 @@ func (t *tree) find(name string) (found entry, ok bool) {
 	}
 	matches := 0
 	t.each(func(record, n []byte) bool {
-		if !isASCII(string(n)) && norm.NFC.String(string(n)) == norm.NFC.String(name) {
+		if sameName(n, name) {
 			found, ok = parseEntry(record)
 			matches++
 		}

@@ -212,26 +212,6 @@ func checkUser(name string) error {
 	return nil
 }
 
-var (
-	hostAndPath  = lazyregexp.New(`^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+/`)
-	ownerAndName = lazyregexp.New(`^[A-Za-z0-9_-]+/[A-Za-z0-9._-]+$`)
-)
-
-// notAnAddress says what is missing in what is often written.
-func notAnAddress(text string) error {
-	switch {
-	case strings.HasPrefix(text, "~"):
-		return errors.New("the home directory is not put in the place of ~ here; write the absolute path, such as pathexpand(…) returns it")
-	case strings.HasPrefix(text, "."):
-		return errors.New("a relative path depends on where this runs; write the absolute one, such as abspath(…) returns it")
-	case hostAndPath.MatchString(text):
-		return errors.New("https:// is missing before the host")
-	case ownerAndName.MatchString(text):
-		return errors.New("the server is missing, such as https://github.com/ before it")
-	}
-	return errNotAnURL
-}
-
 var schemeName = lazyregexp.New(`(?i)^(https?|ssh|file|git|ftps?)$`)
 
 // scpAddress is user@host:path, without a slash before the colon. An IPv6
@@ -248,14 +228,11 @@ func parseSCP(text string) (remote, error) {
 	}
 	m := scpAddress.FindStringSubmatch(text)
 	if m == nil {
-		return remote{}, notAnAddress(text)
+		return remote{}, errNotAnURL
 	}
 	user, host, path := m[1], m[2], m[3]
-	if schemeName.MatchString(host) {
-		return remote{}, errNotAnURL // https:host/path lacks its slashes
-	}
-	if len(host) == 1 {
-		return remote{}, errors.New("this looks like a path on another operating system; an absolute path of this one, or a URL, is required")
+	if schemeName.MatchString(host) || len(host) == 1 {
+		return remote{}, errNotAnURL // https:host/path lacks its slashes, and C:\\x is a path of another system
 	}
 	if err := checkHost(strings.Trim(host, "[]")); err != nil {
 		return remote{}, err

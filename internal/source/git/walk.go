@@ -120,10 +120,10 @@ func (t *tree) idSize() int {
 // that are not here. All together may have so many bytes.
 func (d *repository) fetchFolders(ctx context.Context, ids map[string]bool, left int64) (map[string][]byte, error) {
 	absent := maps.Clone(ids)
-	maps.DeleteFunc(absent, func(id string, _ bool) bool { return d.here[id] })
+	maps.DeleteFunc(absent, func(id string, _ bool) bool { return d.allHere || d.here[id] })
 	if len(absent) > 0 {
 		most := limits{object: d.run.maxObject, file: maxListing, streams: true}
-		if _, err := d.fetch(ctx, lines(absent), most, "--filter=tree:0", "--stdin", remoteName); err != nil {
+		if _, err := d.fetch(ctx, lines(absent), most, "--filter=tree:0", "--stdin", Remote); err != nil {
 			return nil, err
 		}
 	}

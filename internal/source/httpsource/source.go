@@ -66,21 +66,6 @@ var withoutScheme = lazyregexp.New(`^([A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+|[A-Za-z0-9
 
 const anAddress = "https://state.example.com/db"
 
-// sourceOf is the source that reads what addresses of a scheme name, "" if there is none.
-func sourceOf(scheme string) string {
-	switch scheme {
-	case "s3", "cos", "oss", "file":
-		return scheme
-	case "gs":
-		return "gcs"
-	case "ssh", "git":
-		return "git"
-	case "postgres", "postgresql":
-		return "pg"
-	}
-	return ""
-}
-
 func checkAddress(text string) error {
 	u, err := url.Parse(text)
 	switch {
@@ -97,16 +82,13 @@ func checkAddress(text string) error {
 		return errors.New("http or https is required before the host, as in https://HOST/…")
 	case err != nil: // its text would repeat the address
 		return fmt.Errorf("this is not a URL; one is required, such as " + anAddress)
-	case sourceOf(u.Scheme) != "":
-		return fmt.Errorf("http or https is required here; for an address such as this one, use the source "+
-			"%s", sourceOf(u.Scheme))
+	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
+		return fmt.Errorf("a URL with http or https and a host is required, such as " + anAddress)
 	case u.User != nil:
 		return fmt.Errorf("a user name or password does not belong in an address; set it in an http block of credentials, in " +
 			"the provider block")
 	case u.Hostname() == "http", u.Hostname() == "https":
 		return errors.New("http:// or https:// stands in it twice; write it once")
-	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
-		return fmt.Errorf("a URL with http or https and a host is required, such as " + anAddress)
 	}
 	if strings.Contains(text, "#") {
 		return errors.New("the part after the # never gets to a server; remove it, or write %23 if the # is part of a name")

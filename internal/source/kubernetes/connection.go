@@ -23,7 +23,6 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
@@ -122,14 +121,6 @@ func (r *run) place(s settings) (*rest.Config, error) {
 		"exist, and this is not a pod"), fact.NoCredentials{})
 }
 
-// hasTab reports whether a line of a file begins with a tab.
-func hasTab(path string) bool {
-	content, err := keyfile.Read(path)
-	return err == nil && tabFirst.Match(content)
-}
-
-var tabFirst = lazyregexp.New(`(?m)^ *\t`)
-
 // kubeconfig reads kubeconfigs. A list such as KUBECONFIG's may name files that
 // are not there.
 func (s settings) kubeconfig(paths []string, all bool) (*rest.Config, error) {
@@ -145,9 +136,6 @@ func (s settings) kubeconfig(paths []string, all bool) (*rest.Config, error) {
 		rules.Precedence = append(rules.Precedence, path)
 	}
 	merged, err := rules.Load()
-	if i := slices.IndexFunc(rules.Precedence, hasTab); err != nil && i >= 0 {
-		return nil, fmt.Errorf("%s has a tab before the text of a line, and YAML allows only spaces there", quoted(rules.Precedence[i:i+1]))
-	}
 	if err != nil { // may quote the file
 		return nil, fmt.Errorf("%s cannot be read as a kubeconfig; check that it is one, and not a directory", quoted(rules.Precedence))
 	}
@@ -167,19 +155,15 @@ func (s settings) kubeconfig(paths []string, all bool) (*rest.Config, error) {
 	case err == nil:
 		return c, nil
 	case clientcmd.IsEmptyConfig(err) && !slices.ContainsFunc(rules.Precedence, recognize.Exists):
-		hint := ""
-		if slices.ContainsFunc(paths, func(p string) bool { return strings.Contains(p, ";") }) {
-			hint = "; a colon separates paths on this system"
-		}
-		return nil, fmt.Errorf("%s does not exist%s; correct KUBECONFIG, or set config_path in a kubernetes block of "+
-			"credentials", quoted(rules.Precedence), hint)
+		return nil, fmt.Errorf("%s does not exist; correct KUBECONFIG, or set config_path in a kubernetes block of credentials",
+			quoted(rules.Precedence))
 	case clientcmd.IsEmptyConfig(err):
 		return nil, fmt.Errorf("%s names no cluster; check which file is named, or set host", quoted(rules.Precedence))
 	}
 	if all, ok := errors.AsType[utilerrors.Aggregate](err); ok {
 		for _, one := range all.Errors() {
-			if path := pathOf(one); path != "" {
-				return nil, fmt.Errorf("%s names a file that cannot be read%s: %w", quoted(rules.Precedence), path, explained(one))
+			if path, why := ofFile(one); path != "" {
+				return nil, fmt.Errorf("%s names a file that cannot be read%s: %w", quoted(rules.Precedence), path, why)
 			}
 		}
 	}
@@ -265,28 +249,25 @@ func (s settings) setProxy(c *rest.Config) {
 	}
 }
 
-// pathOf is the path that an error of a file is about, if it is surely one: somebody may
-// have written a key in its place.
-func pathOf(err error) string {
-	if failed, ok := errors.AsType[*fs.PathError](err); ok && keyfile.Shown(failed.Path) != "" {
-		return " (" + keyfile.Shown(failed.Path) + ")"
+// ofFile is what is wrong with the file that an error is about, and its path if it is surely one:
+// somebody may have written a key in its place.
+func ofFile(err error) (path string, why error) {
+	failed, ok := errors.AsType[*fs.PathError](err)
+	if !ok {
+		return "", err
 	}
-	return ""
-}
-
-// explained is what is wrong with the file that an error is about.
-func explained(err error) error {
-	if failed, ok := errors.AsType[*fs.PathError](err); ok {
-		return keyfile.Explain(failed.Path, failed)
+	if shown := keyfile.Shown(failed.Path); shown != "" {
+		path = " (" + shown + ")"
 	}
-	return err
+	return path, keyfile.Explain(failed.Path, failed)
 }
 
 // loadFiles reads the files that the configuration names, once. client-go
 // would watch them, and log what it finds.
 func loadFiles(c *rest.Config) error {
 	if err := rest.LoadTLSFiles(c); err != nil {
-		return fmt.Errorf("a certificate or key that the kubeconfig names cannot be read%s: %w", pathOf(err), explained(err))
+		path, why := ofFile(err)
+		return fmt.Errorf("a certificate or key that the kubeconfig names cannot be read%s: %w", path, why)
 	}
 	c.CAFile, c.CertFile, c.KeyFile = "", "", ""
 	if c.BearerTokenFile == "" {

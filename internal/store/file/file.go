@@ -133,6 +133,7 @@ type handle interface {
 
 // state is one file.
 type state struct {
+	store.Usual
 	path, info, journal, backup string
 
 	limit   int64

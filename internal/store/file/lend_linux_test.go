@@ -26,7 +26,7 @@ func TestLent(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "terraform.tfstate")
 		s, other := at(t, path), at(t, path)
 		cmd := exec.CommandContext(t.Context(), "cat")
-		lent := store.Lend(s)
+		lent := s.Lend()
 		cmd.ExtraFiles = []*os.File{lent}
 		goOn, err := cmd.StdinPipe()
 		must(t, err)

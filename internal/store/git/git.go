@@ -83,6 +83,7 @@ func (b *branch) List(ctx context.Context, prefix string) (names []string, err e
 
 // state is one file.
 type state struct {
+	store.Usual
 	*branch
 	name, lockRef string
 

@@ -14,8 +14,7 @@ import (
 
 // pushed is what became of a push that has failed.
 type pushed struct {
-	refused     bool   // by the server, or because the branch is another by now; otherwise it may have succeeded
-	reason      string // in the words of git, or of the server
+	reason      string // in the words of git, or of the server, if it was refused; otherwise it may have succeeded
 	otherFormat bool   // the server's ids are longer, and the next try has them
 }
 
@@ -49,20 +48,20 @@ func (s *state) push(ctx context.Context, v *gitsource.Visit, size int64, branch
 	for line := range strings.Lines(string(out)) { // "!\t<from>:<to>\t[rejected] (<reason>)"
 		if rest, ok := strings.CutPrefix(line, "!\t"); ok {
 			_, reason, _ := strings.Cut(rest, "\t")
-			p := pushed{refused: true, reason: strings.TrimSpace(reason)}
+			p := pushed{reason: strings.TrimSpace(reason)}
 			return p, s.refusal(branch, commit, p.reason, v.Said(err))
 		}
 	}
 	if aborted.MatchString(v.Said(err)) {
-		p := pushed{refused: true, reason: "a hook there refuses it"}
+		p := pushed{reason: "a hook there refuses it"}
 		return p, s.refusal(branch, commit, p.reason, v.Said(err))
 	}
 	err = v.Explain(err)
 	if gitsource.IsRejected(err) {
-		return pushed{refused: true}, fmt.Errorf("%w to %s: %w", store.ErrDenied, outside.Line(s.server.String(), 300), err)
+		return pushed{}, fmt.Errorf("%w to %s: %w", store.ErrDenied, outside.Line(s.server.String(), 300), err)
 	}
 	if gitsource.IsDenied(err) {
-		return pushed{refused: true}, fmt.Errorf("%w to %s: %w; %s", store.ErrDenied, outside.Line(s.server.String(), 300), err,
+		return pushed{}, fmt.Errorf("%w to %s: %w; %s", store.ErrDenied, outside.Line(s.server.String(), 300), err,
 			s.rights(branch, commit))
 	}
 	return pushed{}, reached(err)

@@ -38,15 +38,14 @@ func Kind() store.Kind {
 
 // backend is the server, and what is known of its state.
 type backend struct {
+	store.Usual
 	client              http.Client
 	access              *httpsource.Access // of client
 	warned              sync.Once          // of who can read it
 	limit               int64              // bytes of an answer
 	read, write, remove endpoint
 	lock, unlock        endpoint // without a URL where there is none
-	retries             []string // variables of the child
-	authenticates       bool     // it has credentials
-	doubts              string   // what is probably wrong with what it was given
+	values              attr.Values
 
 	mu   sync.Mutex
 	held *store.Lock // what we have locked, nil if we have not
@@ -76,11 +75,7 @@ func open(s store.Settings) (store.Store, error) {
 		remove: endpoint{http.MethodDelete, state},
 		lock:   endpoint{v.String("lock_method"), lock},
 		unlock: endpoint{v.String("unlock_method"), unlock},
-
-		retries: retries(v),
-
-		doubts:        doubts(v),
-		authenticates: v.Has("username") || v.Has("bearer_token") || v.Has("headers"),
+		values: v,
 	}, errors.Join(errState, errLock, errUnlock, errConnect)
 }
 
@@ -101,13 +96,11 @@ func (b *backend) String() string { return source.Public(b.read.url) }
 // HasLocks reports whether the server has locks.
 func (b *backend) HasLocks() bool { return b.lock.url != nil }
 
-// Retries are variables of Terraform's http backend.
-func (b *backend) Retries() []string { return b.retries }
-
-func doubts(v attr.Values) string {
-	said := httpsource.Doubts("", v)
+// doubts are about what the backend was given.
+func (b *backend) doubts() string {
+	said := httpsource.Doubts("", b.values)
 	text := said.Error()
-	for _, odd := range source.Oddities(said, v) {
+	for _, odd := range source.Oddities(said, b.values) {
 		text += "; " + odd
 	}
 	return text
@@ -117,21 +110,22 @@ func doubts(v attr.Values) string {
 func (b *backend) answered(status int, challenge string) string {
 	text := "the backend answered " + web.Status(status)
 	at := text + " at " + source.Origin(b.read.url)
+	authenticates := b.values.Has("username") || b.values.Has("bearer_token") || b.values.Has("headers")
 	return answers.Find([]answers.Row{
 		{Status: "405", Text: text + "; check update_method, lock_method and unlock_method"},
 		{Status: "401", Code: recognize.Unsupported, Text: at + "; " + web.NoScheme},
-		{Status: "401 403", Unless: !b.authenticates, Text: at + "; check the credentials of the backend block" + b.doubts},
+		{Status: "401 403", Unless: !authenticates, Text: at + "; check the credentials of the backend block" + b.doubts()},
 		{Status: "401 403", Text: at + ", and no credentials were sent; set username and password in the backend " +
 			"block, or STATECRYPT_HTTP_USERNAME and STATECRYPT_HTTP_PASSWORD"},
-		{Text: web.Unexpected("the backend", status).Error() + b.doubts},
+		{Text: web.Unexpected("the backend", status).Error() + b.doubts()},
 	}, status, challenge, "").Text
 }
 
-// retries are the variables that tell the child how often to try again.
-func retries(v attr.Values) (variables []string) {
+// Retries are variables of Terraform's http backend.
+func (b *backend) Retries() (variables []string) {
 	for _, name := range []string{"retry_max", "retry_wait_min", "retry_wait_max"} {
-		if v.Has(name) {
-			variables = append(variables, fmt.Sprintf("TF_HTTP_%s=%d", strings.ToUpper(name), v.Int(name)))
+		if b.values.Has(name) {
+			variables = append(variables, fmt.Sprintf("TF_HTTP_%s=%d", strings.ToUpper(name), b.values.Int(name)))
 		}
 	}
 	return variables

@@ -13,12 +13,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 	s3source "github.com/statecrypt/terraform-provider-statecrypt/internal/source/s3"
@@ -87,10 +85,14 @@ func (b *bucket) State(key string) (store.State, error) {
 		return nil, b.Errorf("key", "%w", err)
 	}
 	s := &state{bucket: b, key: key}
-	if b.table != nil {
-		return &tabled{state: s, inner: store.Careful(s)}, nil
+	if b.lockfile {
+		s.locks = append(s.locks, &lockIn{place: lockObject{s}})
 	}
-	return s, nil
+	if b.table == nil {
+		return s, nil
+	}
+	s.locks = append(s.locks, &lockIn{place: lockItem{b.table, s.id()}})
+	return &tabled{state: s, inner: store.Careful(s)}, nil
 }
 
 // List returns the keys of objects that are neither locks nor proofs.
@@ -129,19 +131,14 @@ func (b *bucket) client(ctx context.Context) (*awss3.Client, error) {
 
 // state is one object.
 type state struct {
+	store.Usual
 	*bucket
-	key string
-
-	mu         sync.Mutex
-	held       *held       // nil without the lock
-	tabledLock *store.Lock // that in the table, nil without
+	key   string
+	locks []*lockIn // in the order in which they are taken
 }
 
-// held is our lock, and what the store calls the object.
-type held struct {
-	store.Lock
-	etag string
-}
+// id is what locks and digests are called after.
+func (s *state) id() string { return s.server.Bucket + "/" + s.key }
 
 func (s *state) String() string {
 	text := fmt.Sprintf("object %q in the %s bucket %q", s.key, s.server.Words.Short, s.server.Bucket)
@@ -152,7 +149,7 @@ func (s *state) String() string {
 }
 
 // HasLocks reports whether the block has a lock.
-func (b *bucket) HasLocks() bool { return b.lockfile || b.table != nil }
+func (s *state) HasLocks() bool { return len(s.locks) > 0 }
 
 // Read reads the object.
 func (s *state) Read(ctx context.Context) ([]byte, store.Version, error) {
@@ -168,18 +165,16 @@ func (s *state) Read(ctx context.Context) ([]byte, store.Version, error) {
 
 // Write replaces the object.
 func (s *state) Write(ctx context.Context, data []byte, read store.Version) (store.Version, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if err := s.mayChange(ctx); err != nil {
 		return "", err
 	}
 	for try := 0; ; try++ {
 		how := condition{match: string(read), none: read == ""}
-		if s.looksFirst() {
+		if match, none := s.knows(); !match {
 			if err := s.unchanged(ctx, read); err != nil {
 				return "", err
 			}
-			how.match, how.none = "", how.none && !s.isBare()
+			how.match, how.none = "", how.none && none
 		}
 		etag, err := s.put(ctx, s.key, data, how)
 		answer, _ := errors.AsType[*object.Answer](err)
@@ -211,16 +206,11 @@ func (s *state) notice501(ctx context.Context) {
 	s.blind = true
 }
 
-func (s *state) looksFirst() bool {
-	s.bucket.mu.Lock()
-	defer s.bucket.mu.Unlock()
-	return s.blind || s.unproven
-}
-
-func (s *state) isBare() bool {
-	s.bucket.mu.Lock()
-	defer s.bucket.mu.Unlock()
-	return s.bare
+// knows reports which conditions the store knows.
+func (b *bucket) knows() (match, none bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return !b.blind && !b.unproven, !b.bare
 }
 
 // unchanged looks whether there is what was read.
@@ -235,8 +225,6 @@ func (s *state) unchanged(ctx context.Context, read store.Version) error {
 // Remove deletes the object. Not every store knows conditions for that, so it is looked at
 // first.
 func (s *state) Remove(ctx context.Context, read store.Version) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	err := s.mayChange(ctx)
 	if err == nil {
 		err = s.unchanged(ctx, read)
@@ -247,188 +235,8 @@ func (s *state) Remove(ctx context.Context, read store.Version) error {
 	return s.remove(ctx, s.key, string(read))
 }
 
-// mayChange refuses to write if somebody else has the lock, or ours is gone.
-func (s *state) mayChange(ctx context.Context) error {
-	if err := s.prove(ctx); err != nil || !s.lockfile {
-		return err
-	}
-	by, etag, err := s.look(ctx)
-	switch {
-	case err != nil:
-		return err
-	case s.held != nil && (by == nil || etag != s.held.etag):
-		return store.ErrLost
-	case s.held == nil && by != nil:
-		return &store.HeldError{By: by}
-	}
-	return nil
-}
-
 // Ready proves what locks and writes rely on.
-func (s *state) Ready(ctx context.Context) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.prove(ctx)
-}
-
-// Lock makes the object of the lock.
-func (s *state) Lock(ctx context.Context, lock store.Lock) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case !s.lockfile:
-		return nil
-	case s.held == nil:
-		return s.take(ctx, lock.At(s.server.Bucket+"/"+s.key))
-	case s.held.ID != lock.ID:
-		return &store.HeldError{By: &s.held.Lock}
-	}
-	return nil
-}
-
-// take asks a store that may ignore conditions who has the lock before it puts one there.
-func (s *state) take(ctx context.Context, lock store.Lock) error {
-	client, err := s.client(ctx)
-	if err != nil {
-		return err
-	}
-	if !s3source.IsAWS(client) {
-		if by, etag, err := s.look(ctx); err != nil || by != nil {
-			return s.taken(lock, by, etag, err)
-		}
-	}
-	if err := s.prove(ctx); err != nil {
-		return err
-	}
-	for try := 0; ; try++ {
-		etag, err := s.put(ctx, s.key+lockSuffix, lock.JSON(), condition{none: true, lock: true})
-		if err == nil && !s.unproven {
-			s.held = &held{lock, etag}
-			return nil
-		}
-		if ctx.Err() != nil { // it may be there, and nobody will use it
-			s.takeBack(ctx, lock.ID)
-			return context.Cause(ctx)
-		}
-		by, etag, failed := s.look(ctx)
-		switch answer, _ := errors.AsType[*object.Answer](err); {
-		case failed != nil:
-			return cmp.Or(err, failed)
-		case by != nil:
-			return s.taken(lock, by, etag, nil)
-		case err == nil:
-			return store.ErrLost
-		case answer == nil || answer.Status != http.StatusPreconditionFailed && answer.Status != http.StatusConflict:
-			return err
-		case try == maxTries:
-			return fmt.Errorf("the store refuses the lock although nobody has it (%d), as some do in a bucket that keeps versions once a lock was "+
-				"given back; keep the state in a bucket without versions, or on another store", answer.Status)
-		}
-		if err := pause(ctx); err != nil { // it was given back meanwhile
-			return err
-		}
-	}
-}
-
-// taken is what a lock means to whoever has asked for one.
-func (s *state) taken(lock store.Lock, by *store.Lock, etag string, err error) error {
-	switch {
-	case err != nil:
-		return err
-	case by.ID != lock.ID || lock.ID == "":
-		return &store.HeldError{By: by}
-	}
-	s.held = &held{lock, etag}
-	return nil
-}
-
-// pause is for what somebody else is about to finish.
-func pause(ctx context.Context) error {
-	select {
-	case <-time.After(100 * time.Millisecond):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// takeBack removes a lock that was asked for by somebody who has gone.
-func (s *state) takeBack(ctx context.Context, id string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
-	defer cancel()
-	if by, etag, err := s.look(ctx); err == nil && by != nil && by.ID == id {
-		_ = s.remove(ctx, s.key+lockSuffix, etag)
-	}
-}
-
-// Holder looks at the object of the lock.
-func (s *state) Holder(ctx context.Context) (*store.Lock, error) {
-	if !s.lockfile {
-		return nil, store.ErrUntold
-	}
-	by, _, err := s.look(ctx)
-	return by, err
-}
-
-// look returns who has the lock, nil if nobody has.
-func (s *state) look(ctx context.Context) (by *store.Lock, etag string, err error) {
-	c, err := s.get(ctx, s.key+lockSuffix, source.MaxLock)
-	if err != nil || c == nil {
-		return nil, "", err
-	}
-	lock, ok := store.ParseLock(c.Data)
-	if !ok || lock.ID == "" {
-		return nil, "", fmt.Errorf("the state is locked, and the object %s does not say by whom; if nobody has the lock, delete that object",
-			outside.Quoted(s.key+lockSuffix, 300))
-	}
-	return &lock, c.ETag, nil
-}
-
-// Unlock removes the object of the lock with this ID.
-func (s *state) Unlock(ctx context.Context, id string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.lockfile {
-		return nil
-	}
-	ours := s.held != nil && s.held.ID == id
-	by, etag, err := s.look(ctx)
-	switch {
-	case err != nil:
-		return err
-	case by == nil && ours:
-		s.held = nil
-		return store.ErrMissing
-	case by == nil:
-		return store.ErrMissing
-	case by.ID != id && ours:
-		s.held = nil
-		return store.ErrLost
-	case by.ID != id:
-		return &store.HeldError{By: by}
-	}
-	for try := 0; ; try++ {
-		err := s.remove(ctx, s.key+lockSuffix, etag)
-		if err == nil {
-			break
-		}
-		by, now, failed := s.look(ctx)
-		if failed == nil && (by == nil || by.ID != id) {
-			break
-		}
-		if _, unanswered := errors.AsType[*store.UnansweredError](err); failed != nil || !unanswered || try == maxTries {
-			return err
-		}
-		if stopped := pause(ctx); stopped != nil {
-			return stopped
-		}
-		etag = now
-	}
-	if ours {
-		s.held = nil
-	}
-	return nil
-}
+func (s *state) Ready(ctx context.Context) error { return s.prove(ctx) }
 
 // isOtherwise reports whether a condition is not met: there is another object than the one
 // that was named, or none.

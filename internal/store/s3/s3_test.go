@@ -268,7 +268,7 @@ func TestReady(t *testing.T) {
 			block = block.With(name, value)
 		}
 		state := at(t, block)
-		err := store.Ready(t.Context(), state)
+		err := state.Ready(t.Context())
 		if (err == nil) != (c.says == "") || err != nil && (!strings.Contains(err.Error(), c.says) ||
 			strings.Contains(err.Error(), "unproven") != (c.conditions != objecttest.Kept)) {
 			t.Errorf("%s: %v", name, err)
@@ -538,7 +538,7 @@ func TestTableMeanwhile(t *testing.T) {
 	must(t, state.Lock(t.Context(), storetest.Lock("1")))
 
 	foreign := string(storetest.Lock("foreign").JSON())
-	at("GetItem", 2, func() { s.table.Put(item, "Info", foreign) })
+	at("DeleteItem", 1, func() { s.table.Put(item, "Info", foreign) })
 	_ = state.Unlock(t.Context(), "1")
 	if got := s.table.Text(item, "Info"); got != foreign {
 		t.Errorf("the lock of somebody else is %q", got)
@@ -556,11 +556,11 @@ func TestTableMeanwhile(t *testing.T) {
 		t.Errorf("a digest that could not be written: %v", err)
 	}
 	s.table.Before.Store(nil)
-	if settled, err := store.IsSettled(t.Context(), state, []byte("new")); err != nil || settled {
+	if settled, err := state.IsSettled(t.Context(), []byte("new")); err != nil || settled {
 		t.Errorf("got %t, %v", settled, err)
 	}
-	must(t, store.Settle(t.Context(), state, []byte("new")))
-	if settled, err := store.IsSettled(t.Context(), state, []byte("new")); err != nil || !settled {
+	must(t, state.Settle(t.Context(), []byte("new")))
+	if settled, err := state.IsSettled(t.Context(), []byte("new")); err != nil || !settled {
 		t.Errorf("got %t, %v", settled, err)
 	}
 	_, version, err := state.Read(t.Context())

@@ -162,14 +162,44 @@ func (t *table) refused(operation string, status int, answer []byte) (again bool
 	return again, err
 }
 
-// tabled is a state whose lock and digest are in a table, as both CLIs have them. It may have
-// the other lock as well, which then is taken first.
+// lockItem is the lock in a table. Its mark is its text.
+type lockItem struct {
+	*table
+	id string
+}
+
+func (i lockItem) look(ctx context.Context) (by *store.Lock, mark string, err error) {
+	found, err := i.get(ctx, i.id)
+	if err != nil || found.Info == nil {
+		return nil, "", err
+	}
+	by, err = parseLock([]byte(found.Info.S), "item", fmt.Sprintf("%q of the table %q", i.id, i.name))
+	return by, found.Info.S, err
+}
+
+func (i lockItem) add(ctx context.Context, lock store.Lock) (mark string, err error) {
+	mark = string(lock.JSON())
+	_, err = i.call(ctx, "PutItem", map[string]any{
+		"Item": item{LockID: text{i.id}, Info: &text{mark}}, "ConditionExpression": "attribute_not_exists(LockID)",
+	})
+	if errors.Is(err, errCondition) {
+		err = takenError{&store.HeldError{}} // it is given back each time
+	}
+	return mark, err
+}
+
+func (i lockItem) drop(ctx context.Context, mark string) error {
+	_, err := i.call(ctx, "DeleteItem", map[string]any{
+		"Key": key(i.id), "ConditionExpression": "Info = :info", "ExpressionAttributeValues": map[string]any{":info": text{mark}},
+	})
+	return err
+}
+
+// tabled is a state whose digest is in a table, as both CLIs have it.
 type tabled struct {
 	*state
 	inner store.State // the same, with the rule about lost answers
 }
-
-func (s *tabled) id() string { return s.server.Bucket + "/" + s.key }
 
 // Read notes a digest that others will stumble over. One of a state that is not there is an
 // error, as it is for both CLIs: all that the state had would be made again.
@@ -206,9 +236,6 @@ func (t *table) get(ctx context.Context, id string) (item, error) {
 
 // Write writes the digest after the state.
 func (s *tabled) Write(ctx context.Context, data []byte, read store.Version) (store.Version, error) {
-	if err := s.mayChange(ctx); err != nil {
-		return "", err
-	}
 	next, err := s.inner.Write(ctx, data, read)
 	if err == nil {
 		err = s.note(ctx, data)
@@ -237,13 +264,7 @@ func (s *tabled) Settle(ctx context.Context, read []byte) error {
 	if err != nil || settled {
 		return err
 	}
-	s.mu.Lock()
-	err = s.state.mayChange(ctx)
-	s.mu.Unlock()
-	if err == nil {
-		err = s.mayChange(ctx)
-	}
-	if err == nil {
+	if err = s.mayChange(ctx); err == nil {
 		err = s.note(ctx, read)
 	}
 	if err == nil {
@@ -254,150 +275,9 @@ func (s *tabled) Settle(ctx context.Context, read []byte) error {
 
 // Remove removes the digest after the state.
 func (s *tabled) Remove(ctx context.Context, read store.Version) error {
-	err := s.mayChange(ctx)
-	if err == nil {
-		err = s.inner.Remove(ctx, read)
-	}
+	err := s.inner.Remove(ctx, read)
 	if err == nil {
 		_, err = s.table.call(ctx, "DeleteItem", map[string]any{"Key": key(s.id() + "-md5")})
-	}
-	return err
-}
-
-// mayChange looks at the lock in the table.
-func (s *tabled) mayChange(ctx context.Context) error {
-	by, err := s.holder(ctx)
-	s.mu.Lock()
-	ours := s.tabledLock
-	s.mu.Unlock()
-	switch {
-	case err != nil:
-		return err
-	case ours != nil && (by == nil || by.ID != ours.ID):
-		return store.ErrLost
-	case ours == nil && by != nil:
-		return &store.HeldError{By: by}
-	}
-	return nil
-}
-
-// holder is who has the lock in the table, nil if nobody has.
-func (s *tabled) holder(ctx context.Context) (*store.Lock, error) {
-	found, err := s.table.get(ctx, s.id())
-	if err != nil || found.Info == nil {
-		return nil, err
-	}
-	lock, ok := store.ParseLock([]byte(found.Info.S))
-	if !ok || lock.ID == "" {
-		return nil, fmt.Errorf("the state is locked, and the item %q of the table %q does not say by whom; if nobody has the lock, delete that "+
-			"item", s.id(), s.table.name)
-	}
-	return &lock, nil
-}
-
-// Holder is that of either lock.
-func (s *tabled) Holder(ctx context.Context) (*store.Lock, error) {
-	by, err := s.holder(ctx)
-	if err != nil || by != nil || !s.lockfile {
-		return by, err
-	}
-	return s.inner.Holder(ctx)
-}
-
-// Lock takes the locks that the block has.
-func (s *tabled) Lock(ctx context.Context, lock store.Lock) error {
-	if err := s.inner.Lock(ctx, lock); err != nil {
-		return err
-	}
-	err := s.take(ctx, lock.At(s.id()))
-	if err != nil && s.lockfile {
-		err = errors.Join(err, s.inner.Unlock(context.WithoutCancel(ctx), lock.ID))
-	}
-	return err
-}
-
-func (s *tabled) take(ctx context.Context, lock store.Lock) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.tabledLock != nil && s.tabledLock.ID == lock.ID {
-		return nil
-	}
-	if s.tabledLock != nil {
-		return &store.HeldError{By: s.tabledLock}
-	}
-	for try := 1; ; try++ {
-		_, err := s.table.call(ctx, "PutItem", map[string]any{
-			"Item": item{LockID: text{s.id()}, Info: &text{string(lock.JSON())}}, "ConditionExpression": "attribute_not_exists(LockID)",
-		})
-		if err == nil {
-			break
-		}
-		by, failed := s.holder(context.WithoutCancel(ctx))
-		switch {
-		case failed == nil && by == nil && errors.Is(err, errCondition) && try < tableTries:
-			continue // it was given back meanwhile
-		case failed != nil || by == nil:
-			return s.inWords(err)
-		case by.ID != lock.ID || lock.ID == "":
-			return &store.HeldError{By: by}
-		case ctx.Err() != nil: // nobody will use it
-			return errors.Join(err, s.drop(context.WithoutCancel(ctx), by))
-		}
-		break
-	}
-	s.tabledLock = &lock
-	return nil
-}
-
-func (s *tabled) inWords(err error) error {
-	if errors.Is(err, errCondition) { // it is given back each time
-		return &store.HeldError{}
-	}
-	return err
-}
-
-// drop removes a lock that was looked at.
-func (s *tabled) drop(ctx context.Context, lock *store.Lock) error {
-	found, err := s.table.get(ctx, s.id())
-	if err != nil || found.Info == nil {
-		return err
-	}
-	if now, _ := store.ParseLock([]byte(found.Info.S)); now.ID != lock.ID {
-		return nil // it is gone, and somebody else has one
-	}
-	_, err = s.table.call(ctx, "DeleteItem", map[string]any{
-		"Key": key(s.id()), "ConditionExpression": "Info = :info", "ExpressionAttributeValues": map[string]any{":info": found.Info},
-	})
-	if by, failed := s.holder(ctx); err != nil && failed == nil && (by == nil || by.ID != lock.ID) {
-		return nil
-	}
-	return err
-}
-
-// Unlock gives back the locks with this ID, the last one first.
-func (s *tabled) Unlock(ctx context.Context, id string) error {
-	by, err := s.holder(ctx)
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	ours := s.tabledLock != nil && s.tabledLock.ID == id
-	if ours {
-		s.tabledLock = nil
-	}
-	s.mu.Unlock()
-	switch {
-	case by != nil && by.ID == id:
-		err = s.drop(ctx, by)
-	case by != nil && ours:
-		err = store.ErrLost
-	case by != nil:
-		err = &store.HeldError{By: by}
-	case ours || !s.lockfile:
-		err = store.ErrMissing
-	}
-	if s.lockfile && (err == nil || ours) {
-		err = errors.Join(err, s.inner.Unlock(ctx, id))
 	}
 	return err
 }

@@ -1,0 +1,280 @@
+package s3
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
+	s3source "github.com/statecrypt/terraform-provider-statecrypt/internal/source/s3"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+)
+
+// place is where a lock is kept: an object beside the state, or an item of a table. What
+// tells one lock there from the next is its mark.
+type place interface {
+	// look returns who has the lock, nil if nobody has.
+	look(ctx context.Context) (by *store.Lock, mark string, err error)
+
+	// add fails with a [takenError] if there is a lock.
+	add(ctx context.Context, lock store.Lock) (mark string, err error)
+
+	// drop removes the lock with this mark.
+	drop(ctx context.Context, mark string) error
+}
+
+// takenError is that there is a lock, in the words for the case that nobody has it when it is
+// looked at, again and again.
+type takenError struct{ error }
+
+// lockIn is the lock in one place.
+type lockIn struct {
+	place
+
+	mu   sync.Mutex
+	held *held // nil without it
+}
+
+// held is our lock.
+type held struct {
+	store.Lock
+	mark string
+}
+
+func (l *lockIn) take(ctx context.Context, lock store.Lock) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.held != nil && l.held.ID != lock.ID:
+		return &store.HeldError{By: &l.held.Lock}
+	case l.held != nil:
+		return nil
+	}
+	for try := 0; ; try++ {
+		mark, err := l.add(ctx, lock)
+		if err == nil {
+			l.held = &held{lock, mark}
+			return nil
+		}
+		if ctx.Err() != nil { // it may be there, and nobody will use it
+			l.takeBack(ctx, lock.ID)
+			return context.Cause(ctx)
+		}
+		taken, isTaken := errors.AsType[takenError](err)
+		by, mark, failed := l.look(ctx)
+		switch {
+		case failed != nil && isTaken:
+			return failed
+		case failed != nil:
+			return err
+		case by != nil && (by.ID != lock.ID || lock.ID == ""):
+			return &store.HeldError{By: by}
+		case by != nil:
+			l.held = &held{lock, mark}
+			return nil
+		case !isTaken:
+			return err
+		case try == maxTries:
+			return taken.error
+		}
+		if err := pause(ctx); err != nil { // it was given back meanwhile
+			return err
+		}
+	}
+}
+
+// takeBack removes a lock that was asked for by somebody who has gone.
+func (l *lockIn) takeBack(ctx context.Context, id string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
+	defer cancel()
+	if by, mark, err := l.look(ctx); err == nil && by != nil && by.ID == id {
+		_ = l.drop(ctx, mark)
+	}
+}
+
+// giveBack also gives back what somebody else has taken, by its ID. It reports whether the lock was ours.
+func (l *lockIn) giveBack(ctx context.Context, id string) (ours bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ours = l.held != nil && l.held.ID == id
+	by, mark, err := l.look(ctx)
+	switch {
+	case err != nil:
+		return ours, err
+	case by != nil && by.ID == id:
+		if err = l.remove(ctx, id, mark); err != nil {
+			return ours, err
+		}
+	case by == nil:
+		err = store.ErrMissing
+	case ours:
+		err = store.ErrLost
+	default:
+		return false, &store.HeldError{By: by}
+	}
+	if ours {
+		l.held = nil
+	}
+	return ours, err
+}
+
+// remove removes a lock that was looked at. If it is gone afterwards, an answer was lost.
+func (l *lockIn) remove(ctx context.Context, id, mark string) error {
+	for try := 0; ; try++ {
+		err := l.drop(ctx, mark)
+		if err == nil {
+			return nil
+		}
+		by, now, failed := l.look(ctx)
+		if failed == nil && (by == nil || by.ID != id) {
+			return nil
+		}
+		if _, unanswered := errors.AsType[*store.UnansweredError](err); failed != nil || !unanswered || try == maxTries {
+			return err
+		}
+		if stopped := pause(ctx); stopped != nil {
+			return stopped
+		}
+		mark = now
+	}
+}
+
+// mayChange refuses to write if somebody else has the lock, or ours is gone.
+func (l *lockIn) mayChange(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	by, mark, err := l.look(ctx)
+	switch {
+	case err != nil:
+		return err
+	case l.held != nil && (by == nil || mark != l.held.mark):
+		return store.ErrLost
+	case l.held == nil && by != nil:
+		return &store.HeldError{By: by}
+	}
+	return nil
+}
+
+// parseLock reads the lock in a place of this kind.
+func parseLock(text []byte, kind, name string) (*store.Lock, error) {
+	lock, ok := store.ParseLock(text)
+	if !ok || lock.ID == "" {
+		return nil, fmt.Errorf("the state is locked, and the %s %s does not say by whom; if nobody has the lock, delete that %[1]s", kind, name)
+	}
+	return &lock, nil
+}
+
+// pause is for what somebody else is about to finish.
+func pause(ctx context.Context) error {
+	select {
+	case <-time.After(100 * time.Millisecond):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// lockObject is the lock beside a state.
+type lockObject struct{ *state }
+
+func (o lockObject) look(ctx context.Context) (by *store.Lock, mark string, err error) {
+	c, err := o.get(ctx, o.key+lockSuffix, source.MaxLock)
+	if err != nil || c == nil {
+		return nil, "", err
+	}
+	by, err = parseLock(c.Data, "object", outside.Quoted(o.key+lockSuffix, 300))
+	return by, c.ETag, err
+}
+
+// add asks a store that may ignore conditions who has the lock before it puts one there.
+func (o lockObject) add(ctx context.Context, lock store.Lock) (mark string, err error) {
+	client, err := o.client(ctx)
+	if err != nil {
+		return "", err
+	}
+	if !s3source.IsAWS(client) {
+		if by, _, err := o.look(ctx); err != nil || by != nil {
+			return "", cmp.Or(err, store.ErrLost)
+		}
+	}
+	if err := o.prove(ctx); err != nil {
+		return "", err
+	}
+	mark, err = o.put(ctx, o.key+lockSuffix, lock.JSON(), condition{none: true, lock: true})
+	if err == nil && o.unproven { // it may be another one by now
+		var by *store.Lock
+		if by, mark, err = o.look(ctx); err == nil && (by == nil || by.ID != lock.ID) {
+			err = store.ErrLost
+		}
+	}
+	answer, _ := errors.AsType[*object.Answer](err)
+	if answer != nil && (answer.Status == http.StatusPreconditionFailed || answer.Status == http.StatusConflict) {
+		err = takenError{fmt.Errorf("the store refuses the lock although nobody has it (%d), as some do in a bucket that keeps versions once a "+
+			"lock was given back; keep the state in a bucket without versions, or on another store", answer.Status)}
+	}
+	return mark, err
+}
+
+func (o lockObject) drop(ctx context.Context, mark string) error {
+	return o.remove(ctx, o.key+lockSuffix, mark)
+}
+
+// Lock takes the locks that the block has.
+func (s *state) Lock(ctx context.Context, lock store.Lock) error {
+	for i, l := range s.locks {
+		err := l.take(ctx, lock.At(s.id()))
+		if err == nil {
+			continue
+		}
+		for _, taken := range slices.Backward(s.locks[:i]) {
+			_, failed := taken.giveBack(context.WithoutCancel(ctx), lock.ID)
+			err = errors.Join(err, failed)
+		}
+		return err
+	}
+	return nil
+}
+
+// Unlock gives back the locks with this ID, the last one first.
+func (s *state) Unlock(ctx context.Context, id string) (err error) {
+	for i, l := range slices.Backward(s.locks) {
+		ours, failed := l.giveBack(ctx, id)
+		if i > 0 && !ours && errors.Is(failed, store.ErrMissing) {
+			continue // whoever has the other one has ended before it took this one
+		}
+		err = errors.Join(err, failed)
+		if failed != nil && !ours {
+			break
+		}
+	}
+	return err
+}
+
+// Holder is that of one of the locks.
+func (s *state) Holder(ctx context.Context) (by *store.Lock, err error) {
+	err = store.ErrUntold
+	for _, l := range slices.Backward(s.locks) {
+		if by, _, err = l.look(ctx); by != nil || err != nil {
+			break
+		}
+	}
+	return by, err
+}
+
+// mayChange proves what a write relies on, and looks at the locks.
+func (s *state) mayChange(ctx context.Context) error {
+	err := s.prove(ctx)
+	for _, l := range s.locks {
+		if err == nil {
+			err = l.mayChange(ctx)
+		}
+	}
+	return err
+}
