@@ -23,7 +23,6 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
@@ -122,14 +121,6 @@ func (r *run) place(s settings) (*rest.Config, error) {
 		"exist, and this is not a pod"), fact.NoCredentials)
 }
 
-// hasTab reports whether a line of a file begins with a tab.
-func hasTab(path string) bool {
-	content, err := keyfile.Read(path)
-	return err == nil && tabFirst.Match(content)
-}
-
-var tabFirst = lazyregexp.New(`(?m)^ *\t`)
-
 // kubeconfig reads kubeconfigs. A list such as KUBECONFIG's may name files that
 // are not there.
 func (s settings) kubeconfig(paths []string, all bool) (*rest.Config, error) {
@@ -145,9 +136,6 @@ func (s settings) kubeconfig(paths []string, all bool) (*rest.Config, error) {
 		rules.Precedence = append(rules.Precedence, path)
 	}
 	merged, err := rules.Load()
-	if i := slices.IndexFunc(rules.Precedence, hasTab); err != nil && i >= 0 {
-		return nil, fmt.Errorf("%s has a tab before the text of a line, and YAML allows only spaces there", quoted(rules.Precedence[i:i+1]))
-	}
 	if err != nil { // may quote the file
 		return nil, fmt.Errorf("%s cannot be read as a kubeconfig; check that it is one, and not a directory", quoted(rules.Precedence))
 	}
@@ -167,12 +155,8 @@ func (s settings) kubeconfig(paths []string, all bool) (*rest.Config, error) {
 	case err == nil:
 		return c, nil
 	case clientcmd.IsEmptyConfig(err) && !slices.ContainsFunc(rules.Precedence, recognize.Exists):
-		hint := ""
-		if slices.ContainsFunc(paths, func(p string) bool { return strings.Contains(p, ";") }) {
-			hint = "; a colon separates paths on this system"
-		}
-		return nil, fmt.Errorf("%s does not exist%s; correct KUBECONFIG, or set config_path in a kubernetes block of "+
-			"credentials", quoted(rules.Precedence), hint)
+		return nil, fmt.Errorf("%s does not exist; correct KUBECONFIG, or set config_path in a kubernetes block of credentials",
+			quoted(rules.Precedence))
 	case clientcmd.IsEmptyConfig(err):
 		return nil, fmt.Errorf("%s names no cluster; check which file is named, or set host", quoted(rules.Precedence))
 	}
@@ -219,7 +203,7 @@ func (s settings) overlay(c *rest.Config) error {
 	if s.host != "" {
 		c.Host = s.host
 	}
-	if s.hasAccount() || s.exec != nil {
+	if s.exec != nil || s.has("token", "username", "password", "client_certificate", "client_key") {
 		forget(c)
 		c.BearerToken, c.Username, c.Password = s.String("token"), s.String("username"), s.String("password")
 		c.CertData, c.KeyData = []byte(s.String("client_certificate")), []byte(s.String("client_key"))

@@ -137,9 +137,6 @@ var (
 	aCode      = lazyregexp.New(`^[A-Za-z][A-Za-z0-9._-]{0,63}$`)
 	kmsCode    = lazyregexp.New(`^KMS\.[A-Za-z]+$`)
 	regionName = lazyregexp.New(`^[a-z0-9-]+$`)
-
-	// The zones of AWS have a letter behind the name of their region.
-	availabilityZone = lazyregexp.New(`^([a-z]{2}(?:-[a-z]+)+-[0-9])[a-f]$`)
 )
 
 func (s Store) denied(o Object, message string) string {
@@ -184,9 +181,6 @@ func (s Store) invalid(o Object) string {
 func (s Store) elsewhere(region string) string {
 	text := "the bucket is elsewhere, and nothing was sent there"
 	own := s.Client.Options().Region
-	if zone := availabilityZone.FindStringSubmatch(own); zone != nil {
-		return fmt.Sprintf("%s is an availability zone, and a region is required: set region to %s", own, zone[1])
-	}
 	if len(region) >= 40 || !regionName.MatchString(region) || region == own {
 		return fmt.Sprintf("%s; it was asked for in the region %s: check region, and the endpoint if there is one", text, own)
 	}
