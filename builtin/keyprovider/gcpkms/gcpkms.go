@@ -106,13 +106,6 @@ type provider struct {
 	bearers memo.Memo[struct{}, *googleauth.Bearer]
 }
 
-var (
-	_ driver.KeyMaker   = (*provider)(nil)
-	_ driver.Recognizer = (*provider)(nil)
-	_ driver.Deriver    = (*provider)(nil)
-	_ driver.Closer     = (*provider)(nil)
-)
-
 type metadata struct {
 	Ciphertext []byte `json:"ciphertext"`
 }

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -251,9 +252,7 @@ func (t identityTransport) Do(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	query := moved.URL.Query()
-	for name, values := range request.URL.Query() {
-		query[name] = values
-	}
+	maps.Copy(query, request.URL.Query())
 	moved.URL.RawQuery = query.Encode()
 	moved.Header = request.Header.Clone()
 	return t.Transporter.Do(moved)
