@@ -166,7 +166,7 @@ func (c *call) add(name, text string) {
 		switch c.output = text; {
 		case text == "":
 			c.mistake = errors.Join(c.mistake, errors.New("-o requires the name of a file; is a variable empty?"))
-		case strings.Contains(text, "://"), recognize.IsOfWindows(text):
+		case recognize.Scheme(text) != "", recognize.IsOfWindows(text):
 			c.mistake = errors.Join(c.mistake, fmt.Errorf("-o requires the path of a file, and %s is an address, or a path of another system",
 				shown(text)))
 		}

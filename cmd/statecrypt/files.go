@@ -19,7 +19,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
@@ -47,28 +46,17 @@ func (c *call) read(name string) ([]byte, error) {
 
 // reason is why a file that an argument names cannot be read.
 func reason(name string, err error) error {
-	short := keyfile.Reason(err)
-	switch absent := errors.Is(err, fs.ErrNotExist) && !recognize.IsContent(name); {
+	switch {
 	case errors.Is(err, syscall.EISDIR):
-		return fmt.Errorf("%w; the name of a file is required%s", short, filesIn(", such as ", name))
-	case absent && strings.HasPrefix(name, "file://"):
-		return fmt.Errorf("%w: the name of a file is required, and this is a URL; leave out file://", short)
-	case absent && strings.Contains(name, "://"):
-		return fmt.Errorf("%w: the name of a file is required, and this is a URL; fetch the file first", short)
-	case absent && strings.ContainsAny(name, "*?["):
-		if matches, _ := filepath.Glob(name); len(matches) > 0 {
-			return fmt.Errorf("%w: this is a pattern in quotation marks; remove them, so that the shell puts the names in its place", short)
-		}
-		return fmt.Errorf("%w: this is a pattern, and no file matches it%s", short, filesIn("; there is ", filepath.Dir(name)))
-	case absent && strings.HasPrefix(name, "~"):
-		return fmt.Errorf("%w: the shell puts the home directory in place of ~ only if it is not quoted", short)
+		return fmt.Errorf("%w; the name of a file is required%s", keyfile.Reason(err), filesIn(name))
+	case errors.Is(err, fs.ErrNotExist) && strings.HasPrefix(name, "~"):
+		return fmt.Errorf("%w: the shell puts the home directory in place of ~ only if it is not quoted", keyfile.Reason(err))
 	}
 	return keyfile.Explain(name, err)
 }
 
-// filesIn names files of a folder that may be meant, with what introduces them, for the
-// end of an error.
-func filesIn(introduction, dir string) string {
+// filesIn names files of a folder that may be meant, for the end of an error.
+func filesIn(dir string) string {
 	const most = 3
 	var names []string
 	entries, _ := os.ReadDir(dir)
@@ -81,7 +69,7 @@ func filesIn(introduction, dir string) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return introduction + strings.Join(names, " or ")
+	return ", such as " + strings.Join(names, " or ")
 }
 
 // sizeOf is what is left to read of a regular file, which standard input may be, and
@@ -102,12 +90,17 @@ func (c *call) toStdout() bool {
 	if c.output == "" || c.output == stdinName {
 		return true
 	}
-	out, ok := c.stdout.(*os.File)
+	return isStream(c.stdout, c.output)
+}
+
+// isStream reports whether a name is that of the file that a stream is redirected to or from.
+func isStream(stream any, name string) bool {
+	f, ok := stream.(*os.File)
 	if !ok {
 		return false
 	}
-	named, err := os.Stat(c.output)
-	open, openErr := out.Stat()
+	open, openErr := f.Stat()
+	named, err := os.Stat(name)
 	return err == nil && openErr == nil && os.SameFile(named, open)
 }
 
@@ -151,7 +144,7 @@ func (c *call) write(ctx context.Context, r result) error {
 // it, as far as their formats say what that is.
 func (c *call) checkReplaced(ctx context.Context, place string, r result) error {
 	isPlace := func(name string) bool { return sameFile(name, place) }
-	switch isInput := slices.ContainsFunc(c.args, isPlace) || c.readsFrom(place); {
+	switch isInput := slices.ContainsFunc(c.args, isPlace) || isStream(c.stdin, place); {
 	case isInput && c.Name == "outputs":
 		return errors.New("it is the file that is read, and what is left out of it would be lost; name another file")
 	case isInput:
@@ -192,17 +185,6 @@ func (c *call) checkReplaced(ctx context.Context, place string, r result) error 
 			"first", before.Format)
 	}
 	return wrap.CheckReplaced(before.info, after.info)
-}
-
-// readsFrom reports whether standard input is a file.
-func (c *call) readsFrom(place string) bool {
-	in, ok := c.stdin.(*os.File)
-	if !ok {
-		return false
-	}
-	open, openErr := in.Stat()
-	named, err := os.Stat(place)
-	return err == nil && openErr == nil && os.SameFile(named, open)
 }
 
 // losesResources reports whether a state without resources, such as one of outputs alone,

@@ -116,7 +116,6 @@ func foreign() []cli.Mistake {
 		{Flags: "identity identities key-file keyfile recipient recipients", With: "rotate", Meant: identities},
 		{Flags: "i", With: "o", Meant: inPlace + "; identities of age belong in the settings, as identity_files"},
 		{Flags: "input", Meant: "it asks nothing; leave it out, and write the names of files after the flags"},
-		{Flags: "no-color color", Meant: "what it prints has no colors; leave it out"},
 		{Flags: "chdir C", Meant: "a shell changes the folder: (cd FOLDER && statecrypt …)"},
 		{Flags: "in f file state", Meant: "the names of files follow the flags, without one"},
 		{Flags: "r R recursive all", Meant: "it reads no folders; the shell or find gives the names, as in -exec statecrypt … {} +"},
@@ -126,11 +125,6 @@ func foreign() []cli.Mistake {
 		{Flags: "vault-password-file password-file passphrase-file pass-file", Meant: "a passphrase in a file belongs in the settings: " +
 			"passphrase = trimspace(file(\"FILE\"))"},
 		{Flags: "method", With: "config", Meant: "the settings of -config say which method: state { method = method.aes_gcm.main }"},
-		{Flags: "d decrypt", With: "decrypt", Meant: "statecrypt decrypt decrypts without it; leave it out"},
-		{Flags: "e encrypt", With: "encrypt", Meant: "statecrypt encrypt encrypts without it; leave it out"},
-		{Flags: "q quiet s silent",
-			Meant: "> /dev/null hides what it prints; errors are printed still, and the exit code says whether all went well"},
-		{Flags: "v verbose debug", Meant: "there is no more to say; each error names the file and the setting"},
 	}
 }
 
@@ -155,11 +149,6 @@ func (c *call) miscounted() error {
 	}
 	if slices.ContainsFunc(c.args, func(arg string) bool { return strings.HasPrefix(arg, "–") || strings.HasPrefix(arg, "—") }) {
 		return errors.New(text + "; one begins with a long dash, as word processors write it, and flags begin with -")
-	}
-	for name := range strings.FieldsSeq(c.Flags) {
-		if slices.Contains(c.args, "/"+name) {
-			return fmt.Errorf("%s; flags begin with - and not with /: -%s", text, name)
-		}
 	}
 	isWord := func(arg string) bool {
 		return slices.Contains([]string{"true", "false", "yes", "no", "on", "off"}, arg)

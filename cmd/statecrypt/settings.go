@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -165,9 +164,6 @@ func (c *call) code(from string) (encryption.Layer, error) {
 		}
 		if err != nil && from == c.config && recognize.IsContent(from) {
 			return nil, fmt.Errorf("-config: %w, or set TF_ENCRYPTION to it", err)
-		}
-		if err != nil && errors.Is(err, fs.ErrNotExist) && strings.Contains(from, ",") {
-			err = fmt.Errorf("%w; one file is given, without commas: cat joins several", err)
 		}
 		if err != nil {
 			return nil, err

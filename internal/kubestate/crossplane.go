@@ -29,8 +29,8 @@ func (o *Object) crossplaneState(obj object, look secrets, cost *meter.Meter) ([
 		return nil, err
 	}
 	name, _ := m.annotation(externalName)
-	if o.identifier != "" && name != "" {
-		attributes[o.identifier] = name
+	if identifier := o.values.String("identifier_attribute"); identifier != "" && name != "" {
+		attributes[identifier] = name
 	}
 	observed, err := m.observation()
 	if err != nil {
@@ -43,8 +43,10 @@ func (o *Object) crossplaneState(obj object, look secrets, cost *meter.Meter) ([
 	in := instance{Attributes: attributes, Private: m.private()}
 	in.SchemaVersion = m.schema(in.Private)
 	s := state{
-		Version: 4, TerraformVersion: cmp.Or(o.terraformVersion, "0.0.0"), Serial: 1, Lineage: obj.text("metadata", "uid"),
-		Resources: []resource{{Mode: "managed", Type: o.resourceType, Name: o.Name, Provider: o.provider(), Instances: []instance{in}}},
+		Version: 4, TerraformVersion: cmp.Or(o.values.String("terraform_version"), "0.0.0"), Serial: 1, Lineage: obj.text("metadata", "uid"),
+		Resources: []resource{{
+			Mode: "managed", Type: o.values.String("resource_type"), Name: o.Name, Provider: o.provider(), Instances: []instance{in},
+		}},
 	}
 	return s.encode(cost)
 }
@@ -414,8 +416,8 @@ func (m managed) observation() (map[string]any, error) {
 func (m managed) putID(attributes map[string]any, name string, observed map[string]any) error {
 	_, has := observed["id"]
 	switch {
-	case m.Object.id != "":
-		attributes["id"] = m.Object.id
+	case m.values.String("id") != "":
+		attributes["id"] = m.values.String("id")
 	case len(observed) > 0 && !has && !m.isTerrajets():
 	case name != "":
 		attributes["id"] = name
@@ -463,9 +465,9 @@ func (m managed) schema(private []byte) int64 {
 
 // provider is the address of the provider as states write it.
 func (o *Object) provider() string {
-	source := o.providerSource
+	source := o.values.String("provider_source")
 	if source == "" {
-		first, _, _ := strings.Cut(o.resourceType, "_")
+		first, _, _ := strings.Cut(o.values.String("resource_type"), "_")
 		source = "hashicorp/" + first
 	}
 	if strings.Count(source, "/") == 1 {

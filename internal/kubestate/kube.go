@@ -37,17 +37,11 @@ type Object struct {
 	Namespace            string // "" for an object of the cluster, or if the user says none
 	Resource             string // the plural in URLs, such as "vpcs"; "" if the user says none
 
-	resourceType     string
-	schemaVersion    *int64
-	providerSource   string
-	terraformVersion string
-	fieldNames       map[string]string // :: field of the object → Terraform attribute, "" for none
-	sensitiveFields  map[string]string // :: path in the object, without indexes → Terraform attribute; nil for the convention
-	singleBlocks     []string          // Terraform paths of blocks that the object holds without a list
-	identifier       string            // the attribute that gets the external name
-	id               string
-
-	identity string
+	values          attr.Values // the rest, and what the following are made of
+	schemaVersion   *int64
+	fieldNames      map[string]string // :: field of the object → Terraform attribute, "" for none
+	sensitiveFields map[string]string // :: path in the object, without indexes → Terraform attribute; nil for the convention
+	singleBlocks    []string          // Terraform paths of blocks that the object holds without a list
 }
 
 const (
@@ -116,9 +110,7 @@ func Table() attr.Table {
 func New(v attr.Values) (*Object, error) {
 	o := &Object{
 		Kind: v.String("kind"), Name: v.String("name"), Namespace: v.String("namespace"), Resource: v.String("resource"),
-		resourceType: v.String("resource_type"), providerSource: v.String("provider_source"), terraformVersion: v.String("terraform_version"),
-		fieldNames: v.StringMap("field_names"), identifier: v.String("identifier_attribute"), id: v.String("id"),
-		singleBlocks: v.Strings("single_blocks"), identity: v.Identity(),
+		values: v, fieldNames: v.StringMap("field_names"), singleBlocks: v.Strings("single_blocks"),
 	}
 	o.Group, o.Version, _ = strings.Cut(v.String("api_version"), "/")
 	return o, o.check(v)
@@ -151,7 +143,7 @@ func (o *Object) check(v attr.Values) error {
 		n := v.Int("schema_version")
 		o.schemaVersion = &n
 	}
-	if !o.isKubeform() && o.resourceType == "" {
+	if !o.isKubeform() && v.String("resource_type") == "" {
 		return v.Errorf("resource_type", "the Terraform resource type is required, such as aws_vpc: it cannot be derived from the object")
 	}
 	if v.Has("sensitive_fields") {
@@ -207,7 +199,7 @@ func (o *Object) isKubeform() bool { return strings.HasSuffix(o.Group, kubeform)
 func (o *Object) APIVersion() string { return o.Group + "/" + o.Version }
 
 // Identity is equal for objects that were described in the same way.
-func (o *Object) Identity() string { return o.identity }
+func (o *Object) Identity() string { return o.values.Identity() }
 
 // String names the object for people.
 func (o *Object) String() string {

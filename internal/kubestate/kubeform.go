@@ -57,7 +57,7 @@ func (o *Object) kubeformState(obj object, look secrets, cost *meter.Meter) ([]b
 		return nil, err
 	}
 	provider, _, _ := strings.Cut(o.Group, ".")
-	resourceType := cmp.Or(o.resourceType, provider+"_"+snake(o.Kind))
+	resourceType := cmp.Or(o.values.String("resource_type"), provider+"_"+snake(o.Kind))
 	in := instance{Attributes: attributes}
 	if o.schemaVersion != nil {
 		in.SchemaVersion = *o.schemaVersion

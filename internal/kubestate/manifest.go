@@ -79,8 +79,14 @@ func parseDocument(document []byte, all []object, cost *meter.Meter) ([]object, 
 	if err := cost.YAML(document); err != nil {
 		return nil, err
 	}
-	if err := refuseAliases(document); err != nil {
-		return nil, err
+	// An alias repeats its anchor, which may hold aliases itself: a small document becomes a
+	// huge one. Clusters print none.
+	var node goyaml.Node
+	if err := goyaml.Unmarshal(document, &node); err != nil {
+		return nil, errNeither
+	}
+	if hasAlias(&node) {
+		return nil, errors.New("it has YAML aliases; write out what they stand for")
 	}
 	text, err := yaml.YAMLToJSONStrict(document)
 	if err != nil {
@@ -104,19 +110,6 @@ func parseJSON(text []byte, all []object) ([]object, error) {
 			return nil, err
 		}
 	}
-}
-
-// refuseAliases keeps a small document from becoming a huge one: an alias
-// repeats its anchor, which may hold aliases itself. Clusters print none.
-func refuseAliases(document []byte) error {
-	var node goyaml.Node
-	if err := goyaml.Unmarshal(document, &node); err != nil {
-		return errNeither
-	}
-	if hasAlias(&node) {
-		return errors.New("it has YAML aliases; write out what they stand for")
-	}
-	return nil
 }
 
 func hasAlias(n *goyaml.Node) bool {

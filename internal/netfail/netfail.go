@@ -37,19 +37,19 @@ func Reason(err error, trust string) string {
 
 // KnownReason is [Reason] for errors that may be about something else than the
 // network: it is "" for those that it does not know.
-func KnownReason(err error, trust string) string {
+func KnownReason(err error, advice string) string {
 	var (
 		network, isOp  = errors.AsType[*net.OpError](err)
 		lookup, isDNS  = errors.AsType[*net.DNSError](err)
 		errno, isErrno = errors.AsType[syscall.Errno](err)
 	)
-	switch refused := refusal(err); {
-	case refused != "":
-		return refused
+	switch refused := find[*trust.Error](err); { // a connection that we did not make
+	case refused != nil:
+		return refused.Error()
 	case errors.Is(err, context.Canceled):
 		return Cancelled
 	case IsTLS(err):
-		return reasonOfTLS(err, trust)
+		return reasonOfTLS(err, advice)
 	case isDNS && isOfProxy(err, lookup.Name):
 		return strings.TrimSpace("the host "+shown(lookup.Name)) + ", which is that of a proxy, cannot be found; check the argument proxy, or " +
 			"HTTPS_PROXY and HTTP_PROXY: " + shown(lookup.Err)
@@ -68,7 +68,7 @@ func KnownReason(err error, trust string) string {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return BrokeOff
 	}
-	return reasonInText(err.Error(), trust)
+	return reasonInText(err.Error(), advice)
 }
 
 // isOfProxy reports whether a host that was looked up is not the one of the request.
@@ -80,14 +80,6 @@ func isOfProxy(err error, host string) bool {
 	u, err := url.Parse(request.URL)
 	name := func(s string) string { return strings.ToLower(strings.TrimSuffix(s, ".")) }
 	return err == nil && u.Hostname() != "" && host != "" && name(u.Hostname()) != name(host)
-}
-
-// refusal is what we say of a connection that we did not make.
-func refusal(err error) string {
-	if refused, ok := errors.AsType[*trust.Error](err); ok {
-		return refused.Error()
-	}
-	return ""
 }
 
 // IsTimeout reports whether the answer did not come in time. It is false if there
@@ -102,7 +94,7 @@ func IsTimeout(err error) bool {
 
 // IsTLS reports whether err is about TLS, so that another try ends the same way.
 func IsTLS(err error) bool {
-	return refusal(err) != "" || certificateError(err) != nil || isPlain(err) || isAlert(err)
+	return find[*trust.Error](err) != nil || certificateError(err) != nil || isPlain(err) || isAlert(err)
 }
 
 func reasonOfTLS(err error, trust string) string {

@@ -123,7 +123,6 @@ func (p *mistakenPlace) mistakenSettings() []mistake {
 		{name: "resource, type is set", provider: reader, body: readsResource("s", "aws_vpc.main", fromFile(p.dir+"/resources"),
 			`type = "aws_vpc"`)},
 		{name: "resource, data without data", provider: reader, body: resource("resources", "aws_caller_identity.me")},
-		{name: "resource, index after a dot", provider: reader, body: resource("resources", "aws_instance.web.0")},
 		{name: "resource, empty address", provider: reader, body: resource("resources", "")},
 		{name: "resource, address with resource", provider: reader, body: resource("resources", "resource.aws_vpc.main")},
 		{name: "resource, address of an attribute", body: resource("resources", "aws_vpc.main.id"), provider: reader},

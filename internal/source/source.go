@@ -6,12 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
@@ -34,6 +36,16 @@ type Snapshot struct {
 	Revision string // commit, ETag or object version; "" when the place has none
 	Lock     *Lock  // nil if nobody has locked the file, or the place has no locks
 	Warnings []Warning
+}
+
+// MaxRevision is in bytes. S3 has version IDs of up to 1024:
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/versioning-workflows.html
+const MaxRevision = 1024
+
+// Revision is an opaque word to compare: a version, or an ETag without its decoration. Stores
+// may put anything into it.
+func Revision(text string) string {
+	return outside.Value(strings.Trim(strings.TrimPrefix(text, "W/"), `"`), MaxRevision)
 }
 
 // Warning is something to know about a file that was read, such as an unverified

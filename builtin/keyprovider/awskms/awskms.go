@@ -59,13 +59,7 @@ type provider struct {
 	made     atomic.Pointer[kms.Client]       // the one in clients
 }
 
-var (
-	_ driver.KeyMaker   = (*provider)(nil)
-	_ driver.Recognizer = (*provider)(nil)
-	_ driver.Deriver    = (*provider)(nil)
-	_ driver.Warner     = (*provider)(nil)
-	_ driver.Closer     = (*provider)(nil)
-)
+var _ driver.Warner = (*provider)(nil)
 
 // Close closes the connections to AWS; one in use is closed after its request.
 func (p *provider) Close() {

@@ -71,13 +71,6 @@ type provider struct {
 	clients memo.Memo[struct{}, *azkeys.Client]
 }
 
-var (
-	_ driver.KeyMaker   = (*provider)(nil)
-	_ driver.Recognizer = (*provider)(nil)
-	_ driver.Deriver    = (*provider)(nil)
-	_ driver.Closer     = (*provider)(nil)
-)
-
 // Close closes the connections to the vault and to what signs in; one in use is closed
 // after its request.
 func (p *provider) Close() {

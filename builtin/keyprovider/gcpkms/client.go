@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"time"
-
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 const (
@@ -21,10 +18,6 @@ const (
 	// https://developers.google.com/identity/protocols/oauth2/scopes#cloudkms
 	scope = "https://www.googleapis.com/auth/cloudkms"
 )
-
-func patience() web.Patience {
-	return web.Patience{Timeout: 20 * time.Second, Tries: 2, WaitMin: 500 * time.Millisecond, WaitMax: 10 * time.Second}
-}
 
 // Close closes the connections to Cloud KMS; one in use is closed after its request.
 func (p *provider) Close() {

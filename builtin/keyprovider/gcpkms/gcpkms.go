@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -105,13 +106,6 @@ type provider struct {
 	bearers memo.Memo[struct{}, *googleauth.Bearer]
 }
 
-var (
-	_ driver.KeyMaker   = (*provider)(nil)
-	_ driver.Recognizer = (*provider)(nil)
-	_ driver.Deriver    = (*provider)(nil)
-	_ driver.Closer     = (*provider)(nil)
-)
-
 type metadata struct {
 	Ciphertext []byte `json:"ciphertext"`
 }
@@ -122,8 +116,9 @@ func build(v attr.Values, o Options) (driver.KeyProvider, error) {
 	p := &provider{
 		Wrapping: driver.Wrapping[metadata]{Kind: kind, Parse: parse},
 
-		name: v.String("kms_encryption_key"), keyLength: int(v.Int("key_length")), wire: web.Wire{Patience: patience(), Transport: o.Transport},
+		name: v.String("kms_encryption_key"), keyLength: int(v.Int("key_length")), wire: web.Wire{Transport: o.Transport},
 	}
+	p.wire.Patience = web.Patience{Timeout: 20 * time.Second, Tries: 2, WaitMin: 500 * time.Millisecond, WaitMax: 10 * time.Second}
 	p.additionalData, _ = base64.StdEncoding.DecodeString(v.String("additional_authenticated_data")) // its Check has
 	p.access = googleauth.New(v, v.Environment(), "https://www.googleapis.com/auth/cloud-platform", scope)
 	p.access.ImpersonateScopes = []string{scope} // as in OpenTofu

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"strings"
 	"time"
 
@@ -16,9 +17,9 @@ import (
 const maxJWT = 64 << 10 // bytes
 
 type login struct {
-	path string            // of the auth method's login
-	body map[string]string // what it wants
-	file string            // read for the jwt in the body, if it is not there
+	path string         // of the auth method's login
+	body map[string]any // what it wants
+	file string         // read for the jwt in the body, if it is not there
 }
 
 type session struct {
@@ -39,7 +40,7 @@ func newLogin(v attr.Values) (*login, error) {
 		if !ok {
 			continue
 		}
-		l := &login{path: "auth/" + strings.Trim(block.String("mount_path"), "/") + "/login", body: map[string]string{}}
+		l := &login{path: "auth/" + strings.Trim(block.String("mount_path"), "/") + "/login", body: map[string]any{}}
 		names := []string{"role", "jwt"}
 		if kind == "approle" {
 			names = []string{"role_id", "secret_id"}
@@ -51,10 +52,11 @@ func newLogin(v attr.Values) (*login, error) {
 				l.body[name] = block.String(name)
 			}
 		}
-		if kind == "jwt" && (l.body["jwt"] == "") == (l.file == "") {
+		jwt, _ := l.body["jwt"].(string)
+		if kind == "jwt" && (jwt == "") == (l.file == "") {
 			return nil, block.Errorf("", "exactly one of jwt and jwt_file is required")
 		}
-		if l.body["jwt"] != "" {
+		if jwt != "" {
 			l.file = ""
 		}
 		found = append(found, l)
@@ -70,10 +72,7 @@ func newLogin(v attr.Values) (*login, error) {
 
 // run logs in: one request.
 func (l *login) run(ctx context.Context, s *server) (session, error) {
-	body := map[string]any{}
-	for name, value := range l.body {
-		body[name] = value
-	}
+	body := maps.Clone(l.body)
 	if l.file != "" {
 		jwt, err := readToken(l.file)
 		if err != nil {

@@ -47,13 +47,7 @@ type provider struct {
 	associatedData string // base64; for new keys
 }
 
-var (
-	_ driver.KeyMaker   = (*provider)(nil)
-	_ driver.Recognizer = (*provider)(nil)
-	_ driver.Deriver    = (*provider)(nil)
-	_ driver.Warner     = (*provider)(nil)
-	_ driver.Closer     = (*provider)(nil)
-)
+var _ driver.Warner = (*provider)(nil)
 
 // Close closes the connections to the server; one in use is closed after its request.
 func (p *provider) Close() {

@@ -99,7 +99,7 @@ func parseRecipient(text string, v attr.Values) (age.Recipient, error) {
 		return nil, errors.New("this is the path of a file; for what is in it, write compact(split(\"\\n\", file(…)))")
 	case strings.HasPrefix(text, "ecdsa-"), strings.HasPrefix(text, "sk-"):
 		return nil, errors.New("age encrypts for SSH keys of the types ssh-ed25519 and ssh-rsa alone, and this is another type")
-	case strings.Contains(text, "://"):
+	case recognize.Scheme(text) != "":
 		return nil, errors.New("this is an address, which is not fetched; write the public key itself")
 	case strings.Contains(text, "@") && !strings.Contains(text, " "):
 		return nil, errors.New("this is a name, as PGP has them, and age has none; write the public key itself, such as age1… or " +

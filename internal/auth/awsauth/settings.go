@@ -87,9 +87,23 @@ func Parse(v attr.Values, region string) (Settings, error) {
 	if endpoints, ok := v.Block("endpoints"); ok {
 		s.STSEndpoint = recognize.WithScheme(endpoints.String("sts"))
 	}
-	s.parseRetries(v)
-	s.parseProxies(v)
-	s.parseIMDS(v)
+	// In OpenTofu, 0 means "not set". The SDK counts attempts, not retries.
+	s.attempts = cmp.Or(int(v.Int("max_retries")), defaultAttempts)
+	s.retryMode, _ = aws.ParseRetryMode(v.String("retry_mode"))
+	// Without an HTTPS proxy of its own, http_proxy serves HTTPS as well, as
+	// in OpenTofu. An empty https_proxy is one: none.
+	if s.httpProxy != "" && !v.Has("https_proxy") {
+		s.httpsProxy = s.httpProxy
+	}
+	// OpenTofu 1.12 has skip_metadata_api_check the wrong way round (aws_kms/config.go), unlike
+	// its own S3 backend; here it means what it says.
+	if v.Has("skip_metadata_api_check") {
+		s.imds = imds.ClientEnabled
+		if v.Bool("skip_metadata_api_check") {
+			s.imds = imds.ClientDisabled
+		}
+	}
+	_ = s.imdsMode.SetFromString(v.String("ec2_metadata_service_endpoint_mode")) // none leaves it unset
 	return s, s.parseCredentials(v)
 }
 
@@ -157,20 +171,6 @@ func isPolicy(text string) bool {
 	return err == nil && strings.HasPrefix(a.Resource, "policy/")
 }
 
-func (s *Settings) parseRetries(v attr.Values) {
-	// In OpenTofu, 0 means "not set". The SDK counts attempts, not retries.
-	s.attempts = cmp.Or(int(v.Int("max_retries")), defaultAttempts)
-	s.retryMode, _ = aws.ParseRetryMode(v.String("retry_mode"))
-}
-
-func (s *Settings) parseProxies(v attr.Values) {
-	// Without an HTTPS proxy of its own, http_proxy serves HTTPS as well, as
-	// in OpenTofu. An empty https_proxy is one: none.
-	if s.httpProxy != "" && !v.Has("https_proxy") {
-		s.httpsProxy = s.httpProxy
-	}
-}
-
 // FillProxies completes what v says of proxies from the environment, for blocks
 // that it does not fill otherwise: proxies are those of the machine.
 func (s *Settings) FillProxies(v attr.Values, lookup attr.LookupEnv) error {
@@ -198,17 +198,4 @@ func (s *Settings) FillProxies(v attr.Values, lookup attr.LookupEnv) error {
 // isProxy accepts a proxy without a scheme as well, as the library that uses it does.
 func isProxy(text string) bool {
 	return web.CheckProxy(text) == nil || !strings.Contains(text, "://") && web.CheckProxy("http://"+text) == nil
-}
-
-// parseIMDS reads the switches of the EC2 metadata service. OpenTofu 1.12 has
-// skip_metadata_api_check the wrong way round (aws_kms/config.go), unlike its
-// own S3 backend; here it means what it says.
-func (s *Settings) parseIMDS(v attr.Values) {
-	if v.Has("skip_metadata_api_check") {
-		s.imds = imds.ClientEnabled
-		if v.Bool("skip_metadata_api_check") {
-			s.imds = imds.ClientDisabled
-		}
-	}
-	_ = s.imdsMode.SetFromString(v.String("ec2_metadata_service_endpoint_mode")) // none leaves it unset
 }

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -24,6 +25,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
@@ -59,8 +61,8 @@ func (a Access) Open(ctx context.Context) (azcore.TokenCredential, error) {
 	if half := a.half(); half != "" {
 		return nil, errors.New(half)
 	}
-	return nil, unset("no way to authenticate is set up: tenant_id and client_id with client_secret or " +
-		"client_certificate, or one of use_oidc, use_msi, use_aks_workload_identity and use_cli")
+	return nil, fact.With(errors.New("no way to authenticate is set up: tenant_id and client_id with client_secret or "+
+		"client_certificate, or one of use_oidc, use_msi, use_aks_workload_identity and use_cli"), fact.NoCredentials)
 }
 
 type way struct {
@@ -250,9 +252,7 @@ func (t identityTransport) Do(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	query := moved.URL.Query()
-	for name, values := range request.URL.Query() {
-		query[name] = values
-	}
+	maps.Copy(query, request.URL.Query())
 	moved.URL.RawQuery = query.Encode()
 	moved.Header = request.Header.Clone()
 	return t.Transporter.Do(moved)

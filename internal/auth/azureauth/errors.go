@@ -11,17 +11,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 )
 
-// unset is the error if nothing says how to authenticate.
-type unset string
-
-func (e unset) Error() string { return string(e) }
-
-// IsUnset reports whether err says that nothing says how to authenticate.
-func IsUnset(err error) bool {
-	_, ok := errors.AsType[unset](err)
-	return ok
-}
-
 // Explain says why there is no access token. It returns nil if err is about
 // something else.
 func Explain(err error) error {

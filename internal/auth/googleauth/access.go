@@ -92,11 +92,11 @@ func (a Access) base(ctx context.Context) (*auth.Credentials, error) {
 	if err != nil {
 		return nil, a.named(err)
 	}
-	program, err := a.check(document)
+	program, certificate, err := a.check(document)
 	if err != nil {
 		return nil, err
 	}
-	if hasCertificate(document) {
+	if certificate {
 		options.Client = nil // the SDK makes one of its own with it
 	}
 	var creds *auth.Credentials

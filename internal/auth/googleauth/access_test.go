@@ -97,7 +97,7 @@ func TestWhatCredentialsMayRead(t *testing.T) {
 		"of another cloud":              {`{"type":"service_account","universe_domain":"evil.example"}`, false, "for another cloud"},
 		"of another cloud, and outside": {`{"type":"impersonated_service_account","universe_domain":"evil.example","source_credentials":{}}`, false, "for another cloud"},
 	} {
-		_, err := Access{World: world.Here(), Secret: c.secret}.check([]byte(c.document))
+		_, _, err := Access{World: world.Here(), Secret: c.secret}.check([]byte(c.document))
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) ||
 			strings.Contains(err.Error(), "canary")) {
 			t.Errorf("%s: got %v", name, err)

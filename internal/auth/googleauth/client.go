@@ -12,6 +12,7 @@ import (
 
 	"cloud.google.com/go/auth"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/trust"
@@ -121,17 +122,8 @@ func (i impersonated) Token(ctx context.Context) (*auth.Token, error) {
 		return nil, web.Final("%s: %w", i.access.noToken(), err)
 	case status != http.StatusOK:
 		return nil, web.Final("%s (HTTP status %d)", i.access.noToken(), status)
-	case json.Unmarshal(body, &answer) != nil || answer.AccessToken == "" || !web.IsFieldValue(answer.AccessToken):
+	case json.Unmarshal(body, &answer) != nil || answer.AccessToken == "" || recognize.NoWord(answer.AccessToken) != "":
 		return nil, web.Final("%s: the answer is not that of Google", i.access.noToken())
 	}
 	return &auth.Token{Value: answer.AccessToken, Type: "Bearer", Expiry: answer.ExpireTime}, nil
-}
-
-// hasCertificate reports whether credentials are those of a certificate.
-func hasCertificate(document []byte) bool {
-	var f file
-	if json.Unmarshal(document, &f) != nil {
-		return false
-	}
-	return f.hasCertificate() || f.Inner != nil && hasCertificate(f.Inner)
 }

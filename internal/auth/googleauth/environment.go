@@ -52,26 +52,26 @@ func (f file) hasSecret() bool {
 
 // check refuses credentials for which the SDK would read what it may not of the
 // environment, and those of another cloud. It returns the program that gives the tokens,
-// if there is one.
-func (a Access) check(document []byte) (*program, error) {
+// if there is one, and whether they are those of a certificate.
+func (a Access) check(document []byte) (run *program, certificate bool, err error) {
 	var f file
 	if json.Unmarshal(document, &f) != nil {
-		return nil, unusable(document)
+		return nil, false, unusable(document)
 	}
 	if universe := cmp.Or(a.Universe, DefaultUniverse); f.Universe != "" && f.Universe != universe {
-		return nil, fmt.Errorf("the credentials are for another cloud than %s; to read from its gcs, set universe_domain to the one in "+
+		return nil, false, fmt.Errorf("the credentials are for another cloud than %s; to read from its gcs, set universe_domain to the one in "+
 			"them; gcp_kms is of googleapis.com alone", universe)
 	}
 	if f.Type == string(credentials.ImpersonatedServiceAccount) && f.Inner != nil {
-		inner, err := a.check(f.Inner)
-		if err == nil && inner != nil {
+		run, certificate, err = a.check(f.Inner)
+		if err == nil && run != nil {
 			err = errors.New("credentials: a program cannot give the tokens of impersonated credentials here; use " +
 				"its credentials with impersonate_service_account")
 		}
-		return nil, err
+		return nil, certificate, err
 	}
 	if f.Source.Program != nil && a.Command != nil {
-		return nil, fmt.Errorf("credentials: a program (executable): %w", a.Command)
+		return nil, false, fmt.Errorf("credentials: a program (executable): %w", a.Command)
 	}
 	if w := a.World.Beside(a.Secret && f.hasSecret()); !w.ReadsEnvironment() {
 		what := ""
@@ -86,11 +86,11 @@ func (a Access) check(document []byte) (*program, error) {
 			what = "credentials of Google Distributed Cloud"
 		}
 		if what != "" {
-			return nil, fmt.Errorf("credentials: %s, but %s need the environment", w.Reason(), what)
+			return nil, false, fmt.Errorf("credentials: %s, but %s need the environment", w.Reason(), what)
 		}
 		if err := w.Refuse(world.GoogleBoundaries); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
-	return f.Source.Program, nil
+	return f.Source.Program, f.hasCertificate(), nil
 }

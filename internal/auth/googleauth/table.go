@@ -5,8 +5,8 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // Attrs are the attributes that say who calls Google. Variables are those of
@@ -41,7 +41,7 @@ func New(v attr.Values, env attr.LookupEnv, scopes ...string) Access {
 		Scopes: scopes, ImpersonateScopes: scopes,
 		World: world.For(env != nil, false), Secret: v.Hands("credentials", "access_token"), Command: v.LeadsToCommand("credentials"),
 	}
-	if project, _ := env.Get(quotaVar); web.IsFieldValue(project) {
+	if project, _ := env.Get(quotaVar); recognize.NoWord(project) == "" {
 		a.QuotaProject = project
 	}
 	return a

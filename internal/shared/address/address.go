@@ -14,7 +14,6 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -101,9 +100,6 @@ func (a Address) Resource() string {
 	return b.String()
 }
 
-// dottedIndex is how Terraform 0.11 wrote an index.
-var dottedIndex = lazyregexp.New(`^[A-Za-z0-9_.-]+\.[0-9]+$`)
-
 func traverse(text string) (hcl.Traversal, error) {
 	if len(text) > maxAddress {
 		return nil, fmt.Errorf("an address has at most %d bytes", maxAddress)
@@ -111,9 +107,6 @@ func traverse(text string) (hcl.Traversal, error) {
 	steps, diags := hclsyntax.ParseTraversalAbs([]byte(text), "", hcl.InitialPos)
 	if !diags.HasErrors() {
 		return steps, nil
-	}
-	if dottedIndex.MatchString(text) {
-		return nil, errors.New("this is not an address: an index is in brackets, as in aws_instance.web[0]")
 	}
 	if strings.Contains(text, "[*]") {
 		return nil, errors.New("this is not an address: leave out [*] for all instances, as in aws_instance.web")

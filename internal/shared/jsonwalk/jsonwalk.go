@@ -56,6 +56,13 @@ func Fold(name string) string {
 	}, name)
 }
 
+// IsCutOff reports whether the error of package json is about text that ends in the middle,
+// and not about another mistake at the end, such as a brace too many.
+func IsCutOff(err error) bool {
+	syntax, ok := errors.AsType[*json.SyntaxError](err)
+	return ok && syntax.Error() == "unexpected end of JSON input"
+}
+
 // Pick returns data with only those members for which want is true, as an object
 // for encoding/json to decode. It goes through all of data.
 func Pick(data []byte, want func(name string, value []byte) bool) ([]byte, error) {

@@ -75,21 +75,11 @@ func Argument(name string) string {
 	} else if strings.Contains(name, "://") {
 		return "an address"
 	}
-	if kind := inPlaceOfName(name); kind != "" {
+	if kind := recognize.NamedSecret(name); kind != "" {
 		return kind + "…"
 	}
 	return name
 }
-
-// inPlaceOfName is how a secret begins that is named as other programs do, "" for a name.
-func inPlaceOfName(text string) string {
-	if parts := namedSecret.FindStringSubmatch(text); parts != nil {
-		return parts[1]
-	}
-	return ""
-}
-
-var namedSecret = lazyregexp.New(`^((pass|env|literal|key|secret|token|password|passphrase)[:=])`)
 
 var errContent = errors.New("the path of a file is required, and this is the content of one; write it to a file, and give its path")
 
@@ -161,7 +151,7 @@ func Explain(name string, err error) error {
 	return err
 }
 
-var address = lazyregexp.New(`^([a-z][a-z0-9+.-]*://|[a-z]+@[\w.-]+:)`)
+var ofSCP = lazyregexp.New(`^[a-z]+@[\w.-]+:`)
 
 // sought says where a file that is not there was looked for. Of the path, only folders
 // that exist are shown: the rest may be a secret in the place of a path.
@@ -169,17 +159,17 @@ func sought(name string) error {
 	if name == "" {
 		return errors.New("the path is empty; is a variable empty?")
 	}
-	if path, ok := strings.CutPrefix(name, "file://"); ok && path != "" {
+	if strings.HasPrefix(name, "file://") {
 		return errors.New("a path is required, and this is a URL: leave out file://")
+	}
+	if recognize.Scheme(name) != "" || ofSCP.MatchString(name) {
+		return errors.New("this is an address, and a path is required: fetch the file first")
 	}
 	if strings.ContainsAny(name, "*?[") {
 		return errors.New("this is a pattern, which nothing expands here; name each file")
 	}
-	if kind := inPlaceOfName(name); kind != "" {
+	if kind := recognize.NamedSecret(name); kind != "" {
 		return errors.New("the name of a file is required, and " + kind + "… is how other programs name a secret: write it to a file")
-	}
-	if address.MatchString(name) {
-		return errors.New("this is an address, and a path is required: fetch the file first")
 	}
 	if recognize.IsOfWindows(name) {
 		return errors.New("this is a path of Windows, and this is another system; give the path that the file has here")

@@ -22,6 +22,9 @@ func (r *Regexp) MatchString(s string) bool { return r.compiled().MatchString(s)
 // Match is that of [regexp.Regexp].
 func (r *Regexp) Match(b []byte) bool { return r.compiled().Match(b) }
 
+// FindString is that of [regexp.Regexp].
+func (r *Regexp) FindString(s string) string { return r.compiled().FindString(s) }
+
 // FindStringSubmatch is that of [regexp.Regexp].
 func (r *Regexp) FindStringSubmatch(s string) []string { return r.compiled().FindStringSubmatch(s) }
 

@@ -5,7 +5,27 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 )
+
+var (
+	scheme      = lazyregexp.New(`^([A-Za-z0-9][A-Za-z0-9+.-]+)://`) // a drive of Windows has one letter
+	namedSecret = lazyregexp.New(`^(pass|env|literal|key|secret|token|password|passphrase)[:=]`)
+)
+
+// Scheme is that of an address in the place of a name or a path, such as s3 in s3://bucket/key,
+// and "" for a name or a path.
+func Scheme(text string) string {
+	if parts := scheme.FindStringSubmatch(text); parts != nil {
+		return parts[1]
+	}
+	return ""
+}
+
+// NamedSecret is how a secret begins that is named, in the place of the name of a file, as
+// other programs do, such as pass: in pass:SECRET. It is "" for a name.
+func NamedSecret(text string) string { return namedSecret.FindString(text) }
 
 // IsHTTP reports whether text is a URL of http or https.
 func IsHTTP(text string) bool {

@@ -33,3 +33,26 @@ func TestServer(t *testing.T) {
 		}
 	}
 }
+
+// TestScheme: addresses, and names of files that look a little like them.
+func TestScheme(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"s3://b/k": "s3", "HTTP://h": "HTTP", "1password://v": "1password", "a+b://c": "a+b", "file://": "file",
+		"": "", "a": "", "C://x": "", "C:/x": "", "a/b://c": "", "a:b": "", "://a": "", "git@h:p": "",
+	} {
+		if got := recognize.Scheme(text); got != want {
+			t.Errorf("%q: got %q", text, got)
+		}
+	}
+}
+
+// TestNamedSecret: no more of a text than how it begins is returned.
+func TestNamedSecret(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"pass:canary": "pass:", "key=canary": "key=", "keys.hcl": "", "a/pass:b": ""} {
+		if got := recognize.NamedSecret(text); got != want {
+			t.Errorf("%q: got %q", text, got)
+		}
+	}
+}

@@ -22,6 +22,20 @@ var (
 	methodAddressPattern = lazyregexp.New(`^method\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$`)
 )
 
+var (
+	label  = lazyregexp.New(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
+	domain = lazyregexp.New(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
+)
+
+// IsLabel reports whether s can be one label of the name of a host. So are names in
+// Kubernetes, and those that become parts of the host that gets signed requests, such as
+// that of a bucket: any module can write them, and anything else could make it another host.
+func IsLabel(s string) bool { return len(s) <= 63 && label.MatchString(s) }
+
+// IsDomain reports whether s is made of labels with dots between them, as the names of hosts
+// and of most objects of Kubernetes are.
+func IsDomain(s string) bool { return len(s) <= 253 && domain.MatchString(s) }
+
 // IsName reports whether s may be the name of a key provider or method.
 func IsName(s string) bool { return namePattern.MatchString(s) }
 

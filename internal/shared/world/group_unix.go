@@ -3,6 +3,7 @@
 package world
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"syscall"
@@ -34,4 +35,36 @@ func KillGroup(cmd *exec.Cmd) {
 	if cmd.Process != nil {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	}
+}
+
+// watch waits beside the program, in its process group. The pipe ends without a
+// line if we were killed. No signal that Linux could send goes to the program's
+// own children, and other systems have none.
+const watch = `(read -r line || kill -s KILL 0) <&%[1]d >/dev/null 2>&1 & exec %[1]d<&-; exec "$@"`
+
+// RunDependent runs a command in a group of its own, as [Command] has it. The
+// group ends with this process, however that ends.
+func RunDependent(cmd *exec.Cmd) error {
+	ownGroup(cmd)
+	shell, err := exec.LookPath("sh")
+	if err != nil || cmd.Err != nil {
+		return cmd.Run()
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer write.Close()
+	script := fmt.Sprintf(watch, 3+len(cmd.ExtraFiles))
+	cmd.ExtraFiles = append(cmd.ExtraFiles, read)
+	cmd.Args = append([]string{shell, "-c", script, "sh", cmd.Path}, cmd.Args[1:]...)
+	cmd.Path = shell
+	err = cmd.Start()
+	_ = read.Close()
+	if err != nil {
+		return err
+	}
+	err = cmd.Wait()
+	_, _ = write.WriteString("done\n") // what the program left running may stay
+	return err
 }

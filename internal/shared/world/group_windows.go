@@ -5,6 +5,9 @@ import (
 	"os/exec"
 	"strconv"
 	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/windows"
 )
 
 const createNoWindow = 0x08000000 // CREATE_NO_WINDOW: no console to ask for passwords on
@@ -23,3 +26,37 @@ func ownGroup(cmd *exec.Cmd) {
 
 // KillGroup has nothing to do: taskkill has ended the whole tree.
 func KillGroup(*exec.Cmd) {}
+
+// RunDependent runs a command as [Command] has it. It ends with this process,
+// however that ends, and so do its children: the last handle of their job is
+// closed then. Where no job can be made, it runs without.
+func RunDependent(cmd *exec.Cmd) error {
+	ownGroup(cmd)
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	if job, err := windows.CreateJobObject(nil, nil); err == nil {
+		defer windows.CloseHandle(job) //nolint:errcheck // nothing can be done
+		defer setLimits(job, 0)        // what the program left running may stay
+		setLimits(job, windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE)
+		assign(job, cmd.Process.Pid)
+	}
+	return cmd.Wait()
+}
+
+func setLimits(job windows.Handle, flags uint32) {
+	info := windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION{
+		BasicLimitInformation: windows.JOBOBJECT_BASIC_LIMIT_INFORMATION{LimitFlags: flags},
+	}
+	_, _ = windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation,
+		uintptr(unsafe.Pointer(&info)), uint32(unsafe.Sizeof(info))) //nolint:gosec // as the call wants it
+}
+
+func assign(job windows.Handle, pid int) {
+	process, err := windows.OpenProcess(windows.PROCESS_SET_QUOTA|windows.PROCESS_TERMINATE, false,
+		uint32(pid)) //nolint:gosec // Windows made it of 32 bits
+	if err == nil {
+		_ = windows.AssignProcessToJobObject(job, process)
+		_ = windows.CloseHandle(process)
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
@@ -82,13 +83,13 @@ func (l *location) access(ctx context.Context) (azureauth.Access, error) {
 func (l *location) identity(ctx context.Context, a azureauth.Access) (azcore.TokenCredential, error) {
 	return l.identities.Do(ctx, l.credentials, func(ctx context.Context) (azcore.TokenCredential, error) {
 		identity, err := a.Open(ctx)
-		if err != nil && !azureauth.IsUnset(err) {
-			return nil, web.Final("%w", err)
+		switch {
+		case fact.Is(err, fact.NoCredentials):
+			err = web.Final("neither access_key nor sas_token is set in an azurerm block of credentials, and %w", err)
+		case err != nil:
+			err = web.Final("%w", err)
 		}
-		if err != nil {
-			return nil, web.Final("neither access_key nor sas_token is set in an azurerm block of credentials, and %w", err)
-		}
-		return identity, nil
+		return identity, err
 	})
 }
 

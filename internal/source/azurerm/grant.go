@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -84,13 +85,9 @@ func parseSAS(text string) (string, error) {
 		return "", nil
 	}
 	q, err := url.ParseQuery(text)
-	if err != nil || q.Get("sig") == "" || strings.ContainsAny(text, " #\r\n\t") || strings.Contains(text, "://") {
+	if err != nil || q.Get("sig") == "" || strings.ContainsAny(text, " #\r\n\t") || strings.Contains(text, "://") ||
+		slices.ContainsFunc([]string{"versionid", "snapshot", "comp", "restype"}, q.Has) {
 		return "", errNoSAS
-	}
-	for _, name := range []string{"versionid", "snapshot", "comp", "restype"} {
-		if q.Has(name) {
-			return "", errNoSAS
-		}
 	}
 	return text, nil
 }

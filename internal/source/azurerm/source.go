@@ -202,7 +202,7 @@ func (l *location) download(ctx context.Context, client *blob.Client) (*source.S
 		return nil, errNoStorage // every answer of Azure Storage has it
 	}
 	defer answer.Body.Close()
-	data, err := web.Decode(answer.Body, raw.Header, or(answer.ContentLength, -1), l.limit)
+	data, err := web.Decode(answer.Body, raw.Header, raw.ContentLength, l.limit)
 	switch {
 	case web.Own(err) != nil:
 		return nil, err
@@ -218,14 +218,6 @@ func (l *location) download(ctx context.Context, client *blob.Client) (*source.S
 		return nil, &source.MissingError{Detail: detail, Listed: true, Lock: lock}
 	}
 	return &source.Snapshot{Data: data, Revision: revision(answer.VersionID, answer.ETag), Lock: lock}, nil
-}
-
-// or is what a header says, if it was sent.
-func or[T any](sent *T, otherwise T) T {
-	if sent == nil {
-		return otherwise
-	}
-	return *sent
 }
 
 const maxRevision = 200 // bytes
@@ -272,19 +264,10 @@ func lockOf(answer blob.DownloadResponse) *source.Lock {
 	}
 	for name, value := range answer.Metadata {
 		if strings.EqualFold(name, lockMetadata) && value != nil {
-			return parseLock(*value)
+			data, _ := base64.StdEncoding.DecodeString(*value) // the state is locked whatever can be read
+			lock, _ := source.ParseLock(data)
+			return lock
 		}
 	}
 	return &source.Lock{} // by another program
-}
-
-// parseLock reads the description of a lock. What cannot be read is left empty;
-// the state is locked nevertheless.
-func parseLock(text string) *source.Lock {
-	data, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		return &source.Lock{}
-	}
-	lock, _ := source.ParseLock(data)
-	return lock
 }

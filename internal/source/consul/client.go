@@ -15,6 +15,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
@@ -27,12 +28,11 @@ type where struct{ datacenter, namespace, partition string }
 
 // client asks one server.
 type client struct {
-	asks       web.Wire
-	base       url.URL
-	header     http.Header // of each request
-	sends      bool        // something that tells who asks
-	unverified bool
-	exposed    bool // what is sent can be read on the way
+	asks     web.Wire
+	base     url.URL
+	header   http.Header      // of each request
+	sends    bool             // something that tells who asks
+	warnings []source.Warning // of a connection that works
 }
 
 // newClient reads the files that the settings name, and sends nothing.
@@ -47,7 +47,7 @@ func (r *run) newClient(s settings) (*client, error) {
 		}
 		// As Consul's programs have it, an empty file is none.
 		token = cmp.Or(strings.TrimSpace(string(text)), token)
-		if !web.IsFieldValue(token) {
+		if recognize.NoWord(token) != "" {
 			return nil, errors.New("the file that token_file names holds more than one line; a token is one")
 		}
 	}
@@ -62,8 +62,8 @@ func (r *run) newClient(s settings) (*client, error) {
 		return nil, err
 	}
 	c.sends = token != "" || auth != "" || len(config.Certificates) > 0
-	c.unverified = config.InsecureSkipVerify && c.base.Scheme == "https"
-	c.exposed = s.socket == "" && netfail.IsExposed(&c.base, nil)
+	c.warnings = web.Warnings(config.InsecureSkipVerify && c.base.Scheme == "https", "ssl_verify is off",
+		c.sends && s.socket == "" && netfail.IsExposed(&c.base, nil), "the server is asked by http")
 
 	t := web.Transport(world.For(r.credentials.Env != nil, true), config, web.Proxies(r.credentials.Env))
 	if s.socket != "" { // whose host, localhost, no proxy is asked for
@@ -119,17 +119,6 @@ func (s settings) tlsConfig() (*tls.Config, error) {
 	}
 	c.Certificates = []tls.Certificate{pair}
 	return c, nil
-}
-
-// warnings says what is wrong with the connection although it works.
-func (c *client) warnings() []source.Warning {
-	switch {
-	case c.unverified:
-		return []source.Warning{web.Unverified("the server", "ssl_verify is off")}
-	case c.exposed && c.sends:
-		return []source.Warning{web.Unencrypted("the server is asked by http")}
-	}
-	return nil
 }
 
 // entry is a key with its value.

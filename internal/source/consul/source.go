@@ -108,7 +108,7 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	snapshot.Warnings = c.warnings()
+	snapshot.Warnings = c.warnings
 	return snapshot, nil
 }
 

@@ -38,8 +38,6 @@ type role struct {
 const (
 	mostSession, usualSession = 43200, 7200
 	sessionName               = "statecrypt"
-	usualDomain               = "tencentcloudapi.com"
-	usualProfile              = "default"
 
 	roleVar     = "TENCENTCLOUD_ASSUME_ROLE_ARN"
 	sessionVar  = "TENCENTCLOUD_ASSUME_ROLE_SESSION_NAME"
@@ -63,12 +61,12 @@ func newIdentity(g source.Grant) (i identity, err error) {
 	case !g.Has("shared_credentials_dir") && g.Env == nil:
 		err = g.Errorf("", "%w", errNoKeys)
 	default:
-		i.profile, i.ambient = usualProfile, true
+		i.profile, i.ambient = "default", true
 	}
 	if err != nil {
 		return identity{}, err
 	}
-	if i.sts, err = object.ParseEndpoint("sts." + cmp.Or(g.String("domain"), usualDomain)); err != nil {
+	if i.sts, err = object.ParseEndpoint("sts." + cmp.Or(g.String("domain"), "tencentcloudapi.com")); err != nil {
 		return identity{}, g.Errorf("domain", "%w", err)
 	}
 	i.readRole(g)

@@ -27,8 +27,17 @@ const metadata = "http://metadata.tencentyun.com"
 // https://www.tencentcloud.com/document/product/1150/49456
 func (i identity) assume(ctx context.Context, n object.Network, keys aws.Credentials, region string) (aws.Credentials, error) {
 	sts := object.STS{
-		Name: "Tencent Cloud STS", URL: i.sts, Reasons: stsReasons(),
+		Name: "Tencent Cloud STS", URL: i.sts,
 		Header: http.Header{"X-Tc-Action": {"AssumeRole"}, "X-Tc-Version": {"2018-08-13"}, "X-Tc-Region": {region}},
+		Reasons: []answers.Row{
+			{Code: "UnauthorizedOperation AuthFailure.UnauthorizedOperation InternalError.CamRoleNotAllowed",
+				Text: "access is denied; the identity needs sts:AssumeRole on the role, and the role must have the identity's account as its carrier"},
+			{Code: "ResourceNotFound.RoleNotFound InternalError.GetRoleError InvalidParameter.RoleNotExist", Text: "there is no such role"},
+			{Code: "AuthFailure.SecretIdNotFound AuthFailure.SignatureFailure AuthFailure.InvalidSecretId", Text: "the keys are not valid"},
+			{Code: "AuthFailure.TokenFailure", Text: "the security token is not valid"},
+			{Code: "AuthFailure.SignatureExpire", Text: "the clock is wrong"},
+			{Code: "RequestLimitExceeded", Text: "too many requests; try again later"},
+		},
 	}
 	question := map[string]any{"RoleArn": i.role.arn, "RoleSessionName": i.role.session, "DurationSeconds": i.role.seconds}
 	if i.role.policy != "" {
@@ -100,19 +109,6 @@ func sign(req *http.Request, body []byte, service string, keys aws.Credentials, 
 func hash(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
-}
-
-// stsReasons say what the codes of STS mean.
-func stsReasons() []answers.Row {
-	return []answers.Row{
-		{Code: "UnauthorizedOperation AuthFailure.UnauthorizedOperation InternalError.CamRoleNotAllowed",
-			Text: "access is denied; the identity needs sts:AssumeRole on the role, and the role must have the identity's account as its carrier"},
-		{Code: "ResourceNotFound.RoleNotFound InternalError.GetRoleError InvalidParameter.RoleNotExist", Text: "there is no such role"},
-		{Code: "AuthFailure.SecretIdNotFound AuthFailure.SignatureFailure AuthFailure.InvalidSecretId", Text: "the keys are not valid"},
-		{Code: "AuthFailure.TokenFailure", Text: "the security token is not valid"},
-		{Code: "AuthFailure.SignatureExpire", Text: "the clock is wrong"},
-		{Code: "RequestLimitExceeded", Text: "too many requests; try again later"},
-	}
 }
 
 // ofInstance has the metadata service give the keys of the instance's role.

@@ -82,7 +82,7 @@ func CheckPath(path string) error {
 	if strings.HasPrefix(path, "file://") {
 		return errors.New("a path is required, not a URL: leave out file://")
 	}
-	if scheme, _, isURL := strings.Cut(path, "://"); isURL && len(scheme) > 1 { // a drive is no scheme
+	if scheme := recognize.Scheme(path); scheme != "" {
 		return fmt.Errorf("a path is required, and this is the address of a server (%s): use the block of another source, such as http, "+
 			"git or s3", outside.Quoted(scheme, 20))
 	}

@@ -107,8 +107,8 @@ func (s settings) keyHeader() (http.Header, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encryption_key: %w", err)
 	}
-	key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(text)))
-	if err != nil || len(key) != 32 {
+	key := source.CustomerKey(strings.TrimSpace(string(text)))
+	if key == nil {
 		return nil, errors.New("encryption_key: 32 bytes in base64 are required, or the path of a file that holds them so")
 	}
 	sum := sha256.Sum256(key)

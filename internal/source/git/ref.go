@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
 // ref is what the user asked for, checked.
@@ -64,7 +65,7 @@ func CleanPath(text string) (string, error) {
 	switch clean := path.Clean(text); {
 	case text == "" || clean == ".":
 		return "", errors.New("the path of a file inside the repository is required")
-	case strings.Contains(text, "://"):
+	case recognize.Scheme(text) != "":
 		return "", errors.New("a path inside the repository is required, and this is the address of a server, which belongs in repository")
 	case strings.HasPrefix(clean, "/"):
 		return "", errors.New("the path starts at the root of the repository and has no leading slash")

@@ -79,9 +79,7 @@ func (a *Access) RoundTrip(req *http.Request) (*http.Response, error) {
 	wire := req.Clone(req.Context())
 	// The client names the page that redirected here, with its query.
 	wire.Header.Del("Referer")
-	for name, values := range a.header {
-		wire.Header[name] = values
-	}
+	maps.Copy(wire.Header, a.header)
 	if a.query != "" && wire.URL.RawQuery != "" {
 		wire.URL.RawQuery += "&"
 	}

@@ -96,7 +96,7 @@ func (x *exchange) receive(resp *http.Response) error {
 		return web.Final("the server answered with a web page (text/html) and not with a file: probably a page to sign in; " +
 			"check the address, and whether credentials are missing or have expired")
 	}
-	x.snapshot = &source.Snapshot{Data: data, Revision: revision(resp.Header.Get("ETag")), Warnings: x.warnings}
+	x.snapshot = &source.Snapshot{Data: data, Revision: source.Revision(resp.Header.Get("ETag")), Warnings: x.warnings}
 	return nil
 }
 
@@ -164,15 +164,7 @@ func (x *exchange) redirected() string {
 	return ""
 }
 
-const (
-	maxPlace    = 300  // bytes of a URL that a server gave
-	maxRevision = 1024 // bytes
-)
-
-// revision is the ETag without its decoration: an opaque word to compare.
-func revision(etag string) string {
-	return outside.Value(strings.Trim(strings.TrimPrefix(etag, "W/"), `"`), maxRevision)
-}
+const maxPlace = 300 // bytes of a URL that a server gave
 
 // readBody reads and checks the body of a 200.
 func readBody(resp *http.Response, limit int64) ([]byte, error) {

@@ -75,9 +75,6 @@ func checkAddress(text string) error {
 		return fmt.Errorf("it %w", fact.Odd(odd))
 	case strings.ContainsAny(text, "<>"):
 		return errors.New("it holds < or >, as around a placeholder; put the value in its place")
-	case isGetter(text):
-		return fmt.Errorf("git::, s3:: and the like are for the sources of modules: there is a source of its own for each; " +
-			"here, a URL with http or https is required")
 	case withoutScheme.MatchString(text):
 		return errors.New("http or https is required before the host, as in https://HOST/…")
 	case err != nil: // its text would repeat the address
@@ -107,12 +104,6 @@ func checkAddress(text string) error {
 			"because it is stored in the state; give them to the server in its own settings", outside.Line(name, maxName))
 	}
 	return nil
-}
-
-// isGetter reports whether text begins as the address of a module can.
-func isGetter(text string) bool {
-	scheme, _, found := strings.Cut(text, "::")
-	return found && !strings.ContainsAny(scheme, ":/?#@")
 }
 
 const maxName = 100 // bytes of the name of a parameter that are shown

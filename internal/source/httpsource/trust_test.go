@@ -74,8 +74,8 @@ func TestAddress(t *testing.T) {
 	for address, want := range map[string]string{
 		"https://example.com/s ":                          "trimspace(…) removes it",
 		"https://example.com/s\n":                         "trimspace(…) removes it",
-		"git::https://example.com/r.git":                  "are for the sources of modules",
-		"s3::https://s3.example.com/b/k":                  "are for the sources of modules",
+		"git::https://example.com/r.git":                  "use the source git",
+		"s3::https://s3.example.com/b/k":                  "use the source s3",
 		"http://example.com@evil.io/":                     "does not belong in an address",
 		"http://user:" + canary + "@example.com":          "does not belong in an address",
 		"http://" + canary + "@example.com":               "does not belong in an address",

@@ -27,12 +27,11 @@ const (
 
 // client reads from one server.
 type client struct {
-	rest       *rest.RESTClient
-	patience   time.Duration
-	expires    time.Time
-	sends      bool // credentials
-	unverified bool
-	exposed    bool // what is sent can be read on the way
+	rest     *rest.RESTClient
+	patience time.Duration
+	expires  time.Time
+	sends    bool             // credentials
+	warnings []source.Warning // of a connection that works
 }
 
 func newClient(conn *connection, patience time.Duration) (*client, error) {
@@ -56,10 +55,11 @@ func newClient(conn *connection, patience time.Duration) (*client, error) {
 	}
 	base := asks.Get().URL()
 	proxy, _ := c.Proxy(&http.Request{URL: base})
+	sends := c.BearerToken != "" || c.Username != "" || c.Password != "" || len(c.CertData) > 0
 	return &client{
-		rest: asks, patience: patience, expires: conn.expires, unverified: c.Insecure && base.Scheme == "https",
-		exposed: netfail.IsExposed(base, proxy),
-		sends:   c.BearerToken != "" || c.Username != "" || c.Password != "" || len(c.CertData) > 0,
+		rest: asks, patience: patience, expires: conn.expires, sends: sends,
+		warnings: web.Warnings(c.Insecure && base.Scheme == "https", "insecure is set",
+			sends && netfail.IsExposed(base, proxy), "the host begins with http"),
 	}, nil
 }
 
@@ -68,17 +68,6 @@ var errRedirect = errors.New("the server redirects to another place, which an AP
 // expired reports whether the plugin has to run again.
 func (c *client) expired(now time.Time) bool {
 	return !c.expires.IsZero() && now.After(c.expires.Add(-10*time.Second))
-}
-
-// warnings says what is wrong with a connection that works.
-func (c *client) warnings() []source.Warning {
-	switch {
-	case c.unverified:
-		return []source.Warning{web.Unverified("the server", "insecure is set")}
-	case c.exposed && c.sends:
-		return []source.Warning{web.Unencrypted("the host begins with http")}
-	}
-	return nil
 }
 
 // get reads one object, or another document, of the server.

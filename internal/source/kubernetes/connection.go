@@ -203,7 +203,7 @@ func (s settings) overlay(c *rest.Config) error {
 	if s.host != "" {
 		c.Host = s.host
 	}
-	if s.hasAccount() || s.exec != nil {
+	if s.exec != nil || s.has("token", "username", "password", "client_certificate", "client_key") {
 		forget(c)
 		c.BearerToken, c.Username, c.Password = s.String("token"), s.String("username"), s.String("password")
 		c.CertData, c.KeyData = []byte(s.String("client_certificate")), []byte(s.String("client_key"))

@@ -35,7 +35,8 @@ func choose(credentials source.Credentials, name string) (settings, error) {
 		s.host = host.String()
 	}
 	filled := func(name string) bool { return g.Variable(name) != "" }
-	s.ambient = name == "" && (!s.saysWhere() || g.Has(pathsVar) || slices.ContainsFunc(credentials.Home.Attrs, filled))
+	saysWhere := s.host != "" || len(s.paths) > 0 || s.Bool("in_cluster_config")
+	s.ambient = name == "" && (!saysWhere || g.Has(pathsVar) || slices.ContainsFunc(credentials.Home.Attrs, filled))
 	if s.exec, err = s.execBlock(); err != nil {
 		return settings{}, err
 	}
@@ -48,10 +49,6 @@ func choose(credentials source.Credentials, name string) (settings, error) {
 // has reports whether one of the attributes says something.
 func (s *settings) has(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return s.String(name) != "" })
-}
-
-func (s *settings) hasAccount() bool {
-	return s.has("token", "username", "password", "client_certificate", "client_key")
 }
 
 // pathsOf returns the kubeconfigs that are named.
@@ -85,11 +82,6 @@ func (s *settings) execBlock() (*api.ExecConfig, error) {
 func (s *settings) get(name string) string {
 	value, _ := s.lookup.Get(name)
 	return value
-}
-
-// saysWhere reports whether it is said which cluster is asked.
-func (s *settings) saysWhere() bool {
-	return s.host != "" || len(s.paths) > 0 || s.Bool("in_cluster_config")
 }
 
 // near compares two hosts: a secret that comes with one goes to no other.

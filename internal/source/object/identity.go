@@ -76,21 +76,12 @@ func CheckKeys(keys aws.Credentials) error {
 
 var roleName = lazyregexp.New(`^[A-Za-z0-9._+=,@-]{1,128}$`)
 
-// CheckRole refuses what cannot be the name of an instance's role, which becomes
-// part of a path.
-func CheckRole(name string) error {
-	if !roleName.MatchString(name) || name == "." || name == ".." {
-		return fmt.Errorf("%.200q cannot be the name of a role", name)
-	}
-	return nil
-}
-
 // AskInstance asks the metadata service of an instance, which errors call who,
 // for the keys of a role, whose name is put behind url. They are read into
 // answer, from JSON.
 func (n Network) AskInstance(ctx context.Context, who, url, role string, header http.Header, answer any) error {
-	if err := CheckRole(role); err != nil {
-		return err
+	if !roleName.MatchString(role) || role == "." || role == ".." { // it becomes part of a path
+		return fmt.Errorf("%.200q cannot be the name of a role", role)
 	}
 	status, body, err := n.Wire(true).Ask(ctx, http.MethodGet, url+role, header)
 	var outcome struct{ Code string }

@@ -36,10 +36,10 @@ func CheckBucket(name string) error {
 	if name == "" {
 		return errors.New("the name of a bucket is required; is a variable empty?")
 	}
-	switch scheme, _, isURL := strings.Cut(name, "://"); {
-	case isURL && !strings.HasPrefix(scheme, "http"):
+	switch scheme := recognize.Scheme(name); {
+	case scheme != "" && !strings.HasPrefix(scheme, "http"):
 		return fmt.Errorf("the name of a bucket is required, without %s:// before it and a path behind it", outside.Line(scheme, 20))
-	case !isURL && strings.Contains(strings.TrimRight(name, "/"), "/"):
+	case scheme == "" && strings.Contains(strings.TrimRight(name, "/"), "/"):
 		return errors.New("the name of a bucket has no slash; what follows it belongs in the path of the state in the bucket")
 	}
 	if len(name) > 255 || !bucketName.MatchString(name) || strings.Contains(name, "..") {
@@ -58,7 +58,7 @@ func CheckKey(key string) error {
 		return errors.New("the key of an object is required")
 	case len(key) > maxKey:
 		return errors.New("with the workspace it has more than 1024 bytes, which no key has")
-	case strings.Contains(key, "://"):
+	case recognize.Scheme(key) != "":
 		return errors.New("this is a URL, and the path of the object in its bucket is required")
 	case strings.HasPrefix(key, "/") || strings.HasSuffix(key, "/"):
 		return errors.New("it must not begin or end with a slash; leave that out")

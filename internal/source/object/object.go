@@ -12,7 +12,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -20,7 +19,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
@@ -58,7 +56,7 @@ func (s Store) Read(ctx context.Context, o Object, limit int64) (*source.Snapsho
 	case len(c.Data) == 0: // as the backends have it
 		return nil, &source.MissingError{Detail: "the object is empty", Listed: true}
 	}
-	return &source.Snapshot{Data: c.Data, Revision: revision(c.Version, c.ETag)}, nil
+	return &source.Snapshot{Data: c.Data, Revision: source.Revision(cmp.Or(c.Version, c.ETag))}, nil
 }
 
 // Content is what is in an object.
@@ -148,14 +146,4 @@ func (o Object) Sealing() (algorithm, key, digest *string) {
 	sum := md5.Sum(o.CustomerKey) //nolint:gosec // the protocol asks for it
 	return aws.String("AES256"), aws.String(base64.StdEncoding.EncodeToString(o.CustomerKey)),
 		aws.String(base64.StdEncoding.EncodeToString(sum[:]))
-}
-
-// maxRevision is in bytes. S3 has version IDs of up to 1024:
-// https://docs.aws.amazon.com/AmazonS3/latest/userguide/versioning-workflows.html
-const maxRevision = 1024
-
-// revision is an opaque word to compare: the version, or, where the bucket
-// keeps none, the ETag without its decoration. Stores may put anything into it.
-func revision(version, etag string) string {
-	return outside.Line(cmp.Or(version, strings.Trim(strings.TrimPrefix(etag, "W/"), `"`)), maxRevision)
 }

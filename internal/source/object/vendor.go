@@ -66,7 +66,7 @@ func (v Vendor) KindOver(n Network) source.Kind {
 const NoVersion = "this cannot be the ID of a version; copy it whole"
 
 // IsVersion reports whether a text can be the ID of a version.
-func IsVersion(text string) bool { return len(text) <= maxRevision }
+func IsVersion(text string) bool { return len(text) <= source.MaxRevision }
 
 // run is what the sources of one configured provider share: who they are to the
 // store, and the connections.

@@ -15,7 +15,11 @@ import (
 )
 
 func locate(req source.Request, g source.Grant, n object.Network) (l object.Location, err error) {
-	keys, err := newKeys(g)
+	if g.String("access_key") == "" {
+		return l, g.Errorf("", "there is no Customer Secret Key; set access_key and secret_key "+
+			"in an oci block of credentials, in the provider block, or the variables OCI_S3_ACCESS_KEY and OCI_S3_SECRET_KEY")
+	}
+	keys, err := object.KeysOf(g, "access_key", "")
 	if err != nil {
 		return l, err
 	}
@@ -34,16 +38,13 @@ func locate(req source.Request, g source.Grant, n object.Network) (l object.Loca
 		return object.NewClient(object.Place{Endpoint: endpoint, PathStyle: true, Region: l.Region, Keys: provider}, n), nil
 	}
 	l.CustomerKey = source.CustomerKey(g.String("sse_customer_key"))
-	l.Bucket, l.Key, err = nameOf(req)
-	return l, err
-}
-
-func newKeys(g source.Grant) (aws.Credentials, error) {
-	if g.String("access_key") != "" {
-		return object.KeysOf(g, "access_key", "")
+	if l.Bucket, l.Key = req.String("bucket"), req.String("key"); req.OtherWorkspace() != "" {
+		l.Key = path.Join(req.String("workspace_key_prefix"), req.OtherWorkspace(), l.Key)
 	}
-	return aws.Credentials{}, g.Errorf("", "there is no Customer Secret Key; set access_key and secret_key "+
-		"in an oci block of credentials, in the provider block, or the variables OCI_S3_ACCESS_KEY and OCI_S3_SECRET_KEY")
+	if err := object.CheckKey(l.Key); err != nil {
+		return l, req.Errorf("key", "%w", err)
+	}
+	return l, nil
 }
 
 // bucketName is what the backend takes.
@@ -54,14 +55,3 @@ func isPrefix(text string) bool {
 }
 
 func isKey(text string) bool { return isPrefix(text) && !strings.HasSuffix(text, "/") }
-
-func nameOf(req source.Request) (bucket, key string, err error) {
-	bucket, key = req.String("bucket"), req.String("key")
-	if w := req.OtherWorkspace(); w != "" {
-		key = path.Join(req.String("workspace_key_prefix"), w, key)
-	}
-	if err := object.CheckKey(key); err != nil {
-		return "", "", req.Errorf("key", "%w", err)
-	}
-	return bucket, key, nil
-}

@@ -54,16 +54,12 @@ func newIdentity(g source.Grant) (i identity, err error) {
 	if i.sts, err = object.Endpoint(g, "sts_endpoint", stsHost); err != nil {
 		return identity{}, err
 	}
-	i.readRole(g)
-	return i, nil
-}
-
-func (i *identity) readRole(g source.Grant) {
 	i.role = role{
 		arn: g.String("assume_role_role_arn"), policy: g.String("assume_role_policy"),
 		session: cmp.Or(g.String("assume_role_session_name"), sessionName),
 		seconds: cmp.Or(g.Int("assume_role_session_expiration"), mostSession),
 	}
+	return i, nil
 }
 
 // resolve reads the profile, if there is one, and returns who signs requests

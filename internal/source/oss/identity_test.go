@@ -163,7 +163,8 @@ func TestIdentity(t *testing.T) {
 			blocks: []objecttest.Attrs{pair().With("assume_role_role_arn", role).With("sts_endpoint", "https://x/"+objecttest.Canary)}},
 		"another role of the instance": {calls: "PUT GET", err: `knows no role "writer"`,
 			blocks: []objecttest.Attrs{objecttest.Strings("ecs_role_name", "writer")}},
-		"not the name of a role": {err: "cannot be the name of a role", blocks: []objecttest.Attrs{objecttest.Strings("ecs_role_name", "../x")}},
+		"not the name of a role": {err: "cannot be the name of a role", calls: "PUT",
+			blocks: []objecttest.Attrs{objecttest.Strings("ecs_role_name", "../x")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cloud := newCloud(t)

@@ -32,8 +32,19 @@ const (
 // https://www.alibabacloud.com/help/en/ram/developer-reference/api-sts-2015-04-01-assumerole
 func (i identity) assume(ctx context.Context, n object.Network, keys aws.Credentials) (aws.Credentials, error) {
 	sts := object.STS{
-		Name: "Alibaba Cloud STS", URL: i.sts, Reasons: stsReasons(),
+		Name: "Alibaba Cloud STS", URL: i.sts,
 		Header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}},
+		Reasons: []answers.Row{
+			{Code: "NoPermission",
+				Text: "access is denied; the identity needs sts:AssumeRole on the role, and the role's trust policy must name the identity"},
+			{Code: "EntityNotExist.Role", Text: "there is no such role"},
+			{Code: "InvalidTimeStamp.Expired", Text: "the clock is wrong"},
+			{Code: "InvalidAccessKeyId.NotFound InvalidAccessKeyId.Inactive SignatureDoesNotMatch IncompleteSignature",
+				Text: "the keys are not valid"},
+			{Code: "InvalidSecurityToken.Expired InvalidSecurityToken.Malformed InvalidSecurityToken.MismatchWithAccessKey",
+				Text: "the security token is not valid"},
+			{Code: "Throttling Throttling.User Throttling.Api", Text: "too many requests; try again later"},
+		},
 	}
 	var answer struct {
 		Code        string
@@ -90,30 +101,12 @@ func sign(form url.Values, method string, keys aws.Credentials, now time.Time) {
 // but for the space.
 func percent(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 
-// stsReasons say what the codes of STS mean.
-func stsReasons() []answers.Row {
-	return []answers.Row{
-		{Code: "NoPermission",
-			Text: "access is denied; the identity needs sts:AssumeRole on the role, and the role's trust policy must name the identity"},
-		{Code: "EntityNotExist.Role", Text: "there is no such role"},
-		{Code: "InvalidTimeStamp.Expired", Text: "the clock is wrong"},
-		{Code: "InvalidAccessKeyId.NotFound InvalidAccessKeyId.Inactive SignatureDoesNotMatch IncompleteSignature",
-			Text: "the keys are not valid"},
-		{Code: "InvalidSecurityToken.Expired InvalidSecurityToken.Malformed InvalidSecurityToken.MismatchWithAccessKey",
-			Text: "the security token is not valid"},
-		{Code: "Throttling Throttling.User Throttling.Api", Text: "too many requests; try again later"},
-	}
-}
-
 // ofInstance has the metadata service give the keys of the instance's role. It
 // is asked for a token first, without which hardened instances answer nothing.
 //
 // https://www.alibabacloud.com/help/en/ecs/user-guide/view-instance-metadata
 func ofInstance(ctx context.Context, n object.Network, name string) (aws.Credentials, error) {
 	const who = "the metadata service of the ECS instance"
-	if err := object.CheckRole(name); err != nil {
-		return aws.Credentials{}, err
-	}
 	service := cmp.Or(n.Metadata, metadata)
 	header := http.Header{"X-Aliyun-Ecs-Metadata-Token-Ttl-Seconds": {metadataTokenTTL}}
 	status, token, err := n.Wire(true).Ask(ctx, http.MethodPut, service+"/latest/api/token", header)

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 
 	"github.com/hashicorp/go-cleanhttp"
 	"golang.org/x/net/http/httpproxy"
@@ -67,6 +66,18 @@ func Unverified(whose, because string) source.Warning {
 // were sent.
 func Unencrypted(because string) source.Warning {
 	return source.Warning(netfail.Unencrypted("The credentials and the state were", because, "read them and replace the state"))
+}
+
+// Warnings are those of a connection that works: it is not verified, or can be read on the way,
+// because of what is said behind each.
+func Warnings(unverified bool, setting string, exposed bool, because string) []source.Warning {
+	switch {
+	case unverified:
+		return []source.Warning{Unverified("the server", setting)}
+	case exposed:
+		return []source.Warning{Unencrypted(because)}
+	}
+	return nil
 }
 
 // proxyAnswer replaces the error of net/http, which would be the proxy's own
@@ -145,9 +156,4 @@ func (b Brief) RoundTrip(req *http.Request) (*http.Response, error) {
 		resp.Body = outside.Limit(resp.Body, maxRefusal)
 	}
 	return resp, err
-}
-
-// IsFieldValue reports whether s can be the value of a header.
-func IsFieldValue(s string) bool {
-	return strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) < 0
 }

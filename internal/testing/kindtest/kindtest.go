@@ -40,10 +40,19 @@ func Build[T any](tb testing.TB, block driver.Block[T], attrs testkit.Attrs, env
 	return built
 }
 
-// NewKey makes a key, and returns it with what a file stores of it.
+// service is what each key provider that calls a service can do.
+type service interface {
+	driver.KeyMaker
+	driver.Recognizer
+	driver.Deriver
+	driver.Closer
+}
+
+// NewKey has a key provider that calls a service make a key, and returns it with what a file
+// stores of it.
 func NewKey(tb testing.TB, p driver.KeyProvider) (key []byte, stored json.RawMessage) {
 	tb.Helper()
-	key, stored, err := p.(driver.KeyMaker).NewKey(tb.Context(), nil)
+	key, stored, err := p.(service).NewKey(tb.Context(), nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
