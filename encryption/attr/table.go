@@ -62,11 +62,6 @@ type Attr struct {
 	// than their absence does. Nil means all.
 	HarmlessIf func(value string) bool
 
-	// AllowEmpty says that an empty string is a value, such as no proxy at all. For
-	// other attributes it counts as absent, because an absent variable of Terraform
-	// becomes one.
-	AllowEmpty bool
-
 	// Group names attributes that belong together, such as the file of a
 	// certificate and that of its key: the environment fills all that are
 	// absent, or, if the user set one of them, none. False does not count as set.
@@ -94,12 +89,9 @@ type Attr struct {
 	StandsFor string
 
 	// Attrs makes this a nested block (at most one): a list block in
-	// Terraform, a block or an object attribute in text.
+	// Terraform, a block or an object attribute in text. With the Default
+	// [cty.EmptyObjectVal], it is there even if nobody writes it, so that variables fill it.
 	Attrs []Attr
-
-	// Always says of a nested block that it is there even if nobody writes it, so
-	// that variables fill it.
-	Always bool
 }
 
 // Attr returns the attribute called name, or false. One in a nested block is called block.name.

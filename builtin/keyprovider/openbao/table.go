@@ -84,10 +84,10 @@ func table() attr.Table {
 				{Name: "mount_path", Type: str, Form: attr.Path, Default: cty.StringVal("jwt"),
 					Doc: "Where the auth method is mounted. Defaults to `jwt`."},
 			}},
-			{Name: "ca_cert_file", Type: str, AllowEmpty: true, Env: both("CACERT"), Doc: "The path of a PEM file with " +
+			{Name: "ca_cert_file", Type: str, Form: attr.OrEmpty, Env: both("CACERT"), Doc: "The path of a PEM file with " +
 				"the certificates of authorities to trust, in place of those of the system."},
-			{Name: "ca_cert_dir", Type: str, AllowEmpty: true, Env: both("CAPATH"), Doc: "The path of a folder of such files."},
-			{Name: "ca_cert_pem", Type: str, AllowEmpty: true, Env: both("CACERT_BYTES"), Check: attr.Text(recognize.CheckPEM),
+			{Name: "ca_cert_dir", Type: str, Form: attr.OrEmpty, Env: both("CAPATH"), Doc: "The path of a folder of such files."},
+			{Name: "ca_cert_pem", Type: str, Form: attr.OrEmpty, Env: both("CACERT_BYTES"), Check: attr.Text(recognize.CheckPEM),
 				Doc: "The certificates themselves, in PEM."},
 			{Name: "client_cert_file", Type: str, Group: "certificate", Harmless: certificateHarmless, Env: both("CLIENT_CERT"),
 				Doc: "The path of a PEM file with a client certificate."},
@@ -98,13 +98,13 @@ func table() attr.Table {
 			{Name: "client_key_pem", Type: str, Group: "certificate", Secrecy: attr.Secret, Form: attr.Lines, Harmless: harmless.Secret,
 				Env: both("CLIENT_KEY_BYTES"), Check: attr.Text(recognize.CheckPEM),
 				Doc: "The key of the client certificate itself, in PEM."},
-			{Name: "tls_server_name", Type: str, AllowEmpty: true, Env: both("TLS_SERVER_NAME"), Doc: "The name that " +
+			{Name: "tls_server_name", Type: str, Form: attr.OrEmpty, Env: both("TLS_SERVER_NAME"), Doc: "The name that " +
 				"the server's certificate must have. Defaults to the host of the address."},
 			{Name: "skip_tls_verify", Type: flag, Env: both("SKIP_VERIFY"), Default: cty.False,
 				Harmless: "Certificates are then verified, as they are without it.", HarmlessIf: harmless.False,
 				Doc: "Whether any certificate of the server is accepted. Anybody in between can then read the " +
 					"token and the keys. Defaults to `false`."},
-			{Name: "proxy_address", Type: str, Secrecy: attr.LocalSecret, AllowEmpty: true, Env: both("PROXY_ADDR", "HTTP_PROXY"),
+			{Name: "proxy_address", Type: str, Secrecy: attr.LocalSecret, Form: attr.OrEmpty, Env: both("PROXY_ADDR", "HTTP_PROXY"),
 				Check: attr.Text(web.CheckProxy), Doc: "The URL of a proxy for this server, in place of `HTTPS_PROXY` and the like."},
 			{Name: "max_retries", Type: num, Env: both("MAX_RETRIES"), Harmless: patienceHarmless, Default: cty.NumberIntVal(2),
 				Check: attr.Between(0, 100),

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
@@ -89,56 +87,13 @@ func misfit(a attr.Attr, v cty.Value, variable string) error {
 }
 
 func unfit(a attr.Attr, v cty.Value, variable string) error {
-	if isEmpty(v) && a.Form == attr.Version {
-		return errors.New("an empty string chooses no version; leave this argument out to read the current one")
-	}
-	if isEmpty(v) && !a.AllowEmpty && !a.Required && a.Default == cty.NilVal {
+	if isEmpty(v) && !isEmptyToo(a) && !a.Required && a.Default == cty.NilVal {
 		return nil
 	}
-	for _, text := range textsIn(v) {
-		problem := ""
-		switch {
-		case isWord(a) && variable != "":
-			problem = recognize.NoWordInVariable(text)
-		case isWord(a):
-			problem = recognize.NoWord(text)
-		default:
-			if problem = problemOf(a.Form, text); problem != "" {
-				problem += briefly(a.Doc)
-			}
-		}
-		if problem != "" {
-			return fmt.Errorf("it %w", fact.Odd(problem))
-		}
-	}
-	if err := a.Check.Wrong(v); err != nil || a.Type != cty.Number {
+	if err := cmp.Or(checkOf(a, variable).Wrong(v), a.Check.Wrong(v)); err != nil || a.Type != cty.Number {
 		return err
 	}
 	return attr.Between(math.MinInt64, math.MaxInt64).Wrong(v)
-}
-
-// isWord reports whether a is a secret that is sent as one word, such as in a header.
-func isWord(a attr.Attr) bool {
-	return a.Secrecy == attr.Secret && a.Form != attr.Lines && !a.Type.IsMapType()
-}
-
-// problemOf says what keeps text from its form; "" if nothing does. It does not show the
-// text. What else a segment may hold is encoded when it is sent.
-func problemOf(f attr.Form, text string) string {
-	moves := func(segment string) bool { return segment == "" || segment == "." || segment == ".." }
-	segments := strings.Split(strings.Trim(text, "/"), "/")
-	switch {
-	case f != attr.Name && f != attr.Path:
-	case text == "":
-		return "becomes a part of a URL, and is empty"
-	case !utf8.ValidString(text) || strings.ContainsRune(text, '\\') || strings.ContainsFunc(text, unicode.IsControl):
-		return "becomes a part of a URL, and must not hold backslashes or control characters"
-	case f == attr.Name && strings.Contains(text, "/"):
-		return "is one name, and has no slash"
-	case slices.ContainsFunc(segments, moves):
-		return "becomes a part of a URL, and must not have \".\", \"..\" or nothing between its slashes"
-	}
-	return ""
 }
 
 // checkCompany returns what the code must not set together, or not alone.
@@ -197,7 +152,7 @@ func (v *values) setBlock(a attr.Attr, s Setting) (err error) {
 	switch {
 	case !s.Value.IsNull():
 		err = v.decodeBlock(a, s)
-	case a.Always:
+	case a.Default != cty.NilVal:
 		err = v.decodeInside(a, nil, s.Pos)
 	case a.Required && !v.resolver.OnlyEnvironment:
 		err = v.Errorf(a.Name, "this block is required")

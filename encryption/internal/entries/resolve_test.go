@@ -88,7 +88,10 @@ const given = "true" // by a variable or a layer, of any type
 
 // table declares x and what may stand beside it.
 func (s situation) table() attr.Table {
-	x := attr.Attr{Name: "x", Type: cty.String, Env: []string{"X"}, AllowEmpty: s.empty, Harmless: "reason"}
+	x := attr.Attr{Name: "x", Type: cty.String, Env: []string{"X"}, Harmless: "reason"}
+	if s.empty {
+		x.Form = attr.OrEmpty
+	}
 	if s.secret {
 		x.Secrecy = attr.Secret
 	}
@@ -367,7 +370,9 @@ func TestAlways(t *testing.T) {
 	t.Parallel()
 	table := attr.Table{Name: "kind", Attrs: []attr.Attr{
 		{Name: "token", Type: cty.String, Secrecy: attr.Secret},
-		{Name: "endpoints", Always: true, Attrs: []attr.Attr{{Name: "a", Type: cty.String, Env: []string{"A"}}, {Name: "b", Type: cty.String}}},
+		{Name: "endpoints", Default: cty.EmptyObjectVal, Attrs: []attr.Attr{
+			{Name: "a", Type: cty.String, Env: []string{"A"}}, {Name: "b", Type: cty.String},
+		}},
 	}}
 	block := Setting{Value: cty.ObjectVal(map[string]cty.Value{"a": cty.StringVal("code")})}
 	token := Setting{Value: cty.StringVal("OWN")}

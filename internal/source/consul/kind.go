@@ -71,7 +71,7 @@ func credentials() attr.Table {
 				Check: attr.Is(hasColon, "a user name and a password with a colon between them are required"),
 				Doc: "The user name and password for basic authentication, with a colon between them. Consul itself has none; a proxy " +
 					"before it may."},
-			{Name: "ca_file", Type: cty.String, AllowEmpty: true, Env: []string{"CONSUL_CACERT"},
+			{Name: "ca_file", Type: cty.String, Form: attr.OrEmpty, Env: []string{"CONSUL_CACERT"},
 				Doc: "A file with the certificates in PEM format that the server's certificate is verified with, instead of those of the system."},
 			{Name: "cert_file", Type: cty.String, Group: "certificate", Env: []string{"CONSUL_CLIENT_CERT"},
 				Harmless: "A certificate is shown to whatever server the code names, and proves nothing without its key.",
@@ -79,7 +79,7 @@ func credentials() attr.Table {
 			{Name: "key_file", Type: cty.String, Secrecy: attr.NamesSecret, Group: "certificate", Harmless: harmless.Secret,
 				Env: []string{"CONSUL_CLIENT_KEY"},
 				Doc: "A file with the private key of `cert_file` in PEM format."},
-			{Name: "tls_server_name", Type: cty.String, AllowEmpty: true, Env: []string{"CONSUL_TLS_SERVER_NAME"},
+			{Name: "tls_server_name", Type: cty.String, Form: attr.OrEmpty, Env: []string{"CONSUL_TLS_SERVER_NAME"},
 				Doc: "The name that the server's certificate must be for, in place of the host's."},
 			{Name: "ssl_verify", Type: cty.Bool, Env: []string{"CONSUL_HTTP_SSL_VERIFY"},
 				Harmless: "Certificates are then verified, as they are without it.", HarmlessIf: harmless.True,

@@ -76,7 +76,7 @@ func credentials() attr.Table {
 			{Name: "client_private_key_pem", Type: cty.String, Secrecy: attr.Secret, Form: attr.Lines, Group: "certificate",
 				Env: []string{"TF_HTTP_CLIENT_PRIVATE_KEY_PEM"}, Harmless: harmless.Secret, Check: attr.Text(recognize.CheckPEM),
 				Doc: "The private key of `client_certificate_pem` in PEM format."},
-			{Name: "client_ca_certificate_pem", Type: cty.String, AllowEmpty: true, Env: []string{"TF_HTTP_CLIENT_CA_CERTIFICATE_PEM"},
+			{Name: "client_ca_certificate_pem", Type: cty.String, Form: attr.OrEmpty, Env: []string{"TF_HTTP_CLIENT_CA_CERTIFICATE_PEM"},
 				Check: attr.Text(web.CheckAuthorities),
 				Doc:   "The certificates in PEM format that the server's certificate is verified with, instead of those of the system."},
 			{Name: "skip_cert_verification", Type: cty.Bool, Env: []string{"TF_HTTP_SKIP_CERT_VERIFICATION"},

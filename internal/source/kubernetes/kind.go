@@ -82,17 +82,17 @@ func credentials() attr.Table {
 			{Name: "client_key", Type: cty.String, Group: "account", Secrecy: attr.Secret, Form: attr.Lines, Env: []string{"KUBE_CLIENT_KEY_DATA"},
 				Check: attr.Text(recognize.CheckPEM),
 				Doc:   "The private key of `client_certificate` in PEM format."},
-			{Name: "cluster_ca_certificate", Type: cty.String, AllowEmpty: true, UnlessGroup: "cluster", Env: []string{"KUBE_CLUSTER_CA_CERT_DATA"},
-				Check: attr.Text(recognize.CheckPEM),
+			{Name: "cluster_ca_certificate", Type: cty.String, Form: attr.OrEmpty, UnlessGroup: "cluster",
+				Env: []string{"KUBE_CLUSTER_CA_CERT_DATA"}, Check: attr.Text(recognize.CheckPEM),
 				Doc: "The certificates in PEM format that the server's certificate is verified with, instead of those of the kubeconfig or the " +
 					"system."},
 			{Name: "insecure", Type: cty.Bool, UnlessGroup: "cluster", Env: []string{"KUBE_INSECURE"},
 				Harmless: "Certificates are then verified, as they are without it.", HarmlessIf: harmless.False,
 				Doc: "Accepts any certificate, so that anybody on the way can read the secrets and replace the state. Each read warns of it. " +
 					"Defaults to `false`."},
-			{Name: "tls_server_name", Type: cty.String, AllowEmpty: true, UnlessGroup: "cluster", Env: []string{"KUBE_TLS_SERVER_NAME"},
+			{Name: "tls_server_name", Type: cty.String, Form: attr.OrEmpty, UnlessGroup: "cluster", Env: []string{"KUBE_TLS_SERVER_NAME"},
 				Doc: "The name that the server's certificate must be for, in place of the host's."},
-			{Name: "proxy_url", Type: cty.String, UnlessGroup: "cluster", Secrecy: attr.LocalSecret, AllowEmpty: true,
+			{Name: "proxy_url", Type: cty.String, UnlessGroup: "cluster", Secrecy: attr.LocalSecret, Form: attr.OrEmpty,
 				Env: []string{"KUBE_PROXY_URL"}, Check: attr.Text(web.CheckProxy),
 				Doc: "The URL of the proxy to use: `http`, `https` or `socks5`. Without it that of the kubeconfig applies, and then `HTTPS_PROXY`, " +
 					"`HTTP_PROXY` and `NO_PROXY`."},
@@ -107,7 +107,7 @@ func credentials() attr.Table {
 					{Name: "command", Type: cty.String, Required: true, Secrecy: attr.NamesSecret, // what it prints is one
 						Doc: "The program. A name without a slash is looked up in `PATH`."},
 					{Name: "args", Type: cty.List(cty.String), Secrecy: attr.Secret, Form: attr.Lines, Doc: "Its arguments."},
-					{Name: "env", Type: cty.Map(cty.String), Secrecy: attr.Secret, Doc: "Further environment variables for it."},
+					{Name: "env", Type: cty.Map(cty.String), Secrecy: attr.Secret, Form: attr.Lines, Doc: "Further environment variables for it."},
 				},
 			},
 		},
