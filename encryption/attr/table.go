@@ -38,7 +38,7 @@ type Attr struct {
 	// Lists, maps and the primitive types are supported.
 	Type cty.Type
 
-	Required bool      // neither settings, environment nor default give a value: an error
+	Required bool      // neither settings, environment nor default give a value, nor one to what it Excludes: an error
 	Secrecy  Secrecy   // whether errors, and the environment, are kept from it
 	Default  cty.Value // cty.NilVal when an absent attribute stays null
 
@@ -81,7 +81,8 @@ type Attr struct {
 	Excludes []string
 
 	// RequiredWith names the attribute without which the code must not set this one, such
-	// as the ID that a secret key belongs to.
+	// as the ID that a secret key belongs to. If that one names this one as well, such as a
+	// certificate and its key, variables must not give one alone either.
 	RequiredWith string
 
 	// StandsFor is for one of [Table.Variables]: the attribute that users write, whose

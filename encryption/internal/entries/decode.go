@@ -68,7 +68,7 @@ func (v *values) set(a attr.Attr, s Setting, g groups) (err error) {
 		if err := misfit(a, v.attrs[a.Name], v.variables[a.Name]); err != nil {
 			return v.Errorf(a.Name, "%w", err)
 		}
-	case a.Required && !v.resolver.OnlyEnvironment:
+	case a.Required && a.Excludes == nil && !v.resolver.OnlyEnvironment:
 		return v.Errorf(a.Name, "this argument is required%s%s", orEnv(a.Env), briefly(a.Doc))
 	default:
 		v.attrs[a.Name] = cty.NullVal(a.Type)
@@ -96,19 +96,24 @@ func unfit(a attr.Attr, v cty.Value, variable string) error {
 	return attr.Between(math.MinInt64, math.MaxInt64).Wrong(v)
 }
 
-// checkCompany returns what the code must not set together, or not alone.
+// checkCompany returns what must not be set together, or not alone.
 func (v *values) checkCompany(attrs []attr.Attr, settings map[string]Setting) (errs fact.List) {
+	has := func(name string) bool { return !isEmpty(v.attrs[name]) }
 	for _, a := range attrs {
-		if !settings[a.Name].IsSet() {
-			continue
-		}
+		isSet := settings[a.Name].IsSet()
 		for _, other := range a.Excludes {
-			if settings[other].IsSet() {
+			if isSet && settings[other].IsSet() {
 				errs = append(errs, v.Errorf(a.Name, "%s and %s are mutually exclusive; set one of them", other, a.Name))
 			}
 		}
-		if a.RequiredWith != "" && isEmpty(v.get(a.RequiredWith)) {
-			errs = append(errs, v.Errorf(a.RequiredWith, "it is required together with %s", a.Name))
+		some := slices.Concat([]string{a.Name}, a.Excludes)
+		if last := len(some) - 1; a.Required && last > 0 && !slices.ContainsFunc(some, has) {
+			errs = append(errs, v.Errorf("", "one of %s and %s is required, and none has a value; is a variable empty?",
+				strings.Join(some[:last], ", "), some[last]))
+		}
+		other, _ := attr.Table{Attrs: attrs}.Attr(a.RequiredWith)
+		if other.Name != "" && !has(other.Name) && (isSet || other.RequiredWith == a.Name && has(a.Name)) {
+			errs = append(errs, v.Errorf(other.Name, "%s and %s are required together", other.Name, a.Name))
 		}
 	}
 	return errs
