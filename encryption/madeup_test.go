@@ -60,7 +60,7 @@ func madeUpMethod() driver.Block[driver.Method] {
 			Attrs: []attr.Attr{
 				{Name: "keys", Type: cty.String, Form: attr.KeyProvider, Doc: "The key."},
 				{Name: "more", Type: cty.List(cty.String), Form: attr.Passphrase, Secrecy: attr.LocalSecret, Doc: "Further passphrases."},
-				{Name: "wrap", Always: true, Doc: "What is around the key.", Attrs: []attr.Attr{
+				{Name: "wrap", Default: cty.EmptyObjectVal, Doc: "What is around the key.", Attrs: []attr.Attr{
 					{Name: "passphrase", Type: cty.String, Form: attr.Passphrase, Secrecy: attr.LocalSecret, Env: []string{"MADE_UP_WRAP"},
 						Harmless: "It is used here and never sent.", Doc: "The passphrase."},
 					{Name: "keys", Type: cty.String, Form: attr.KeyProvider, Doc: "Another key."},

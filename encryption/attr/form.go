@@ -52,9 +52,12 @@ const (
 
 	// Lines are a secret that may have several lines, such as a key in PEM format. Any
 	// other secret that is sent is one word, as in a header, and control characters in
-	// it are an error, such as the line break at the end of a file; what a map holds is for
-	// the kind to check.
+	// it are an error, such as the line break at the end of a file.
 	Lines
+
+	// OrEmpty may be an empty string, which is a value, such as no proxy at all. Otherwise it
+	// counts as absent, because an absent variable of Terraform becomes one.
+	OrEmpty
 
 	// Version chooses one version of what is read. An empty string is an error, because
 	// an empty variable would choose the current one.
@@ -111,8 +114,9 @@ func Is(is func(text string) bool, required string) Check {
 	})
 }
 
-// OneOf makes a check of a text, or of each text in a list or a map, that is one of a few.
-func OneOf(values ...string) Check {
+// OneOf makes a check of a text, or of each text in a list or a map, that is one of two or more.
+func OneOf(first, second string, more ...string) Check {
+	values := append([]string{first, second}, more...)
 	last := len(values) - 1
 	required := strings.Join(values[:last], ", ") + " or " + values[last] + " is required"
 	return Is(func(text string) bool { return slices.Contains(values, text) }, required)

@@ -36,7 +36,7 @@ func TestSecrecy(t *testing.T) {
 func TestForms(t *testing.T) {
 	t.Parallel()
 	for _, form := range []attr.Form{
-		attr.Name, attr.Path, attr.Lines, attr.Version, attr.KeyProvider, attr.Method, attr.Command, attr.Passphrase, attr.Token,
+		attr.Name, attr.Path, attr.Lines, attr.OrEmpty, attr.Version, attr.KeyProvider, attr.Method, attr.Command, attr.Passphrase, attr.Token,
 	} {
 		if form == (attr.Attr{}).Form {
 			t.Errorf("%d is that of any text", form)
@@ -78,6 +78,7 @@ func TestChecks(t *testing.T) {
 		"map, right":       {itself, cty.MapVal(map[string]cty.Value{"a": cty.StringVal("b")}), ""},
 		"one of them":      {oneOf, cty.StringVal("c"), ""},
 		"none of them":     {oneOf, cty.StringVal("canary"), "a, b or c is required"},
+		"none of two":      {attr.OneOf("a", "b"), cty.StringVal("canary"), "a or b is required"},
 		"nothing required": {attr.Check{}, cty.StringVal("canary"), ""},
 		"least":            {few, cty.NumberIntVal(2), ""},
 		"most":             {few, cty.NumberIntVal(5), ""},

@@ -38,7 +38,7 @@ type Attr struct {
 	// Lists, maps and the primitive types are supported.
 	Type cty.Type
 
-	Required bool      // neither settings, environment nor default give a value: an error
+	Required bool      // neither settings, environment nor default give a value, nor one to what it Excludes: an error
 	Secrecy  Secrecy   // whether errors, and the environment, are kept from it
 	Default  cty.Value // cty.NilVal when an absent attribute stays null
 
@@ -62,11 +62,6 @@ type Attr struct {
 	// than their absence does. Nil means all.
 	HarmlessIf func(value string) bool
 
-	// AllowEmpty says that an empty string is a value, such as no proxy at all. For
-	// other attributes it counts as absent, because an absent variable of Terraform
-	// becomes one.
-	AllowEmpty bool
-
 	// Group names attributes that belong together, such as the file of a
 	// certificate and that of its key: the environment fills all that are
 	// absent, or, if the user set one of them, none. False does not count as set.
@@ -86,7 +81,8 @@ type Attr struct {
 	Excludes []string
 
 	// RequiredWith names the attribute without which the code must not set this one, such
-	// as the ID that a secret key belongs to.
+	// as the ID that a secret key belongs to. If that one names this one as well, such as a
+	// certificate and its key, variables must not give one alone either.
 	RequiredWith string
 
 	// StandsFor is for one of [Table.Variables]: the attribute that users write, whose
@@ -94,12 +90,9 @@ type Attr struct {
 	StandsFor string
 
 	// Attrs makes this a nested block (at most one): a list block in
-	// Terraform, a block or an object attribute in text.
+	// Terraform, a block or an object attribute in text. With the Default
+	// [cty.EmptyObjectVal], it is there even if nobody writes it, so that variables fill it.
 	Attrs []Attr
-
-	// Always says of a nested block that it is there even if nobody writes it, so
-	// that variables fill it.
-	Always bool
 }
 
 // Attr returns the attribute called name, or false. One in a nested block is called block.name.

@@ -37,8 +37,8 @@ func fields(attrs []attr.Attr) []field {
 func (f field) isBlock() bool { return f.Fields != nil }
 
 // required says whether Terraform itself may insist on the argument: not if the
-// environment can fill it.
-func (f field) required() bool { return f.Required && len(f.Env) == 0 }
+// environment can fill it, or another argument takes its place.
+func (f field) required() bool { return f.Required && len(f.Env) == 0 && f.Excludes == nil }
 
 func (f field) optional() bool { return !f.Computed && !f.required() }
 

@@ -32,7 +32,7 @@ func madeUp() Kind {
 		Credentials: attr.Table{Name: "made_up", Doc: "The secrets.", Attrs: []attr.Attr{
 			{Name: "url", Type: cty.String, Required: true, Doc: "For which server."},
 			{Name: "token", Type: cty.String, Form: attr.Token, Secrecy: attr.Secret, Env: []string{"MADE_UP_TOKEN"}, Doc: "The token."},
-			{Name: "login", Always: true, Doc: "Who signs in.", Attrs: []attr.Attr{
+			{Name: "login", Default: cty.EmptyObjectVal, Doc: "Who signs in.", Attrs: []attr.Attr{
 				{Name: "tokens", Type: cty.List(cty.String), Form: attr.Token, Secrecy: attr.Secret, Env: []string{"MADE_UP_LOGIN"}, Doc: "Tokens."},
 				{Name: "role", Type: cty.String, Form: attr.Name, Doc: "As who."},
 			}},
@@ -79,6 +79,7 @@ func TestMadeUp(t *testing.T) {
 		"block, a number that is small":  {block: map[string]cty.Value{"page": block("size", cty.Zero)}},
 		"block, no version":              {block: map[string]cty.Value{"page": block("version", text(""))}},
 		"block, a name with a space":     {block: map[string]cty.Value{"page": block("name", text("x "))}},
+		"block, the content of a file":   {block: map[string]cty.Value{"page": block("name", text("a\nb\nc\n"))}},
 		"a token with its scheme":        {credentials: map[string]cty.Value{"token": text("Bearer " + canary)}},
 		"a token with a line break":      {credentials: map[string]cty.Value{"token": text(canary + "\n")}},
 		"a token of a variable":          {env: "MADE_UP_TOKEN=Bearer " + canary, credentials: map[string]cty.Value{}},

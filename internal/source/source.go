@@ -138,7 +138,7 @@ func (k Kind) Start(s Settings) Open {
 	return func(req Request) (Source, error) {
 		place := ""
 		explain := func(err error) error { return k.withSuspects(err, place, req, s.Credentials.Entries, s.LookupEnv) }
-		if err := k.checkNames(req); err != nil {
+		if err := checkNames(req, k.Attrs); err != nil {
 			return nil, err
 		}
 		src, err := open(req)
@@ -151,10 +151,14 @@ func (k Kind) Start(s Settings) Open {
 }
 
 // checkNames refuses documents in the place of names and addresses, which are shown.
-func (k Kind) checkNames(req Request) error {
-	for _, a := range k.Table.Attrs {
-		if a.Type == cty.String && recognize.IsDocument(req.String(a.Name)) {
-			return req.Errorf(a.Name, "a name or an address is required, and this is the content of a file: leave out file(…)")
+func checkNames(v attr.Values, attrs []attr.Attr) error {
+	for _, a := range attrs {
+		if block, there := v.Block(a.Name); there {
+			if err := checkNames(block, a.Attrs); err != nil {
+				return err
+			}
+		} else if a.Type == cty.String && recognize.IsDocument(v.String(a.Name)) {
+			return v.Errorf(a.Name, "a name or an address is required, and this is the content of a file: leave out file(…)")
 		}
 	}
 	return nil

@@ -20,7 +20,7 @@ const doc = "AWS KMS wraps the key of each file. Reading requires `kms:Decrypt` 
 
 func table() attr.Table {
 	attrs := slices.Concat(keyAttrs(), awsauth.CredentialAttrs("KMS"), awsauth.NetworkAttrs("keys", attr.Attr{
-		Name: "endpoints", Always: true, Doc: "Endpoints to use instead of AWS's own.", Attrs: []attr.Attr{
+		Name: "endpoints", Default: cty.EmptyObjectVal, Doc: "Endpoints to use instead of AWS's own.", Attrs: []attr.Attr{
 			{Name: "kms", Type: cty.String, Env: []string{"AWS_ENDPOINT_URL_KMS", "AWS_ENDPOINT_URL"},
 				Doc: "The URL of AWS KMS, which OpenTofu 1.12 does " +
 					"not have. The variables count without an `endpoints` block as well."},

@@ -31,10 +31,9 @@ func (s session) valid() bool {
 	return s.token != "" && (s.expires.IsZero() || time.Now().Before(s.expires))
 }
 
-// newLogin reads the block for a login, if there is one. Which auth methods
+// newLogin reads the block for a login, nil for none. Which auth methods
 // there are: https://openbao.org/api-docs/auth/
-func newLogin(v attr.Values) (*login, error) {
-	var found []*login
+func newLogin(v attr.Values) *login {
 	for _, kind := range []string{"approle", "kubernetes", "jwt"} {
 		block, ok := v.Block("auth_" + kind)
 		if !ok {
@@ -52,22 +51,12 @@ func newLogin(v attr.Values) (*login, error) {
 				l.body[name] = block.String(name)
 			}
 		}
-		jwt, _ := l.body["jwt"].(string)
-		if kind == "jwt" && (jwt == "") == (l.file == "") {
-			return nil, block.Errorf("", "exactly one of jwt and jwt_file is required")
-		}
-		if jwt != "" {
+		if block.String("jwt") != "" {
 			l.file = ""
 		}
-		found = append(found, l)
+		return l
 	}
-	switch len(found) {
-	case 0:
-		return nil, nil
-	case 1:
-		return found[0], nil
-	}
-	return nil, v.Errorf("", "at most one of auth_approle, auth_kubernetes and auth_jwt is possible; leave out the others")
+	return nil
 }
 
 // run logs in: one request.

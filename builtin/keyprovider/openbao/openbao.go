@@ -76,15 +76,12 @@ type metadata struct {
 }
 
 func build(v attr.Values) (driver.KeyProvider, error) {
-	p := &provider{
+	return &provider{
 		Wrapping: driver.Wrapping[metadata]{Kind: kind, Parse: parse},
 
-		transit: strings.Trim(v.String("transit_engine_path"), "/"), keyName: v.String("key_name"), keyLength: v.Int("key_length"),
-		associatedData: v.String("associated_data"),
-	}
-	var err error
-	p.server, err = newServer(v)
-	return p, err
+		server: newServer(v), transit: strings.Trim(v.String("transit_engine_path"), "/"), keyName: v.String("key_name"),
+		keyLength: v.Int("key_length"), associatedData: v.String("associated_data"),
+	}, nil
 }
 
 // Key unwraps the stored key: one decrypt call, after a login if one is

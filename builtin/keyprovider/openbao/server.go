@@ -43,7 +43,7 @@ type server struct {
 	transport atomic.Pointer[http.Transport] // of client
 }
 
-func newServer(v attr.Values) (_ *server, err error) {
+func newServer(v attr.Values) *server {
 	s := &server{
 		address: v.String("address"), namespace: v.String("namespace"), token: v.String("token"),
 		redirects: !v.Bool("disable_redirects"),
@@ -60,12 +60,9 @@ func newServer(v attr.Values) (_ *server, err error) {
 	if text := v.String("proxy_address"); text != "" {
 		s.proxy, _ = url.Parse(text)
 	}
-	if (v.Has("client_cert_file") != v.Has("client_key_file")) || (v.Has("client_cert_pem") != v.Has("client_key_pem")) {
-		return nil, v.Errorf("", "a client certificate and its key are required together")
-	}
 	s.timeout, _ = duration(v.String("client_timeout"))
-	s.login, err = newLogin(v)
-	return s, err
+	s.login = newLogin(v)
+	return s
 }
 
 // duration reads what the variable BAO_CLIENT_TIMEOUT may hold.

@@ -68,7 +68,8 @@ func table() attr.Table {
 				{Name: "mount_path", Type: str, Form: attr.Path, Default: cty.StringVal("approle"),
 					Doc: "Where the auth method is mounted. Defaults to `approle`."},
 			}},
-			{Name: "auth_kubernetes", Doc: "Log in with the token of a Kubernetes service account.", Attrs: []attr.Attr{
+			{Name: "auth_kubernetes", Excludes: []string{"auth_approle"}, Doc: "Log in with the token of a Kubernetes " +
+				"service account.", Attrs: []attr.Attr{
 				{Name: "role", Type: str, Required: true, Doc: "The name of the role."},
 				{Name: "jwt", Type: str, Secrecy: attr.Secret, Doc: "The token itself. Defaults to the content of `jwt_file`."},
 				{Name: "jwt_file", Type: str, Secrecy: attr.NamesSecret, Default: cty.StringVal("/var/run/secrets/kubernetes.io/serviceaccount/token"),
@@ -76,35 +77,40 @@ func table() attr.Table {
 				{Name: "mount_path", Type: str, Form: attr.Path, Default: cty.StringVal("kubernetes"), Doc: "Where the auth method " +
 					"is mounted. Defaults to `kubernetes`."},
 			}},
-			{Name: "auth_jwt", Doc: "Log in with a JSON web token, such as that of a CI job.", Attrs: []attr.Attr{
+			{Name: "auth_jwt", Excludes: []string{"auth_approle", "auth_kubernetes"}, Doc: "Log in with a JSON web token, " +
+				"such as that of a CI job.", Attrs: []attr.Attr{
 				{Name: "role", Type: str, Doc: "The name of the role. Defaults to the default role of the auth method."},
-				{Name: "jwt", Type: str, Group: "jwt", Secrecy: attr.Secret, Harmless: harmless.Secret, Env: []string{"TERRAFORM_VAULT_AUTH_JWT"},
+				{Name: "jwt", Type: str, Required: true, Excludes: []string{"jwt_file"}, Group: "jwt", Secrecy: attr.Secret,
+					Harmless: harmless.Secret, Env: []string{"TERRAFORM_VAULT_AUTH_JWT"},
 					Doc: "The token itself. Exactly one of `jwt` and `jwt_file` is required."},
 				{Name: "jwt_file", Type: str, Group: "jwt", Secrecy: attr.NamesSecret, Doc: "The path of a file that holds the token."},
 				{Name: "mount_path", Type: str, Form: attr.Path, Default: cty.StringVal("jwt"),
 					Doc: "Where the auth method is mounted. Defaults to `jwt`."},
 			}},
-			{Name: "ca_cert_file", Type: str, AllowEmpty: true, Env: both("CACERT"), Doc: "The path of a PEM file with " +
+			{Name: "ca_cert_file", Type: str, Form: attr.OrEmpty, Env: both("CACERT"), Doc: "The path of a PEM file with " +
 				"the certificates of authorities to trust, in place of those of the system."},
-			{Name: "ca_cert_dir", Type: str, AllowEmpty: true, Env: both("CAPATH"), Doc: "The path of a folder of such files."},
-			{Name: "ca_cert_pem", Type: str, AllowEmpty: true, Env: both("CACERT_BYTES"), Check: attr.Text(recognize.CheckPEM),
+			{Name: "ca_cert_dir", Type: str, Form: attr.OrEmpty, Env: both("CAPATH"), Doc: "The path of a folder of such files."},
+			{Name: "ca_cert_pem", Type: str, Form: attr.OrEmpty, Env: both("CACERT_BYTES"), Check: attr.Text(recognize.CheckPEM),
 				Doc: "The certificates themselves, in PEM."},
-			{Name: "client_cert_file", Type: str, Group: "certificate", Harmless: certificateHarmless, Env: both("CLIENT_CERT"),
+			{Name: "client_cert_file", Type: str, Group: "certificate", RequiredWith: "client_key_file",
+				Harmless: certificateHarmless, Env: both("CLIENT_CERT"),
 				Doc: "The path of a PEM file with a client certificate."},
-			{Name: "client_key_file", Type: str, Group: "certificate", Secrecy: attr.NamesSecret, Harmless: harmless.Secret, Env: both("CLIENT_KEY"),
+			{Name: "client_key_file", Type: str, Group: "certificate", RequiredWith: "client_cert_file", Secrecy: attr.NamesSecret,
+				Harmless: harmless.Secret, Env: both("CLIENT_KEY"),
 				Doc: "The path of a PEM file with the key of the client certificate."},
-			{Name: "client_cert_pem", Type: str, Group: "certificate", Harmless: certificateHarmless, Env: both("CLIENT_CERT_BYTES"),
-				Check: attr.Text(recognize.CheckPEM), Doc: "A client certificate itself, in PEM."},
-			{Name: "client_key_pem", Type: str, Group: "certificate", Secrecy: attr.Secret, Form: attr.Lines, Harmless: harmless.Secret,
-				Env: both("CLIENT_KEY_BYTES"), Check: attr.Text(recognize.CheckPEM),
+			{Name: "client_cert_pem", Type: str, Group: "certificate", RequiredWith: "client_key_pem",
+				Harmless: certificateHarmless, Env: both("CLIENT_CERT_BYTES"), Check: attr.Text(recognize.CheckPEM),
+				Doc: "A client certificate itself, in PEM."},
+			{Name: "client_key_pem", Type: str, Group: "certificate", RequiredWith: "client_cert_pem", Secrecy: attr.Secret,
+				Form: attr.Lines, Harmless: harmless.Secret, Env: both("CLIENT_KEY_BYTES"), Check: attr.Text(recognize.CheckPEM),
 				Doc: "The key of the client certificate itself, in PEM."},
-			{Name: "tls_server_name", Type: str, AllowEmpty: true, Env: both("TLS_SERVER_NAME"), Doc: "The name that " +
+			{Name: "tls_server_name", Type: str, Form: attr.OrEmpty, Env: both("TLS_SERVER_NAME"), Doc: "The name that " +
 				"the server's certificate must have. Defaults to the host of the address."},
 			{Name: "skip_tls_verify", Type: flag, Env: both("SKIP_VERIFY"), Default: cty.False,
 				Harmless: "Certificates are then verified, as they are without it.", HarmlessIf: harmless.False,
 				Doc: "Whether any certificate of the server is accepted. Anybody in between can then read the " +
 					"token and the keys. Defaults to `false`."},
-			{Name: "proxy_address", Type: str, Secrecy: attr.LocalSecret, AllowEmpty: true, Env: both("PROXY_ADDR", "HTTP_PROXY"),
+			{Name: "proxy_address", Type: str, Secrecy: attr.LocalSecret, Form: attr.OrEmpty, Env: both("PROXY_ADDR", "HTTP_PROXY"),
 				Check: attr.Text(web.CheckProxy), Doc: "The URL of a proxy for this server, in place of `HTTPS_PROXY` and the like."},
 			{Name: "max_retries", Type: num, Env: both("MAX_RETRIES"), Harmless: patienceHarmless, Default: cty.NumberIntVal(2),
 				Check: attr.Between(0, 100),

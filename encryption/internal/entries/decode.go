@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
@@ -70,7 +68,7 @@ func (v *values) set(a attr.Attr, s Setting, g groups) (err error) {
 		if err := misfit(a, v.attrs[a.Name], v.variables[a.Name]); err != nil {
 			return v.Errorf(a.Name, "%w", err)
 		}
-	case a.Required && !v.resolver.OnlyEnvironment:
+	case a.Required && a.Excludes == nil && !v.resolver.OnlyEnvironment:
 		return v.Errorf(a.Name, "this argument is required%s%s", orEnv(a.Env), briefly(a.Doc))
 	default:
 		v.attrs[a.Name] = cty.NullVal(a.Type)
@@ -89,71 +87,33 @@ func misfit(a attr.Attr, v cty.Value, variable string) error {
 }
 
 func unfit(a attr.Attr, v cty.Value, variable string) error {
-	if isEmpty(v) && a.Form == attr.Version {
-		return errors.New("an empty string chooses no version; leave this argument out to read the current one")
-	}
-	if isEmpty(v) && !a.AllowEmpty && !a.Required && a.Default == cty.NilVal {
+	if isEmpty(v) && !isEmptyToo(a) && !a.Required && a.Default == cty.NilVal {
 		return nil
 	}
-	for _, text := range textsIn(v) {
-		problem := ""
-		switch {
-		case isWord(a) && variable != "":
-			problem = recognize.NoWordInVariable(text)
-		case isWord(a):
-			problem = recognize.NoWord(text)
-		default:
-			if problem = problemOf(a.Form, text); problem != "" {
-				problem += briefly(a.Doc)
-			}
-		}
-		if problem != "" {
-			return fmt.Errorf("it %w", fact.Odd(problem))
-		}
-	}
-	if err := a.Check.Wrong(v); err != nil || a.Type != cty.Number {
+	if err := cmp.Or(checkOf(a, variable).Wrong(v), a.Check.Wrong(v)); err != nil || a.Type != cty.Number {
 		return err
 	}
 	return attr.Between(math.MinInt64, math.MaxInt64).Wrong(v)
 }
 
-// isWord reports whether a is a secret that is sent as one word, such as in a header.
-func isWord(a attr.Attr) bool {
-	return a.Secrecy == attr.Secret && a.Form != attr.Lines && !a.Type.IsMapType()
-}
-
-// problemOf says what keeps text from its form; "" if nothing does. It does not show the
-// text. What else a segment may hold is encoded when it is sent.
-func problemOf(f attr.Form, text string) string {
-	moves := func(segment string) bool { return segment == "" || segment == "." || segment == ".." }
-	segments := strings.Split(strings.Trim(text, "/"), "/")
-	switch {
-	case f != attr.Name && f != attr.Path:
-	case text == "":
-		return "becomes a part of a URL, and is empty"
-	case !utf8.ValidString(text) || strings.ContainsRune(text, '\\') || strings.ContainsFunc(text, unicode.IsControl):
-		return "becomes a part of a URL, and must not hold backslashes or control characters"
-	case f == attr.Name && strings.Contains(text, "/"):
-		return "is one name, and has no slash"
-	case slices.ContainsFunc(segments, moves):
-		return "becomes a part of a URL, and must not have \".\", \"..\" or nothing between its slashes"
-	}
-	return ""
-}
-
-// checkCompany returns what the code must not set together, or not alone.
+// checkCompany returns what must not be set together, or not alone.
 func (v *values) checkCompany(attrs []attr.Attr, settings map[string]Setting) (errs fact.List) {
+	has := func(name string) bool { return !isEmpty(v.attrs[name]) }
 	for _, a := range attrs {
-		if !settings[a.Name].IsSet() {
-			continue
-		}
+		isSet := settings[a.Name].IsSet()
 		for _, other := range a.Excludes {
-			if settings[other].IsSet() {
+			if isSet && settings[other].IsSet() {
 				errs = append(errs, v.Errorf(a.Name, "%s and %s are mutually exclusive; set one of them", other, a.Name))
 			}
 		}
-		if a.RequiredWith != "" && isEmpty(v.get(a.RequiredWith)) {
-			errs = append(errs, v.Errorf(a.RequiredWith, "it is required together with %s", a.Name))
+		some := slices.Concat([]string{a.Name}, a.Excludes)
+		if last := len(some) - 1; a.Required && last > 0 && !slices.ContainsFunc(some, has) {
+			errs = append(errs, v.Errorf("", "one of %s and %s is required, and none has a value; is a variable empty?",
+				strings.Join(some[:last], ", "), some[last]))
+		}
+		other, _ := attr.Table{Attrs: attrs}.Attr(a.RequiredWith)
+		if other.Name != "" && !has(other.Name) && (isSet || other.RequiredWith == a.Name && has(a.Name)) {
+			errs = append(errs, v.Errorf(other.Name, "%s and %s are required together", other.Name, a.Name))
 		}
 	}
 	return errs
@@ -197,7 +157,7 @@ func (v *values) setBlock(a attr.Attr, s Setting) (err error) {
 	switch {
 	case !s.Value.IsNull():
 		err = v.decodeBlock(a, s)
-	case a.Always:
+	case a.Default != cty.NilVal:
 		err = v.decodeInside(a, nil, s.Pos)
 	case a.Required && !v.resolver.OnlyEnvironment:
 		err = v.Errorf(a.Name, "this block is required")

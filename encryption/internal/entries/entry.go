@@ -8,7 +8,6 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
 // Entry is one block as the user wrote it, not yet decoded: a key provider, a
@@ -60,7 +59,7 @@ func (s Setting) fills(a attr.Attr) bool {
 	if s.IsSet() {
 		return true
 	}
-	return s.Value != cty.NilVal && !s.Value.IsNull() && (a.AllowEmpty || s.Value.Type() == cty.Bool)
+	return s.Value != cty.NilVal && !s.Value.IsNull() && (isEmptyToo(a) || s.Value.Type() == cty.Bool)
 }
 
 // NewEntry makes an entry of the kind of table from values by the names of their
@@ -72,7 +71,7 @@ func NewEntry(address string, table attr.Table, values map[string]cty.Value) *En
 	for name, v := range values {
 		if !v.IsNull() {
 			a, _ := table.Attr(name)
-			e.Settings[name] = Setting{Value: v, Err: checkAddress(address, name, a, v)}
+			e.Settings[name] = Setting{Value: v, Err: checkAddress(address, a, v)}
 		}
 	}
 	return e
@@ -90,17 +89,10 @@ func (e *Entry) IsWrong(t attr.Table, path string) bool {
 }
 
 // checkAddress looks at an attribute that names a key provider or a method.
-func checkAddress(address, name string, a attr.Attr, v cty.Value) error {
-	text := ""
-	if v.IsKnown() && v.Type() == cty.String {
-		text = v.AsString()
+func checkAddress(address string, a attr.Attr, v cty.Value) error {
+	err := addressOf(a).Wrong(cty.StringVal(textOf(v)))
+	if err == nil || !v.IsKnown() {
+		return nil
 	}
-	switch {
-	case a.Form == attr.KeyProvider && v.IsKnown() && !syntax.IsKeyProviderAddress(text):
-		return &attr.Error{Address: address, Attr: name, Err: errors.New("the address of a key provider is " +
-			"required, such as key_provider.pbkdf2.main")}
-	case a.Form == attr.Method && v.IsKnown() && !syntax.IsMethod(text):
-		return &attr.Error{Address: address, Attr: name, Err: syntax.ErrMethodRequired}
-	}
-	return nil
+	return &attr.Error{Address: address, Attr: a.Name, Err: err}
 }

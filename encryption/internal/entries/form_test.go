@@ -38,7 +38,7 @@ func TestForms(t *testing.T) {
 	} {
 		for form, want := range map[attr.Form]string{0: "", attr.Name: c.name, attr.Path: c.path} {
 			table := attr.Table{Name: "kind", Attrs: []attr.Attr{
-				{Name: "part", Type: cty.String, Env: []string{"PART"}, Form: form}, {Name: "other", Type: cty.Bool, Form: form},
+				{Name: "part", Type: cty.String, Env: []string{"PART"}, Form: form}, {Name: "other", Type: cty.Bool},
 			}}
 			of := map[string]attr.LookupEnv{
 				"kind.e.part: it ": nil,
@@ -78,6 +78,44 @@ func TestEmptyParts(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// TestWords: a secret that is sent is one word, wherever in a value, unless it has lines.
+func TestWords(t *testing.T) {
+	t.Parallel()
+	const odd = "a\nb"
+	for name, value := range map[string]cty.Value{
+		"text": cty.StringVal(odd),
+		"list": cty.ListVal([]cty.Value{cty.StringVal("a"), cty.StringVal(odd)}),
+		"map":  cty.MapVal(map[string]cty.Value{"a": cty.StringVal(odd)}),
+	} {
+		for _, c := range []struct {
+			form    attr.Form
+			secrecy attr.Secrecy
+			refused bool
+		}{
+			{0, attr.Secret, true}, {attr.Token, attr.Secret, true}, {attr.Lines, attr.Secret, false}, {0, attr.LocalSecret, false},
+			{0, attr.Public, false},
+		} {
+			table := attr.Table{Name: "kind", Attrs: []attr.Attr{{Name: "a", Type: value.Type(), Form: c.form, Secrecy: c.secrecy}}}
+			_, err := entries.NewEntry("e", table, map[string]cty.Value{"a": value}).Decode(table, nil)
+			if got := err != nil && err.Error() == "e.a: it holds a line break or another control character; remove it"; got != c.refused {
+				t.Errorf("%s, %d, %d: %v", name, c.form, c.secrecy, err)
+			}
+		}
+	}
+}
+
+// TestVersions: none is empty, in a list as well.
+func TestVersions(t *testing.T) {
+	t.Parallel()
+	for _, value := range []cty.Value{cty.StringVal(""), cty.ListVal([]cty.Value{cty.StringVal("1"), cty.StringVal("")})} {
+		table := attr.Table{Name: "kind", Attrs: []attr.Attr{{Name: "a", Type: value.Type(), Form: attr.Version}}}
+		_, err := entries.NewEntry("e", table, map[string]cty.Value{"a": value}).Decode(table, nil)
+		if err == nil || !strings.HasPrefix(err.Error(), "e.a: an empty string chooses no version") {
+			t.Errorf("%#v: %v", value, err)
 		}
 	}
 }

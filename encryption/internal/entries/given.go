@@ -1,7 +1,6 @@
 package entries
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/zclconf/go-cty/cty"
@@ -57,26 +56,6 @@ func oddities(given []Given) (all []Oddity) {
 		}
 	}
 	return all
-}
-
-// oddity is what is odd about one text of g.
-func (g Given) oddity(text string) (what string, sure recognize.Certainty) {
-	switch g.Form {
-	case attr.Passphrase:
-		what, sure = recognize.Passphrase(text)
-	case attr.Token:
-		what = recognize.Token(text)
-	}
-	if what == "" {
-		what, _ = recognize.Oddity(text)
-	}
-	if what == "" && isWord(g.Attr) {
-		what = recognize.Reference(text)
-	}
-	if g.Variable != "" {
-		what = cmp.Or(recognize.OddVariable(text), recognize.WithoutFunctions(what))
-	}
-	return what, sure
 }
 
 // textsIn are those that a value is, or has in lists, maps and objects.

@@ -350,7 +350,7 @@ func SecretVariable(t attr.Table, env attr.LookupEnv) string {
 				return name
 			}
 		}
-		if name := SecretVariable(attr.Table{Attrs: a.Attrs}, env); name != "" && a.Always {
+		if name := SecretVariable(attr.Table{Attrs: a.Attrs}, env); name != "" && a.Default != cty.NilVal {
 			return name
 		}
 	}

@@ -88,7 +88,10 @@ const given = "true" // by a variable or a layer, of any type
 
 // table declares x and what may stand beside it.
 func (s situation) table() attr.Table {
-	x := attr.Attr{Name: "x", Type: cty.String, Env: []string{"X"}, AllowEmpty: s.empty, Harmless: "reason"}
+	x := attr.Attr{Name: "x", Type: cty.String, Env: []string{"X"}, Harmless: "reason"}
+	if s.empty {
+		x.Form = attr.OrEmpty
+	}
 	if s.secret {
 		x.Secrecy = attr.Secret
 	}
@@ -335,7 +338,16 @@ func TestCompany(t *testing.T) {
 		{Name: "id", Type: cty.String, Env: []string{"ID"}},
 		{Name: "key", Type: cty.String, Env: []string{"KEY"}, RequiredWith: "id"},
 		{Name: "profile", Type: cty.String, Env: []string{"PROFILE"}, Excludes: []string{"id"}},
+		{Name: "certificate", Type: cty.String, Env: []string{"CERTIFICATE"}, RequiredWith: "private"},
+		{Name: "private", Type: cty.String, Env: []string{"PRIVATE"}, RequiredWith: "certificate"},
+		{Name: "login", Attrs: []attr.Attr{
+			{Name: "jwt", Type: cty.String, Env: []string{"JWT"}, Required: true, Excludes: []string{"file", "command"}},
+			{Name: "file", Type: cty.String, Excludes: []string{"command"}}, {Name: "command", Type: cty.String},
+		}},
 	}}
+	login := func(name, text string) map[string]Setting {
+		return map[string]Setting{"login": {Value: cty.ObjectVal(map[string]cty.Value{name: cty.StringVal(text)})}}
+	}
 	value, says := Setting{Value: cty.StringVal("x")}, golden(t, "company")
 	for name, c := range map[string]struct {
 		code    map[string]Setting
@@ -350,6 +362,12 @@ func TestCompany(t *testing.T) {
 		"with it":             {map[string]Setting{"key": value, "id": value}, "", false},
 		"with a variable's":   {map[string]Setting{"key": value}, "ID", false},
 		"a variable, without": {nil, "KEY", false},
+		"half a pair":         {map[string]Setting{"certificate": value}, "", true},
+		"half of variables":   {nil, "PRIVATE", true},
+		"a pair of both":      {map[string]Setting{"certificate": value}, "PRIVATE", false},
+		"none of three":       {login("file", ""), "", true},
+		"a variable of three": {login("file", ""), "JWT", false},
+		"the last of three":   {login("command", "x"), "", false},
 		"another mistake too": {map[string]Setting{"key": value, "id": {Value: cty.UnknownVal(cty.String)}}, "", true},
 	} {
 		e := &Entry{Address: "e", Settings: c.code}
@@ -367,7 +385,9 @@ func TestAlways(t *testing.T) {
 	t.Parallel()
 	table := attr.Table{Name: "kind", Attrs: []attr.Attr{
 		{Name: "token", Type: cty.String, Secrecy: attr.Secret},
-		{Name: "endpoints", Always: true, Attrs: []attr.Attr{{Name: "a", Type: cty.String, Env: []string{"A"}}, {Name: "b", Type: cty.String}}},
+		{Name: "endpoints", Default: cty.EmptyObjectVal, Attrs: []attr.Attr{
+			{Name: "a", Type: cty.String, Env: []string{"A"}}, {Name: "b", Type: cty.String},
+		}},
 	}}
 	block := Setting{Value: cty.ObjectVal(map[string]cty.Value{"a": cty.StringVal("code")})}
 	token := Setting{Value: cty.StringVal("OWN")}

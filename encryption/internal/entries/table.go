@@ -19,21 +19,24 @@ func checkAttrs(block string, attrs []attr.Attr) error {
 	}
 	for _, a := range attrs {
 		isAddress, what := a.Form == attr.KeyProvider || a.Form == attr.Method, ""
-		switch {
+		names := slices.Concat(a.Excludes, a.EntryInFiles, []string{a.RequiredWith})
+		switch missing := slices.IndexFunc(names, isMissing); {
 		case seen[a.Name]:
 			what = "is there twice"
 		case (a.Type == cty.NilType) == (a.Attrs == nil):
 			what = "must have either a type or attributes of its own"
 		case a.Required && a.Default != cty.NilVal:
 			what = "is required and has a default"
+		case a.Default != cty.NilVal && a.Attrs == nil && !a.Default.Type().Equals(a.Type):
+			what = "has a default of another type"
 		case a.Form != 0 && !attr.Text(nil).IsFor(a.Type):
 			what = "has a Form, and is no text"
 		case a.Form == attr.Passphrase && !a.Secrecy.IsHidden():
 			what = "is a passphrase, and no secret"
 		case a.Env != nil && a.Type.IsMapType():
 			what = "is a map, which no variable gives"
-		case slices.ContainsFunc(slices.Concat(a.Excludes, []string{a.RequiredWith}), isMissing):
-			what = "excludes or requires an attribute that is not there"
+		case missing >= 0:
+			what = fmt.Sprintf("names %q, which is no attribute beside it", names[missing])
 		case !a.Check.IsFor(a.Type):
 			what = "has a Check for another type"
 		case isAddress && (a.Type != cty.String || a.Env != nil):

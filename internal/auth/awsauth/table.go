@@ -128,13 +128,13 @@ func NetworkAttrs(what string, endpoints attr.Attr) []attr.Attr {
 			Doc:   "`standard` or `adaptive`. Defaults to what `AWS_RETRY_MODE` says, else `standard`."},
 		{Name: "http_proxy", Type: cty.String, Secrecy: attr.LocalSecret, Check: attr.Is(isProxy, proxyRequired),
 			Doc: "The URL of a proxy, also for HTTPS when there is no `https_proxy`."},
-		{Name: "https_proxy", Type: cty.String, Secrecy: attr.LocalSecret, AllowEmpty: true, Check: attr.Is(isProxy, proxyRequired),
+		{Name: "https_proxy", Type: cty.String, Secrecy: attr.LocalSecret, Form: attr.OrEmpty, Check: attr.Is(isProxy, proxyRequired),
 			Env: []string{"HTTPS_PROXY", "https_proxy"}, Doc: "The URL of a proxy for HTTPS. The empty string means none."},
-		{Name: "no_proxy", Type: cty.String, AllowEmpty: true, Env: []string{"NO_PROXY",
+		{Name: "no_proxy", Type: cty.String, Form: attr.OrEmpty, Env: []string{"NO_PROXY",
 			"no_proxy"}, Doc: "Hosts, domains and networks that are reached without a proxy, separated by commas."},
 		{Name: "insecure", Type: cty.Bool, Doc: "Whether to accept any TLS certificate. Whoever sits " +
 			"in between then gets the " + what + "."},
-		{Name: "custom_ca_bundle", Type: cty.String, AllowEmpty: true, Env: []string{"AWS_CA_BUNDLE"}, Doc: "The path " +
+		{Name: "custom_ca_bundle", Type: cty.String, Form: attr.OrEmpty, Env: []string{"AWS_CA_BUNDLE"}, Doc: "The path " +
 			"of a PEM file with the only certificate authorities to trust."},
 		{Name: "use_fips_endpoint", Type: cty.Bool, Env: []string{"AWS_USE_FIPS_ENDPOINT"}, Harmless: variantHarmless,
 			Doc: "Whether to use the FIPS endpoints. Defaults to what `AWS_USE_FIPS_ENDPOINT` says."},

@@ -62,7 +62,7 @@ func (a Access) Open(ctx context.Context) (azcore.TokenCredential, error) {
 		return nil, errors.New(half)
 	}
 	return nil, fact.With(errors.New("no way to authenticate is set up: tenant_id and client_id with client_secret or "+
-		"client_certificate, or one of use_oidc, use_msi, use_aks_workload_identity and use_cli"), fact.NoCredentials)
+		"client_certificate, or one of use_oidc, use_msi, use_aks_workload_identity and use_cli"), fact.NoCredentials{})
 }
 
 type way struct {

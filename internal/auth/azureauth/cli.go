@@ -44,7 +44,7 @@ func (a Access) withCLI() (azcore.TokenCredential, error) {
 	if _, err := world.Find("az"); err != nil {
 		return nil, fact.With(errors.New("no way to authenticate is set up (tenant_id and client_id with client_secret or "+
 			"client_certificate, or one of use_oidc, use_msi and use_aks_workload_identity), and the Azure CLI, az, is not there"),
-			fact.NoCredentials)
+			fact.NoCredentials{})
 	}
 	for _, s := range []string{a.values.String("tenant_id"), a.values.String("subscription_id")} {
 		if s != "" && !cliArgument.MatchString(s) {

@@ -36,9 +36,6 @@ func choose(credentials source.Credentials, name string) (settings, error) {
 	if s.place, err = parsePlace(g.String("address"), scheme); err != nil {
 		return settings{}, g.Errorf("", "%w", err)
 	}
-	if (g.String("cert_file") == "") != (g.String("key_file") == "") {
-		return s, g.Errorf("", "cert_file and key_file are needed together")
-	}
 	return s, nil
 }
 

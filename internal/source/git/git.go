@@ -73,7 +73,7 @@ func credentialsTable() attr.Table {
 			{Name: keyFileAttr, Type: cty.String, Secrecy: attr.NamesSecret, Group: "key",
 				Doc: "The path of a private key without a passphrase, for ssh: the only key that is offered. One in `SSH_PRIVATE_KEY` is " +
 					"offered after those of the agent. The default is what ssh uses."},
-			{Name: hostKeysAttr, Type: cty.String, AllowEmpty: true, Env: []string{"StrictHostKeyChecking"},
+			{Name: hostKeysAttr, Type: cty.String, Form: attr.OrEmpty, Env: []string{"StrictHostKeyChecking"},
 				Harmless: "Only known hosts are then accepted.", HarmlessIf: harmless.OneOf("yes"),
 				Doc: "For ssh: `yes` accepts known hosts only, `accept-new` also unknown ones, which ssh adds to `known_hosts`, and `no` any, " +
 					"with a warning. Defaults to ssh's own setting, then to `yes`."},

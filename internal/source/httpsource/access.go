@@ -105,11 +105,8 @@ func (a *Access) Exposes(req *http.Request) bool {
 // identify shows a client certificate to servers that ask for one.
 func (a *Access) identify(g source.Grant, c *tls.Config) error {
 	certificate, key := g.String("client_certificate_pem"), g.String("client_private_key_pem")
-	if certificate == "" && key == "" {
+	if certificate == "" {
 		return nil
-	}
-	if certificate == "" || key == "" {
-		return errors.New("client_certificate_pem and client_private_key_pem are needed together")
 	}
 	pair, err := tls.X509KeyPair([]byte(certificate), []byte(key))
 	if err != nil {

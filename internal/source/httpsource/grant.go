@@ -59,7 +59,7 @@ func own(g source.Grant, name string) string {
 func ownHeaders(headers map[string]string) (http.Header, error) {
 	h := http.Header{}
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
-		switch value := headers[name]; {
+		switch {
 		case !httpguts.ValidHeaderFieldName(name):
 			if strings.Contains(name, ":") {
 				return nil, errors.New("headers: the name of a header and its value are two texts, as in { \"PRIVATE-TOKEN\" = var.token }")
@@ -67,12 +67,10 @@ func ownHeaders(headers map[string]string) (http.Header, error) {
 			return nil, errors.New("headers: a name must consist of letters, digits and dashes")
 		case isReserved(name):
 			return nil, fmt.Errorf("headers: %s cannot be set; leave it out", http.CanonicalHeaderKey(name))
-		case !httpguts.ValidHeaderFieldValue(value):
-			return nil, source.CheckWord("headers: the value of "+http.CanonicalHeaderKey(name), value)
 		case len(h.Values(name)) > 0:
 			return nil, fmt.Errorf("headers: %s is set twice", http.CanonicalHeaderKey(name))
 		default:
-			h.Set(name, value)
+			h.Set(name, headers[name])
 		}
 	}
 	return h, nil

@@ -92,8 +92,6 @@ func near(home, asked string) source.Match {
 
 func (s *settings) check() error {
 	switch {
-	case s.has("client_certificate") != s.has("client_key"):
-		return errors.New("client_certificate and client_key are needed together")
 	case s.has("token") && s.has("username", "password"):
 		return errors.New("token excludes username and password")
 	case s.Bool("in_cluster_config") && (s.host != "" || len(s.paths) > 0):

@@ -129,7 +129,7 @@ func TestIdentity(t *testing.T) {
 			blocks: []objecttest.Attrs{pair().With("profile", "default")}},
 		"no secret": {env: env, err: "access_key needs secret_key",
 			blocks: []objecttest.Attrs{objecttest.Strings("access_key", "x")}},
-		"no ID": {env: env, err: "access_key: it is required together with secret_key",
+		"no ID": {env: env, err: "access_key: access_key and secret_key are required together",
 			blocks: []objecttest.Attrs{objecttest.Strings("secret_key", objecttest.Canary)}},
 		"half a pair in the environment": {env: map[string]string{"ALICLOUD_ACCESS_KEY": "x"}, err: "access_key needs secret_key"},
 		"not an ID":                      {err: "without spaces", blocks: []objecttest.Attrs{pair().With("access_key", "a\nb")}},

@@ -45,7 +45,8 @@ func table() attr.Table {
 				Doc: "How the name of the workspace is found. Without this block, `workspace` is the whole name, as for the `cloud` backend with " +
 					"`tags`.",
 				Attrs: []attr.Attr{
-					{Name: "name", Type: cty.String, Doc: "The name of the workspace. `workspace` is then left out."},
+					{Name: "name", Type: cty.String, Required: true, Excludes: []string{"prefix"},
+						Doc: "The name of the workspace. `workspace` is then left out."},
 					{Name: "prefix", Type: cty.String,
 						Doc: "What is put before `workspace`, unless that begins with it. There is no workspace `default` then."},
 				},
@@ -54,7 +55,7 @@ func table() attr.Table {
 				Check: attr.Is(isVersion, "the ID of a state version is required, which begins with sv-, such as sv-g4rqST72reoHMM5a"),
 				Doc: "The ID of the state version to read, such as `sv-g4rqST72reoHMM5a`, instead of the current one. It must be one of this " +
 					"workspace."},
-			{Name: "outputs_only", Type: cty.Bool,
+			{Name: "outputs_only", Type: cty.Bool, Excludes: []string{"state_version"},
 				Doc: "Requests the outputs instead of the state, for a token that may read only outputs. They are plaintext, so `method` must " +
 					"allow `unencrypted`. Defaults to `false`."},
 		},

@@ -75,12 +75,9 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	if l.workspace, err = workspaceName(req); err != nil {
 		return nil, err
 	}
-	switch {
-	case !isName(l.workspace):
+	if !isName(l.workspace) {
 		return nil, req.Errorf("workspaces", "this does not make the name of a workspace: letters, digits, dashes, underscores and "+
 			"dots are allowed")
-	case l.version != "" && l.outputsOnly:
-		return nil, req.Errorf("outputs_only", "state_version and outputs_only exclude each other: only the current outputs can be asked for")
 	}
 	// Wrong settings are said before anything is sent.
 	_, err = l.accessTo(context.Background(), l.address())
@@ -93,12 +90,6 @@ func workspaceName(req source.Request) (string, error) {
 	var name, prefix string
 	if there {
 		name, prefix = w.String("name"), w.String("prefix")
-		switch {
-		case name == "" && prefix == "":
-			return "", req.Errorf("workspaces", "name or prefix is required, and none is set; is a variable empty?")
-		case name != "" && prefix != "":
-			return "", req.Errorf("workspaces", "name and prefix are both set; leave one of them out")
-		}
 	}
 	isDefault := req.OtherWorkspace() == ""
 	switch {

@@ -199,7 +199,7 @@ func TestNoCredentials(t *testing.T) {
 		"no such profile": {asks(), nobody.With("profile", "none"), `no profile "none"`},
 		"no such block": {asks().With("credentials_name", "a"), nobody,
 			`no s3 block of credentials, in the provider block, has the name "a"`},
-		"half a key": {asks(), nobody.With("access_key", "AKIATEST"), "secret_key: it is required together with access_key"},
+		"half a key": {asks(), nobody.With("access_key", "AKIATEST"), "secret_key: secret_key and access_key are required together"},
 		"another account": {asks(), block(url).With("allowed_account_ids", []string{"1"}).With("endpoints",
 			objecttest.Strings().With("s3", url).With("sts", roles)), "which allowed_account_ids does not list"},
 		"no token file": {asks(), nobody.With("assume_role_with_web_identity",

@@ -93,7 +93,7 @@ func credentials() attr.Table {
 			{Name: "skip_region_validation", Type: cty.Bool,
 				Doc: "Accepted as in the backend. Names of regions are never looked up in a list, whatever this says."},
 		}, awsauth.CredentialAttrs("S3"), awsauth.NetworkAttrs("state", attr.Attr{
-			Name: "endpoints", Always: true, Doc: "Endpoints in place of AWS's own.", Attrs: []attr.Attr{
+			Name: "endpoints", Default: cty.EmptyObjectVal, Doc: "Endpoints in place of AWS's own.", Attrs: []attr.Attr{
 				{Name: "s3", Type: cty.String, Env: []string{endpointVar, oldEndpointVar, "AWS_ENDPOINT_URL"},
 					Check: attr.Is(recognize.IsEndpoint, noEndpoint),
 					Doc:   "The URL of S3, or of a store that speaks its protocol. The variables count without an `endpoints` block as well."},

@@ -91,7 +91,7 @@ var reasons = map[string]string{
 	"err_not_a_state":               "it is JSON of something else",
 	"err_not_a_state_allowed":       "it is JSON of something else",
 	"err_not_json":                  "it is not JSON from byte 2",
-	"err_passphrase_and_chain":      "passphrase and chain are mutually exclusive",
+	"err_passphrase_and_chain":      "chain and passphrase are mutually exclusive",
 	"err_plain_bad_type":            "a number is required",
 	"err_plain_extra_attr":          `unsupported attribute "z"`,
 	"err_plain_no_type":             "it has no type",

@@ -54,7 +54,7 @@ func table() attr.Table {
 		Example:    []string{"passphrase = var.passphrase"},
 		Doc:        "Derives the key from a passphrase, or from the key of another key provider, with PBKDF2.",
 		Attrs: []attr.Attr{
-			{Name: "passphrase", Type: cty.String, Form: attr.Passphrase, Secrecy: attr.LocalSecret,
+			{Name: "passphrase", Type: cty.String, Required: true, Excludes: []string{"chain"}, Form: attr.Passphrase, Secrecy: attr.LocalSecret,
 				Doc: "The passphrase, of at least 16 bytes. Exactly one of `passphrase` and `chain` is required."},
 			{Name: "chain", Type: cty.String, Form: attr.KeyProvider, Doc: "The address of the key provider whose key is " +
 				"used instead of the passphrase, such as `key_provider.static.root`."},
@@ -113,14 +113,7 @@ func build(v attr.Values) (driver.KeyProvider, error) {
 		fresh:      metadata{Iterations: v.Int("iterations"), KeyLength: v.Int("key_length"), HashFunction: v.String("hash_function")},
 		saltLength: int(v.Int("salt_length")), maxIterations: v.Int("max_iterations"),
 	}
-	switch {
-	case v.Has("passphrase") && v.Has("chain"):
-		return nil, v.Errorf("", "passphrase and chain are mutually exclusive; set one of them")
-	case !v.Has("passphrase") && !v.Has("chain"):
-		return nil, v.Errorf("", "one of passphrase and chain is required, and neither has a value; is a variable not set?")
-	case v.Has("passphrase") && len(p.passphrase) == 0:
-		return nil, v.Errorf("passphrase", "the passphrase is empty; is a variable or a secret of the pipeline empty?")
-	case v.Has("passphrase") && len(p.passphrase) < minPassphrase:
+	if p.chain == "" && len(p.passphrase) < minPassphrase {
 		return nil, v.Errorf("passphrase", "the passphrase is too short: at least %d bytes are required", minPassphrase)
 	}
 	return p, nil

@@ -37,8 +37,10 @@ func table() attr.Table {
 		Example: []string{"key = var.key"},
 		Doc:     "Uses the given key as it is. Exactly one of `key`, `key_base64` and `key_file` is required.",
 		Attrs: []attr.Attr{
-			{Name: "key", Type: cty.String, Secrecy: attr.LocalSecret, Check: attr.Text(checkHex), Doc: "The key, in hexadecimal."},
-			{Name: "key_base64", Type: cty.String, Secrecy: attr.LocalSecret, Check: attr.Text(checkBase64), Doc: "The key, in standard base64."},
+			{Name: "key", Type: cty.String, Required: true, Excludes: []string{"key_base64", "key_file"}, Secrecy: attr.LocalSecret,
+				Check: attr.Text(checkHex), Doc: "The key, in hexadecimal."},
+			{Name: "key_base64", Type: cty.String, Excludes: []string{"key_file"}, Secrecy: attr.LocalSecret, Check: attr.Text(checkBase64),
+				Doc: "The key, in standard base64."},
 			{Name: "key_file", Type: cty.String, Secrecy: attr.NamesLocalSecret, Doc: "The path of a file that holds the bytes of " +
 				"the key and nothing else. It is read when the key is needed."},
 		},
@@ -65,15 +67,6 @@ type metadata struct {
 const magic = "Hello world!"
 
 func build(v attr.Values) (driver.KeyProvider, error) {
-	set := 0
-	for _, name := range []string{"key", "key_base64", "key_file"} {
-		if v.Has(name) {
-			set++
-		}
-	}
-	if set != 1 {
-		return nil, v.Errorf("", "exactly one of key, key_base64 and key_file is required")
-	}
 	p := provider{file: v.String("key_file")}
 	switch { // Check has looked at both
 	case v.Has("key"):
