@@ -84,7 +84,7 @@ func (l *location) identity(ctx context.Context, a azureauth.Access) (azcore.Tok
 	return l.identities.Do(ctx, l.credentials, func(ctx context.Context) (azcore.TokenCredential, error) {
 		identity, err := a.Open(ctx)
 		switch {
-		case fact.Is(err, fact.NoCredentials):
+		case fact.Has[fact.NoCredentials](err):
 			err = web.Final("neither access_key nor sas_token is set in an azurerm block of credentials, and %w", err)
 		case err != nil:
 			err = web.Final("%w", err)
