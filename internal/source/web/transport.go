@@ -98,9 +98,6 @@ func Proxies(lookup attr.LookupEnv) *httpproxy.Config {
 	}
 }
 
-// NoScheme continues a sentence about a server that asks for nothing else.
-const NoScheme = "it requires an authentication that is not supported, such as Digest or NTLM; have it accept Basic or a token"
-
 // CheckAuthorities refuses a text without certificates; an empty one leaves those of the
 // system.
 func CheckAuthorities(text string) error {
