@@ -96,16 +96,11 @@ func unfit(a attr.Attr, v cty.Value, variable string) error {
 		return nil
 	}
 	for _, text := range textsIn(v) {
-		problem := ""
-		switch {
-		case isWord(a) && variable != "":
-			problem = recognize.NoWordInVariable(text)
-		case isWord(a):
-			problem = recognize.NoWord(text)
-		default:
-			if problem = problemOf(a.Form, text); problem != "" {
-				problem += briefly(a.Doc)
-			}
+		problem := problemOf(a.Form, text)
+		if isWord(a) {
+			problem = recognize.Text(text, recognize.Word).Said(variable)
+		} else if problem != "" {
+			problem += briefly(a.Doc)
 		}
 		if problem != "" {
 			return fmt.Errorf("it %w", fact.Odd(problem))

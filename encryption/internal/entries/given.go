@@ -1,7 +1,6 @@
 package entries
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/zclconf/go-cty/cty"
@@ -61,22 +60,16 @@ func oddities(given []Given) (all []Oddity) {
 
 // oddity is what is odd about one text of g.
 func (g Given) oddity(text string) (what string, sure recognize.Certainty) {
-	switch g.Form {
-	case attr.Passphrase:
-		what, sure = recognize.Passphrase(text)
-	case attr.Token:
-		what = recognize.Token(text)
+	switch {
+	case g.Form == attr.Passphrase:
+		is := recognize.Text(text, recognize.Passphrase)
+		return is.Said(g.Variable), is.Sure
+	case g.Form == attr.Token:
+		return recognize.Text(text, recognize.Token).Said(g.Variable), recognize.Perhaps
+	case isWord(g.Attr):
+		return recognize.Text(text, recognize.Secret).Said(g.Variable), recognize.Perhaps
 	}
-	if what == "" {
-		what, _ = recognize.Oddity(text)
-	}
-	if what == "" && isWord(g.Attr) {
-		what = recognize.Reference(text)
-	}
-	if g.Variable != "" {
-		what = cmp.Or(recognize.OddVariable(text), recognize.WithoutFunctions(what))
-	}
-	return what, sure
+	return recognize.Text(text, recognize.Value).Said(g.Variable), recognize.Perhaps
 }
 
 // textsIn are those that a value is, or has in lists, maps and objects.

@@ -104,7 +104,7 @@ func CheckAuthorities(text string) error {
 	if text == "" || Authorities([]byte(text)) != nil {
 		return nil
 	}
-	return errors.New("it holds no certificate in PEM format" + recognize.NoPEM(text))
+	return recognize.NoContent("it holds no certificate in PEM format", text)
 }
 
 // CheckProxy refuses what is not the URL of a proxy; an empty text is none. The libraries
