@@ -38,7 +38,7 @@ func TestOdditiesAreNamed(t *testing.T) {
 					odd = map[string]string{"'states'": odd["'states'"]}
 				}
 				if l.Form == attr.Token {
-					odd["Bearer x"] = recognize.Token("Bearer x")
+					odd["Bearer x"] = recognize.Text("Bearer x", recognize.Token).Said("")
 				}
 				for value, want := range odd {
 					named += saysOf(t, table, l, value, want)

@@ -60,7 +60,7 @@ func (k Kind) suspects(req Request, credentials []*unstable.Entry, env attr.Look
 	add("credentials", values)
 	for _, name := range k.Ambient {
 		value, _ := env.Get(name)
-		if odd := recognize.OddVariable(value); odd != "" {
+		if odd := recognize.Text(value, recognize.Value).Said(name); odd != "" {
 			facts = append(facts, fact.Suspect{Variable: name, What: odd})
 		}
 	}

@@ -28,7 +28,7 @@ func CustomerKey(text string) []byte {
 // name of the setting. The word is not in the error. [attr.Lines] is about the
 // secrets of settings.
 func CheckWord(what, word string) error {
-	if problem := recognize.NoWord(word); problem != "" {
+	if problem := recognize.Text(word, recognize.Word).Said(""); problem != "" {
 		return fmt.Errorf("%s %s", what, problem)
 	}
 	return nil

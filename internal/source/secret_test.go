@@ -10,7 +10,7 @@ import (
 // A secret from a file has a line break at its end. The remedy is said, and not the
 // secret.
 func TestCheckWord(t *testing.T) {
-	lineBreak, control := recognize.NoWord("x\n"), recognize.NoWord("x\x00")
+	lineBreak, control := recognize.Text("x\n", recognize.Word).Said(""), recognize.Text("x\x00", recognize.Word).Said("")
 	if lineBreak == "" || control == "" || lineBreak == control {
 		t.Fatalf("%q is %q", lineBreak, control)
 	}

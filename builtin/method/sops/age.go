@@ -143,8 +143,8 @@ func (a ageKeys) identities() (found []age.Identity, problems []error) {
 		ids, err := parseAge([]byte(text))
 		if err != nil {
 			err = fmt.Errorf("%s %w", a.textFrom(i), err)
-			if what := notIdentity(text); what != "" {
-				err = fmt.Errorf("%w; it %w", err, what)
+			if is := recognize.Text(strings.TrimSpace(text), recognize.Identity).Said(a.textsFrom); is != "" {
+				err = fmt.Errorf("%w; it %w", err, fact.Odd(is))
 			}
 			problems = append(problems, err)
 		}
@@ -174,20 +174,6 @@ func (a ageKeys) textFrom(i int) string {
 		return "the environment variable " + a.textsFrom
 	}
 	return fmt.Sprintf("age_identities, element %d", i+1)
-}
-
-// notIdentity says where a path and a public key belong.
-func notIdentity(text string) fact.Odd {
-	if odd, _ := recognize.Oddity(strings.TrimSpace(text)); odd != "" {
-		return fact.Odd(odd)
-	}
-	switch text = strings.TrimSpace(text); {
-	case recognize.IsRecipient(text):
-		return "is a public key, and the identity that belongs to it is required"
-	case recognize.IsPath(text) || recognize.Exists(text):
-		return "is the path of a file, which belongs in age_identity_files, or SOPS_AGE_KEY_FILE"
-	}
-	return ""
 }
 
 // fileFrom is what names the i-th file: the attribute, or a variable.

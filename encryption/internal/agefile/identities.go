@@ -18,6 +18,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/ageplugin"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
@@ -113,19 +114,11 @@ func (i *Identities) parse(text []byte, attribute string) ([]age.Identity, error
 	if !errors.Is(err, errUnknown) {
 		return identities, err
 	}
-	switch {
-	case bytes.HasPrefix(text, []byte("age1")), bytes.Contains(text, []byte("\nage1")):
-		return nil, errors.New("this is a public key (age1…), which only encrypts; the identity that belongs to it is required " +
-			"(AGE-SECRET-KEY-…)")
-	case len(text) == 0:
+	if len(text) == 0 {
 		return nil, errors.New("it is empty; an identity is required (AGE-SECRET-KEY-…)")
-	case bytes.HasPrefix(text, []byte("ssh-")), bytes.HasPrefix(text, []byte("ecdsa-")):
-		return nil, errors.New("this is an SSH public key, which only encrypts; the private key that belongs to it is required, whose file " +
-			"has the same name without .pub")
-	case bytes.HasPrefix(bytes.ToUpper(text), []byte("AGE-SECRET-KEY-")):
-		return nil, errors.New("this begins as an age identity does, and is cut off or mistyped; copy it whole")
-	case recognize.IsPath(string(text)):
-		return nil, errors.New("this is the path of a file; it belongs in identity_files")
+	}
+	if is := recognize.Text(string(text), recognize.Identity).Said(""); is != "" {
+		return nil, fmt.Errorf("this %w", fact.Odd(is))
 	}
 	return nil, errors.New("this is neither an age identity (AGE-SECRET-KEY-… or AGE-PLUGIN-…) nor an SSH private key in PEM; " +
 		"copy it whole, or check which file is read")

@@ -3,14 +3,11 @@ package config
 import (
 	"bytes"
 	"cmp"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -158,23 +155,17 @@ func isState(text string) string {
 	return ""
 }
 
-// isFileName reports whether text looks like the name of a file.
-func isFileName(text string) bool {
-	name, at := strings.CutPrefix(text, "@")
-	at = at || pathStart.MatchString(text)
-	return !strings.ContainsAny(name, "\n {}=\"") && (at || slices.Contains([]string{".hcl", ".tf", ".tofu", ".json"}, path.Ext(name)))
-}
-
 // inPlaceOfSettings says what text is whose syntax is wrong, "" if it may be meant to be
 // settings.
 func (p *parser) inPlaceOfSettings(text string) string {
-	const fileName = "this is the name of a file, and the settings themselves are required: "
-	inPlace := cmp.Or(recognize.Reference(text), recognize.InPlaceOf(text))
+	variable := ""
+	if p.fromEnvironment {
+		variable = "TF_ENCRYPTION"
+	}
+	is := recognize.Text(text, recognize.Settings).Said(variable)
 	switch {
-	case isFileName(text) && p.fromEnvironment:
-		return fileName + `export TF_ENCRYPTION="$(cat FILE)"`
-	case isFileName(text):
-		return fileName + `file("FILE")`
+	case is != "":
+		return "this " + is
 	case text[0] == '{' && strings.HasPrefix(strings.TrimSpace(text[1:]), "'"):
 		return `this is JSON with single quotes; JSON requires double quotes (")`
 	case text[0] == '{' && jsonwalk.IsCutOff(json.Unmarshal([]byte(text), &struct{}{})):
@@ -183,20 +174,10 @@ func (p *parser) inPlaceOfSettings(text string) string {
 		return `there is a backslash before each quotation mark, as in JSON inside of JSON; remove them`
 	case strings.HasPrefix(text, "@'"), strings.HasPrefix(text, `@"`):
 		return "the marks of a here-string of PowerShell (@' and '@) are part of the text; remove them"
-	case strings.HasPrefix(text, "$(cat "):
-		return "this is an expression of the shell, which does not look into single quotes; use double quotes"
 	case strings.HasPrefix(text, "<<"):
 		return "the marks of a here document (<<EOT and EOT) are part of the text; remove them"
-	case assignment.MatchString(text):
-		return "the text begins with the name of its own variable; the value alone is required, without the name and the ="
-	case inPlace != "":
-		return "this " + inPlace
 	case text[0] == '[':
 		return `this is a JSON array, and an object ({) is required`
-	case isBase64(text):
-		return "this is base64, and the settings themselves are required: decode it first"
-	case isQuoted(text):
-		return "the text has quotation marks around it, which count as part of it; remove them"
 	case text[0] != '{' && strings.Contains(text, `\n`) && !strings.Contains(text, "\n"):
 		return `the line breaks are written out, as \n; they must be line breaks, as a shell keeps them in "$(cat FILE)", with the quotes`
 	case yamlStart.MatchString(text) && (text[0] == '"' || !strings.Contains(text, "{")):
@@ -214,7 +195,7 @@ func noneOfSettings(filename, text string) error {
 		return nil
 	case recognize.HoldsPrivateKey(text):
 		what = "this is a private key, and the encryption settings are required here"
-	case recipientStart.MatchString(text):
+	case recognize.IsRecipient(comments.ReplaceAllString(text, "")):
 		what = `these are recipients of age, and the encryption settings are required here; recipients belong in a block key_provider "age"`
 	}
 	return mistakeAtStart(filename, notSettings(what))
@@ -224,30 +205,13 @@ func notSettings(text string) error { return fact.With(errors.New(text), fact.No
 
 // What begins a line of files that are given in place of settings.
 var (
-	unquoted       = lazyregexp.New(`(^|\s)key_provider\s+\w+\s+\w+\s*\{`)
-	recipientStart = lazyregexp.New(`^(#.*\n\s*)*(age1[a-z0-9]+|ssh-(rsa|ed25519) )`)
-	assignment     = lazyregexp.New(`^(export |set |\$env:)?\s*TF_ENCRYPTION\s*=`)
-	pathStart      = lazyregexp.New(`^(/|~/|\.{1,2}/|[A-Za-z]:\\)`)
-	yamlStart      = lazyregexp.New(`^(#.*\n\s*)*(---|[\w.-]+:|"[\w.-]+":[ \t]*\r?\n)(\s|$)`)
+	unquoted  = lazyregexp.New(`(^|\s)key_provider\s+\w+\s+\w+\s*\{`)
+	comments  = lazyregexp.New(`^(#.*\n\s*)+`)
+	yamlStart = lazyregexp.New(`^(#.*\n\s*)*(---|[\w.-]+:|"[\w.-]+":[ \t]*\r?\n)(\s|$)`)
 )
 
 func mistakeAtStart(filename string, err error) error {
 	return &attr.Error{Pos: attr.Pos{File: filename, Line: 1, Column: 1}, Err: err}
-}
-
-// isQuoted reports whether text has quotation marks around it, as in a file of variables
-// that is read by no shell.
-func isQuoted(text string) bool {
-	return len(text) > 1 && strings.ContainsAny(text[:1], "\"'") && text[len(text)-1] == text[0] && !quotedName.MatchString(text)
-}
-
-// quotedName is how JSON and YAML begin without braces.
-var quotedName = lazyregexp.New(`^"[a-z_]+"\s*[=:]`)
-
-// isBase64 reports whether text is nothing but base64.
-func isBase64(text string) bool {
-	decoded, err := base64.StdEncoding.DecodeString(text)
-	return err == nil && utf8.Valid(decoded) && bytes.ContainsAny(decoded, "{=")
 }
 
 func parseBody(text []byte, filename string, isJSON bool, form string) (hcl.Body, error) {

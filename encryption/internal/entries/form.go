@@ -1,7 +1,6 @@
 package entries
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,13 +15,9 @@ import (
 
 // checkOf is what the form of an attribute requires. A variable may give it the value.
 func checkOf(a attr.Attr, variable string) attr.Check {
-	word := recognize.NoWord
-	if variable != "" {
-		word = recognize.NoWordInVariable
-	}
 	switch {
 	case isWord(a):
-		return attr.Text(func(text string) error { return odd(word(text), "") })
+		return attr.Text(func(text string) error { return odd(recognize.Text(text, recognize.Word).Said(variable), "") })
 	case a.Form == attr.Name, a.Form == attr.Path:
 		return attr.Text(func(text string) error { return odd(notInURL(text, a.Form == attr.Path), briefly(a.Doc)) })
 	case a.Form == attr.Version:
@@ -54,18 +49,16 @@ func isWord(a attr.Attr) bool {
 
 // oddity is what is odd about one text of g, whatever is wrong with it.
 func (g Given) oddity(text string) (what string, sure recognize.Certainty) {
-	switch what, _ = recognize.Oddity(text); {
+	switch {
 	case g.Form == attr.Passphrase:
-		what, sure = recognize.Passphrase(text)
+		is := recognize.Text(text, recognize.Passphrase)
+		return is.Said(g.Variable), is.Sure
 	case g.Form == attr.Token:
-		what = cmp.Or(recognize.Token(text), what, recognize.Reference(text))
+		return recognize.Text(text, recognize.Token).Said(g.Variable), recognize.Perhaps
 	case isWord(g.Attr):
-		what = cmp.Or(what, recognize.Reference(text))
+		return recognize.Text(text, recognize.Secret).Said(g.Variable), recognize.Perhaps
 	}
-	if g.Variable != "" {
-		what = cmp.Or(recognize.OddVariable(text), recognize.WithoutFunctions(what))
-	}
-	return what, sure
+	return recognize.Text(text, recognize.Value).Said(g.Variable), recognize.Perhaps
 }
 
 // odd is the error of what is odd about a text; nil if that is nothing.

@@ -199,7 +199,7 @@ func Ambient() []string {
 func (s Settings) oddVariables() (facts []fact.Fact) {
 	for _, name := range Ambient() {
 		value, _ := s.values.Environment().Get(name)
-		if odd := recognize.OddVariable(value); odd != "" {
+		if odd := recognize.Text(value, recognize.Value).Said(name); odd != "" {
 			facts = append(facts, fact.Suspect{Variable: name, What: odd})
 		}
 	}

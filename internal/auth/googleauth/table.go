@@ -41,7 +41,7 @@ func New(v attr.Values, env attr.LookupEnv, scopes ...string) Access {
 		Scopes: scopes, ImpersonateScopes: scopes,
 		World: world.For(env != nil, false), Secret: v.Hands("credentials", "access_token"), Command: v.LeadsToCommand("credentials"),
 	}
-	if project, _ := env.Get(quotaVar); recognize.NoWord(project) == "" {
+	if project, _ := env.Get(quotaVar); recognize.IsWord(project) {
 		a.QuotaProject = project
 	}
 	return a

@@ -184,7 +184,7 @@ func sought(name string) error {
 		text = fmt.Sprintf("check the path: the last folder of it that exists is %q", folder)
 	}
 	err = errors.New(text)
-	if odd, _ := recognize.Oddity(name); odd != "" {
+	if odd := recognize.Text(name, recognize.Value).Said(""); odd != "" {
 		err = fmt.Errorf("%w; the path %w", err, fact.Odd(odd))
 	}
 	if near != "" {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Unsupported is for schemes that no client here speaks.
-const Unsupported = "unsupported"
+// Unsupported stands for schemes that no client here speaks.
+const Unsupported = "an authentication that is not supported, such as Digest or NTLM"
 
 // Challenge is the scheme, in lower case, that a server asks for in its headers
 // WWW-Authenticate, of which each may name several: the easiest of them, [Unsupported], or ""

@@ -211,7 +211,9 @@ func IsRecipient(text string) bool {
 	return strings.HasPrefix(text, "age1") || strings.HasPrefix(text, "ssh-")
 }
 
-var transit = lazyregexp.New(`^vault:v[0-9]+:`)
+const transitPrefix = `^vault:v[0-9]+:`
+
+var transit = lazyregexp.New(transitPrefix)
 
 // IsTransit reports whether text is how the secrets engine transit writes a ciphertext: the
 // version of the key, and data.

@@ -2,6 +2,7 @@ package recognize_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -159,23 +160,32 @@ func TestText(t *testing.T) {
 		// Tokens, and what is in PEM.
 		"Bearer states", "token states", "Basic states", "Bearer", "ZXlKhbGciOi", "LS0tLS1CRUdJTiBD",
 		"-----BEGIN CERTIFICATE-----", "-----BEGIN KEY",
+		// Beginnings and ends, identities, paths of other systems, and settings.
+		"\r\n", "\n\r", "states\n\n", "states\tmore\n", "\"states\nmore\"", "\ufeffstates\nmore", " states\nmore", `"states" = "x"`, `"states": 'x"`,
+		"# team\nage1x", "age1x", "ecdsa-sha2-nistp256 AAAA", "age-secret-key-1x", `C:\keys\k.hcl`, `@C:\keys\k`, "@keys.hcl", "@keys", "c:/keys", "C:keys", `C:\key"s`,
+		"TF_KEY=key {\n}", "export TF_KEY = x", "$env:TF_KEY='x'", "set TF_KEY=x", "tf_key=x", "c3RhdGUge30NCg==", "c3RhdGVzIHt9AQ==", "$STATES_KEY/x\ny",
 	} {
-		var all strings.Builder
-		line := func(place, what string) {
-			if what != "" {
-				fmt.Fprintf(&all, "%s: %s\n", place, what)
+		var whats, lines []string
+		places := map[string][]string{} // where it is said
+		for i, name := range []string{"value", "word", "secret", "token", "passphrase", "identity", "settings", "content"} {
+			is := recognize.Text(text, recognize.Value<<i)
+			if name == "passphrase" && is.Sure > recognize.Perhaps {
+				name = []string{"surely no passphrase", "no secret"}[is.Sure-1]
+			}
+			for _, variable := range []string{"", "variable"} {
+				what := is.Said(variable)
+				if !slices.Contains(whats, what) {
+					whats = append(whats, what)
+				}
+				if variable == "" || what != is.Said("") {
+					places[what] = append(places[what], strings.TrimSpace(name+" "+variable))
+				}
 			}
 		}
-		odd, sure := recognize.Oddity(text)
-		line(fmt.Sprintf("anywhere, sure %t", sure), odd)
-		line("variable", recognize.OddVariable(text))
-		passphrase, certainty := recognize.Passphrase(text)
-		line([]string{"passphrase, perhaps", "passphrase, surely", "no secret"}[certainty], passphrase)
-		line("token", recognize.Token(text))
-		line("word", recognize.NoWord(text))
-		line("word in a variable", recognize.NoWordInVariable(text))
-		line("PEM", recognize.NoPEM(text))
-		says.Check(t, fmt.Sprintf("%q", text), all.String())
+		for _, what := range slices.DeleteFunc(whats, func(what string) bool { return what == "" }) {
+			lines = append(lines, strings.Join(places[what], ", ")+": "+what)
+		}
+		says.Check(t, fmt.Sprintf("%q", text), strings.Join(lines, "\n"))
 	}
 }
 
@@ -189,20 +199,8 @@ func TestChosen(t *testing.T) {
 		"Error: id10t behind keyboard 44", "access denied 9 times by 7 dwarfs!", "<K9f!aQz7pLm2Xr4tVb8>", "<K9faQz7pLm2Xr4tVb8>", "%K9faQz7pLm%",
 		"age1sJustANumber", "ssh-my-secret!", "data.driven.decisions.win", "local hero", "replace the old oak!", "fatal attraction 1987",
 	} {
-		if what, sure := recognize.Passphrase(text); sure == recognize.NoSecret {
-			t.Errorf("%q: %s", text, what)
-		}
-	}
-}
-
-// TestWithoutFunctions: what the functions of a configuration would do is left out, and nothing else.
-func TestWithoutFunctions(t *testing.T) {
-	t.Parallel()
-	for what, want := range map[string]string{
-		"is a path: file(…) reads it": "is a path", "is odd: remove it": "is odd: remove it", "is odd, like f(…)": "is odd, like f(…)", "": "",
-	} {
-		if got := recognize.WithoutFunctions(what); got != want {
-			t.Errorf("%q: got %q", what, got)
+		if is := recognize.Text(text, recognize.Passphrase); is.Sure == recognize.NoSecret {
+			t.Errorf("%q: %s", text, is.Said(""))
 		}
 	}
 }
@@ -270,11 +268,15 @@ func TestNoSSHKey(t *testing.T) {
 	}
 }
 
-// TestCheckPEM: an empty text is none that could be wrong.
+// TestCheckPEM: an empty text is none that could be wrong, and what is in the place of PEM is said.
 func TestCheckPEM(t *testing.T) {
 	t.Parallel()
-	for text, is := range map[string]bool{"": true, "-----BEGIN X": true, "x -----BEGIN X": true, "x": false, "~/key.pem": false} {
-		if err := recognize.CheckPEM(text); (err == nil) != is {
+	const none = "it is not in PEM format"
+	for text, want := range map[string]string{
+		"": "<nil>", "-----BEGIN X": "<nil>", "x -----BEGIN X": "<nil>", "x": none,
+		"~/key.pem": none + "; it looks like the path of a file: file(…) reads what is in it",
+	} {
+		if err := recognize.CheckPEM(text); fmt.Sprint(err) != want {
 			t.Errorf("%q: got %v", text, err)
 		}
 	}

@@ -7,7 +7,7 @@ import "github.com/statecrypt/terraform-provider-statecrypt/internal/shared/reco
 func Oddities() map[string]string {
 	out := map[string]string{}
 	for _, value := range []string{"states\n", "'states'", "var.states", "$STATES_KEY", "<states>", "[MASKED]", " states"} {
-		if out[value], _ = recognize.Oddity(value); out[value] == "" {
+		if out[value] = recognize.Text(value, recognize.Value).Said(""); out[value] == "" {
 			panic("nothing is odd any more about " + value)
 		}
 	}

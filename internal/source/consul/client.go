@@ -47,7 +47,7 @@ func (r *run) newClient(s settings) (*client, error) {
 		}
 		// As Consul's programs have it, an empty file is none.
 		token = cmp.Or(strings.TrimSpace(string(text)), token)
-		if recognize.NoWord(token) != "" {
+		if !recognize.IsWord(token) {
 			return nil, errors.New("the file that token_file names holds more than one line; a token is one")
 		}
 	}

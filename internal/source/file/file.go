@@ -203,7 +203,7 @@ func (l location) explain(err error) error {
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		mistake := l.mistake(path)
-		odd, _ := recognize.Oddity(l.path) // which is said in any case
+		odd := recognize.Text(l.path, recognize.Value).Said("") // which is said in any case
 		missing := fmt.Sprintf("%q does not exist%s", path, mistake)
 		if _, err := os.Lstat(path); err == nil {
 			missing, mistake = fmt.Sprintf("%q is a symbolic link to a file that does not exist", path), ""

@@ -14,8 +14,6 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
@@ -43,9 +41,6 @@ func Doubts(text string, v attr.Values) error {
 		add("password is set, and username is not")
 	case username && !password:
 		add("username is set, and password is not, or it is empty")
-	}
-	if scheme, _, more := strings.Cut(v.String("bearer_token"), " "); more && strings.EqualFold(scheme, "Bearer") {
-		add("bearer_token %w; leave it out", fact.Odd(recognize.Token(v.String("bearer_token"))))
 	}
 	headers := v.StringMap("headers")
 	for _, name := range slices.Sorted(maps.Keys(headers)) {

@@ -129,7 +129,7 @@ func (x *exchange) refusal(resp *http.Response) error {
 	sibling := x.credentials.OfSibling(x.asked)
 	switch {
 	case code == http.StatusUnauthorized && challenge == recognize.Unsupported:
-		return web.Final("the server at %s answered %s; %s", origin, web.Status(code), web.NoScheme)
+		return web.Final("the server at %s answered %s; it requires %s; have it accept Basic or a token", origin, web.Status(code), challenge)
 	case code == http.StatusBadRequest && x.asked.Scheme == "http":
 		return web.Final("the server answered %s; check the address, and use https:// if it speaks TLS at this port", web.Status(code))
 	case code != http.StatusUnauthorized && code != http.StatusForbidden:

@@ -70,7 +70,7 @@ func checkAddress(text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case text != strings.TrimSpace(text):
-		odd, _ := recognize.Oddity(text) // which a reader then does not add
+		odd := recognize.Text(text, recognize.Value).Said("") // which a reader then does not add
 		odd = cmp.Or(odd, "begins or ends with a space or a line break: trimspace(…) removes it")
 		return fmt.Errorf("it %w", fact.Odd(odd))
 	case strings.ContainsAny(text, "<>"):

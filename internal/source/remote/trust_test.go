@@ -223,7 +223,7 @@ func TestOpen(t *testing.T) {
 		"proxy": {attrs: good, blocks: []attrs{{"url": text("https://tfe.example.com/"), "proxy": text("canary")}},
 			want: "proxy: a URL is required"},
 		"token": {attrs: good, blocks: []attrs{{"url": text("https://tfe.example.com/"), "token": text("canary\n")}},
-			want: "token: it " + recognize.NoWord("x\n")},
+			want: "token: it " + recognize.Text("x\n", recognize.Word).Said("")},
 		"two blocks": {attrs: good, blocks: []attrs{{"url": text("https://tfe.example.com/")}, {"url": text("https://TFE.example.com")}},
 			want: "has the same url; one block is enough"},
 		"no url": {attrs: good, blocks: []attrs{{"token": text("canary")}}, want: "url: this argument is required"},

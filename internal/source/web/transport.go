@@ -109,16 +109,13 @@ func Proxies(lookup attr.LookupEnv) *httpproxy.Config {
 	}
 }
 
-// NoScheme continues a sentence about a server that asks for nothing else.
-const NoScheme = "it requires an authentication that is not supported, such as Digest or NTLM; have it accept Basic or a token"
-
 // CheckAuthorities refuses a text without certificates; an empty one leaves those of the
 // system.
 func CheckAuthorities(text string) error {
 	if text == "" || Authorities([]byte(text)) != nil {
 		return nil
 	}
-	return errors.New("it holds no certificate in PEM format" + recognize.NoPEM(text))
+	return recognize.NoContent("it holds no certificate in PEM format", text)
 }
 
 // CheckProxy refuses what is not the URL of a proxy; an empty text is none. The libraries

@@ -113,12 +113,13 @@ func (b *backend) answered(status int, challenge string) string {
 	authenticates := b.values.Has("username") || b.values.Has("bearer_token") || b.values.Has("headers")
 	return answers.Find([]answers.Row{
 		{Status: "405", Text: text + "; check update_method, lock_method and unlock_method"},
-		{Status: "401", Code: recognize.Unsupported, Text: at + "; " + web.NoScheme},
+		{Status: "401", Unless: challenge != recognize.Unsupported,
+			Text: at + "; it requires " + challenge + "; have it accept Basic or a token"},
 		{Status: "401 403", Unless: !authenticates, Text: at + "; check the credentials of the backend block" + b.doubts()},
 		{Status: "401 403", Text: at + ", and no credentials were sent; set username and password in the backend " +
 			"block, or STATECRYPT_HTTP_USERNAME and STATECRYPT_HTTP_PASSWORD"},
 		{Text: web.Unexpected("the backend", status).Error() + b.doubts()},
-	}, status, challenge, "").Text
+	}, status, "", "").Text
 }
 
 // Retries are variables of Terraform's http backend.

@@ -16,8 +16,8 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/httpsource"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/storetest"
 )
@@ -229,7 +229,7 @@ func TestDigest(t *testing.T) {
 		w.WriteHeader(http.StatusUnauthorized)
 	}
 	_, _, err := at(t, url, password).Read(t.Context())
-	if !errors.Is(err, store.ErrDenied) || !strings.Contains(err.Error(), web.NoScheme) {
+	if !errors.Is(err, store.ErrDenied) || !strings.Contains(err.Error(), recognize.Unsupported) {
 		t.Errorf("got %v", err)
 	}
 }

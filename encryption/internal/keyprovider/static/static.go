@@ -85,7 +85,7 @@ func build(v attr.Values) (driver.KeyProvider, error) {
 // checkHex leaves out the decoder's own errors, which repeat a character of the key.
 func checkHex(text string) error {
 	_, err := hex.DecodeString(text)
-	odd, _ := recognize.Oddity(text)
+	odd := recognize.Text(text, recognize.Value).Said("")
 	switch {
 	case err == nil:
 		return nil

@@ -1,0 +1,225 @@
+package recognize
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+)
+
+// Place is what is required where a text stands, and so which things are looked for in it.
+type Place int
+
+const (
+	Value      Place = 1 << iota // of which nothing else is known: it may be an address, a path or a name
+	Word                         // in a request, such as in a header: it has no control characters
+	Secret                       // that is sent
+	Token                        // that is sent in a header
+	Passphrase                   // of which keys are made
+	Identity                     // of age
+	Settings                     // of the encryption, in HCL or JSON
+	Content                      // of a file, such as a certificate in PEM
+
+	anyText = Value | Secret | Token | Passphrase | Identity | Settings
+	secret  = Secret | Token | Passphrase | Settings
+	inFile  = Token | Passphrase | Identity | Settings | Content
+)
+
+// Certainty is how sure it is that a text is no passphrase.
+type Certainty int
+
+const (
+	Perhaps  Certainty = iota // somebody may have chosen it; said only beside an error
+	Surely                    // nobody chose it, but the secret is in it, or named by it
+	NoSecret                  // everybody may know it, so that nothing may be encrypted with it
+)
+
+// Thing is what a text is that stands in the place of another.
+type Thing struct {
+	Sure Certainty
+	is   string // continues a sentence about the text
+	mend mend
+}
+
+// mend is what to do about a thing: in settings, which have functions, and in a variable of the
+// environment, which a shell sets.
+type mend struct{ settings, variable string }
+
+// Said is what the thing is, and what to do about it: in the variable of the environment that
+// has the text, or in settings if its name is "". It is "" for nothing that is known.
+func (t Thing) Said(variable string) string {
+	if variable != "" {
+		return t.is + t.mend.variable
+	}
+	return t.is + t.mend.settings
+}
+
+func same(text string) mend { return mend{text, text} }
+
+var (
+	trim    = mend{"trimspace(…) removes it", `a shell leaves it out in "$(cat FILE)"`}
+	trimEnd = mend{": " + trim.settings, ": " + trim.variable}
+	read    = mend{": file(…) reads what is in it", `: "$(cat FILE)" gives what is in it`}
+	decode  = mend{": base64decode(…) gives the text", ""}
+	replace = same("; put its value in its place")
+	set     = same("; set the secret itself")
+	value   = same("; the value alone is required, without the name and the =")
+)
+
+const (
+	assigned     = "begins with the name of a variable"
+	inBase64     = "is text in base64, as Kubernetes keeps it"
+	notEvaluated = "is an expression that was not evaluated"
+	notExpanded  = "begins with a variable of the shell that was not expanded"
+)
+
+// things are told by these rules. The first that is for a place and fits a text counts.
+var things = []struct {
+	in Place
+	Thing
+	fits func(text string) bool
+}{
+	// What holds no secret at all, whatever is around it.
+	{Passphrase, Thing{NoSecret, "is what a program printed when it failed", set}, bare(`(?i)^(an error occurred \(|fatal: |` +
+		`error: .*(not|no|fail|denied|invalid|unknown|unable|cannot)|((permission|access) denied|unauthorized)[.!]?$)`)},
+	{inFile, Thing{NoSecret, "is the path of a file", read}, func(text string) bool { return Exists(strings.TrimPrefix(inside(text), "@")) }},
+	{Passphrase, Thing{NoSecret, "is a certificate or a public key, which others may have", same("; set a secret")},
+		bare(`^(age1[0-9a-z]{50,}$|(ssh|ecdsa|sk)-\S+ AAAA|-----BEGIN (CERTIFICATE|[A-Z ]*PUBLIC KEY))`)},
+	{secret, Thing{NoSecret, "looks like a reference to a secret of another system, which is not looked up here", set},
+		bare(`^([a-z0-9][a-z0-9+.-]*://|arn:aws|vault:[\w/-]+#|projects/[^/]+/secrets/|@Microsoft\.KeyVault\(|ssm:/|env:\w+$)`)},
+	{secret, Thing{NoSecret, "is a value that sops encrypted, which is not decrypted here", set}, bare(`^ENC\[AES256_GCM,`)},
+	{secret, Thing{NoSecret, "is a ciphertext of the secrets engine transit, which is not decrypted here", set}, bare(transitPrefix)},
+	{secret, Thing{NoSecret, notEvaluated, replace}, func(text string) bool { return syntax.IsKeyProviderAddress(inside(text)) }},
+	{secret, Thing{NoSecret, notEvaluated, replace},
+		bare(`^(ephemeral\.)?(random_[a-z]+|data\.([a-z]+_\w+|external|http))\.[\w-]+(\[[^]]*\])?\.[\w.-]+$`)},
+	{anyText, Thing{NoSecret, "is what logs show in place of a secret", set},
+		bare(`(?i)^(\*{3,}|[\[(<](masked|redacted|hidden|secret|sensitive|sensitive value)[\])>])$`)},
+	{anyText, Thing{NoSecret, "is a placeholder that was not filled in", same("; put the value in its place")},
+		bare(`^(<[A-Za-z]?[a-z]+([-_ .][a-z]+)*>|<[A-Z]+([-_ ][A-Z]+)*>|(?i:[-_a-z]*…|(change[-_ ]?(me|it|this)[-_ !.0-9]{0,6})+|` +
+			`replace[-_](me|with)([-_](me|with|` + words + `))*|your([-_](` + words + `)){1,5}))$`)},
+	{anyText, Thing{NoSecret, notEvaluated, mend{replace.settings, "; between double quotes, a shell evaluates it"}},
+		bare("^(\\$\\([^()]*\\)|`[^`]+`)$")},
+	{anyText, Thing{NoSecret, notEvaluated, replace},
+		bare(`^(\(known after apply\)|\$?\{\{[^{}]*\}\}|\$\{[^{}]*\.[^{}]*\})$`)},
+	{anyText, Thing{NoSecret, "is the name of a variable in quotation marks", same(`; remove them, or, in JSON, write "${var.NAME}"`)},
+		bare(`^((var|local)|module\.[A-Za-z_][\w-]*)(\.[A-Za-z_][\w-]*)+$`)},
+	{anyText, Thing{NoSecret, notExpanded, replace}, bare(`^(\$(\{[A-Za-z_]\w*\}|[A-Z]+(_[A-Z0-9]+)+|` +
+		`PASSPHRASE|PASSWORD|SECRET|TOKEN|KEY|env:\w+)|%[A-Z]+(_[A-Z0-9]+)*%)$`)},
+
+	// What is around a text.
+	{Word, Thing{Surely, "holds a line break or another control character", same("; remove it")},
+		func(text string) bool {
+			return strings.ContainsFunc(strings.TrimRight(text, "\r\n"), unicode.IsControl)
+		}},
+	{anyText | Word, Thing{Surely, "ends with a line break, as text files do", trimEnd}, whole(`^[^\n]*\n+$`)},
+	{anyText | Word, Thing{Surely, "ends with a carriage return, as lines of Windows do", trimEnd}, whole(`^[^\n]*[\r\n]*\r$`)},
+	{anyText, Thing{Surely, "begins with a byte order mark, which some editors write and which counts as part of it",
+		same("; save it without one")}, whole(`^\x{feff}`)},
+	{anyText, Thing{Surely, "begins or ends with a space, which is part of it", mend{"; " + trim.settings, "; " + trim.variable}},
+		whole(`^( .*|.* )$`)},
+	{anyText, Thing{Surely, "has quotation marks around it, which count as part of it", same("; remove them")}, isQuoted},
+
+	// What a text looks like.
+	{Token, Thing{is: "begins with Bearer, which is sent before it anyway", mend: same("; leave it out")}, whole(`(?i)^bearer `)},
+	{Token, Thing{is: "begins with token, which is sent before it anyway", mend: same("; leave it out")}, whole(`(?i)^token `)},
+	{Identity, Thing{is: "is a public key (age1…), which only encrypts",
+		mend: same("; the identity that belongs to it is required (AGE-SECRET-KEY-…)")}, whole(`(?m)^age1`)},
+	{Identity, Thing{is: "is an SSH public key, which only encrypts",
+		mend: same("; the private key that belongs to it is required, whose file has the same name without .pub")}, whole(`^(ssh|ecdsa)-`)},
+	{Identity, Thing{is: "begins as an age identity does, and is cut off or mistyped", mend: same("; copy it whole")},
+		whole(`(?i)^AGE-SECRET-KEY-`)},
+	{Passphrase, Thing{Surely, "is JSON, as stores of secrets keep it", mend{": jsondecode(…) and the name of a member give the text", ""}},
+		func(text string) bool { return strings.HasPrefix(text, "{") && json.Valid([]byte(text)) }},
+	{Passphrase | Settings, Thing{Surely, assigned, value}, whole(`^(export |set |\$env:)?[A-Z][A-Z0-9]*_[A-Z0-9_]* ?=`)},
+	{Passphrase, Thing{Surely, assigned, value}, whole(`^(export )?[A-Za-z_]\w* ?= ?(".*"|'.*')$`)},
+	{inFile, Thing{Surely, "looks like the path of a file", read}, looksLikePath},
+	{anyText, Thing{Perhaps, notExpanded, replace}, whole(`^(\$\{?[A-Z_]+|%%?[A-Za-z_]\w*%)[^\n]*$`)},
+	{Passphrase, Thing{is: "has several lines; check that nothing but the passphrase is in it"},
+		func(text string) bool { return strings.Contains(strings.TrimSpace(text), "\n") }},
+	{Passphrase | Settings, Thing{is: inBase64, mend: decode}, isTextInBase64},
+	{Token | Content, Thing{is: inBase64, mend: decode}, whole(`^(ZXlK|LS0tLS1CRUdJTi)`)}, // eyJ and -----BEGIN
+	{Passphrase, Thing{is: "has codes such as %20 in it, as addresses have for a space; write the characters themselves"},
+		whole(`^[^ ]*%[2-7][0-9A-F][^ ]*$`)},
+	{Passphrase, Thing{is: "has a dash, a space or a quotation mark in it as word processors write it; type it anew"},
+		whole("[\u2013\u2014\u00a0\u201c\u201d\u2018\u2019\u201e]")},
+	{Passphrase, Thing{is: "has 64 hexadecimal digits, as a key has, and a key belongs in key_provider \"static\""}, whole(`^[0-9a-f]{64}$`)},
+}
+
+// words are those of placeholders, such as "your-bucket-name". A text of these alone is not what
+// anybody chose, but "your-horse" may be.
+const words = `a|access|account|actual|api|app|aws|azure|bucket|client|cluster|company|container|database|db|domain|encryption|example|gcp|git|github|` +
+	`gitlab|goes|google|group|here|host|id|key|long|management|my|name|namespace|new|old|org|organi[sz]ation|own|passphrase|password|path|` +
+	`project|prod|production|random|real|region|repo|repository|resource|s3|secret|secure|server|service|sso|state|storage|strong|subscription|super|team|` +
+	`tenant|terraform|the|tofu|token|url|user|username|value|vault|very|workspace|your`
+
+// Text is what a text is in a place: the zero Thing for nothing that is known. What it says holds
+// nothing of the text.
+func Text(text string, in Place) Thing {
+	for _, t := range things {
+		if t.in&in != 0 && t.fits(text) {
+			return t.Thing
+		}
+	}
+	return Thing{}
+}
+
+// IsWord reports whether a text can be sent as it is, such as in a header.
+func IsWord(text string) bool { return Text(text, Word) == Thing{} }
+
+// whole makes a rule of an expression for a text as it is.
+func whole(expression string) func(string) bool { return lazyregexp.New(expression).MatchString }
+
+// bare makes a rule of an expression for what is inside a text.
+func bare(expression string) func(string) bool {
+	matches := whole(expression)
+	return func(text string) bool { return matches(inside(text)) }
+}
+
+// inside leaves out what may be around a text that was copied.
+func inside(text string) string { return strings.Trim(text, " \t\r\n\"'\ufeff") }
+
+// isQuoted tells quotation marks around a text from those of two names in JSON or YAML.
+func isQuoted(text string) bool {
+	return len(text) > 1 && strings.ContainsAny(text[:1], "\"'") && text[len(text)-1] == text[0] && !quotedName.MatchString(text)
+}
+
+// looksLikePath reports whether text is a path that no passphrase is by chance, also of a
+// file that is on another machine.
+func looksLikePath(text string) bool {
+	text = strings.TrimPrefix(text, "@") // as curl and others have it
+	return IsPath(text) || elsewhere.MatchString(text)
+}
+
+var (
+	quotedName = lazyregexp.New(`^"\w+"\s*[=:]`)
+	elsewhere  = lazyregexp.New(`^((/(run|etc|var|home|root|tmp|opt|usr|mnt|srv|secrets|vault)/|\./)[\w./-]+|[A-Za-z]:[\\/][\w. \\/-]+)$`)
+)
+
+// isTextInBase64 tells it from random bytes in base64, which are a good passphrase, and
+// hardly ever text.
+func isTextInBase64(text string) bool {
+	decoded, err := base64.StdEncoding.DecodeString(text)
+	isControl := func(r rune) bool { return r < ' ' && !strings.ContainsRune("\t\r\n", r) }
+	return err == nil && len(decoded) >= 12 && utf8.Valid(decoded) && !strings.ContainsFunc(string(decoded), isControl)
+}
+
+// CheckPEM refuses a text that holds nothing in PEM, unless it is empty.
+func CheckPEM(text string) error {
+	if text == "" || strings.Contains(text, "-----BEGIN") {
+		return nil
+	}
+	return NoContent("it is not in PEM format", text)
+}
+
+// NoContent is the error of a text in the place of the content of a file, with what it is.
+func NoContent(reason, text string) error {
+	if is := Text(text, Content).Said(""); is != "" {
+		reason += "; it " + is
+	}
+	return errors.New(reason)
+}
