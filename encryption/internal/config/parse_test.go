@@ -602,13 +602,13 @@ func TestParseEnvironmentUnwrapsNothing(t *testing.T) {
 // TestNameOfAFile: a name in place of the settings is called that, and not repeated.
 func TestNameOfAFile(t *testing.T) {
 	says := golden(t, "the name of a file")
-	for _, text := range []string{"keys.hcl", "@keys.hcl", "/etc/keys.tf\n", "@keys", "../k.json"} {
+	for _, text := range []string{"keys.hcl", "@keys.hcl", "/etc/keys.tf\n", "../k.json", `C:\keys.hcl`} {
 		_, err := config.Parse(text, "text", config.Options{})
 		says.Error(t, fmt.Sprintf("%q", text), err)
 		_, err = config.ParseEnvironment(func(string) (string, bool) { return text, true }, config.Options{})
 		says.Error(t, fmt.Sprintf("%q, a variable", text), err)
 	}
-	for _, text := range []string{"keys", "state {}.hcl", "hunter2"} {
+	for _, text := range []string{"keys", "@keys", "state {}.hcl", "hunter2"} {
 		_, err := config.Parse(text, "text", config.Options{})
 		says.Error(t, fmt.Sprintf("%q, which is none", text), err)
 	}

@@ -65,7 +65,7 @@ var (
 	trim    = mend{"trimspace(…) removes it", `a shell leaves it out in "$(cat FILE)"`}
 	trimEnd = mend{": " + trim.settings, ": " + trim.variable}
 	read    = mend{": file(…) reads what is in it", `: "$(cat FILE)" gives what is in it`}
-	decode  = mend{": base64decode(…) gives the text", ""}
+	decode  = mend{": base64decode(…) gives the text", ": base64 -d gives the text"}
 	replace = same("; put its value in its place")
 	set     = same("; set the secret itself")
 	value   = same("; the value alone is required, without the name and the =")
@@ -197,7 +197,7 @@ func looksLikePath(text string) bool {
 
 var (
 	quotedName = lazyregexp.New(`^"\w+"\s*[=:]`)
-	elsewhere  = lazyregexp.New(`^((/(run|etc|var|home|root|tmp|opt|usr|mnt|srv|secrets|vault)/|\./)[\w./-]+|[A-Za-z]:[\\/][\w. \\/-]+)$`)
+	elsewhere  = lazyregexp.New(`^((/(run|etc|var|home|root|tmp|opt|usr|mnt|srv|builds|secrets|vault)/|\./)[\w./-]+|[A-Za-z]:[\\/][\w. \\/-]+)$`)
 )
 
 // isTextInBase64 tells it from random bytes in base64, which are a good passphrase, and

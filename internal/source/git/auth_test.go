@@ -70,7 +70,7 @@ func TestPasswords(t *testing.T) {
 		"another's username":   {env: vars{"GIT_USERNAME": "u"}, block: vars{"password": "p"}, err: "a password needs a username"},
 		"colon in username":    {block: vars{"username": "u:v", "password": "p"}, err: "cannot hold a colon"},
 		"newline in password":  {block: vars{"username": "u", "password": "p\nhost=evil"}, err: "line break"},
-		"return in password":   {block: vars{"username": "u", "password": "p\r"}, err: "line break"},
+		"return in password":   {block: vars{"username": "u", "password": "p\r"}, err: "carriage return"},
 		"newline in username":  {block: vars{"username": "u\n", "password": "p"}, err: "username " + recognize.Text("u\n", recognize.Word).Said("")},
 		"file does not exist":  {env: vars{"GIT_PASSWORD_FILE": dir + "/none-secret"}, err: "GIT_PASSWORD_FILE: no such file"},
 		"file in UTF-16":       {env: vars{"GIT_PASSWORD_FILE": file("u", "\xff\xfep\x00")}, err: "GIT_PASSWORD_FILE: this is UTF-16"},
