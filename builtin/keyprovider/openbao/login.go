@@ -51,7 +51,7 @@ func newLogin(v attr.Values) *login {
 				l.body[name] = block.String(name)
 			}
 		}
-		if block.String("jwt") != "" {
+		if jwt, _ := l.body["jwt"].(string); jwt != "" {
 			l.file = ""
 		}
 		return l
