@@ -74,8 +74,8 @@ func TestAddress(t *testing.T) {
 	for address, want := range map[string]string{
 		"https://example.com/s ":                          "trimspace(…) removes it",
 		"https://example.com/s\n":                         "trimspace(…) removes it",
-		"git::https://example.com/r.git":                  "use the source git",
-		"s3::https://s3.example.com/b/k":                  "use the source s3",
+		"git::https://example.com/r.git":                  "http or https and a host",
+		"s3::https://s3.example.com/b/k":                  "http or https and a host",
 		"http://example.com@evil.io/":                     "does not belong in an address",
 		"http://user:" + canary + "@example.com":          "does not belong in an address",
 		"http://" + canary + "@example.com":               "does not belong in an address",
