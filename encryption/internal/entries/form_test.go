@@ -119,3 +119,22 @@ func TestVersions(t *testing.T) {
 		}
 	}
 }
+
+// TestDocuments: what is wrong and the content of a file is called that, unless it may be a secret.
+func TestDocuments(t *testing.T) {
+	t.Parallel()
+	const wrong, is = "e.a: a short text is required", "; what it is set to is the content of a file"
+	for text, want := range map[string]string{"a\nb\nc\n": wrong + is, "long": wrong, "\n\nb": ""} {
+		for secrecy, want := range map[attr.Secrecy]string{attr.Public: want, attr.LocalSecret: strings.TrimSuffix(want, is)} {
+			short := attr.Is(func(text string) bool { return len(text) < 4 }, "a short text is required")
+			table := attr.Table{Name: "kind", Attrs: []attr.Attr{{Name: "a", Type: cty.String, Secrecy: secrecy, Check: short}}}
+			got := ""
+			if _, err := entries.NewEntry("e", table, map[string]cty.Value{"a": cty.StringVal(text)}).Decode(table, nil); err != nil {
+				got = err.Error()
+			}
+			if got != want {
+				t.Errorf("%q, %d: got %q, want %q", text, secrecy, got, want)
+			}
+		}
+	}
+}
