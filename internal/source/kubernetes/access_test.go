@@ -138,7 +138,8 @@ func TestClientCertificate(t *testing.T) {
 	fails(t, open(t, settingsOf(a)), "401")
 	for key, want := range map[string]string{
 		"not a key": "client_key: it is not in PEM format",
-		base64.StdEncoding.EncodeToString([]byte("-----BEGIN PRIVATE KEY-----")): "client_key: it is not in PEM format; it is text in base64, as Kubernetes keeps it: base64decode(…)",
+		base64.StdEncoding.EncodeToString([]byte("-----BEGIN PRIVATE KEY-----")): "client_key: it is not in PEM format; it is text in base64, " +
+			"as Kubernetes keeps it: base64decode(…)",
 		"keys/client.pem": "client_key: it is not in PEM format; it looks like the path of a file: file(…)",
 		"-----BEGIN":      "are not in PEM format, do not belong together",
 	} {
