@@ -1,6 +1,7 @@
 package entries
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -121,7 +122,7 @@ func (v *values) Block(name string) (attr.Values, bool) {
 }
 
 func (v *values) Errorf(attribute, format string, args ...any) error {
-	e := &attr.Error{Address: v.address, Attr: v.path(attribute), Pos: v.pos[attribute],
+	e := &attr.Error{Address: v.address, Attr: v.path(attribute), Pos: cmp.Or(v.pos[attribute], v.pos[""]),
 		Err: v.withSuspects(fmt.Errorf(format, args...), v.path(attribute))}
 	variable := v.variables[attribute]
 	if variable == attribute || v.resolver.OnlyEnvironment { // nobody can write it, or has written anything

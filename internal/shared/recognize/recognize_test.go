@@ -150,7 +150,7 @@ func TestText(t *testing.T) {
 		"data.driven.decisions.win",
 		"fatal: no such secret", "Error: secret not found", "Access denied.", "random_password.x[0].result", "ephemeral.random_password.x.result",
 		"var.states.eu", "your-passphrase\n", `"var.states"`, " (known after apply)", "\ufeff***", "${var.states}", "vault:v1:jwFOa+Ds3tnQ", "@/run/secrets/states", "age1" + strings.Repeat("q", 58), "ssh-ed25519 AAAAC3Nz me@a",
-		"your-db-password-here", "<YOUR_PASSPHRASE>", "changeme123", "replace-with-your-key", "my-key…",
+		"your-db-password-here", "your password here", "<YOUR_PASSPHRASE>", "changeme123", "replace-with-your-key", "my-key…",
 		// Files.
 		"recognize_test.go", "@recognize_test.go", "keys/ca.pem", "~/keys/k", "/vault/secrets/passphrase", "./passphrase", "/no/such/folder",
 		// What holds it.

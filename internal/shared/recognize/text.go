@@ -101,7 +101,7 @@ var things = []struct {
 		bare(`(?i)^(\*{3,}|[\[(<](masked|redacted|hidden|secret|sensitive|sensitive value)[\])>])$`)},
 	{anyText, Thing{NoSecret, "is a placeholder that was not filled in", same("; put the value in its place")},
 		bare(`^(<[A-Za-z]?[a-z]+([-_ .][a-z]+)*>|<[A-Z]+([-_ ][A-Z]+)*>|(?i:[-_a-z]*…|(change[-_ ]?(me|it|this)[-_ !.0-9]{0,6})+|` +
-			`replace[-_](me|with)([-_](me|with|` + words + `))*|your([-_](` + words + `)){1,5}))$`)},
+			`replace[-_ ](me|with)([-_ ](me|with|` + words + `))*|your([-_ ](` + words + `)){1,5}))$`)},
 	{anyText, Thing{NoSecret, notEvaluated, mend{replace.settings, "; between double quotes, a shell evaluates it"}},
 		bare("^(\\$\\([^()]*\\)|`[^`]+`)$")},
 	{anyText, Thing{NoSecret, notEvaluated, replace},

@@ -14,7 +14,7 @@ import (
 
 // pushed is what became of a push that has failed.
 type pushed struct {
-	reason      string // in the words of git, or of the server, if it was refused; otherwise it may have succeeded
+	reason      string // in the words of git, or of the server; "" if it gave none
 	otherFormat bool   // the server's ids are longer, and the next try has them
 }
 

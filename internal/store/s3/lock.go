@@ -30,8 +30,8 @@ type place interface {
 	drop(ctx context.Context, mark string) error
 }
 
-// takenError is that there is a lock, in the words for the case that nobody has it when it is
-// looked at, again and again.
+// takenError says that there is a lock already. Its text is for the case that each look finds
+// nobody who has it.
 type takenError struct{ error }
 
 // lockIn is the lock in one place.
@@ -64,8 +64,7 @@ func (l *lockIn) take(ctx context.Context, lock store.Lock) error {
 			return nil
 		}
 		if ctx.Err() != nil { // it may be there, and nobody will use it
-			l.takeBack(ctx, lock.ID)
-			return context.Cause(ctx)
+			return errors.Join(context.Cause(ctx), l.takeBack(ctx, lock.ID))
 		}
 		taken, isTaken := errors.AsType[takenError](err)
 		by, mark, failed := l.look(ctx)
@@ -91,12 +90,14 @@ func (l *lockIn) take(ctx context.Context, lock store.Lock) error {
 }
 
 // takeBack removes a lock that was asked for by somebody who has gone.
-func (l *lockIn) takeBack(ctx context.Context, id string) {
+func (l *lockIn) takeBack(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 	defer cancel()
-	if by, mark, err := l.look(ctx); err == nil && by != nil && by.ID == id {
-		_ = l.drop(ctx, mark)
+	by, mark, err := l.look(ctx)
+	if err == nil && by != nil && by.ID == id {
+		err = l.drop(ctx, mark)
 	}
+	return err
 }
 
 // giveBack also gives back what somebody else has taken, by its ID. It reports whether the lock was ours.
@@ -201,7 +202,7 @@ func (o lockObject) add(ctx context.Context, lock store.Lock) (mark string, err 
 	}
 	if !s3source.IsAWS(client) {
 		if by, _, err := o.look(ctx); err != nil || by != nil {
-			return "", cmp.Or(err, store.ErrLost)
+			return "", cmp.Or(err, error(takenError{&store.HeldError{By: by}}))
 		}
 	}
 	if err := o.prove(ctx); err != nil {
