@@ -390,7 +390,8 @@ func (c Credentials) called(choice, name string) (*unstable.Entry, error) {
 			cmp.Or(strings.Join(others, ", "), "none"))
 	}
 	slices.Sort(others)
-	return nil, fmt.Errorf("every %s block of credentials has a name; set %s to one of %s", c.Table.Name, choice, strings.Join(others, ", "))
+	return nil, fmt.Errorf("every %s block of credentials has a name; set %s to one of %s", c.Table.Name, choice,
+		strings.Join(slices.Compact(others), ", "))
 }
 
 // textOf reads one attribute alone: what else is wrong with a block harms only

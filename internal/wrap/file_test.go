@@ -228,7 +228,7 @@ func TestMemory(t *testing.T) {
 				o.Backend = fileBlock(path)
 			}
 			if c.damaged {
-				write(t, filepath.Join(dir, ".terraform", "statecrypt", "seen.json"), "{")
+				write(t, filepath.Join(dir, ".terraform", "statecrypt", "seen.json"), map[bool]string{false: "{", true: "null"}[c.accept])
 			}
 			o.Accept = c.accept
 			code, err, told := run(t, o)

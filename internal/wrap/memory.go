@@ -51,7 +51,7 @@ func load[T any](path string) (map[string]T, error) {
 	if path == "" || errors.Is(err, fs.ErrNotExist) {
 		return found, nil
 	}
-	if err == nil && json.Unmarshal(text, &found) != nil {
+	if err == nil && (json.Unmarshal(text, &found) != nil || found == nil) { // as null is
 		err = errors.New("it is damaged")
 	}
 	if err != nil {

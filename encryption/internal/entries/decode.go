@@ -98,21 +98,33 @@ func unfit(a attr.Attr, v cty.Value, variable string) error {
 
 // checkCompany returns what must not be set together, or not alone.
 func (v *values) checkCompany(attrs []attr.Attr, settings map[string]Setting) (errs fact.List) {
-	has := func(name string) bool { return !isEmpty(v.attrs[name]) }
+	has := func(name string) bool { return !isEmpty(v.attrs[name]) || v.blocks[name] != nil }
+	written := func(name string) bool { // a block may be empty, and a text may be a bool
+		s := settings[name]
+		isBlock := v.blocks[name] != nil && s.Value != cty.NilVal && !s.Value.IsNull()
+		return isBlock || s.IsSet() && (v.attrs[name] == cty.NilVal || !v.attrs[name].RawEquals(cty.False))
+	}
 	for _, a := range attrs {
-		isSet := settings[a.Name].IsSet()
+		isSet := written(a.Name)
 		for _, other := range a.Excludes {
-			if isSet && settings[other].IsSet() {
+			if isSet && written(other) {
 				errs = append(errs, v.Errorf(a.Name, "%s and %s are mutually exclusive; set one of them", other, a.Name))
 			}
 		}
 		some := slices.Concat([]string{a.Name}, a.Excludes)
-		if last := len(some) - 1; a.Required && last > 0 && !slices.ContainsFunc(some, has) {
+		if last := len(some) - 1; a.Required && last > 0 && !v.resolver.OnlyEnvironment && !slices.ContainsFunc(some, has) {
 			errs = append(errs, v.Errorf("", "one of %s and %s is required, and none has a value; is a variable empty?",
 				strings.Join(some[:last], ", "), some[last]))
 		}
 		other, _ := attr.Table{Attrs: attrs}.Attr(a.RequiredWith)
-		if other.Name != "" && !has(other.Name) && (isSet || other.RequiredWith == a.Name && has(a.Name)) {
+		isMutual := other.RequiredWith == a.Name
+		switch {
+		case other.Name == "" || has(other.Name) || !isSet && !(isMutual && has(a.Name)):
+		case !isMutual:
+			errs = append(errs, v.Errorf(other.Name, "it is required together with %s", a.Name))
+		case v.variables[a.Name] != "": // which is named then
+			errs = append(errs, v.Errorf(a.Name, "%s and %s are required together", other.Name, a.Name))
+		default:
 			errs = append(errs, v.Errorf(other.Name, "%s and %s are required together", other.Name, a.Name))
 		}
 	}

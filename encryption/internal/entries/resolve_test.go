@@ -344,6 +344,8 @@ func TestCompany(t *testing.T) {
 			{Name: "jwt", Type: cty.String, Env: []string{"JWT"}, Required: true, Excludes: []string{"file", "command"}},
 			{Name: "file", Type: cty.String, Excludes: []string{"command"}}, {Name: "command", Type: cty.String},
 		}},
+		{Name: "other_login", Excludes: []string{"profile"}, Attrs: []attr.Attr{{Name: "role", Type: cty.String}}},
+		{Name: "only", Type: cty.Bool, Excludes: []string{"profile"}},
 	}}
 	login := func(name, text string) map[string]Setting {
 		return map[string]Setting{"login": {Value: cty.ObjectVal(map[string]cty.Value{name: cty.StringVal(text)})}}
@@ -368,6 +370,9 @@ func TestCompany(t *testing.T) {
 		"none of three":       {login("file", ""), "", true},
 		"a variable of three": {login("file", ""), "JWT", false},
 		"the last of three":   {login("command", "x"), "", false},
+		"an empty block":      {map[string]Setting{"other_login": {Value: cty.EmptyObjectVal}, "profile": value}, "", true},
+		"false in a text":     {map[string]Setting{"only": {Value: cty.StringVal("false")}, "profile": value}, "", false},
+		"true in a text":      {map[string]Setting{"only": {Value: cty.StringVal("true")}, "profile": value}, "", true},
 		"another mistake too": {map[string]Setting{"key": value, "id": {Value: cty.UnknownVal(cty.String)}}, "", true},
 	} {
 		e := &Entry{Address: "e", Settings: c.code}

@@ -161,7 +161,8 @@ func TestText(t *testing.T) {
 		"Bearer states", "token states", "Basic states", "Bearer", "ZXlKhbGciOi", "LS0tLS1CRUdJTiBD",
 		"-----BEGIN CERTIFICATE-----", "-----BEGIN KEY",
 		// Beginnings and ends, identities, paths of other systems, and settings.
-		"\r\n", "\n\r", "states\n\n", "states\tmore\n", "\"states\nmore\"", "\ufeffstates\nmore", " states\nmore", `"states" = "x"`, `"states": 'x"`,
+		"\r\n", "\n\r", "states\n\n", "states\r\n\r\n", "states\n\r\n", "states\tmore\n",
+		"\"states\nmore\"", "\ufeffstates\nmore", " states\nmore", `"states" = "x"`, `"states": 'x"`,
 		"# team\nage1x", "age1x", "ecdsa-sha2-nistp256 AAAA", "age-secret-key-1x", `C:\keys\k.hcl`, `@C:\keys\k`, "@keys.hcl", "@keys",
 		"/builds/x.tmp/KEY", "c:/keys", "C:keys", `C:\key"s`,
 		"TF_KEY=key {\n}", "export TF_KEY = x", "$env:TF_KEY='x'", "set TF_KEY=x", "tf_key=x", "c3RhdGUge30NCg==", "c3RhdGVzIHt9AQ==",

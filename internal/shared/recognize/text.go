@@ -116,7 +116,7 @@ var things = []struct {
 		func(text string) bool {
 			return strings.ContainsFunc(strings.TrimRight(text, "\r\n"), unicode.IsControl)
 		}},
-	{anyText | Word, Thing{Surely, "ends with a line break, as text files do", trimEnd}, whole(`^[^\n]*\n+$`)},
+	{anyText | Word, Thing{Surely, "ends with a line break, as text files do", trimEnd}, whole(`^[^\n]*[\r\n]*\n$`)},
 	{anyText | Word, Thing{Surely, "ends with a carriage return, as lines of Windows do", trimEnd}, whole(`^[^\n]*[\r\n]*\r$`)},
 	{anyText, Thing{Surely, "begins with a byte order mark, which some editors write and which counts as part of it",
 		same("; save it without one")}, whole(`^\x{feff}`)},

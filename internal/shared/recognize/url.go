@@ -10,17 +10,18 @@ import (
 )
 
 var (
-	scheme      = lazyregexp.New(`^([A-Za-z0-9][A-Za-z0-9+.-]+)://`) // a drive of Windows has one letter
+	scheme      = lazyregexp.New(`[A-Za-z0-9+.-]+$`)
 	namedSecret = lazyregexp.New(`^(pass|env|literal|key|secret|token|password|passphrase)[:=]`)
 )
 
 // Scheme is that of an address in the place of a name or a path, such as s3 in s3://bucket/key,
-// and "" for a name or a path.
+// whatever is before it, and "" for a name or a path: an address may hold a password.
 func Scheme(text string) string {
-	if parts := scheme.FindStringSubmatch(text); parts != nil {
-		return parts[1]
+	before, _, isURL := strings.Cut(text, "://")
+	if !isURL || len(before) == 1 { // a drive of Windows
+		return ""
 	}
-	return ""
+	return cmp.Or(scheme.FindString(before), "…")
 }
 
 // NamedSecret is how a secret begins that is named, in the place of the name of a file, as

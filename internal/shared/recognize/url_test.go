@@ -39,7 +39,8 @@ func TestScheme(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"s3://b/k": "s3", "HTTP://h": "HTTP", "1password://v": "1password", "a+b://c": "a+b", "file://": "file",
-		"": "", "a": "", "C://x": "", "C:/x": "", "a/b://c": "", "a:b": "", "://a": "", "git@h:p": "",
+		"": "", "a": "", "C://x": "", "C:/x": "", "a/b://c": "b", "a:b": "", "://a": "…", "git@h:p": "",
+		" https://u:canary@h": "https", "git::https://u:canary@h": "https", "\"https://u:canary@h\"": "https", "u:canary@ ://": "…",
 	} {
 		if got := recognize.Scheme(text); got != want {
 			t.Errorf("%q: got %q", text, got)

@@ -164,7 +164,7 @@ func TestIdentity(t *testing.T) {
 			blocks: []objecttest.Attrs{pair().With("cam_role_name", "x")}},
 		"no secret": {env: env, err: "secret_id needs secret_key",
 			blocks: []objecttest.Attrs{objecttest.Strings("secret_id", "x")}},
-		"no ID": {env: env, err: "secret_id: secret_id and secret_key are required together",
+		"no ID": {env: env, err: "secret_id: it is required together with secret_key",
 			blocks: []objecttest.Attrs{objecttest.Strings("secret_key", objecttest.Canary)}},
 		"not an ID":                 {err: "without spaces", blocks: []objecttest.Attrs{pair().With("secret_id", "a\nb")}},
 		"no such profile":           {err: "other.credential", blocks: []objecttest.Attrs{of("other")}},

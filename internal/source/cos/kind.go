@@ -89,6 +89,7 @@ func credentials() attr.Table {
 				Harmless: "It is read for profile alone, which excludes keys of the code.",
 				Doc:      "The folder of the profiles. Defaults to `~/.tccli`."},
 			{Name: "cam_role_name", Type: cty.String, Group: "identity", Env: []string{"TENCENTCLOUD_CAM_ROLE_NAME"},
+				Check: attr.Is(object.IsRole, "this cannot be the name of a role"),
 				Doc: "The CAM role of the CVM instance that this runs on. Its temporary keys come from the metadata service of the " +
 					"instance."},
 			{Name: "endpoint", Type: cty.String, Env: []string{"TENCENTCLOUD_ENDPOINT"},

@@ -122,7 +122,7 @@ func (d *repository) listLocks(ctx context.Context, list *tree) error {
 	}
 	out, err := d.output(ctx, maxLockNames, "for-each-ref", "--format=%(refname):%(tree)", localLocks) // no ref has a colon
 	if err == nil {
-		list.locks, list.lockRoots = d.findLockRoots(strings.Fields(string(out)))
+		list.locks, list.lockRoots = d.findLockRoots(string(out))
 		if list.root == "" {
 			err = d.findDescriptions(ctx, list)
 		}
@@ -138,10 +138,10 @@ func (d *repository) listLocks(ctx context.Context, list *tree) error {
 
 // findLockRoots notes where the folders of the locks begin; which of them are read is
 // up to [repository.walk].
-func (d *repository) findLockRoots(refs []string) (locks, roots map[string]string) {
+func (d *repository) findLockRoots(refs string) (locks, roots map[string]string) {
 	locks, roots = map[string]string{}, map[string]string{}
-	for _, ref := range refs {
-		name, root, _ := strings.Cut(strings.TrimPrefix(ref, localLocks), ":")
+	for ref := range strings.Lines(refs) { // other blanks, such as a no-break space, can be in a name
+		name, root, _ := strings.Cut(strings.TrimPrefix(strings.TrimSuffix(ref, "\n"), localLocks), ":")
 		locks[name] = ""
 		if objectID.MatchString(root) {
 			roots[name] = root

@@ -118,7 +118,8 @@ func TestEnvironment(t *testing.T) {
 		"a user is not a secret":            {map[string]string{"TF_HTTP_USERNAME": "env"}, nil, none, ""},
 		"an empty password is not a secret": {map[string]string{"TF_HTTP_PASSWORD": ""}, nil, none, ""},
 		"half a pair in a named environment": {map[string]string{"TF_HTTP_ADDRESS": address,
-			"TF_HTTP_CLIENT_PRIVATE_KEY_PEM": "-----BEGIN " + canary}, nil, "", "the environment variables for http: client_certificate_pem and"},
+			"TF_HTTP_CLIENT_PRIVATE_KEY_PEM": "-----BEGIN " + canary}, nil, "",
+			"the environment variable TF_HTTP_CLIENT_PRIVATE_KEY_PEM: client_certificate_pem and"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, env := internet(t)

@@ -76,11 +76,14 @@ func CheckKeys(keys aws.Credentials) error {
 
 var roleName = lazyregexp.New(`^[A-Za-z0-9._+=,@-]{1,128}$`)
 
+// IsRole reports whether a role of an instance can have this name, which becomes part of a path.
+func IsRole(name string) bool { return roleName.MatchString(name) && name != "." && name != ".." }
+
 // AskInstance asks the metadata service of an instance, which errors call who,
 // for the keys of a role, whose name is put behind url. They are read into
 // answer, from JSON.
 func (n Network) AskInstance(ctx context.Context, who, url, role string, header http.Header, answer any) error {
-	if !roleName.MatchString(role) || role == "." || role == ".." { // it becomes part of a path
+	if !IsRole(role) { // of a profile
 		return fmt.Errorf("%.200q cannot be the name of a role", role)
 	}
 	status, body, err := n.Wire(true).Ask(ctx, http.MethodGet, url+role, header)

@@ -88,7 +88,7 @@ func TestKeys(t *testing.T) {
 		"which?":       {env: env, blocks: []objecttest.Attrs{keys("").With("name", "a")}, want: "set credentials_name"},
 		"no secret":    {env: env, blocks: []objecttest.Attrs{none.With("access_key", "x")}, want: "access_key needs secret_key"},
 		"no ID": {env: env, blocks: []objecttest.Attrs{none.With("secret_key", objecttest.Canary)},
-			want: "access_key: access_key and secret_key are required together"},
+			want: "access_key: it is required together with secret_key"},
 		"not an ID": {blocks: []objecttest.Attrs{keys("").With("access_key", "a b")}, want: "without spaces"},
 		"not a key of the customer's": {blocks: []objecttest.Attrs{keys("").With("sse_customer_key", objecttest.Canary)},
 			want: "32 bytes in base64"},

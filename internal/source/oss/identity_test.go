@@ -129,7 +129,7 @@ func TestIdentity(t *testing.T) {
 			blocks: []objecttest.Attrs{pair().With("profile", "default")}},
 		"no secret": {env: env, err: "access_key needs secret_key",
 			blocks: []objecttest.Attrs{objecttest.Strings("access_key", "x")}},
-		"no ID": {env: env, err: "access_key: access_key and secret_key are required together",
+		"no ID": {env: env, err: "access_key: it is required together with secret_key",
 			blocks: []objecttest.Attrs{objecttest.Strings("secret_key", objecttest.Canary)}},
 		"half a pair in the environment": {env: map[string]string{"ALICLOUD_ACCESS_KEY": "x"}, err: "access_key needs secret_key"},
 		"not an ID":                      {err: "without spaces", blocks: []objecttest.Attrs{pair().With("access_key", "a\nb")}},
@@ -163,7 +163,7 @@ func TestIdentity(t *testing.T) {
 			blocks: []objecttest.Attrs{pair().With("assume_role_role_arn", role).With("sts_endpoint", "https://x/"+objecttest.Canary)}},
 		"another role of the instance": {calls: "PUT GET", err: `knows no role "writer"`,
 			blocks: []objecttest.Attrs{objecttest.Strings("ecs_role_name", "writer")}},
-		"not the name of a role": {err: "cannot be the name of a role", calls: "PUT",
+		"not the name of a role": {err: "cannot be the name of a role",
 			blocks: []objecttest.Attrs{objecttest.Strings("ecs_role_name", "../x")}},
 	} {
 		t.Run(name, func(t *testing.T) {

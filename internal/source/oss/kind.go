@@ -80,6 +80,7 @@ func credentials() attr.Table {
 				Harmless: "It is read for profile alone, which excludes keys of the code.",
 				Doc:      "The file of `profile`. Defaults to `~/.aliyun/config.json`."},
 			{Name: "ecs_role_name", Type: cty.String, Group: "identity", Env: []string{"ALICLOUD_ECS_ROLE_NAME"},
+				Check:    attr.Is(object.IsRole, "this cannot be the name of a role"),
 				Excludes: []string{"access_key", "profile"},
 				Doc: "The RAM role of the ECS instance that this runs on. Its temporary keys come from the metadata service of the " +
 					"instance."},

@@ -69,9 +69,9 @@ const magic = "Hello world!"
 func build(v attr.Values) (driver.KeyProvider, error) {
 	p := provider{file: v.String("key_file")}
 	switch { // Check has looked at both
-	case v.Has("key"):
+	case v.String("key") != "":
 		p.key, _ = hex.DecodeString(v.String("key"))
-	case v.Has("key_base64"):
+	case v.String("key_base64") != "":
 		p.key, _ = base64.StdEncoding.DecodeString(v.String("key_base64"))
 	default:
 		return &p, nil
