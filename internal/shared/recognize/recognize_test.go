@@ -284,3 +284,12 @@ func TestCheckPEM(t *testing.T) {
 		}
 	}
 }
+
+func TestIsWord(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{"token": true, "two words": true, "": true, "a\n": false, "a\r\n\r\n": false, "a\tb": false} {
+		if got := recognize.IsWord(text); got != want {
+			t.Errorf("%q: got %t", text, got)
+		}
+	}
+}
