@@ -75,6 +75,7 @@ export CGO_ENABLED=$cgo
 key=$(
   {
     echo "$release$package $ldflags${tags:+ $tags}"
+    cat "$root/scripts/tool.sh"
     go env GOVERSION GOOS GOARCH
     [ -z "$module" ] || cat "$root/$module/go.mod" "$root/$module/go.sum"
     [ "${package##*/tools/}" = "$package" ] || cat "$root/$module/main.go"
