@@ -149,6 +149,9 @@ type state struct {
 
 func (s *state) String() string { return s.path }
 
+// Address is the path.
+func (s *state) Address() string { return s.path }
+
 // Keeps reports whether a file is the state, or one of those beside it.
 func (s *state) Keeps(path string) bool {
 	for _, own := range []string{s.path, s.backup} {
