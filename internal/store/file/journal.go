@@ -96,7 +96,7 @@ func (s *state) writeJournal(ctx context.Context, found, data []byte) error {
 		err = replace.Name(ctx, s.journal, append(append(line, '\n'), data...))
 	}
 	if err == nil {
-		err = syncFolder(filepath.Dir(s.journal))
+		err = replace.SyncFolder(filepath.Dir(s.journal))
 	}
 	return err
 }
