@@ -230,3 +230,33 @@ func testRoom(t *testing.T, l little, free, size int, hasHome, hasTemporary bool
 		t.Errorf("%s is not recovered: %v\n%s", sealed, err, told)
 	}
 }
+
+// TestAccLittleRoom: the same with a CLI, at each of the steps at which it has left plaintext.
+func TestAccLittleRoom(t *testing.T) {
+	cliUnderTest(t)
+	if !inNamespace(t) {
+		return
+	}
+	const size = 1 << 20
+	for step := range 10 {
+		s := newStore(t)
+		p := newProject(t, s.environ(), empty)
+		d := newDisk(t)
+		p.dir = filepath.Join(d.dir, "mm")
+		write(t, filepath.Join(p.dir, "main.tf"), strings.Replace(module(empty), "input = var.text", "input = join(\"\", [var.text, file(\"text\")])", 1))
+		write(t, filepath.Join(p.dir, "text"), "")
+		p.must(t, "init")
+		p.must(t, "apply", "-auto-approve")
+		write(t, filepath.Join(p.dir, "text"), strings.Repeat("x", size))
+		home := t.TempDir()
+		t.Setenv("HOME", home)
+		s.intercept(func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Method == http.MethodPost {
+				w.WriteHeader(http.StatusForbidden)
+			}
+			return r.Method == http.MethodPost
+		})
+		d.leave(t, size+step*size*7/9) // the state has the text in it twice, as input and output
+		_ = home
+	}
+}
