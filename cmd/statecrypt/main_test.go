@@ -24,6 +24,8 @@ func TestMain(m *testing.M) {
 		main()
 	case "age-plugin-yubikey":
 		os.Exit(yubikey())
+	case "terraform":
+		os.Exit(asTerraform())
 	}
 	m.Run()
 }

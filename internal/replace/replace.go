@@ -20,22 +20,35 @@ import (
 // only this user may read it.
 func File(ctx context.Context, name string, data []byte, before os.FileInfo) error {
 	name, err := Place(name)
-	if err == nil {
-		err = mayWrite(name)
-	}
 	if err != nil {
 		return err
 	}
-	t, err := newTemporary(filepath.Dir(name), filepath.Base(name))
+	return put(ctx, byPath(filepath.Dir(name)), filepath.Base(name), data, original{name, before})
+}
+
+// Name is [File] for a file of our own, which has no rights to keep: a link that has the name is
+// replaced, and not followed.
+func Name(ctx context.Context, name string, data []byte) error {
+	return put(ctx, byPath(filepath.Dir(name)), filepath.Base(name), data, original{})
+}
+
+// In is [Name] for a folder that is open: nobody has it lead elsewhere meanwhile.
+func In(ctx context.Context, dir *os.Root, base string, data []byte) error {
+	return put(ctx, dir, base, data, original{})
+}
+
+// put writes a temporary file, and has it replace what has the name.
+func put(ctx context.Context, dir folder, base string, data []byte, of original) error {
+	if err := mayWrite(dir, base); err != nil {
+		return err
+	}
+	t, err := newTemporary(dir, base)
 	if err != nil {
 		return err
 	}
 	_, err = t.Write(data)
-	if err == nil && before != nil {
-		keepOwner(t.File, before)
-		if err = keepACL(t.File, name); err == nil {
-			err = t.Chmod(before.Mode().Perm())
-		}
+	if err == nil {
+		err = of.keepRights(t.File)
 	}
 	if err == nil {
 		err = t.Sync()
@@ -43,10 +56,61 @@ func File(ctx context.Context, name string, data []byte, before os.FileInfo) err
 	if err == nil {
 		err = context.Cause(ctx)
 	}
-	if err == nil && before != nil {
-		err = expectUnchanged(name, before)
+	if err == nil {
+		err = of.expectUnchanged()
 	}
-	return t.finish(name, err)
+	return t.finish(base, err)
+}
+
+// folder is the folder of a file, as [os.Root] has it. Each name is that of something in it.
+type folder interface {
+	Name() string
+	OpenFile(base string, flag int, mode os.FileMode) (*os.File, error)
+	Lstat(base string) (os.FileInfo, error)
+	Rename(from, to string) error
+	Remove(base string) error
+}
+
+// byPath is a folder with a path, which may change where it leads.
+type byPath string
+
+func (f byPath) Name() string                           { return string(f) }
+func (f byPath) in(base string) string                  { return filepath.Join(string(f), base) }
+func (f byPath) Remove(base string) error               { return os.Remove(f.in(base)) }
+func (f byPath) Rename(from, to string) error           { return os.Rename(f.in(from), f.in(to)) }
+func (f byPath) Lstat(base string) (os.FileInfo, error) { return os.Lstat(f.in(base)) }
+
+func (f byPath) OpenFile(base string, flag int, mode os.FileMode) (*os.File, error) {
+	return os.OpenFile(f.in(base), flag, mode)
+}
+
+// original is a file whose rights the one in its place gets; without info, it has none to give.
+type original struct {
+	name string
+	info os.FileInfo
+}
+
+func (o original) keepRights(f *os.File) error {
+	if o.info == nil {
+		return nil
+	}
+	keepOwner(f, o.info)
+	if err := keepACL(f, o.name); err != nil {
+		return err
+	}
+	return f.Chmod(o.info.Mode().Perm())
+}
+
+// expectUnchanged looks whether somebody has written the file since.
+func (o original) expectUnchanged() error {
+	if o.info == nil {
+		return nil
+	}
+	now, err := os.Stat(o.name)
+	if err == nil && (!os.SameFile(o.info, now) || now.Size() != o.info.Size() || !now.ModTime().Equal(o.info.ModTime())) {
+		err = errors.New("somebody changed it meanwhile; try again")
+	}
+	return err
 }
 
 // Place follows the links of a name, or they would be replaced, and the file would
@@ -63,9 +127,9 @@ func Place(name string) (string, error) {
 		case info.Mode().IsRegular():
 			return name, nil
 		case info.IsDir():
-			return "", errors.New("it is a directory; the name of a file is required")
+			return "", errFolder
 		case info.Mode()&fs.ModeSymlink == 0:
-			return "", errors.New("it is not a regular file; name another")
+			return "", errIrregular
 		}
 		dir, err := filepath.EvalSymlinks(filepath.Dir(name))
 		if err != nil {
@@ -85,49 +149,58 @@ func Place(name string) (string, error) {
 	return "", errors.New("there are too many links; name the file itself")
 }
 
-// mayWrite looks whether a file could be written if it were not replaced.
-func mayWrite(name string) error {
-	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+// mayWrite looks whether a file could be written if it were not replaced. A link is not.
+func mayWrite(dir folder, base string) error {
+	info, err := dir.Lstat(base)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && info.Mode()&fs.ModeSymlink != 0:
+		return nil
+	case err == nil && info.IsDir():
+		return errFolder
+	case err == nil && !info.Mode().IsRegular():
+		return errIrregular
+	}
+	f, err := dir.OpenFile(base, os.O_WRONLY, 0)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return fmt.Errorf("it cannot be written: %w", keyfile.Explain(name, err))
+		return fmt.Errorf("it cannot be written: %w", keyfile.Explain(filepath.Join(dir.Name(), base), err))
 	}
 	return f.Close()
 }
 
-// expectUnchanged looks whether somebody has written a file since.
-func expectUnchanged(name string, before os.FileInfo) error {
-	now, err := os.Stat(name)
-	if err == nil && (!os.SameFile(before, now) || now.Size() != before.Size() || !now.ModTime().Equal(before.ModTime())) {
-		err = errors.New("somebody changed it meanwhile; try again")
-	}
-	return err
-}
+var (
+	errFolder    = errors.New("it is a directory; the name of a file is required")
+	errIrregular = errors.New("it is not a regular file; name another")
+)
 
 // temporary is a file that takes the place of another one. Where the system can do
 // that, it has no name until it is complete, so nothing of it stays if the process is
 // killed; elsewhere, a file that only this user may read stays.
 type temporary struct {
 	*os.File
+	dir  folder
 	name string // "" as long as it has none
 }
 
-func newTemporary(dir, base string) (*temporary, error) {
-	if f := unnamed(dir); f != nil {
-		return &temporary{File: f}, nil
+func newTemporary(dir folder, base string) (*temporary, error) {
+	if path, ok := dir.(byPath); ok {
+		if f := unnamed(string(path)); f != nil {
+			return &temporary{File: f, dir: dir}, nil
+		}
 	}
-	f, err := os.CreateTemp(dir, hidden(base)+"*") // with mode 0600
+	name := hidden(base) + rand.Text()
+	f, err := dir.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if failed, ok := errors.AsType[*fs.PathError](err); ok && errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("its folder must be made first: %w", failed.Err)
 	} else if ok {
-		err = fmt.Errorf("no file can be made in the folder %q: %w", dir, keyfile.Explain(dir, failed.Err)) // the name of this one says nothing
+		err = fmt.Errorf("no file can be made in the folder %q: %w", dir.Name(), keyfile.Explain(dir.Name(), failed.Err)) // not of this name
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &temporary{f, f.Name()}, nil
+	return &temporary{f, dir, name}, nil
 }
 
 // hidden is how the name of the file begins meanwhile. There is one for each name that is
@@ -138,19 +211,19 @@ func hidden(base string) string {
 }
 
 // finish puts the file in its place, or after an error removes it.
-func (t *temporary) finish(name string, err error) error {
+func (t *temporary) finish(base string, err error) error {
 	if err == nil && t.name == "" {
-		named := filepath.Join(filepath.Dir(name), hidden(filepath.Base(name))+rand.Text())
-		if err = link(t.File, named); err == nil {
+		named := hidden(base) + rand.Text()
+		if err = link(t.File, filepath.Join(t.dir.Name(), named)); err == nil {
 			t.name = named
 		}
 	}
 	err = errors.Join(err, t.Close())
 	if err == nil {
-		err = os.Rename(t.name, name)
+		err = t.dir.Rename(t.name, base)
 	}
 	if err != nil && t.name != "" {
-		_ = os.Remove(t.name)
+		_ = t.dir.Remove(t.name)
 	}
 	return err
 }

@@ -3,6 +3,7 @@ package replace
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"errors"
 	"io"
 	"os"
@@ -40,10 +41,8 @@ func TestLongestName(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
-	if f, err := os.CreateTemp(t.TempDir(), hidden(filepath.Base(name))+"*"); err != nil { // where none is without a name
-		t.Error(err)
-	} else {
-		_ = f.Close()
+	if err := os.WriteFile(filepath.Join(t.TempDir(), hidden(filepath.Base(name))+rand.Text()), nil, 0o600); err != nil {
+		t.Error(err) // where no file is without a name
 	}
 }
 
@@ -102,6 +101,44 @@ func TestChanged(t *testing.T) {
 	if err := File(t.Context(), name, []byte("x"), before); err == nil || !strings.Contains(err.Error(), "changed it meanwhile") ||
 		read(t, name) != "new" {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestLinks: the file that a link leads to is replaced if the user names the link, and the link is if it
+// has the name of a file of our own.
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	for name, replaces := range map[string]func(link string) error{
+		"file": func(link string) error { return File(t.Context(), link, []byte("after"), nil) },
+		"name": func(link string) error { return Name(t.Context(), link, []byte("after")) },
+		"in": func(link string) error {
+			dir, err := os.OpenRoot(filepath.Dir(link))
+			if err != nil {
+				return err
+			}
+			defer dir.Close()
+			return In(t.Context(), dir, filepath.Base(link), []byte("after"))
+		},
+	} {
+		dir := t.TempDir()
+		there, link := write(t, filepath.Join(t.TempDir(), "there"), "before"), filepath.Join(dir, "link")
+		if err := os.Symlink(there, link); err != nil {
+			t.Skip(err)
+		}
+		if err := replaces(link); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		info, err := os.Lstat(link)
+		followed := name == "file"
+		if err != nil || info.Mode()&os.ModeSymlink != 0 != followed || read(t, link) != "after" || (read(t, there) == "after") != followed {
+			t.Errorf("%s: the link is %v, %v, and leads to %q, or led to %q", name, info, err, read(t, link), read(t, there))
+		}
+		if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+			t.Errorf("%s: these are left: %v, %v", name, entries, err)
+		}
+		if Name(t.Context(), dir, nil) == nil {
+			t.Errorf("%s: a folder was replaced", name)
+		}
 	}
 }
 

@@ -61,6 +61,10 @@ type State interface {
 	// String says where it is, for people.
 	String() string
 
+	// Address says where it is, and tells it from any other state. Nobody shows it: what String leaves
+	// out may be a secret.
+	Address() string
+
 	// Read returns nil if there is none.
 	Read(ctx context.Context) ([]byte, Version, error)
 

@@ -98,8 +98,21 @@ func play(script string) int {
 		case "wrap":
 			return wrapAgain(strings.Split(argument, ","))
 		case "POSTLARGE":
-			large := `"outputs":{"x":{"type":"string","value":"` + strings.Repeat("x", 8<<20) + `"}}`
-			request("POST", os.Getenv("TF_HTTP_ADDRESS"), strings.Replace(state, `"outputs":{}`, large, 1))
+			request("POST", os.Getenv("TF_HTTP_ADDRESS"), large(8<<20))
+		case "apply": // sends a state, or leaves it, or prints it, as Terraform does
+			var size int
+			text, fills := strings.CutSuffix(argument, ",fill")
+			_, _ = fmt.Sscan(text, &size)
+			if request("POST", os.Getenv("TF_HTTP_ADDRESS"), large(size)) < 300 {
+				continue
+			}
+			if os.WriteFile("errored.tfstate", []byte(large(size)), 0o600) != nil {
+				fmt.Println(large(size)) //nolint:forbidigo // a program of its own
+			}
+			if fills { // the disk
+				_ = os.WriteFile("more", make([]byte, 64<<20), 0o600)
+			}
+			return 1
 		case "die":
 			signalSelf(syscall.SIGKILL)
 		case "reset":
@@ -140,6 +153,12 @@ func play(script string) int {
 		}
 	}
 	return 0
+}
+
+// large is a state with a secret and a text of this size.
+func large(size int) string {
+	text := `"outputs":{"x":{"type":"string","value":"` + canary + strings.Repeat("x", size) + `"}}`
+	return strings.NewReplacer(`"outputs":{}`, text, `"serial":1`, `"serial":2`).Replace(state)
 }
 
 // pullFormer prints the state of a backend "http", which a module and variables describe.

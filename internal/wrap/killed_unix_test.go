@@ -4,7 +4,6 @@ package wrap_test
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -147,8 +146,4 @@ func TestKilledRunsInGit(t *testing.T) {
 			t.Errorf("%s: this is left: %q", point, left)
 		}
 	}
-}
-
-func numbered(serial int) string {
-	return strings.Replace(state, `"serial":1`, fmt.Sprintf(`"serial":%d`, serial), 1)
 }

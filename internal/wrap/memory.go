@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
+	"os"
 	"reflect"
 	"sync"
 
@@ -20,12 +20,15 @@ import (
 // the store can put back an old state, or another one of the same key, and both open. These
 // are pins that nobody has to set.
 type memory struct {
-	path    string
-	of      string // kind of the store, and the name of the state in it
+	at      directory
+	of      string // the digest of the kind of the store, and of the whole address of the state
+	text    string // both as people may see them, which was the name in earlier versions
+	isWhole bool   // the text has the whole address, and so is that of no other state
 	reverts bool   // an older state, or another one, is nobody's mistake
 	accepts bool   // the user has looked
 
 	mu   sync.Mutex
+	last *label          // what this run has remembered last
 	from []store.Version // by their digests: the states that this run has gone on from, or has sent; nil if none was read
 }
 
@@ -40,48 +43,95 @@ const (
 	baseName   = "base.json"
 )
 
-func newMemory(data, of string) *memory {
-	return &memory{path: filepath.Join(data, memoryName), of: of}
+func newMemory(at directory, b *backend) *memory {
+	address, text := b.Address(), b.String()
+	return &memory{at: at, of: string(store.Digest([]byte(b.kind + " " + address))), text: b.kind + " " + text, isWhole: address == text}
 }
 
-// load reads a file of ours, with nothing in it if it cannot be read. In a new clone, there is none.
-func load[T any](path string) (map[string]T, error) {
-	found := map[string]T{}
-	text, err := keyfile.Read(path)
-	if path == "" || errors.Is(err, fs.ErrNotExist) {
-		return found, nil
+// locked does what nobody else does in this folder meanwhile, from reading a file of ours to writing
+// it. In a new clone, there is no folder, and at is nil.
+func (m *memory) locked(do func(at *os.Root) error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.at.path == "" {
+		return do(nil)
 	}
-	if err == nil && (json.Unmarshal(text, &found) != nil || found == nil) { // as null is
-		err = errors.New("it is damaged")
+	at, err := m.at.open(false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return do(nil)
 	}
 	if err != nil {
-		return map[string]T{}, fmt.Errorf("what an earlier run here has seen cannot be read from %s: %w", outside.Quoted(path, 300),
-			keyfile.Reason(err))
+		return err
+	}
+	defer at.Close()
+	lock, err := lockOwn(at)
+	if err != nil {
+		return err
+	}
+	defer lock.Close() // if there is one
+	return do(at)
+}
+
+// load reads a file of ours. After an error, there is nothing in it.
+func load[T any](at *os.Root, name string) (map[string]T, error) {
+	none := map[string]T{}
+	if at == nil {
+		return none, nil
+	}
+	text, err := readOwn(at, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return none, nil
+	}
+	if err != nil {
+		return none, err
+	}
+	var found map[string]T
+	if json.Unmarshal(text, &found) != nil || found == nil { // as null is
+		return none, errors.New("it is damaged")
 	}
 	return found, nil
 }
 
 // save writes one. A folder that cannot be written has no memory, as one that was just cloned.
-func save[T any](ctx context.Context, path string, all map[string]T) {
-	if text, err := json.Marshal(all); err == nil {
-		_ = replace.File(ctx, path, append(text, '\n'), nil)
+func save[T any](ctx context.Context, at *os.Root, name string, all map[string]T) error {
+	text, err := json.Marshal(all)
+	if err == nil {
+		err = replace.In(ctx, at, name, append(text, '\n'))
 	}
+	return err
+}
+
+// find returns what was seen, nil if nothing was.
+func (m *memory) find(seen map[string]label) *label {
+	if was, ok := seen[m.of]; ok {
+		return &was
+	}
+	if was, ok := seen[m.text]; ok && m.isWhole {
+		return &was
+	}
+	return nil
 }
 
 // accept refuses a state that is older than the one that was seen, another one, and that
 // there is none, which is nil.
 func (m *memory) accept(state *label) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	seen, err := load[label](m.path)
-	was, known := seen[m.of]
+	var was *label
+	err := m.locked(func(at *os.Root) error {
+		seen, err := load[label](at, memoryName)
+		was = m.find(seen)
+		return err
+	})
 	const look = "; restore the newest one, or, once you have looked, accept what there is with statecrypt wrap -accept"
+	_, isForeign := errors.AsType[*foreignError](err)
 	switch {
-	case m.accepts || m.reverts && state != nil:
+	case m.accepts && !isForeign || m.reverts && state != nil:
 		return nil
+	case isForeign:
+		return fmt.Errorf("what an earlier run here has seen cannot be read: %w", err)
 	case err != nil:
-		return fmt.Errorf("%w; once you have looked, accept what there is with statecrypt wrap -accept", err)
-	case !known:
+		return fmt.Errorf("what an earlier run here has seen cannot be read from %s: %w; once you have looked, accept what there is with "+
+			"statecrypt wrap -accept", outside.Quoted(m.at.file(memoryName), 300), keyfile.Reason(err))
+	case was == nil:
 		return nil
 	case state == nil:
 		return fmt.Errorf("there is none, and an earlier run here has seen one, of the lineage %s%s", outside.Quoted(was.Lineage, 100), look)
@@ -98,19 +148,43 @@ func (m *memory) accept(state *label) error {
 
 // remember notes what was seen, nil for none.
 func (m *memory) remember(ctx context.Context, state *label) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	seen, _ := load[label](m.path) // which was accepted
-	was, known := seen[m.of]
+	_ = m.locked(func(at *os.Root) error {
+		seen, err := load[label](at, memoryName)
+		was := m.find(seen)
+		if at == nil || err != nil && !m.accepts || !m.mayFollow(was, state) {
+			return err
+		}
+		m.last = state
+		_, isNamed := seen[m.of]
+		if isNamed != (state != nil) || !reflect.DeepEqual(was, state) {
+			delete(seen, m.of)
+			if m.isWhole {
+				delete(seen, m.text)
+			}
+			if state != nil {
+				seen[m.of] = *state
+			}
+			return save(ctx, at, memoryName, seen)
+		}
+		return nil
+	})
+}
+
+// mayFollow reports whether a state is remembered in place of another one. A slower run does not have
+// what it has seen counted as newer than what a faster one has left, unless nobody has gone on since
+// this run, or the user has looked.
+func (m *memory) mayFollow(was, state *label) bool {
 	switch {
-	case m.path == "", state == nil && !known, state != nil && known && reflect.DeepEqual(was, *state):
-		return
+	case was == nil, m.accepts, m.last != nil && reflect.DeepEqual(was, m.last):
+		return true
 	case state == nil:
-		delete(seen, m.of)
-	default:
-		seen[m.of] = *state
+		return false
+	case state.Lineage != was.Lineage:
+		return m.reverts
+	case was.Serial == nil:
+		return true
 	}
-	save(ctx, m.path, seen)
+	return state.Serial != nil && *state.Serial >= *was.Serial
 }
 
 // goOn notes what the run goes on from, by its digest.
@@ -130,44 +204,47 @@ func (m *memory) sends(state []byte) {
 // leave notes, beside the state in a file that could not be written, what it may replace: what this
 // run has gone on from.
 func (m *memory) leave(ctx context.Context, file []byte) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.from == nil || m.path == "" {
-		return
-	}
-	all := m.bases()
-	all[m.entry(file)] = m.from
-	save(ctx, m.basePath(), all)
+	_ = m.locked(func(at *os.Root) error {
+		if m.from == nil || at == nil {
+			return nil
+		}
+		all, _ := load[[]store.Version](at, baseName) // what cannot be read is not known
+		all[m.entry(file)] = m.from
+		return save(ctx, at, baseName, all)
+	})
 }
 
 // base is what the state in a file may replace, nil if that is not known.
-func (m *memory) base(file []byte) []store.Version {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.bases()[m.entry(file)]
+func (m *memory) base(file []byte) (versions []store.Version) {
+	_ = m.locked(func(at *os.Root) error {
+		all, err := load[[]store.Version](at, baseName)
+		if versions = all[m.entry(file)]; versions == nil {
+			versions = all[m.formerEntry(file)]
+		}
+		return err
+	})
+	return versions
 }
 
 // written forgets a file whose state is where it belongs.
 func (m *memory) written(ctx context.Context, file []byte) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	all := m.bases()
-	if _, known := all[m.entry(file)]; known {
+	_ = m.locked(func(at *os.Root) error {
+		all, err := load[[]store.Version](at, baseName)
+		before := len(all)
 		delete(all, m.entry(file))
-		save(ctx, m.basePath(), all)
-	}
+		delete(all, m.formerEntry(file))
+		if err == nil && len(all) < before {
+			err = save(ctx, at, baseName, all)
+		}
+		return err
+	})
 }
 
 // entry is a file with a state of this place: with other settings, the folder has others.
 func (m *memory) entry(file []byte) string { return m.of + " " + string(digestOf(file)) }
 
-// bases are those of all files. What cannot be read is not known.
-func (m *memory) bases() map[string][]store.Version {
-	all, _ := load[[]store.Version](m.basePath())
-	return all
-}
-
-func (m *memory) basePath() string { return filepath.Join(filepath.Dir(m.path), baseName) }
+// formerEntry is how earlier versions called it. The digest tells it from others.
+func (m *memory) formerEntry(file []byte) string { return m.text + " " + string(digestOf(file)) }
 
 // digestOf is which bytes there are, "" for none.
 func digestOf(state []byte) store.Version {

@@ -236,7 +236,7 @@ func (p *proxy) post(w http.ResponseWriter, r *http.Request) {
 // save keeps a state that the backend refuses if the child could not. The child is told that it
 // was written, or would print it; the user is told the truth in the end.
 func (p *proxy) save(ctx context.Context, sealed []byte, size int, why error) bool {
-	if p.call.effect() != changes || p.call.canLeave(size) {
+	if p.call.effect() != changes || p.call.canLeave(size, len(sealed)) {
 		return false
 	}
 	p.memory.leave(ctx, sealed)

@@ -7,8 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
@@ -16,8 +14,12 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
-// ownFolder is what wrap has of its own in a module.
-const ownFolder = ".terraform/statecrypt"
+// wrap has a folder of its own in the data directory of Terraform.
+const (
+	dataName  = ".terraform"
+	ownName   = "statecrypt"
+	ownFolder = dataName + "/" + ownName
+)
 
 // ownData is the data directory of the child, as seen from the module. It is in there,
 // wherever the user's is, and the name is relative and that of this one module: whatever
@@ -33,9 +35,6 @@ func (i *invocation) id() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// own is a file or a folder of the module that is called by its path from there.
-func (i *invocation) own(path string) string { return join(i.dir, filepath.FromSlash(path)) }
-
 const recordName = "terraform.tfstate"
 
 // record is what init would have written down about backend "http" {}. Terraform
@@ -47,17 +46,14 @@ const record = `{"version":3,"serial":1,"lineage":"00000000-0000-0000-0000-00000
 
 // writeRecord writes the record into a data directory, in place of any other, and of a
 // link. If nobody may write there, that of an earlier run is enough.
-func writeRecord(ctx context.Context, data string) error {
-	path := filepath.Join(data, recordName)
-	err := os.MkdirAll(data, 0o755) //nolint:gosec // as Terraform does
-	if info, failed := os.Lstat(path); err == nil && failed == nil && info.Mode()&fs.ModeSymlink != 0 {
-		err = os.Remove(path) // a module may bring one along that leads to a file of the user
-	}
+func writeRecord(ctx context.Context, data directory) error {
+	at, err := data.open(true)
 	if err == nil {
-		err = replace.File(ctx, path, []byte(record), nil)
+		defer at.Close()
+		err = replace.In(ctx, at, recordName, []byte(record))
 	}
 	if err != nil && checkRecord(data) != nil {
-		return fmt.Errorf("the record of the backend, %s, cannot be written: %w", outside.Quoted(path, 300), keyfile.Reason(err))
+		return fmt.Errorf("the record of the backend, %s, cannot be written: %w", outside.Quoted(data.file(recordName), 300), keyfile.Reason(err))
 	}
 	return nil
 }
@@ -85,11 +81,14 @@ func (r recorded) lacksAddress() bool {
 	return r.Backend.Type == "http" && r.Backend.Config["address"] == nil
 }
 
-// readRecord reads that in a data directory. Without one, the error is
+// readRecord reads that in the data directory of the user. Without one, the error is
 // [fs.ErrNotExist].
-func readRecord(data string) (r recorded, err error) {
-	content, err := keyfile.Read(filepath.Join(data, recordName))
-	if err == nil && json.Unmarshal(content, &r) != nil { // the error may quote a password
+func readRecord(data string) (recorded, error) {
+	return parseRecord(keyfile.Read(filepath.Join(data, recordName)))
+}
+
+func parseRecord(text []byte, err error) (r recorded, _ error) {
+	if err == nil && json.Unmarshal(text, &r) != nil { // the error may quote a password
 		err = errors.New("the record of the backend cannot be read; delete it, and init again")
 	}
 	return r, err
@@ -97,8 +96,8 @@ func readRecord(data string) (r recorded, err error) {
 
 // checkRecord looks at the record after the run. The error says where the child
 // may have gone.
-func checkRecord(data string) error {
-	r, err := readRecord(data)
+func checkRecord(data directory) error {
+	r, err := parseRecord(data.read(recordName))
 	switch {
 	case err != nil:
 		return err

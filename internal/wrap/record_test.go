@@ -25,7 +25,7 @@ func TestRecordIsNoLink(t *testing.T) {
 	if err := errors.Join(os.WriteFile(file, []byte("mine"), 0o600), os.Symlink(file, filepath.Join(data, recordName))); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(writeRecord(t.Context(), data), checkRecord(data)); err != nil {
+	if err := errors.Join(writeRecord(t.Context(), directory{path: data}), checkRecord(directory{path: data})); err != nil {
 		t.Error(err)
 	}
 	if left, err := os.ReadFile(file); err != nil || string(left) != "mine" {
@@ -48,7 +48,7 @@ func TestCheckRecord(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(data, recordName), []byte(record), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		mistakes.Failed(t, name, "", checkRecord(data))
+		mistakes.Failed(t, name, "", checkRecord(directory{path: data}))
 	}
 }
 

@@ -3,11 +3,13 @@ package wrap
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -87,6 +89,9 @@ func (i *invocation) findErrored() error {
 
 func asErrored(path, name string) error {
 	content, err := readFile(path)
+	if isLink(path) { // the child would write to wherever it leads
+		err = errors.New("it is a link")
+	}
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -116,41 +121,69 @@ func (i *invocation) atHome() string {
 	return filepath.Join(home, "errored-"+i.id()+".tfstate")
 }
 
-// canLeave reports whether the child can leave a state of this size in the folder of the module. If
-// it cannot, it prints the state, or says that it has left it.
-func (i *invocation) canLeave(size int) bool {
-	if info, err := os.Stat(filepath.Join(i.dir, errored)); err == nil && !info.Mode().IsRegular() {
+func isLink(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
+}
+
+// canLeave reports whether the child can leave a state in the folder of the module, and wrap the
+// encrypted one beside it, which then takes its place. If the child cannot, it prints the state, or
+// says that it has left it. What is written is random, because some file systems compress the rest.
+func (i *invocation) canLeave(plain, sealed int) bool {
+	if info, err := os.Lstat(filepath.Join(i.dir, errored)); err == nil && !info.Mode().IsRegular() {
 		return false
 	}
 	f, err := os.CreateTemp(i.dir, "."+errored+".*")
 	if err != nil {
 		return false
 	}
-	_, err = f.Write(make([]byte, size))
+	const beside = 64 << 10 // bytes, for the rest of blocks, and what the memory notes
+	_, err = io.CopyN(f, rand.Reader, int64(plain)+int64(sealed)+beside)
 	return errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name())) == nil
 }
 
 // save keeps a sealed state that the child cannot leave, and says where it is, and what writes it: if
 // nothing can be written, it is here.
 func (i *invocation) save(ctx context.Context, sealed []byte) (where string) {
-	if i.saved == "" {
-		i.saved = i.atHome()
-	}
-	if i.saved != "" && replace.File(ctx, i.saved, sealed, nil) == nil {
-		return i.whereSaved()
-	}
-	dir, err := os.MkdirTemp("", "errored-")
-	if i.saved = filepath.Join(dir, errored); err == nil && os.WriteFile(i.saved, sealed, 0o600) == nil {
+	if i.saveInFile(ctx, sealed, filepath.Join(i.dir, errored)) {
 		return i.whereSaved()
 	}
 	return "this text, in base64, and once it is decoded, " + recovers + " and the name of its file write it: " +
 		base64.StdEncoding.EncodeToString(sealed)
 }
 
-// whereSaved is the name of that file, and what writes it: in the home directory, that finds it.
+// saveInFile keeps a sealed state in the home directory, in the folder for temporary files, or at one
+// more path. It takes the place of what this run has saved before, and of nothing else, and is on the
+// disk if the result is true.
+func (i *invocation) saveInFile(ctx context.Context, sealed []byte, more ...string) bool {
+	paths := []string{i.atHome(), i.saved}
+	if _, err := os.Lstat(paths[0]); paths[0] != i.saved && !errors.Is(err, fs.ErrNotExist) {
+		paths[0] = "" // somebody else's, or there is no home directory
+	}
+	temporary, err := os.MkdirTemp("", "errored-")
+	if err == nil {
+		paths = append(paths, filepath.Join(temporary, errored))
+	}
+	paths = append(paths, more...)
+	at := slices.IndexFunc(paths, func(path string) bool {
+		return path != "" && replace.Name(ctx, path, sealed) == nil && replace.SyncFolder(filepath.Dir(path)) == nil
+	})
+	_ = os.Remove(temporary) // if nothing is in it
+	if at < 0 {
+		return false
+	}
+	if paths[at] != i.saved {
+		_ = os.Remove(i.saved) // an older one, if there is one
+		i.saved = paths[at]
+	}
+	return true
+}
+
+// whereSaved is the name of that file, and what writes it: in the home directory, and in the folder of
+// the module, that finds it.
 func (i *invocation) whereSaved() string {
 	name, named := outside.Line(i.saved, 300), ""
-	if i.saved != i.atHome() {
+	if i.saved != i.atHome() && filepath.Dir(i.saved) != i.dir {
 		named = " " + name
 	}
 	return name + ", and " + recovers + named + " writes it"
@@ -167,6 +200,12 @@ func (t *traces) follow(ctx context.Context, o Options, m *memory) error {
 			continue
 		}
 		kept := filepath.Ext(name) != ".backup" && t.keeps(path)
+		if name == errored && isLink(path) { // it was made during the run
+			to, _ := filepath.EvalSymlinks(path)
+			errs = append(errs, fmt.Errorf("%s is a link to %s, which may hold a state in plaintext, and stays as it is; if it does, move it "+
+				"here in place of the link, and %s writes it", name, outside.Quoted(to, 300), recovers))
+			continue
+		}
 		if err != nil && kept { // somebody may have locked it
 			continue
 		}
@@ -200,15 +239,24 @@ func (t *traces) sealErrored(ctx context.Context, o Options, m *memory, path str
 	if sealed != nil && again == nil && !errors.Is(err, encryption.ErrNoKey) {
 		err = nil // what opens it has gone, and it was rehearsed; plaintext would be worse
 	}
+	where := errored + " is encrypted now; " + recovers + " writes it"
 	if err == nil {
-		err = replace.File(ctx, path, sealed, nil)
+		err = replace.Name(ctx, path, sealed)
+		if err != nil && t.saveInFile(ctx, sealed) {
+			where = errored + " could not be encrypted in its place (" + keyfile.Reason(err).Error() + "), and is deleted. It is encrypted in " +
+				t.whereSaved()
+			if err = os.Remove(path); err != nil {
+				err = os.Truncate(path, 0)
+			}
+		}
 	}
 	if err != nil {
 		m.leave(ctx, content)
-		return fmt.Errorf("%s is not encrypted, and cannot be: %w", errored, keyfile.Reason(err))
+		return fmt.Errorf("%s holds the state in plaintext, and cannot be encrypted: %w; %s writes it, encrypted, and then deletes the file",
+			errored, keyfile.Reason(err), recovers)
 	}
 	m.leave(ctx, sealed)
-	say(o.Stderr, errored+" is encrypted now; "+recovers+" writes it")
+	say(o.Stderr, where)
 	if others != "" {
 		say(o.Stderr, "warning: "+errored+": "+others)
 	}

@@ -124,7 +124,7 @@ func protect(ctx context.Context, o Options, call *invocation) (code int, err er
 		call.tellLeft(o, code, err)
 		return code, err
 	}
-	return code, errors.Join(err, before.follow(ctx, o, p.memory), checkRecord(call.own(call.ownData())), p.checkUse(code))
+	return code, errors.Join(err, before.follow(ctx, o, p.memory), checkRecord(call.own(call.id())), p.checkUse(code))
 }
 
 func checkWorkspace(o Options) error {
@@ -158,7 +158,7 @@ func connect(ctx context.Context, o Options, call *invocation) (*proxy, error) {
 			"name another file in the backend block"), upstream.Close())
 	}
 	p := newProxy(o, call, upstream)
-	p.memory = newMemory(call.own(ownFolder), upstream.kind+" "+upstream.String())
+	p.memory = newMemory(call.own(), upstream)
 	p.memory.accepts, p.memory.reverts = o.Accept, upstream.Reverts(ctx)
 	p.lock.begin(call)
 	if call.effect() == changes {
@@ -186,13 +186,13 @@ func (p *proxy) makeReady(ctx context.Context, files *handover) error {
 		if file := call.localFile(); file != "" && call.keeps(join(call.dir, file)) {
 			return errors.New("the new backend of the module is the file that the state is in, encrypted; give its block another path")
 		}
-		return writeRecord(ctx, call.data)
+		return writeRecord(ctx, directory{path: call.data})
 	}
 	if err == nil {
 		err = call.checkErrored(p.Stderr)
 	}
 	if err == nil {
-		err = writeRecord(ctx, call.own(call.ownData()))
+		err = writeRecord(ctx, call.own(call.id()))
 	}
 	switch {
 	case err != nil:
@@ -314,7 +314,7 @@ func (i *invocation) tellLeft(o Options, code int, err error) {
 	switch {
 	case code == 0 && err == nil:
 		say(o.Stderr, "from now on, wrap does not encrypt the state in its new place")
-	case checkRecord(i.data) != nil: // which Terraform replaces once the state is copied
+	case checkRecord(directory{path: i.data}) != nil: // which Terraform replaces once the state is copied
 		say(o.Stderr, "init has failed after the state was copied: in its new place, it is in plaintext")
 	case code != 0 && !i.has("force-copy") && (!asked || i.isOff("input")):
 		say(o.Stderr, "without a terminal, or with -input=false, nobody can answer whether to copy the state: add -force-copy")

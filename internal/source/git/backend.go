@@ -118,6 +118,9 @@ func inline(v attr.Values, where remote) *unstable.Entry {
 
 func (s *Server) String() string { return s.remote.String() }
 
+// Address is what String shows, whole and as it is written.
+func (s *Server) Address() string { return s.remote.place() }
+
 // Visit is a throw-away repository, for one thing that is done.
 type Visit struct {
 	server *Server

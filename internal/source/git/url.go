@@ -24,12 +24,17 @@ type remote struct {
 // String names the place for people. It holds no secret: parseRepository refuses
 // addresses with a password, and a user name of HTTP may be a token.
 func (r remote) String() string {
+	return shown(r.place())
+}
+
+// place is the address without what may be secret in it.
+func (r remote) place() string {
 	if r.url == nil || r.url.User == nil || r.url.Scheme == "ssh" {
-		return shown(r.address)
+		return r.address
 	}
 	place := *r.url
 	place.User = nil
-	return shown(place.String())
+	return place.String()
 }
 
 // is reports whether u is the address of the same repository.

@@ -149,6 +149,9 @@ type state struct {
 
 func (s *state) String() string { return s.path }
 
+// Address is the path.
+func (s *state) Address() string { return s.path }
+
 // Keeps reports whether a file is the state, or one of those beside it.
 func (s *state) Keeps(path string) bool {
 	for _, own := range []string{s.path, s.backup} {
@@ -328,7 +331,7 @@ func (s *state) keepFound(ctx context.Context, found []byte) error {
 	if err != nil {
 		return fmt.Errorf("the state that there is cannot be encrypted for a backup: %w", err)
 	}
-	err = replace.File(ctx, s.backup, copied, nil)
+	err = replace.Name(ctx, s.backup, copied)
 	s.saved = err == nil
 	return failed(s.backup, err)
 }
@@ -357,7 +360,7 @@ func (s *state) take(ctx context.Context, lock store.Lock) error {
 	s.f, s.journal = s.through(f), journalOf(s.path)
 	s.noteLeft(ctx)
 	s.lock = lock.At(s.path)
-	if err = failed(s.info, replace.File(ctx, s.info, s.lock.JSON(), nil)); err == nil {
+	if err = failed(s.info, replace.Name(ctx, s.info, s.lock.JSON())); err == nil {
 		err = s.complete(ctx)
 	}
 	if err != nil {
@@ -411,15 +414,45 @@ func openRegular(path string, flags int) (*os.File, error) {
 	return os.OpenFile(path, flags, 0o600)
 }
 
+// errForeign is about a file beside the state that is not as wrap makes it.
+var errForeign = errors.New("it is a link, or no regular file, so wrap has not made it; remove it")
+
+// openItself opens a file beside the state. A link there is followed by nobody: others may have made
+// it, so that a file elsewhere is read in its place.
+func openItself(path string) (*os.File, error) {
+	named, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !named.Mode().IsRegular() {
+		return nil, errForeign
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if opened, err := f.Stat(); err != nil || !os.SameFile(named, opened) {
+		_ = f.Close()
+		return nil, errForeign
+	}
+	return f, nil
+}
+
 // inInfo is the lock in the file beside the state. Whoever has just taken a lock may not
 // have written it yet, and a CLI waits only for a lock that has an ID.
 func (s *state) inInfo() *store.Lock {
-	text, err := keyfile.Read(s.info)
-	lock, ok := store.ParseLock(text)
-	if err != nil || !ok || lock.ID == "" {
-		return &store.Lock{ID: "unknown", Path: s.path}
+	unknown := &store.Lock{ID: "unknown", Path: s.path}
+	f, err := openItself(s.info)
+	if err != nil {
+		return unknown
 	}
-	return &lock
+	defer f.Close()
+	const most = 1 << 20 // bytes, as of other small files
+	text, err := source.Read(f, -1, most)
+	if lock, ok := store.ParseLock(text); err == nil && ok && lock.ID != "" {
+		return &lock
+	}
+	return unknown
 }
 
 // ofProcess is the lock of a process that has not ended.

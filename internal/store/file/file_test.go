@@ -213,6 +213,76 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// TestLinksBeside: a link in the place of a file beside the state is replaced, or refused, and what it
+// leads to stays as it is.
+func TestLinksBeside(t *testing.T) {
+	t.Parallel()
+	const canary = "somebody's own"
+	files := map[string]func(*state) string{ // each is written by one of the ways below
+		"journal": func(s *state) string { return s.journal },
+		"info":    func(s *state) string { return s.info },
+		"backup":  func(s *state) string { return s.backup },
+		"kept": func(s *state) string {
+			return s.path + "." + string(store.Digest(storetest.State(2))[:8]) + ".unwritten"
+		},
+	}
+	for name, file := range files {
+		for kind, there := range map[string]bool{"a file": true, "nothing": false} {
+			dir, elsewhere := t.TempDir(), t.TempDir()
+			path, to := filepath.Join(dir, "terraform.tfstate"), filepath.Join(elsewhere, "x")
+			if there {
+				put(t, to, []byte(canary))
+			}
+			put(t, path, storetest.State(1))
+			s := at(t, path)
+			if name == "kept" {
+				must(t, s.writeJournal(t.Context(), storetest.State(3), storetest.State(2)))
+			}
+			if err := os.Symlink(to, file(s)); err != nil {
+				t.Skip(err)
+			}
+			ctx, _ := told(t)
+			err := s.Lock(ctx, storetest.Lock("1"))
+			if (err != nil) != (name == "journal") {
+				t.Errorf("%s, %s: it is locked: %v", name, kind, err)
+			}
+			if err == nil {
+				_, err = s.Write(ctx, storetest.State(4), version(storetest.State(1)))
+				must(t, errors.Join(err, s.Unlock(ctx, "1")))
+			}
+			entries, err := os.ReadDir(elsewhere)
+			must(t, err)
+			if got, _ := os.ReadFile(to); len(entries) > 0 != there || there && string(got) != canary {
+				t.Errorf("%s, %s: elsewhere is %q with %q", name, kind, entries, got)
+			}
+			if got, err := os.Lstat(file(s)); err == nil && got.Mode()&os.ModeSymlink != 0 != (name == "journal") {
+				t.Errorf("%s, %s: it is %s", name, kind, got.Mode())
+			}
+		}
+	}
+}
+
+// TestInfoIsNoLink: what a link leads to in place of the file that says who has a lock is not shown.
+func TestInfoIsNoLink(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path, secret := filepath.Join(dir, "terraform.tfstate"), filepath.Join(t.TempDir(), "config.json")
+	put(t, path, storetest.State(1))
+	put(t, secret, []byte(`{"ID":"canary","Who":"canary","Created":"canary"}`))
+	s := at(t, path)
+	if err := os.Symlink(secret, s.info); err != nil {
+		t.Skip(err)
+	}
+	ctx, text := told(t)
+	err := s.Unlock(ctx, "1")
+	must(t, s.Lock(ctx, storetest.Lock("1")))
+	must(t, s.Unlock(ctx, "1"))
+	held, ok := errors.AsType[*store.HeldError](err)
+	if said := text.String(); ok && strings.Contains(held.By.Describe(), "canary") || strings.Contains(said, "canary") {
+		t.Errorf("it says %q, and %v", said, err)
+	}
+}
+
 // unfinish has a process killed that writes a state.
 func unfinish(t *testing.T, path string, data []byte) {
 	t.Helper()

@@ -93,17 +93,17 @@ type header struct {
 func (s *state) writeJournal(ctx context.Context, found, data []byte) error {
 	line, err := json.Marshal(header{store.Digest(found), store.Digest(data)})
 	if err == nil {
-		err = replace.File(ctx, s.journal, append(append(line, '\n'), data...), nil)
+		err = replace.Name(ctx, s.journal, append(append(line, '\n'), data...))
 	}
 	if err == nil {
-		err = syncFolder(filepath.Dir(s.journal))
+		err = replace.SyncFolder(filepath.Dir(s.journal))
 	}
 	return err
 }
 
 // readJournal reads a header, and a state.
 func (s *state) readJournal() ([]byte, error) {
-	f, err := openRegular(s.journal, os.O_RDONLY)
+	f, err := openItself(s.journal)
 	if err != nil {
 		return nil, err
 	}
@@ -118,6 +118,9 @@ func (s *state) complete(ctx context.Context) error {
 	text, err := s.readJournal()
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
+	}
+	if errors.Is(err, errForeign) {
+		return failed(s.journal, err)
 	}
 	if err != nil {
 		return failed(s.journal, fmt.Errorf("it may have the newest state, and cannot be read: %w", keyfile.Reason(err)))
@@ -139,7 +142,7 @@ func (s *state) complete(ctx context.Context) error {
 		notice.Show(ctx, fmt.Sprintf("a write to %s was not finished, and is now", outside.Quoted(s.path, 300)))
 	default:
 		kept := s.path + "." + string(h.State[:8]) + ".unwritten"
-		if err := replace.File(ctx, kept, data, nil); err != nil {
+		if err := replace.Name(ctx, kept, data); err != nil {
 			return failed(kept, err)
 		}
 		notice.Show(ctx, fmt.Sprintf("a write to %s was not finished, and somebody else has written to it since: it stays as it is, and what "+

@@ -98,8 +98,13 @@ type held struct {
 	commit string
 }
 
-func (s *state) String() string {
-	return fmt.Sprintf("%s in the branch %s of %s", s.name, strings.TrimPrefix(s.server.Branch, "refs/heads/"), s.server)
+func (s *state) String() string { return s.in(s.server.String()) }
+
+// Address is String with all of a long address.
+func (s *state) Address() string { return s.in(s.server.Address()) }
+
+func (s *state) in(repository string) string {
+	return fmt.Sprintf("%s in the branch %s of %s", s.name, strings.TrimPrefix(s.server.Branch, "refs/heads/"), repository)
 }
 
 // visit does something in a throw-away repository.

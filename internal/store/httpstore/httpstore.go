@@ -93,6 +93,9 @@ func (b *backend) Close() error {
 
 func (b *backend) String() string { return source.Public(b.read.url) }
 
+// Address has the query, which may name the state, or sign the request.
+func (b *backend) Address() string { return b.read.url.String() }
+
 // HasLocks reports whether the server has locks.
 func (b *backend) HasLocks() bool { return b.lock.url != nil }
 

@@ -148,6 +148,9 @@ func (s *state) String() string {
 	return text
 }
 
+// Address is all that String says.
+func (s *state) Address() string { return s.String() }
+
 // HasLocks reports whether the block has a lock.
 func (s *state) HasLocks() bool { return len(s.locks) > 0 }
 

@@ -1,6 +1,6 @@
 //go:build unix
 
-package file
+package replace
 
 import (
 	"errors"
@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// syncFolder has the names in a folder survive a power failure, unless nobody may list it.
-func syncFolder(dir string) error {
+// SyncFolder has the names in a folder survive a power failure, unless nobody may list it.
+func SyncFolder(dir string) error {
 	f, err := os.Open(dir)
 	if errors.Is(err, fs.ErrPermission) {
 		return nil

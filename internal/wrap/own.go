@@ -1,0 +1,150 @@
+package wrap
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+)
+
+// directory is a folder for files of wrap's own. The path is the user's, with the links that the user
+// has made. The names below it are wrap's, and none of them is a link: a module of somebody else may
+// bring links along that lead to files of the user.
+type directory struct {
+	path  string
+	below []string
+}
+
+// own is a folder of wrap's own in the module.
+func (i *invocation) own(below ...string) directory {
+	return directory{join(i.dir, dataName), append([]string{ownName}, below...)}
+}
+
+// file is the path of a file in it, for people.
+func (d directory) file(name string) string {
+	return filepath.Join(append(append([]string{d.path}, d.below...), name)...)
+}
+
+// open opens the folder, and makes it first if it is absent and makes is set. Otherwise, the error is
+// then [fs.ErrNotExist].
+func (d directory) open(makes bool) (*os.Root, error) {
+	if makes {
+		if err := os.MkdirAll(d.path, 0o755); err != nil { //nolint:gosec // as Terraform does
+			return nil, err
+		}
+	}
+	at, err := os.OpenRoot(d.path)
+	for _, name := range d.below {
+		if err != nil {
+			return nil, err
+		}
+		at, err = openBelow(at, name, makes)
+	}
+	return at, err
+}
+
+// read reads a file in it.
+func (d directory) read(name string) (text []byte, err error) {
+	at, err := d.open(false)
+	if err == nil {
+		defer at.Close()
+		text, err = readOwn(at, name)
+	}
+	if _, isForeign := errors.AsType[*foreignError](err); err != nil && !isForeign {
+		err = fmt.Errorf("%s cannot be read: %w", outside.Quoted(d.file(name), 300), keyfile.Reason(err))
+	}
+	return text, err
+}
+
+// openBelow opens a folder, and closes the one that it is in.
+func openBelow(at *os.Root, name string, makes bool) (*os.Root, error) {
+	defer at.Close()
+	if makes {
+		if err := at.Mkdir(name, 0o755); err != nil && !errors.Is(err, fs.ErrExist) { //nolint:gosec // as Terraform does
+			return nil, err
+		}
+	}
+	named, err := at.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if named.Mode().Type() != fs.ModeDir {
+		return nil, foreign(at, name)
+	}
+	inner, err := at.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	if opened, err := inner.Stat("."); err != nil || !os.SameFile(named, opened) {
+		_ = inner.Close()
+		return nil, foreign(at, name)
+	}
+	return inner, nil
+}
+
+// openOwn opens a file that is no link.
+func openOwn(at *os.Root, name string, flag int) (*os.File, error) {
+	named, err := at.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !named.Mode().IsRegular() {
+		return nil, foreign(at, name)
+	}
+	f, err := at.OpenFile(name, flag, 0)
+	if err != nil {
+		return nil, err
+	}
+	if opened, err := f.Stat(); err != nil || !os.SameFile(named, opened) {
+		_ = f.Close()
+		return nil, foreign(at, name)
+	}
+	return f, nil
+}
+
+// readOwn reads a file that is no link.
+func readOwn(at *os.Root, name string) ([]byte, error) {
+	const most = 1 << 20 // bytes; these files are small
+	f, err := openOwn(at, name, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && len(content) > most {
+		err = errors.New("it is larger than 1 MiB")
+	}
+	return content, err
+}
+
+// lockOwn has others wait who lock the same folder, until the file is closed. It is nil where nobody may
+// write, or where there are no locks.
+func lockOwn(at *os.Root) (*os.File, error) {
+	const name = "lock"
+	f, err := at.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		f, err = openOwn(at, name, os.O_RDWR)
+	}
+	if _, isForeign := errors.AsType[*foreignError](err); isForeign {
+		return nil, err
+	}
+	if err != nil {
+		return nil, nil //nolint:nilerr,nilnil // what is read there is read without a lock
+	}
+	_ = waitForLock(f)
+	return f, nil
+}
+
+// foreignError is about a link, or anything else that wrap has not made.
+type foreignError struct{ path string }
+
+func foreign(at *os.Root, name string) error { return &foreignError{filepath.Join(at.Name(), name)} }
+
+func (e *foreignError) Error() string {
+	return fmt.Sprintf("%s is a link, or something else that wrap has not made there; remove it", outside.Quoted(e.path, 300))
+}
