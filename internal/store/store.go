@@ -100,7 +100,8 @@ type State interface {
 	EndsWithProcess() bool
 
 	// Lend returns a file for a program to inherit, so that the lock, once it is taken, ends with
-	// that program if this one is killed. The caller closes it. It is nil where there is none.
+	// that program if this one is killed. Nobody can write to it. The caller closes it. It is nil
+	// where there is none.
 	Lend() *os.File
 
 	// Reverts reports whether it is usual that an older state comes back.
