@@ -38,7 +38,8 @@ type Settings struct {
 	Limit    int64         // bytes of a state
 	Patience time.Duration // for one request
 
-	// Seal makes of a state that the store has found what a copy of it may hold.
+	// Seal makes of a state that the store has found what a copy of it may hold. It returns nil
+	// if the file is no state, and no copy replaces an older one.
 	Seal func(ctx context.Context, found []byte) ([]byte, error)
 }
 

@@ -333,6 +333,9 @@ func (s *state) keepFound(ctx context.Context, found []byte) error {
 	if err != nil {
 		return fmt.Errorf("the state that there is cannot be encrypted for a backup: %w", err)
 	}
+	if copied == nil {
+		return nil
+	}
 	err = replace.File(ctx, s.backup, copied, nil)
 	s.saved = err == nil
 	return failed(s.backup, err)
