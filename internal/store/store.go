@@ -38,7 +38,8 @@ type Settings struct {
 	Limit    int64         // bytes of a state
 	Patience time.Duration // for one request
 
-	// Seal makes of a state that the store has found what a copy of it may hold.
+	// Seal makes of a state that the store has found what a copy of it may hold. It returns nil
+	// if the file is no state, and no copy replaces an older one.
 	Seal func(ctx context.Context, found []byte) ([]byte, error)
 }
 
@@ -104,7 +105,8 @@ type State interface {
 	EndsWithProcess() bool
 
 	// Lend returns a file for a program to inherit, so that the lock, once it is taken, ends with
-	// that program if this one is killed. The caller closes it. It is nil where there is none.
+	// that program if this one is killed. Nobody can write to it. The caller closes it. It is nil
+	// where there is none.
 	Lend() *os.File
 
 	// Reverts reports whether it is usual that an older state comes back.

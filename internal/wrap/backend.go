@@ -208,13 +208,18 @@ func openStates(o Options, module string) (*States, error) {
 }
 
 // sealCopies makes of a state that a store has found what a copy of it may hold: it is
-// encrypted in any case.
+// encrypted in any case. There is none of what is no state, see [recovery.keepDamaged].
 func sealCopies(target encryption.Target) func(context.Context, []byte) ([]byte, error) {
 	return func(ctx context.Context, found []byte) ([]byte, error) {
 		if info, err := encryption.Inspect(found); err == nil && info.Kind == encryption.KindEncrypted {
 			return found, nil
 		}
 		sealed, _, err := Seal(ctx, target, found)
+		if err != nil {
+			if _, failed := target.Decrypt(ctx, found); isNoState(found, failed) {
+				return nil, nil
+			}
+		}
 		return sealed, err
 	}
 }

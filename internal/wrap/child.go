@@ -23,12 +23,13 @@ func (i *invocation) run(ctx context.Context, o Options, environ []string) (int,
 	forward := prepare(cmd)
 	var copied pipes
 	err := copied.connect(cmd, o.Stdout, o.Stderr)
+	lent := copied.from
 	if i.lent != nil {
-		lend(cmd, i.lent)
+		lent = append(lent, i.lent)
 		defer i.lent.Close()
 	}
 	if err == nil {
-		err = o.signals.start(cmd)
+		err = o.signals.start(cmd, lent)
 	}
 	copied.begin()
 	if err != nil {
@@ -88,9 +89,14 @@ func (s *signals) relay(then func(os.Signal)) (before func(os.Signal)) {
 	return before
 }
 
-// start starts the child. It ignores hangups, at which it would end without writing its
-// state.
-func (s *signals) start(cmd *exec.Cmd) error {
+// start starts the child, which inherits files. It ignores hangups, at which it would end without
+// writing its state.
+func (s *signals) start(cmd *exec.Cmd, lent []*os.File) error {
+	release, err := lend(cmd, lent)
+	if err != nil {
+		return err
+	}
+	defer release()
 	if slices.Contains(s.caught, os.Signal(syscall.SIGHUP)) {
 		signal.Ignore(syscall.SIGHUP) // which the child inherits
 		defer s.listen()
@@ -108,8 +114,10 @@ func survivePipes() (stop func()) {
 
 // pipes are those into which the child writes in place of pipes of ours. Those who read there
 // may end before it, as all of a pipeline does at a signal, and its next word would end it,
-// too, before it has written its state.
+// too, before it has written its state. It inherits our reading ends as well: if we are killed, its
+// words go nowhere, and do not end it.
 type pipes struct {
+	from   []*os.File // our reading ends
 	ends   []*os.File // of the child
 	copies []func()
 	sync.WaitGroup
@@ -120,24 +128,24 @@ func (p *pipes) connect(cmd *exec.Cmd, out, errs io.Writer) (err error) {
 	cmd.Stdout, cmd.Stderr = out, errs
 	outInfo, errsInfo := pipe(out), pipe(errs)
 	if outInfo != nil {
-		cmd.Stdout, err = p.add(cmd, out)
+		cmd.Stdout, err = p.add(out)
 	}
 	switch {
 	case err != nil || errsInfo == nil:
 	case outInfo != nil && os.SameFile(outInfo, errsInfo): // which keeps the order
 		cmd.Stderr = cmd.Stdout
 	default:
-		cmd.Stderr, err = p.add(cmd, errs)
+		cmd.Stderr, err = p.add(errs)
 	}
 	return err
 }
 
-func (p *pipes) add(cmd *exec.Cmd, to io.Writer) (*os.File, error) {
+func (p *pipes) add(to io.Writer) (*os.File, error) {
 	from, end, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	lend(cmd, from)
+	p.from = append(p.from, from)
 	p.ends = append(p.ends, end)
 	p.copies = append(p.copies, func() {
 		_, _ = io.Copy(&outliving{to: to}, from)

@@ -65,6 +65,8 @@ func play(script string) int {
 			_ = connection.Close()
 		case "ready":
 			fmt.Println("ready") //nolint:forbidigo // a program of its own
+		case "descriptors":
+			_ = os.WriteFile(argument, []byte(descriptors()), 0o600)
 		case "pid":
 			fmt.Println("pid", os.Getpid()) //nolint:forbidigo // a program of its own
 		case "wait":
@@ -200,6 +202,9 @@ func wrapAgain(command []string) int {
 	}
 	if repository := os.Getenv("WRAP_TEST_GIT"); repository != "" {
 		o.Backend = gitBlock(repository)
+	}
+	if url := os.Getenv("WRAP_TEST_S3"); url != "" {
+		o.Backend = s3Block(inStore(url))
 	}
 	code, _ := wrap.Run(context.Background(), o)
 	return code

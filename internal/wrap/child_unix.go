@@ -3,6 +3,8 @@
 package wrap
 
 import (
+	"cmp"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -79,9 +81,70 @@ func isLeft(dir string) bool {
 	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
 }
 
-// lend has the child keep a file open. With the reading end of its pipe, its words go nowhere if we
-// are killed, and do not end it.
-func lend(cmd *exec.Cmd, f *os.File) { cmd.ExtraFiles = append(cmd.ExtraFiles, f) }
+// lowest is the least number of a descriptor that is lent. Scripts and other programs use lower ones:
+// make has 3 and 4, and exec 200>lock is common.
+const lowest = 900
+
+// lend has the child inherit files, so that they stay open until its end. Their numbers are above those
+// of all descriptors that the caller has handed down, which the child inherits as they are. Only the
+// child has descriptors that are inherited, so no other program gets one that is started meanwhile. If
+// there are too few numbers, the child inherits no file. The caller calls release once the child runs.
+func lend(cmd *exec.Cmd, files []*os.File) (release func(), err error) {
+	limit, handed := descriptors()
+	last := 2 // every program has three
+	if len(handed) > 0 {
+		last = handed[len(handed)-1]
+	}
+	needed := len(files) + len(handed) + 2 // Go needs two to start a program
+	if last+needed >= limit {
+		return func() {}, nil
+	}
+	first := max(last+1, min(lowest, limit-needed))
+	release = func() {
+		for _, f := range cmd.ExtraFiles {
+			_ = f.Close() // nil has nothing to close
+		}
+	}
+	inherit := func(descriptor uintptr, number int) error { // 0 is the first that is free
+		copied, err := unix.FcntlInt(descriptor, unix.F_DUPFD_CLOEXEC, first)
+		if err != nil {
+			return err
+		}
+		at := cmp.Or(number, copied) - 3
+		cmd.ExtraFiles = append(cmd.ExtraFiles, make([]*os.File, max(0, at+1-len(cmd.ExtraFiles)))...)
+		cmd.ExtraFiles[at] = os.NewFile(uintptr(copied), "")
+		return nil
+	}
+	for _, f := range files {
+		err = errors.Join(err, inherit(f.Fd(), 0))
+	}
+	for _, number := range handed {
+		err = errors.Join(err, inherit(uintptr(number), number))
+	}
+	if err != nil {
+		release()
+	}
+	return release, err
+}
+
+// descriptors returns the limit of numbers, and the descriptors from 3 on that the caller has handed
+// down: those that programs inherit.
+func descriptors() (limit int, handed []int) {
+	const most = 1 << 12 // nobody hands down higher ones
+	limit = most
+	if system := (unix.Rlimit{}); unix.Getrlimit(unix.RLIMIT_NOFILE, &system) == nil && system.Cur < most {
+		limit = int(system.Cur)
+	}
+	syscall.ForkLock.Lock() // or one that is being opened may not be marked yet
+	defer syscall.ForkLock.Unlock()
+	for number := 3; number < limit; number++ {
+		flags, err := unix.FcntlInt(uintptr(number), unix.F_GETFD, 0)
+		if err == nil && flags&unix.FD_CLOEXEC == 0 {
+			handed = append(handed, number)
+		}
+	}
+	return limit, handed
+}
 
 // inForeground reports whether Ctrl-C is for our process group.
 func inForeground() bool {

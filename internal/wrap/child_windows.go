@@ -9,7 +9,8 @@ import (
 // processes, and there is no other way to interrupt one.
 func prepare(*exec.Cmd) (forward func(os.Signal)) { return func(os.Signal) {} }
 
-func lend(*exec.Cmd, *os.File) {} // no word ends a program here
+// lend does nothing: no word ends a program here, and no lock is inherited.
+func lend(*exec.Cmd, []*os.File) (release func(), err error) { return func() {}, nil }
 
 func rare() []os.Signal { return nil }
 

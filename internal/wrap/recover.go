@@ -21,7 +21,7 @@ import (
 // Recovery is of a state that an earlier run could not write.
 type Recovery struct {
 	File   string                     // "" looks where Terraform and wrap leave one
-	Force  bool                       // replaces another state than the run has begun with, if it is older
+	Force  bool                       // replaces another state than the run has begun with, if it is older, and a file that is no state
 	Unlock string                     // the ID of the lock that the run has left; "" asks
 	Ask    func(question string) bool // nil if there is nobody
 }
@@ -72,6 +72,7 @@ type recovery struct {
 	content []byte // of it
 	plain   []byte // the state in it
 	label   label
+	damaged []byte // the file in the backend, if it is no state
 
 	locked bool // a lock of our own was there
 	done   bool // the state is where it belongs
@@ -190,11 +191,37 @@ func (m *recovery) write(ctx context.Context) error {
 			return err
 		}
 	default:
+		if err := m.keepDamaged(); err != nil {
+			return err
+		}
 		if err := m.store(ctx, m.plain, "the state in "+m.name, "written"); err != nil {
 			return err
 		}
 		say(m.Stderr, "the state in "+m.name+" is in the backend now, encrypted")
 	}
+	return nil
+}
+
+// keepDamaged copies the file in the backend, if it is no state, to the folder of the module.
+func (m *recovery) keepDamaged() error {
+	if m.damaged == nil {
+		return nil
+	}
+	name := "terraform.tfstate." + string(digestOf(m.damaged)[:8]) + ".replaced"
+	path := m.call.own(name)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		_, err = f.Write(m.damaged)
+		if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+			_ = os.Remove(path)
+		}
+	} else if kept, failed := readFile(path); failed == nil && bytes.Equal(kept, m.damaged) { // by an earlier try
+		err = nil
+	}
+	if err != nil {
+		return fmt.Errorf("the file in the backend is no state, and cannot be kept in %s, so it is not replaced: %w", name, keyfile.Reason(err))
+	}
+	say(m.Stderr, "the file in the backend is no state, and is kept in "+name)
 	return nil
 }
 
@@ -231,7 +258,7 @@ func (m *recovery) compare(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the state in the backend: %w", err)
 	}
-	m.there = version
+	m.there, m.damaged = version, nil
 	m.readers.Store(int64(Recipients(there)))
 	var opened *encryption.Opened
 	var now *label
@@ -244,12 +271,26 @@ func (m *recovery) compare(ctx context.Context) ([]byte, error) {
 		opened, now, err = m.decrypt(ctx, bytes.Clone(there))
 	}
 	switch {
+	case err != nil && m.Force && isNoState(there, err):
+		m.damaged = there
+		m.backend.open.Store(false) // nobody can work on it, with wrap or without
+		return nil, nil
+	case err != nil && isNoState(there, err):
+		return nil, fmt.Errorf("the state in the backend: %s. Once you have looked that nothing is lost, add -force, which keeps that file in "+
+			"the folder of the module, and replaces it", explain.Text(err, explain.Wrap{}))
 	case err != nil:
 		return nil, fmt.Errorf("the state in the backend: %s", explain.Text(err, explain.Wrap{}))
 	case there != nil && bytes.Equal(opened.Data, m.plain):
 		return there, nil
 	}
 	return nil, m.mayReplace(now, digestOf(there))
+}
+
+// isNoState reports whether a file that does not open, with this error, is of no kind that anybody knows:
+// neither a state, nor the file of a method or of another key.
+func isNoState(file []byte, err error) bool {
+	info, _ := encryption.Inspect(file)
+	return info.Kind == encryption.KindUnknown && errors.Is(err, encryption.ErrDamaged)
 }
 
 // mayReplace refuses to replace what is no older state of this lineage, and what is not the one that

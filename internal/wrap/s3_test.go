@@ -46,9 +46,14 @@ func newBucket(t *testing.T) *bucket {
 	b.Region, b.Keys = "eu-west-1", []aws.Credentials{{AccessKeyID: "AKIATEST", SecretAccessKey: password}}
 	b.Writable.Store(true)
 	b.url = nettest.Serve(t, b.Server)
-	b.block = objecttest.Strings("bucket", stateBucket, "key", stateKey, "region", "eu-west-1", "access_key", "AKIATEST").
-		With("secret_key", password).With("use_path_style", true).With("endpoints", objecttest.Strings("s3", b.url)).With("max_retries", 1)
+	b.block = inStore(b.url)
 	return b
+}
+
+// inStore are the arguments of the block.
+func inStore(url string) objecttest.Attrs {
+	return objecttest.Strings("bucket", stateBucket, "key", stateKey, "region", "eu-west-1", "access_key", "AKIATEST").
+		With("secret_key", password).With("use_path_style", true).With("endpoints", objecttest.Strings("s3", url)).With("max_retries", 1)
 }
 
 func s3Block(b objecttest.Attrs) *unstable.Entry {

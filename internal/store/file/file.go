@@ -114,6 +114,10 @@ func (s *files) Close() error {
 	for _, one := range s.opened {
 		one.mu.Lock()
 		errs = append(errs, one.letGo())
+		if one.lent != nil {
+			errs = append(errs, one.lent.Close())
+			one.lent = nil
+		}
 		one.mu.Unlock()
 	}
 	return errors.Join(errs...)
@@ -141,7 +145,7 @@ type state struct {
 	through func(*os.File) handle
 
 	mu    sync.Mutex
-	lent  *os.File   // see Lend
+	lent  *os.File   // the file of Lend, open until Close; nil if nobody has inherited it
 	f     handle     // nil without the lock
 	lock  store.Lock // what it was taken for
 	saved bool       // the backup has what this run has found
@@ -168,14 +172,15 @@ func (s *state) Keeps(path string) bool {
 func (s *state) EndsWithProcess() bool { return true }
 
 // Lend returns the file that the lock is going to be on, for a program to inherit: if this
-// process is killed, the program keeps the lock until its own end. The caller closes it once
-// the program runs. It is nil if locks are not inherited here; if the file cannot be opened,
+// process is killed, the program keeps the lock until its own end. It can only read the file, or
+// a script that writes to the descriptor by mistake would destroy the state. The caller closes it
+// once the program runs. It is nil if locks are not inherited here; if the file cannot be opened,
 // locking says why.
 func (s *state) Lend() *os.File {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if inherited && s.f == nil && s.lent == nil {
-		s.lent, _ = s.openFile(os.O_RDWR | os.O_CREATE)
+	if s.f == nil && s.lent == nil {
+		s.lent = openToLend(s.path)
 	}
 	if s.lent == nil {
 		return nil
@@ -331,6 +336,9 @@ func (s *state) keepFound(ctx context.Context, found []byte) error {
 	if err != nil {
 		return fmt.Errorf("the state that there is cannot be encrypted for a backup: %w", err)
 	}
+	if copied == nil {
+		return nil
+	}
 	err = replace.Name(ctx, s.backup, copied)
 	s.saved = err == nil
 	return failed(s.backup, err)
@@ -375,10 +383,7 @@ var errHeld = errors.New("somebody has the lock")
 // acquire opens the file and locks it. One that has lost its name meanwhile is not it.
 func (s *state) acquire() (*os.File, error) {
 	for range 100 {
-		f, err := s.lent, error(nil)
-		if s.lent = nil; f == nil {
-			f, err = s.openFile(os.O_RDWR | os.O_CREATE)
-		}
+		f, err := s.openFile(os.O_RDWR | os.O_CREATE)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("the folder of %s must be made first", outside.Quoted(s.path, 300))
 		}
@@ -386,22 +391,37 @@ func (s *state) acquire() (*os.File, error) {
 			return nil, s.failed(err)
 		}
 		err = lockFile(f)
-		switch {
-		case errors.Is(err, errHeld):
-			_ = f.Close()
-			return nil, &store.HeldError{By: s.ofProcess()}
-		case err != nil:
-			_ = f.Close()
-			return nil, fmt.Errorf("the file system cannot lock %s: %w", outside.Quoted(s.path, 300), keyfile.Reason(err))
-		}
 		ours, errOurs := f.Stat()
 		named, errNamed := os.Stat(s.path)
-		if errOurs == nil && errNamed == nil && os.SameFile(ours, named) {
-			return f, nil
+		isNamed := errOurs == nil && errNamed == nil && os.SameFile(ours, named)
+		if err == nil && isNamed {
+			err = s.share(f, ours)
 		}
-		_ = f.Close()
+		switch {
+		case err == nil && isNamed:
+			return f, nil
+		case errors.Is(err, errHeld):
+			err = &store.HeldError{By: s.ofProcess()}
+		case err != nil:
+			err = fmt.Errorf("the file system cannot lock %s: %w", outside.Quoted(s.path, 300), keyfile.Reason(err))
+		}
+		if _ = f.Close(); err != nil {
+			return nil, err
+		}
 	}
 	return nil, store.ErrLost
+}
+
+// share gives the lock of f to the programs that have inherited the file as well, if it is still
+// the same.
+func (s *state) share(f *os.File, ours fs.FileInfo) error {
+	if s.lent == nil {
+		return nil
+	}
+	if lent, err := s.lent.Stat(); err != nil || !os.SameFile(lent, ours) {
+		return nil //nolint:nilerr // they have a file that has lost its name
+	}
+	return shareLock(f, s.lent)
 }
 
 func (s *state) openFile(flags int) (*os.File, error) { return openRegular(s.path, flags) }
@@ -481,15 +501,16 @@ func (s *state) release(ctx context.Context) error {
 	return s.letGo()
 }
 
-// letGo gives back what keeps others out, also if somebody has inherited it.
+// letGo gives back the lock, also for the programs that have inherited it.
 func (s *state) letGo() (err error) {
-	if s.f != nil {
-		err = s.failed(errors.Join(unlockFile(s.f), s.f.Close()))
+	if s.f == nil {
+		return nil
 	}
 	if s.lent != nil {
-		err = errors.Join(err, s.lent.Close())
+		err = unlockFile(s.lent)
 	}
-	s.f, s.lent = nil, nil
+	err = s.failed(errors.Join(err, unlockFile(s.f), s.f.Close()))
+	s.f = nil
 	return err
 }
 

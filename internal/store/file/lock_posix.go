@@ -2,7 +2,13 @@
 
 package file
 
-import "golang.org/x/sys/unix"
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
 
 // The lock is of the process: closing any other descriptor of the file loses it.
-const setLock, getLock, inherited = unix.F_SETLK, unix.F_GETLK, false
+const setsLock, getsLock = unix.F_SETLK, unix.F_GETLK
+
+func openToLend(string) *os.File { return nil } // nobody inherits such a lock

@@ -20,21 +20,31 @@ func duplicate(f *os.File) *os.File {
 
 // lockFile locks the whole file. The CLIs lock it for their process, and each kind of lock
 // excludes the other.
-func lockFile(f *os.File) error {
-	err := unix.FcntlFlock(f.Fd(), setLock, &unix.Flock_t{Type: unix.F_WRLCK})
+func lockFile(f *os.File) error { return setLock(f, unix.F_WRLCK) }
+
+// shareLock has other, which was opened to read the same file, hold the lock of f as well. Two can
+// only have read locks, which keep out everybody who asks for the lock, because that is one to
+// write. Nobody gets it in between: f always has one of the two.
+func shareLock(f, other *os.File) error {
+	if err := setLock(f, unix.F_RDLCK); err != nil {
+		return err
+	}
+	return setLock(other, unix.F_RDLCK)
+}
+
+func unlockFile(f handle) error { return setLock(f, unix.F_UNLCK) }
+
+func setLock(f handle, kind int16) error {
+	err := unix.FcntlFlock(f.Fd(), setsLock, &unix.Flock_t{Type: kind})
 	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
 		return errHeld
 	}
 	return err
 }
 
-func unlockFile(f handle) error {
-	return unix.FcntlFlock(f.Fd(), setLock, &unix.Flock_t{Type: unix.F_UNLCK})
-}
-
 // holder reports whether somebody has the lock, and which process, 0 if that is not known.
 func holder(f *os.File) (process int, held bool, err error) {
 	lock := unix.Flock_t{Type: unix.F_WRLCK}
-	err = unix.FcntlFlock(f.Fd(), getLock, &lock)
+	err = unix.FcntlFlock(f.Fd(), getsLock, &lock)
 	return max(0, int(lock.Pid)), lock.Type != unix.F_UNLCK, err
 }
