@@ -270,6 +270,8 @@ func (d *repository) adapt(err error, at ref) bool {
 		}
 	case says(err, filterRefused) && d.reach == walk:
 		d.reach = allFolders
+	case says(err, filterIgnored) && says(err, outOfOrder) && d.reach != wholeSnapshot: // git names the filter all the same
+		d.reach = wholeSnapshot
 	default:
 		return false
 	}

@@ -1,9 +1,11 @@
 package git
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -213,6 +215,33 @@ func TestNothing(t *testing.T) {
 	must(t, err)
 	_, err = s.Write(t.Context(), storetest.State(1), read)
 	says.Error(t, "write", err)
+}
+
+// TestFilterFails tests a server that knows no filter, and fails over one, which git names all the same.
+func TestFilterFails(t *testing.T) {
+	t.Parallel()
+	repo := gittest.NewRepo(t, gittest.RepoOptions{Push: true, NoFilter: true, NoObjectID: true})
+	repo.Commit("refs/heads/main", gittest.File{Path: "net/prod", Data: string(storetest.State(1))})
+	server := gittest.HTTP(t, repo, gittest.HTTPOptions{ProtocolV0: true, Before: func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasSuffix(r.URL.Path, "/git-upload-pack") {
+			return false
+		}
+		body, err := io.ReadAll(r.Body)
+		if fails := err != nil || bytes.Contains(body, []byte(" filter")); fails {
+			w.WriteHeader(http.StatusInternalServerError)
+			return true
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		return false
+	}})
+	s := at(t, texts{"repository": server.URL, "path": "net/prod"})
+	must(t, takeLock(t, s))
+	data, read, err := s.Read(t.Context())
+	if err != nil || !bytes.Equal(data, storetest.State(1)) {
+		t.Fatalf("got %q, %v", data, err)
+	}
+	_, err = s.Write(t.Context(), storetest.State(2), read)
+	must(t, errors.Join(err, s.Unlock(t.Context(), "1")))
 }
 
 // said collects what a user is told.

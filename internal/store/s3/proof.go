@@ -48,57 +48,52 @@ func (s *state) prove(ctx context.Context) error {
 		return fmt.Errorf("the store %s (If-None-Match): two runs would both have the lock, and each would give back that of the "+
 			`other. Keep the state %s, or, if nobody else writes it, set locks = "unproven"`, what, elsewhere)
 	}
+	match := never
 	if refused {
-		refused, _, err = s.try(ctx, condition{match: noObject})
+		if refused, _, err = s.try(ctx, condition{match: noObject}); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return err
+	if refused {
+		match = untried
 	}
+	s.takes(ctx, match)
 	s.bucket.mu.Lock()
 	s.proven, s.noneOff = true, unknown
 	s.bucket.mu.Unlock()
-	if !refused {
-		s.takes(ctx, never)
-	}
 	return nil
 }
 
 // proveMatch finds out, after a condition was refused that seems to be met, how the store takes one. It must also refuse one that
 // is not met in the same form.
 func (s *state) proveMatch(ctx context.Context) error {
-	const limit = 1 << 20
-	there, err := s.get(ctx, s.key+proofSuffix, limit)
+	etag, err := s.put(ctx, s.key+proofSuffix, []byte(inProof), condition{lock: true})
 	if err != nil {
 		return err
 	}
-	if there == nil {
-		there = &object.Content{}
-		if there.ETag, err = s.put(ctx, s.key+proofSuffix, []byte(inProof), condition{lock: true}); err != nil {
-			return err
-		}
-	}
-	found := never
 	for _, match := range []form{quoted, bare} {
-		refused, unknown, err := s.try(ctx, condition{match: there.ETag, bare: match == bare})
-		if err != nil {
-			return err
-		}
-		if refused || unknown {
-			continue
-		}
-		if refused = true; match == bare {
-			refused, _, err = s.try(ctx, condition{match: noObject, bare: true})
+		refused, unknown, err := s.try(ctx, condition{match: etag, bare: match == bare})
+		if err == nil && !refused && !unknown {
+			return s.proveRefusal(ctx, match)
 		}
 		if err != nil {
 			return err
 		}
-		if refused {
-			found = match
-		}
-		break
 	}
-	s.takes(ctx, found)
+	s.takes(ctx, never)
 	return nil
+}
+
+// proveRefusal notes how the store takes a condition that is met, if it refuses one in this form that is not.
+func (s *state) proveRefusal(ctx context.Context, match form) error {
+	refused, _, err := s.try(ctx, condition{match: noObject, bare: match == bare})
+	if err == nil && !refused {
+		match = never
+	}
+	if err == nil {
+		s.takes(ctx, match)
+	}
+	return err
 }
 
 // try puts the proof there once more, under a condition.

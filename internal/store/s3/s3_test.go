@@ -857,7 +857,8 @@ func TestDenied(t *testing.T) {
 func TestPolicy(t *testing.T) {
 	t.Parallel()
 	const own, key = "acme-tf-state", "network/terraform.tfstate"
-	for name, s := range map[string]*service{"AWS": atAWS(t), "elsewhere": serve(t, objecttest.Kept)} {
+	for name, s := range map[string]*service{"AWS": atAWS(t), "elsewhere": serve(t, objecttest.Kept),
+		"without quotes": serve(t, objecttest.OnlyBare)} {
 		s.Create(own)
 		s.Allows = objecttest.Policy(t, "../../../examples/stores/s3/policy.json")
 		state := at(t, s.block.With("bucket", own).With("key", key))
