@@ -270,7 +270,7 @@ func (d *repository) adapt(err error, at ref) bool {
 		}
 	case says(err, filterRefused) && d.reach == walk:
 		d.reach = allFolders
-	case says(err, filterIgnored) && says(err, outOfOrder) && d.reach != wholeSnapshot: // git names the filter all the same
+	case says(err, filterIgnored) && says(err, outOfOrder) && d.reach != wholeSnapshot: // git has named the filter nevertheless
 		d.reach = wholeSnapshot
 	default:
 		return false
@@ -444,9 +444,9 @@ func (d *repository) refs(ctx context.Context, patterns ...string) (names []stri
 
 var errTooManyNames = errors.New("the repository has too many branches and tags")
 
-// eachRef calls do for each line that git ls-remote prints: with the id of a commit, and the full name of a ref. Version 0
-// of the protocol begins with that list, so that one request is enough; other versions save nothing, because git
-// has them list all refs as well.
+// eachRef calls do for each line that git ls-remote prints: with the id of a commit, and the full name of a ref.
+// Version 0 of the protocol begins with that list, so that one request is enough; other versions save nothing,
+// because git has them list all refs as well.
 func (d *repository) eachRef(ctx context.Context, do func(id, name string) error, args ...string) error {
 	command := append([]string{"git", "-c", "protocol.version=0", "ls-remote", "-q"}, args...)
 	_, err := d.ask(ctx, nil, func(stdout io.Reader) error {

@@ -130,8 +130,8 @@ func (b *branch) visit(ctx context.Context, do func(ctx context.Context, v *gits
 	return err
 }
 
-// Read reads the file at the tip of the branch. The first time under a lock, it makes sure of the lock as well: some servers say
-// ok to a push that has lost a race.
+// Read reads the file at the tip of the branch. The first time under a lock, it makes sure of the lock as well:
+// some servers say ok to a push that has lost a race.
 func (s *state) Read(ctx context.Context) (data []byte, version store.Version, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -286,8 +286,8 @@ const lockHere = "refs/statecrypt/lock/"
 // besideLock is a refspec with which a fetch brings the lock as well.
 func (s *state) besideLock() string { return "+" + s.lockRef + "*:" + lockHere + s.name + "*" }
 
-// checkLock returns an error if somebody else has the lock, or ours is gone. The fetch of tip has brought the lock, unless there is
-// no tip.
+// checkLock returns an error if somebody else has the lock, or ours is gone. The fetch of tip has brought the
+// lock, unless there is no tip.
 func (s *state) checkLock(ctx context.Context, v *gitsource.Visit, tip string) error {
 	lock := ""
 	if tip != "" {
@@ -366,8 +366,9 @@ func (s *state) Lock(ctx context.Context, lock store.Lock) (err error) {
 	return err
 }
 
-// begin makes the branch of the states if there are no branches but locks: many hosts make the first branch that is pushed the
-// default one, and let nobody remove it. It reports whether another try may succeed that has failed.
+// begin makes the branch of the states if there are no branches but locks: many hosts make the first branch that
+// is pushed the default one, and let nobody remove it. It reports whether another try may succeed that has
+// failed.
 func (s *state) begin(ctx context.Context, v *gitsource.Visit) (again bool, err error) {
 	if s.begun.Load() {
 		return false, nil

@@ -42,8 +42,8 @@ func dulwich(t *testing.T, repo *gittest.Repo) string {
 	return address
 }
 
-// TestRealDulwich tests a lock on dulwich, which says ok to a push that has lost a race. It takes no commit from a shallow
-// repository, so no state is written there.
+// TestRealDulwich tests a lock on dulwich, which says ok to a push that has lost a race. It takes no commit from
+// a shallow repository, so no state is written there.
 func TestRealDulwich(t *testing.T) {
 	testkit.Program(t, "STATECRYPT_DULWICH")
 	repo := gittest.NewRepo(t, gittest.RepoOptions{Push: true})

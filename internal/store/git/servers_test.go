@@ -17,8 +17,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/storetest"
 )
 
-// TestFirstIsDefault tests an empty repository on a host that makes the first branch the default, and lets nobody remove it:
-// the lock is not that branch, whether a state is written under it or not.
+// TestFirstIsDefault tests an empty repository on a host that makes the first branch the default, and lets
+// nobody remove it: the lock is not that branch, whether a state is written under it or not.
 func TestFirstIsDefault(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -108,8 +108,8 @@ func isPush(r *http.Request) bool {
 
 func isLook(r *http.Request) bool { return strings.Contains(r.URL.RawQuery, "git-upload-pack") }
 
-// TestLostLock tests servers that say ok to a lock that they do not take, because somebody else was faster: nothing is made
-// under it.
+// TestLostLock tests servers that say ok to a lock that they do not take, because somebody else was faster:
+// nothing is made under it.
 func TestLostLock(t *testing.T) {
 	t.Parallel()
 	for name, lost := range map[string]gittest.Lost{"dropped": gittest.Dropped, "nothing is stored": gittest.Nothing} {
@@ -146,8 +146,8 @@ func TestLostLock(t *testing.T) {
 	}
 }
 
-// TestLostWrite tests servers that say ok to a commit that they do not take, or that is replaced by one of somebody else who
-// has not seen it: afterwards, all that was written is there.
+// TestLostWrite tests servers that say ok to a commit that they do not take, or that is replaced by one of
+// somebody else who has not seen it: afterwards, all that was written is there.
 func TestLostWrite(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -217,7 +217,7 @@ func TestNothing(t *testing.T) {
 	says.Error(t, "write", err)
 }
 
-// TestFilterFails tests a server that knows no filter, and fails over one, which git names all the same.
+// TestFilterFails tests a server that knows no filter, and fails if a request names one, as those of git do.
 func TestFilterFails(t *testing.T) {
 	t.Parallel()
 	repo := gittest.NewRepo(t, gittest.RepoOptions{Push: true, NoFilter: true, NoObjectID: true})

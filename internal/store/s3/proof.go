@@ -64,8 +64,8 @@ func (s *state) prove(ctx context.Context) error {
 	return nil
 }
 
-// proveMatch finds out, after a condition was refused that seems to be met, how the store takes one. It must also refuse one that
-// is not met in the same form.
+// proveMatch finds out, after a condition was refused that seems to be met, how the store takes one. It must
+// also refuse one that is not met in the same form.
 func (s *state) proveMatch(ctx context.Context) error {
 	etag, err := s.put(ctx, s.key+proofSuffix, []byte(inProof), condition{lock: true})
 	if err != nil {

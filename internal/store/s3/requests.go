@@ -41,8 +41,8 @@ func (b *bucket) get(ctx context.Context, key string, limit int64) (*object.Cont
 	return c, b.failed(ctx, key, err)
 }
 
-// strong is an ETag in the one form in which ETags are compared: a proxy that packs what it passes on may have made it weak, and
-// some stores leave out the quotes.
+// strong is an ETag in the one form in which ETags are compared: a proxy that packs what it passes on may have
+// made it weak, and some stores leave out the quotes.
 func strong(etag string) string { return `"` + unquoted(strings.TrimPrefix(etag, "W/")) + `"` }
 
 func unquoted(etag string) string { return strings.Trim(etag, `"`) }
@@ -122,8 +122,8 @@ func (b *bucket) tags(ofLock bool) *string {
 	return aws.String(tags.Encode())
 }
 
-// remove deletes an object if it is this one. A refusal is looked into unless it is known that the store takes a condition that
-// is met.
+// remove deletes an object if it is this one. A refusal is looked into unless it is known that the store takes a
+// condition that is met.
 func (s *state) remove(ctx context.Context, key, etag string) error {
 	if _, err := s.client(ctx); err != nil {
 		return err
@@ -159,8 +159,8 @@ func (s *state) remove(ctx context.Context, key, etag string) error {
 	}
 }
 
-// removeOnce deletes an object if it is this one, "" for any, as far as the store looks. What may ignore the condition is asked
-// once: a repetition could meet the object of somebody else.
+// removeOnce deletes an object if it is this one, "" for any, as far as the store looks. What may ignore the
+// condition is asked once: a repetition could meet the object of somebody else.
 func (b *bucket) removeOnce(ctx context.Context, key, etag string) error {
 	client, err := b.client(ctx)
 	if err != nil {

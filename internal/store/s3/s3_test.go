@@ -367,8 +367,8 @@ func TestProof(t *testing.T) {
 	}
 }
 
-// TestRightRefused tests stores that refuse a condition although it is met: they are found out at the first such answer, on an
-// object that nobody depends on, and what somebody else has written stays there.
+// TestRightRefused tests stores that refuse a condition although it is met: they are found out at the first such
+// answer, on an object that nobody depends on, and what somebody else has written stays there.
 func TestRightRefused(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -469,7 +469,8 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// TestKeepsVersions tests a store that ignores conditions only in a bucket that keeps versions: nothing is locked there.
+// TestKeepsVersions tests a store that ignores conditions in buckets that keep versions, and only there: nothing
+// is locked.
 func TestKeepsVersions(t *testing.T) {
 	t.Parallel()
 	for _, keeps := range []bool{false, true} {
