@@ -94,6 +94,7 @@ type state struct {
 
 	mu    sync.Mutex
 	held  *held  // nil without the lock
+	lost  string // the ID of a lock that was ours by the word of the server alone
 	maker *maker // nil until a commit was made
 }
 
@@ -308,7 +309,9 @@ func (s *state) checkLock(ctx context.Context, v *gitsource.Visit, tip string) e
 	case s.held == nil && lock == "":
 		return nil
 	}
-	s.held = nil // it never was ours
+	if s.held != nil {
+		s.lost, s.held = s.held.ID, nil
+	}
 	by, _, err := s.look(ctx, v)
 	if err == nil && by != nil {
 		err = &store.HeldError{By: by}
@@ -350,6 +353,7 @@ func (s *state) Lock(ctx context.Context, lock store.Lock) (err error) {
 	if s.held != nil {
 		return nil
 	}
+	s.lost = ""
 	for try := range maxRefusal {
 		again := false
 		err = s.visit(ctx, func(ctx context.Context, v *gitsource.Visit) (err error) {
@@ -527,6 +531,10 @@ func (s *state) look(ctx context.Context, v *gitsource.Visit) (by *store.Lock, c
 func (s *state) Unlock(ctx context.Context, id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.lost == id && id != "" { // there is nothing to give back
+		s.lost = ""
+		return nil
+	}
 	err := s.visit(ctx, func(ctx context.Context, v *gitsource.Visit) error {
 		if s.held != nil && s.held.ID == id {
 			return s.release(ctx, v, s.held.commit)
