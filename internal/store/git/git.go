@@ -404,11 +404,8 @@ func (s *state) begin(ctx context.Context, v *gitsource.Visit) (again bool, err 
 		return false, err
 	}
 	p, err := s.push(ctx, v, 0, s.server.Branch, "", commit)
-	if p.isRace() {
-		err = nil // somebody else has begun
-	}
 	s.begun.Store(err == nil)
-	return p.otherFormat, err
+	return p.otherFormat || p.isRace(), err
 }
 
 // isDefault says what to do about a lock that is the default branch.

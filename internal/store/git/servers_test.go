@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -64,6 +65,27 @@ func TestFirstIsDefault(t *testing.T) {
 				t.Errorf("this is left: %s", left)
 			}
 		})
+	}
+}
+
+// TestFirstAtOnce tests three that lock states of their own in an empty repository at the same moment.
+func TestFirstAtOnce(t *testing.T) {
+	t.Parallel()
+	repo := gittest.NewRepo(t, gittest.RepoOptions{Push: true, FirstIsDefault: true})
+	server := gittest.HTTP(t, repo, gittest.HTTPOptions{})
+	var wg sync.WaitGroup
+	for i := range 3 {
+		wg.Go(func() {
+			s := at(t, texts{"repository": server.URL, "path": fmt.Sprint("net/", i), "ref": "states"})
+			if err := errors.Join(takeLock(t, s), writeState(t, s), s.Unlock(t.Context(), "1")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	head, refs := repo.Git("symbolic-ref", "HEAD"), repo.Git("for-each-ref", "--format=%(refname)")
+	if head != "refs/heads/states" || refs != head || repo.Git("rev-list", "--count", "states") != "4" {
+		t.Errorf("the default branch is %s; there are %s", head, refs)
 	}
 }
 

@@ -200,7 +200,11 @@ func (s *state) Write(ctx context.Context, data []byte, read store.Version) (sto
 			if how.match == "" || match != untried {
 				return "", store.ErrChanged
 			}
-			if err := cmp.Or(s.unchanged(ctx, read), s.proveMatch(ctx)); err != nil {
+			err := s.unchanged(ctx, read)
+			if err == nil {
+				err = s.proveMatch(ctx)
+			}
+			if err != nil {
 				return "", err
 			}
 		case answer != nil && answer.Status == http.StatusNotImplemented && how.match != "":

@@ -422,8 +422,14 @@ func TestRightRefused(t *testing.T) {
 				t.Errorf("the last write sends %q", sent)
 			}
 			s.Put(bucketOf, "net/prod", storetest.State(9))
+			s.Requests()
 			if _, err := state.Write(ctx, storetest.State(10), read); !errors.Is(err, store.ErrChanged) {
 				t.Errorf("over what somebody else has written: %v", err)
+			}
+			for _, r := range s.Requests() {
+				if strings.HasSuffix(r.Path, proofSuffix) {
+					t.Errorf("a refusal that is right is looked into: %s %s", r.Method, r.Path)
+				}
 			}
 			if got := s.Get(bucketOf, "net/prod"); !bytes.Equal(got, storetest.State(9)) {
 				t.Errorf("there is %s", got)
