@@ -157,7 +157,8 @@ func TestLostLock(t *testing.T) {
 			}
 			must(t, s.Unlock(t.Context(), "1")) // as Terraform does after it could not read
 			err = s.Unlock(t.Context(), "1")
-			if _, isHeld := errors.AsType[*store.HeldError](err); isHeld != (lost == gittest.Dropped) || !isHeld && !errors.Is(err, store.ErrMissing) {
+			if _, isHeld := errors.AsType[*store.HeldError](err); isHeld != (lost == gittest.Dropped) ||
+				!isHeld && !errors.Is(err, store.ErrMissing) {
 				t.Errorf("given back once more: %v", err)
 			}
 			if lost == gittest.Dropped {
