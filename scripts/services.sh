@@ -43,6 +43,20 @@ build etcd STATECRYPT_ETCD
 build kube-apiserver STATECRYPT_KUBE_APISERVER
 build gitea STATECRYPT_GITEA
 
+# dulwich comes with the system, as python3-dulwich of Debian does.
+for python in python3 /usr/bin/python3; do
+  if [ -z "${STATECRYPT_DULWICH:-}" ] && "$python" -c 'import dulwich.web' 2>/dev/null; then
+    STATECRYPT_DULWICH=$(command -v "$python")
+    export STATECRYPT_DULWICH
+    ran="$ran  tested   dulwich
+"
+  fi
+done
+if [ -z "${STATECRYPT_DULWICH:-}" ]; then
+  missing="$missing  not run  dulwich (python3-dulwich is not installed)
+"
+fi
+
 export STATECRYPT_TOFU="$root/.tools/bin/tofu" STATECRYPT_AGE="$root/.tools/bin/age" STATECRYPT_SOPS="$root/.tools/bin/sops"
 packages=$(grep -rl --include='*_test.go' '^func TestReal' builtin encryption internal | xargs -n 1 dirname | sort -u | sed 's|^|./|')
 # shellcheck disable=SC2086 # packages have no spaces

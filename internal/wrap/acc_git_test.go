@@ -15,7 +15,7 @@ import (
 func TestAccGit(t *testing.T) {
 	testkit.OneIsEnough(t)
 	t.Parallel()
-	repo := gittest.NewRepo(t, gittest.RepoOptions{Push: true}) // without a commit
+	repo := gittest.NewRepo(t, gittest.RepoOptions{Push: true, FirstIsDefault: true}) // without a commit
 	p := newProject(t, nil, empty)
 	p.with.Backend = gitBlock(repo.FileURL())
 	p.must(t, "init")
@@ -49,7 +49,8 @@ func TestAccGit(t *testing.T) {
 	if refs := repo.Git("for-each-ref", "--format=%(refname)"); refs != "refs/heads/main" {
 		t.Errorf("there are %s", refs)
 	}
-	if messages := repo.Git("log", "--format=%s", "main"); strings.ReplaceAll(messages+"\n", "Update "+statePath+"\n", "") != "" {
+	messages := repo.Git("log", "--format=%s", "main")
+	if strings.ReplaceAll(messages+"\n", "Update "+statePath+"\n", "") != "Begin\n" {
 		t.Errorf("there are commits\n%s", messages)
 	}
 	if bytes.Contains(everything(t, repo), []byte(secret)) {

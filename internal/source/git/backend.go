@@ -283,7 +283,23 @@ func (v *Visit) List(ctx context.Context, pattern string) (names []string, err e
 	return names, v.d.explain(err, ref{})
 }
 
-// Explain says what to do about an error of Push, and what git said.
+// Branches calls do for each branch that matches a pattern, with its commit and its full name, and returns the one that
+// HEAD stands for, "" if the server does not say. It sends one request.
+func (v *Visit) Branches(ctx context.Context, pattern string, do func(commit, name string)) (head string, err error) {
+	err = v.d.eachRef(ctx, func(id, name string) error {
+		target, isSymbolic := strings.CutPrefix(id, "ref: ")
+		switch {
+		case name == "HEAD" && isSymbolic:
+			head = target
+		case strings.HasPrefix(name, "refs/heads/") && !isSymbolic:
+			do(id, name)
+		}
+		return nil
+	}, "--symref", Remote, "HEAD", pattern)
+	return head, err
+}
+
+// Explain says what to do about an error of Branches or Push, and what git said.
 func (v *Visit) Explain(err error) error { return v.d.explain(err, ref{}) }
 
 // Said is what git said, fit to be shown but for its length.

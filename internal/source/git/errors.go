@@ -24,6 +24,7 @@ var (
 	notOurRef     = lazyregexp.New(`not our ref`)
 	unadvertised  = lazyregexp.New(`unadvertised object`)
 	filterIgnored = lazyregexp.New(`filtering not recognized by server`)
+	outOfOrder    = lazyregexp.New(`returned error: 500`)
 	tooLarge      = lazyregexp.New(`(?m)^(fatal|error): (attempting to allocate|.*File too large)`) // not "remote: fatal: …"
 	badPack       = lazyregexp.New(`fetch-pack: invalid index-pack output`)
 	filterRefused = lazyregexp.New(`(?i)remote error: .*filter`)

@@ -1,9 +1,11 @@
 package git
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -268,6 +270,8 @@ func (d *repository) adapt(err error, at ref) bool {
 		}
 	case says(err, filterRefused) && d.reach == walk:
 		d.reach = allFolders
+	case says(err, filterIgnored) && says(err, outOfOrder) && d.reach != wholeSnapshot: // git has named the filter nevertheless
+		d.reach = wholeSnapshot
 	default:
 		return false
 	}
@@ -427,15 +431,36 @@ func (d *repository) names(ctx context.Context, at ref) []string {
 
 // refs returns the full names of the server's refs that match one of the patterns.
 func (d *repository) refs(ctx context.Context, patterns ...string) (names []string, err error) {
-	var out []byte
-	command := append([]string{"git", "ls-remote", "-q", "--refs", Remote}, patterns...)
-	_, err = d.ask(ctx, nil, keep(&out, maxNames), d.reach.limits(d.run), command)
-	for line := range strings.Lines(string(out)) {
-		if _, name, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok {
-			names = append(names, name)
+	length := 0
+	err = d.eachRef(ctx, func(_, name string) error {
+		if length += len(name); length > maxNames {
+			return errTooManyNames
 		}
-	}
+		names = append(names, name)
+		return nil
+	}, append([]string{"--refs", Remote}, patterns...)...)
 	return names, err
+}
+
+var errTooManyNames = errors.New("the repository has too many branches and tags")
+
+// eachRef calls do for each line that git ls-remote prints: with the id of a commit, and the full name of a ref.
+// Version 0 of the protocol begins with that list, so that one request is enough; other versions save nothing,
+// because git has them list all refs as well.
+func (d *repository) eachRef(ctx context.Context, do func(id, name string) error, args ...string) error {
+	command := append([]string{"git", "-c", "protocol.version=0", "ls-remote", "-q"}, args...)
+	_, err := d.ask(ctx, nil, func(stdout io.Reader) error {
+		lines := bufio.NewScanner(stdout) // git takes no name of a ref that is longer than what it reads of a line
+		for lines.Scan() {
+			if id, name, ok := strings.Cut(lines.Text(), "\t"); ok {
+				if err := do(id, name); err != nil {
+					return err
+				}
+			}
+		}
+		return lines.Err()
+	}, d.reach.limits(d.run), command)
+	return err
 }
 
 // shortName is the name of a branch or a tag, and else full.

@@ -29,6 +29,10 @@ type HTTPOptions struct {
 	// Wrap, if not nil, stands between git and the client, to damage answers.
 	Wrap func(http.ResponseWriter, *http.Request) http.ResponseWriter
 
+	// Lost is what becomes of a push that has lost a race, and is told "ok" nevertheless. The zero value is what git
+	// does, which refuses it.
+	Lost Lost
+
 	IPv6 bool // listen on [::1]; skips the test where that is not possible
 }
 
@@ -67,6 +71,9 @@ func HTTP(tb testing.TB, repo *Repo, opts HTTPOptions) *HTTPServer {
 		}
 		if opts.Wrap != nil {
 			w = opts.Wrap(w, r)
+		}
+		if opts.Lost != Refused && repo.lies(w, r, opts.Lost) {
+			return
 		}
 		repo.serveCGI(backend, opts.ProtocolV0, w, r)
 	}))

@@ -17,6 +17,10 @@ type RepoOptions struct {
 	NoFilter   bool // refuse partial clones, as old servers do
 	NoObjectID bool // give out branches and tags only; effective for protocol v0
 	Push       bool // let writers in, over http and ssh
+
+	// FirstIsDefault makes the first branch that is pushed the default one, as many hosts do. The default branch of a
+	// repository cannot be removed.
+	FirstIsDefault bool
 }
 
 // Repo is a bare repository.
@@ -46,7 +50,21 @@ func NewRepo(tb testing.TB, opts RepoOptions) *Repo {
 	writeFile(tb, filepath.Join(r.Dir, "config"), fmt.Appendf(nil, "[core]\n\trepositoryformatversion = %d\n\tbare = true\n%s[uploadpack]\n"+
 		"\tallowFilter = %t\n\tallowAnySHA1InWant = %t\n[gc]\n\tauto = 0\n[receive]\n\tautogc = false\n[fastimport]\n\tunpackLimit = 1\n"+
 		"[http]\n\treceivepack = %t\n", version, extensions, !opts.NoFilter, !opts.NoObjectID, opts.Push))
+	if opts.FirstIsDefault {
+		r.hook("post-receive", "git rev-parse -q --verify HEAD >/dev/null && exit\nread -r _ _ ref && git symbolic-ref HEAD \"$ref\"\n")
+	}
 	return r
+}
+
+// hook writes a script that git runs.
+func (r *Repo) hook(name, script string) {
+	path := filepath.Join(r.Dir, "hooks", name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		r.tb.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o700); err != nil { //nolint:gosec // git starts it
+		r.tb.Fatal(err)
+	}
 }
 
 // commitOf is the commit of a ref that is a file, as what was just written is, "" for any other.

@@ -27,9 +27,9 @@ func TestRequests(t *testing.T) {
 		do   func() error
 		want int
 	}{
-		{"lock", func() error { return s.Lock(t.Context(), storetest.Lock("1")) }, 2},
+		{"lock", func() error { return s.Lock(t.Context(), storetest.Lock("1")) }, 3},
 		{"read", func() (err error) { _, version, err = s.Read(t.Context()); return err }, 5},
-		{"write", func() (err error) { _, err = s.Write(t.Context(), storetest.State(1), version); return err }, 5},
+		{"write", func() (err error) { _, err = s.Write(t.Context(), storetest.State(1), version); return err }, 6},
 		{"unlock", func() error { return s.Unlock(t.Context(), "1") }, 2},
 	} {
 		server.Reset()
@@ -66,7 +66,7 @@ func TestLarge(t *testing.T) {
 	server.Reset()
 	_, err = s.Write(t.Context(), storetest.State(1), version)
 	must(t, err)
-	if n := len(server.Requests()); n != 7 || server.BytesDown() > 20_000 {
+	if n := len(server.Requests()); n != 8 || server.BytesDown() > 20_000 {
 		t.Errorf("a write takes %d requests and %d bytes", n, server.BytesDown())
 	}
 	must(t, s.Unlock(t.Context(), "1"))

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
@@ -32,12 +33,16 @@ func Kind() store.Kind {
 const (
 	maxWrites  = 40 // that lose against those of other states
 	maxRefusal = 5  // of a branch that nobody else seems to have changed
+
+	locks = "refs/heads/locks/" // begins the names of locks
 )
 
 // branch is where states are.
 type branch struct {
 	store.Settings
 	server *gitsource.Server
+
+	begun atomic.Bool // the server has a branch that is no lock
 }
 
 func open(s store.Settings) (store.Store, error) {
@@ -52,7 +57,7 @@ func open(s store.Settings) (store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &branch{s, server}, nil
+	return &branch{Settings: s, server: server}, nil
 }
 
 // Close has nothing to do: between two calls, nothing is left.
@@ -69,7 +74,7 @@ func (b *branch) State(name string) (store.State, error) {
 	if err != nil {
 		return nil, b.Errorf("path", "%w", err)
 	}
-	return &state{branch: b, name: name, lockRef: "refs/heads/locks/" + name}, nil
+	return &state{branch: b, name: name, lockRef: locks + name}, nil
 }
 
 // List returns the files at the tip of the branch.
@@ -89,6 +94,7 @@ type state struct {
 
 	mu    sync.Mutex
 	held  *held  // nil without the lock
+	lost  string // the ID of a lock that was ours by the word of the server alone
 	maker *maker // nil until a commit was made
 }
 
@@ -96,6 +102,7 @@ type state struct {
 type held struct {
 	store.Lock
 	commit string
+	seen   bool // on the server, by a fetch after the push
 }
 
 func (s *state) String() string { return s.in(s.server.String()) }
@@ -129,10 +136,21 @@ func (b *branch) visit(ctx context.Context, do func(ctx context.Context, v *gits
 	return err
 }
 
-// Read reads the file at the tip of the branch.
+// Read reads the file at the tip of the branch. The first time under a lock, it makes sure of the lock as well:
+// some servers say ok to a push that has lost a race.
 func (s *state) Read(ctx context.Context) (data []byte, version store.Version, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	err = s.visit(ctx, func(ctx context.Context, v *gitsource.Visit) error {
-		found, err := s.tip(ctx, v, s.Limit)
+		unsure := s.held != nil && !s.held.seen
+		var beside []string
+		if unsure {
+			beside = []string{s.besideLock()}
+		}
+		found, err := s.tip(ctx, v, s.Limit, beside...)
+		if err == nil && unsure {
+			err = s.checkLock(ctx, v, found.Commit)
+		}
 		if err == nil {
 			data, version = found.Data, store.Version(found.ID)
 		}
@@ -211,17 +229,21 @@ type change struct {
 	data []byte // nil for none
 	read store.Version
 
-	blob     string // what was to be stored by an earlier attempt
+	sent     bool   // by an earlier attempt
+	blob     string // what was to be stored by it
 	tip      string // what it was to follow
 	refusals int    // of attempts after which the tip was the same
 }
 
+// errUntrue is about a server whose words nobody can rely on.
+var errUntrue = errors.New("the server says that it has taken the commit, and the branch does not have it; it keeps nothing, or somebody " +
+	"pushes there by force")
+
 // attempt reports whether another one may succeed that has failed.
 func (c *change) attempt(ctx context.Context, v *gitsource.Visit) (next store.Version, again bool, err error) {
-	const lockHere = "refs/statecrypt/lock/"
-	found, err := c.state.tip(ctx, v, 0, "+"+c.lockRef+"*:"+lockHere+c.name+"*")
+	found, err := c.state.tip(ctx, v, 0, c.besideLock())
 	if err == nil {
-		err = c.checkLock(ctx, v, found.Commit, lockHere+c.name)
+		err = c.checkLock(ctx, v, found.Commit)
 	}
 	if err != nil {
 		return "", false, err
@@ -234,35 +256,49 @@ func (c *change) attempt(ctx context.Context, v *gitsource.Visit) (next store.Ve
 	}
 	now := store.Version(found.ID)
 	switch {
-	case found.ID == blob && (now == c.read || c.blob == blob && c.tip != ""): // the answer to the last attempt was lost
+	case found.ID == blob && (now == c.read || c.sent && c.blob == blob): // the last attempt has succeeded
 		return now, false, nil
 	case now != c.read:
 		return "", false, store.ErrChanged
 	}
-	if c.refusals++; found.Commit != c.tip {
+	if c.refusals++; !c.sent || found.Commit != c.tip {
 		c.refusals = 0
 	}
-	c.blob, c.tip = blob, found.Commit
+	c.sent, c.blob, c.tip = true, blob, found.Commit
 	commit, err := c.commit(ctx, v, found.Commit, blob)
 	if err != nil {
 		return "", false, err
 	}
 	p, err := c.push(ctx, v, int64(len(c.data)), c.server.Branch, found.Commit, commit)
-	switch {
-	case err == nil:
-		return store.Version(blob), false, nil
-	case p.isRace() && c.refusals < maxRefusal:
-		return "", true, err
+	if err != nil {
+		return "", p.isRace() && c.refusals < maxRefusal, err
 	}
-	return "", false, err
+	there := ""
+	if _, err = v.Branches(ctx, c.server.Branch, func(id, name string) {
+		if name == c.server.Branch {
+			there = id
+		}
+	}); err != nil {
+		return "", false, reached(v.Explain(err))
+	}
+	if there != commit { // the push has lost a race, or somebody has pushed after it
+		return "", c.refusals < maxRefusal, errUntrue
+	}
+	return store.Version(blob), false, nil
 }
 
-// checkLock refuses to write if somebody else has the lock, or ours is gone.
-func (c *change) checkLock(ctx context.Context, v *gitsource.Visit, tip, lockHere string) error {
+const lockHere = "refs/statecrypt/lock/"
+
+// besideLock is a refspec with which a fetch brings the lock as well.
+func (s *state) besideLock() string { return "+" + s.lockRef + "*:" + lockHere + s.name + "*" }
+
+// checkLock returns an error if somebody else has the lock, or ours is gone. The fetch of tip has brought the
+// lock, unless there is no tip.
+func (s *state) checkLock(ctx context.Context, v *gitsource.Visit, tip string) error {
 	lock := ""
 	if tip != "" {
-		lock = resolve(ctx, v, lockHere)
-	} else if found, err := v.Fetch(ctx, c.lockRef, c.name+".lock", 0); err == nil {
+		lock = resolve(ctx, v, lockHere+s.name)
+	} else if found, err := v.Fetch(ctx, s.lockRef, s.name+".lock", 0); err == nil {
 		lock = found.Commit
 	} else if _, none := errors.AsType[*gitsource.NoBranchError](err); !none {
 		return reached(err)
@@ -270,12 +306,18 @@ func (c *change) checkLock(ctx context.Context, v *gitsource.Visit, tip, lockHer
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case c.held != nil && lock != c.held.commit:
+	case s.held != nil && lock == s.held.commit:
+		s.held.seen = true
+		return nil
+	case s.held != nil && s.held.seen:
 		return store.ErrLost
-	case c.held != nil || lock == "":
+	case s.held == nil && lock == "":
 		return nil
 	}
-	by, _, err := c.look(ctx, v)
+	if s.held != nil {
+		s.lost, s.held = s.held.ID, nil
+	}
+	by, _, err := s.look(ctx, v)
 	if err == nil && by != nil {
 		err = &store.HeldError{By: by}
 	}
@@ -316,6 +358,7 @@ func (s *state) Lock(ctx context.Context, lock store.Lock) (err error) {
 	if s.held != nil {
 		return nil
 	}
+	s.lost = ""
 	for try := range maxRefusal {
 		again := false
 		err = s.visit(ctx, func(ctx context.Context, v *gitsource.Visit) (err error) {
@@ -332,8 +375,55 @@ func (s *state) Lock(ctx context.Context, lock store.Lock) (err error) {
 	return err
 }
 
+// begin makes the branch of the states if there are no branches but locks: many hosts make the first branch that
+// is pushed the default one, and let nobody remove it. It reports whether another try may succeed that has
+// failed.
+func (s *state) begin(ctx context.Context, v *gitsource.Visit) (again bool, err error) {
+	if s.begun.Load() {
+		return false, nil
+	}
+	head, err := v.Branches(ctx, "refs/heads/*", func(_, name string) {
+		if !strings.HasPrefix(name, locks) {
+			s.begun.Store(true)
+		}
+	})
+	if err != nil {
+		return false, s.unreached(v.Explain(err))
+	}
+	if strings.HasPrefix(head, locks) {
+		notice.Show(ctx, "warning: "+isDefault(head))
+	}
+	if s.begun.Load() {
+		return false, nil
+	}
+	found, err := s.tip(ctx, v, 0)
+	if err != nil || found.Commit != "" {
+		return false, err
+	}
+	tree, err := put(ctx, v, "", s.name, "")
+	commit := ""
+	if err == nil {
+		commit, err = s.commitTree(ctx, v, "Begin", tree)
+	}
+	if err != nil {
+		return false, err
+	}
+	p, err := s.push(ctx, v, 0, s.server.Branch, "", commit)
+	s.begun.Store(err == nil)
+	return p.otherFormat || p.isRace(), err
+}
+
+// isDefault says what to do about a lock that is the default branch.
+func isDefault(branch string) string {
+	return fmt.Sprintf("the lock %s is the default branch of the repository, so the server does not remove it, and others who clone get it; "+
+		"make another branch the default one there", outside.Quoted(strings.TrimPrefix(branch, "refs/heads/"), 300))
+}
+
 // lock reports whether another try may succeed that has failed.
 func (s *state) lock(ctx context.Context, v *gitsource.Visit, lock store.Lock) (again bool, err error) {
+	if again, err = s.begin(ctx, v); err != nil {
+		return again, err
+	}
 	blob, err := hashObject(ctx, v, lock.JSON())
 	tree := ""
 	if err == nil {
@@ -350,7 +440,7 @@ func (s *state) lock(ctx context.Context, v *gitsource.Visit, lock store.Lock) (
 	}
 	p, err := s.push(ctx, v, int64(len(lock.JSON())), s.lockRef, "", commit)
 	if err == nil {
-		s.held = &held{lock, commit}
+		s.held = &held{Lock: lock, commit: commit}
 		return false, nil
 	}
 	if p.otherFormat {
@@ -372,7 +462,7 @@ func (s *state) lock(ctx context.Context, v *gitsource.Visit, lock store.Lock) (
 		}
 		return p.isRace(), err
 	case by.ID == lock.ID && lock.ID != "":
-		s.held = &held{lock, there}
+		s.held = &held{Lock: lock, commit: there, seen: true}
 		return false, nil
 	}
 	return false, &store.HeldError{By: by}
@@ -397,14 +487,14 @@ func (s *state) takeBack(ctx context.Context, id, commit string) {
 
 // conflict is that a lock has a name above or below ours: git has no branch there then.
 func (s *state) conflict(ctx context.Context, v *gitsource.Visit) error {
-	names, err := v.List(ctx, "refs/heads/locks/*")
+	names, err := v.List(ctx, locks+"*")
 	if err != nil {
 		return nil //nolint:nilerr // the error that it was to explain is shown
 	}
 	for _, other := range names {
 		if strings.HasPrefix(other, s.lockRef+"/") || strings.HasPrefix(s.lockRef, other+"/") {
 			return fmt.Errorf("%s cannot be locked while %s is: git has no branch below another; give one of the two states another name",
-				outside.Quoted(s.name, 300), outside.Quoted(strings.TrimPrefix(other, "refs/heads/locks/"), 300))
+				outside.Quoted(s.name, 300), outside.Quoted(strings.TrimPrefix(other, locks), 300))
 		}
 	}
 	return nil
@@ -443,6 +533,10 @@ func (s *state) look(ctx context.Context, v *gitsource.Visit) (by *store.Lock, c
 func (s *state) Unlock(ctx context.Context, id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.lost == id && id != "" { // there is nothing to give back
+		s.lost = ""
+		return nil
+	}
 	err := s.visit(ctx, func(ctx context.Context, v *gitsource.Visit) error {
 		if s.held != nil && s.held.ID == id {
 			return s.release(ctx, v, s.held.commit)
@@ -471,6 +565,12 @@ func (s *state) release(ctx context.Context, v *gitsource.Visit, commit string) 
 		return nil
 	}
 	by, there, failed := s.look(ctx, v)
+	if failed == nil && there == commit {
+		head, unknown := v.Branches(ctx, "HEAD", func(string, string) {})
+		if unknown == nil && head == s.lockRef {
+			err = fmt.Errorf("%s, and then %s%w", isDefault(head), store.Unlocking(by.ID), denied{})
+		}
+	}
 	if failed != nil || there == commit {
 		return err
 	}

@@ -92,13 +92,14 @@ func must(t *testing.T, err error) {
 
 // harness is for one kind of server. Address returns the arguments that lead to it.
 func harness(opts gittest.RepoOptions, address func(t *testing.T, repo *gittest.Repo) texts) storetest.Harness {
-	return storetest.Harness{
-		Slow: true, Nameless: []string{"with spaces", "a.b..c", ".hidden"},
-		Place: func(t *testing.T, name string) storetest.Place {
+	places := func(opts gittest.RepoOptions, there ...gittest.File) storetest.Places {
+		return func(t *testing.T, name string) storetest.Place {
 			opts.Push = true
 			repo := gittest.NewRepo(t, opts)
 			path := "envs/" + name
-			repo.Commit("refs/heads/main", gittest.File{Path: "README", Data: "hello"}, gittest.File{Path: "envs/other", Data: "other"})
+			if there != nil {
+				repo.Commit("refs/heads/main", there...)
+			}
 			arguments := address(t, repo)
 			return storetest.Place{
 				Open: func(t *testing.T) store.State { return at(t, arguments, texts{"path": path}) },
@@ -108,7 +109,14 @@ func harness(opts gittest.RepoOptions, address func(t *testing.T, repo *gittest.
 				Lose:    func(*testing.T) { repo.Git("update-ref", "-d", "refs/heads/locks/"+path) },
 				Secrets: []string{canary},
 			}
-		},
+		}
+	}
+	special := opts
+	special.FirstIsDefault = true
+	return storetest.Harness{
+		Slow: true, Nameless: []string{"with spaces", "a.b..c", ".hidden"},
+		Place:        places(opts, gittest.File{Path: "README", Data: "hello"}, gittest.File{Path: "envs/other", Data: "other"}),
+		FirstSpecial: places(special),
 	}
 }
 

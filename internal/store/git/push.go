@@ -57,14 +57,18 @@ func (s *state) push(ctx context.Context, v *gitsource.Visit, size int64, branch
 		return p, s.refusal(branch, commit, p.reason, v.Said(err))
 	}
 	err = v.Explain(err)
-	if gitsource.IsRejected(err) {
-		return pushed{}, fmt.Errorf("%w to %s: %w", store.ErrDenied, outside.Line(s.server.String(), 300), err)
+	if gitsource.IsDenied(err) && !gitsource.IsRejected(err) {
+		return pushed{}, fmt.Errorf("%w; %s", s.unreached(err), s.rights(branch, commit))
 	}
+	return pushed{}, s.unreached(err)
+}
+
+// unreached is about a server that lets nobody in, or that another try may reach.
+func (s *state) unreached(err error) error {
 	if gitsource.IsDenied(err) {
-		return pushed{}, fmt.Errorf("%w to %s: %w; %s", store.ErrDenied, outside.Line(s.server.String(), 300), err,
-			s.rights(branch, commit))
+		return fmt.Errorf("%w to %s: %w", store.ErrDenied, outside.Line(s.server.String(), 300), err)
 	}
-	return pushed{}, reached(err)
+	return reached(err)
 }
 
 // refusal is what a server said to a push.

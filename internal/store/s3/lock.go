@@ -223,8 +223,20 @@ func (o lockObject) add(ctx context.Context, lock store.Lock) (mark string, err 
 	return mark, err
 }
 
+// drop looks whether the lock is gone, on a store that may not do what it says.
 func (o lockObject) drop(ctx context.Context, mark string) error {
-	return o.remove(ctx, o.key+lockSuffix, mark)
+	client, err := o.client(ctx)
+	if err == nil {
+		err = o.remove(ctx, o.key+lockSuffix, mark)
+	}
+	if err != nil || s3source.IsAWS(client) {
+		return err
+	}
+	by, now, err := o.look(ctx)
+	if err == nil && by != nil && now == mark {
+		err = fmt.Errorf("the store says that it has removed the object %s, and it is still there", outside.Quoted(o.key+lockSuffix, 300))
+	}
+	return err
 }
 
 // Lock takes the locks that the block has.

@@ -2,6 +2,7 @@ package s3
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -34,8 +35,17 @@ func (b *bucket) get(ctx context.Context, key string, limit int64) (*object.Cont
 	if _, missing := source.IsMissing(err); missing {
 		return nil, nil //nolint:nilnil // there is none
 	}
+	if c != nil {
+		c.ETag = strong(c.ETag)
+	}
 	return c, b.failed(ctx, key, err)
 }
+
+// strong is an ETag in the one form in which ETags are compared: a proxy that packs what it passes on may have
+// made it weak, and some stores leave out the quotes.
+func strong(etag string) string { return `"` + unquoted(strings.TrimPrefix(etag, "W/")) + `"` }
+
+func unquoted(etag string) string { return strings.Trim(etag, `"`) }
 
 func (b *bucket) object(key string) object.Object {
 	o := b.server.Object
@@ -46,6 +56,7 @@ func (b *bucket) object(key string) object.Object {
 // condition is what must be so for an object to be put there.
 type condition struct {
 	match string // it is this one
+	bare  bool   // which is sent without its quotes
 	none  bool   // there is none
 	lock  bool   // it is beside a state, and has the tags of a lock
 }
@@ -60,6 +71,9 @@ func (b *bucket) put(ctx context.Context, key string, data []byte, how condition
 	defer cancel()
 	in := &awss3.PutObjectInput{Bucket: &b.server.Bucket, Key: &key, Body: bytes.NewReader(data), ContentType: aws.String("application/json"),
 		ACL: types.ObjectCannedACL(b.String("acl")), Tagging: b.tags(how.lock)}
+	if how.bare {
+		how.match = unquoted(how.match)
+	}
 	if how.match != "" {
 		in.IfMatch = &how.match
 	} else if how.none {
@@ -90,7 +104,7 @@ func (b *bucket) put(ctx context.Context, key string, data []byte, how condition
 	if etag = aws.ToString(out.ETag); etag == "" {
 		return "", fmt.Errorf("%s: the store does not say which version it has now (ETag); it is no store for states", outside.Quoted(key, 300))
 	}
-	return etag, nil
+	return strong(etag), nil
 }
 
 func (b *bucket) tags(ofLock bool) *string {
@@ -108,9 +122,46 @@ func (b *bucket) tags(ofLock bool) *string {
 	return aws.String(tags.Encode())
 }
 
-// remove deletes an object if it is this one, as far as the store looks. What may ignore the
+// remove deletes an object if it is this one. A refusal is looked into unless it is known that the store takes a
+// condition that is met.
+func (s *state) remove(ctx context.Context, key, etag string) error {
+	if _, err := s.client(ctx); err != nil {
+		return err
+	}
+	match, _ := s.conditions()
+	how := etag
+	if match == bare {
+		how = unquoted(etag)
+	}
+	for {
+		err := s.removeOnce(ctx, key, how)
+		if !errors.Is(err, store.ErrChanged) || match == quoted || how == "" {
+			return err
+		}
+		if c, failed := s.get(ctx, key, s.Limit); failed != nil || c == nil || c.ETag != etag {
+			return cmp.Or(failed, err)
+		}
+		if match != untried {
+			how = "" // what is there has just been looked at
+			continue
+		}
+		if err := s.proveMatch(ctx); err != nil {
+			return err
+		}
+		switch match, _ = s.conditions(); match {
+		case quoted:
+			return err
+		case bare:
+			how = unquoted(etag)
+		case untried, never:
+			how = ""
+		}
+	}
+}
+
+// removeOnce deletes an object if it is this one, "" for any, as far as the store looks. What may ignore the
 // condition is asked once: a repetition could meet the object of somebody else.
-func (b *bucket) remove(ctx context.Context, key, etag string) error {
+func (b *bucket) removeOnce(ctx context.Context, key, etag string) error {
 	client, err := b.client(ctx)
 	if err != nil {
 		return err
@@ -122,7 +173,10 @@ func (b *bucket) remove(ctx context.Context, key, etag string) error {
 			o.RetryMaxAttempts = 1
 		}
 	}
-	in := &awss3.DeleteObjectInput{Bucket: &b.server.Bucket, Key: &key, IfMatch: &etag}
+	in := &awss3.DeleteObjectInput{Bucket: &b.server.Bucket, Key: &key}
+	if etag != "" {
+		in.IfMatch = &etag
+	}
 	words := b.server.Words
 	words.Read, words.List, words.Decrypt = "s3:DeleteObject", "", ""
 	for try := 0; ; try++ {

@@ -50,12 +50,22 @@ type bucket struct {
 	unproven bool // locks may not keep others out, and the user knows
 	table    *table
 
-	mu     sync.Mutex
-	known  *awss3.Client
-	proven bool // the store refuses what does not meet its condition, or nobody wants to know
-	blind  bool // it does not know If-Match, so that what is there is looked at before
-	bare   bool // nor If-None-Match
+	mu      sync.Mutex
+	known   *awss3.Client
+	proven  bool // the store refuses what does not meet its condition, or nobody wants to know
+	match   form // of If-Match
+	noneOff bool // the store does not know If-None-Match
 }
+
+// form is how a store takes the condition that an object is still the one that was read.
+type form int
+
+const (
+	untried form = iota // it is sent in quotes, and a refusal is looked into
+	quoted              // an ETag in quotes, as HTTP has it
+	bare                // an ETag without its quotes
+	never               // not at all, so that what is there is looked at before
+)
 
 func open(s store.Settings, n object.Network) (store.Store, error) {
 	server, err := s3source.Connect(s.Values, n)
@@ -125,7 +135,11 @@ func (b *bucket) client(ctx context.Context) (*awss3.Client, error) {
 		notice.Show(ctx, "warning: "+w.Text)
 	}
 	b.known = client
-	b.proven = b.unproven || s3source.IsAWS(client)
+	isAWS := s3source.IsAWS(client)
+	b.proven = b.unproven || isAWS
+	if isAWS {
+		b.match = quoted
+	}
 	return client, nil
 }
 
@@ -172,12 +186,13 @@ func (s *state) Write(ctx context.Context, data []byte, read store.Version) (sto
 		return "", err
 	}
 	for try := 0; ; try++ {
-		how := condition{match: string(read), none: read == ""}
-		if match, none := s.knows(); !match {
+		match, noneOff := s.conditions()
+		how := condition{match: string(read), bare: match == bare, none: read == ""}
+		if match == never {
 			if err := s.unchanged(ctx, read); err != nil {
 				return "", err
 			}
-			how.match, how.none = "", how.none && none
+			how.match, how.none = "", how.none && !noneOff
 		}
 		etag, err := s.put(ctx, s.key, data, how)
 		answer, _ := errors.AsType[*object.Answer](err)
@@ -185,9 +200,18 @@ func (s *state) Write(ctx context.Context, data []byte, read store.Version) (sto
 		case err == nil:
 			return store.Version(etag), nil
 		case isOtherwise(err, how):
-			return "", store.ErrChanged
+			if how.match == "" || match != untried {
+				return "", store.ErrChanged
+			}
+			err := s.unchanged(ctx, read)
+			if err == nil {
+				err = s.proveMatch(ctx)
+			}
+			if err != nil {
+				return "", err
+			}
 		case answer != nil && answer.Status == http.StatusNotImplemented && how.match != "":
-			s.notice501(ctx)
+			s.takes(ctx, never)
 		case answer == nil || answer.Status != http.StatusConflict || try == maxTries:
 			return "", err
 		default:
@@ -198,22 +222,25 @@ func (s *state) Write(ctx context.Context, data []byte, read store.Version) (sto
 	}
 }
 
-// notice501 is about a store that knows no If-Match.
-func (s *state) notice501(ctx context.Context) {
-	s.bucket.mu.Lock()
-	defer s.bucket.mu.Unlock()
-	if !s.blind {
+// takes notes how the store takes conditions, and says it if that is not at all.
+func (b *bucket) takes(ctx context.Context, match form) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if match == never && b.match != never {
 		notice.Show(ctx, "the store has no conditional writes (If-Match), so what is there is compared before it is replaced; who writes "+
 			"without the lock at the same moment is not kept out")
 	}
-	s.blind = true
+	b.match = match
 }
 
-// knows reports which conditions the store knows.
-func (b *bucket) knows() (match, none bool) {
+// conditions are those that the store takes.
+func (b *bucket) conditions() (match form, noneOff bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return !b.blind && !b.unproven, !b.bare
+	if b.unproven {
+		return never, b.noneOff
+	}
+	return b.match, b.noneOff
 }
 
 // unchanged looks whether there is what was read.

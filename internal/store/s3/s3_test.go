@@ -126,6 +126,14 @@ func TestStore(t *testing.T) {
 	other := func(c objecttest.Conditions) func(*testing.T) *service {
 		return func(t *testing.T) *service { t.Helper(); return serve(t, c) }
 	}
+	weak := func(c objecttest.Conditions) func(*testing.T) *service {
+		return func(t *testing.T) *service {
+			t.Helper()
+			s := serve(t, c)
+			s.WeakTags = true
+			return s
+		}
+	}
 	for name, c := range map[string]struct {
 		serve func(*testing.T) *service
 		with  func(attrs) attrs
@@ -138,26 +146,34 @@ func TestStore(t *testing.T) {
 		"If-Match is ignored":         {other(objecttest.IgnoredIfs), lockfile},
 		"If-Match is 501":             {other(objecttest.UnknownMatch), lockfile},
 		"If-Match is 501, for DELETE": {other(objecttest.UnknownDelete), lockfile},
+		"DELETE ignores If-Match":     {other(objecttest.IgnoredDelete), lockfile},
+		"If-Match without quotes":     {other(objecttest.OnlyBare), lockfile},
+		"the same, both":              {other(objecttest.OnlyBare), both},
+		"If-Match is never met":       {other(objecttest.NeverMet), lockfile},
+		"weak ETags":                  {weak(objecttest.Kept), lockfile},
+		"weak ETags, never met":       {weak(objecttest.NeverMet), lockfile},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := c.serve(t)
 			n := 0
-			place := func(t *testing.T, name string) storetest.Place {
-				t.Helper()
-				n++
-				own, key := fmt.Sprint("b", n), "net/"+name
-				s.Create(own)
-				b := c.with(s.block.With("bucket", own).With("key", key))
-				return storetest.Place{
-					Open:    func(t *testing.T) store.State { t.Helper(); return at(t, b) },
-					Put:     func(_ *testing.T, data []byte) { s.Put(own, key, data) },
-					Lose:    func(*testing.T) { s.Delete(own, key+lockSuffix); s.table.Delete(own + "/" + key) },
-					Secrets: []string{secret},
+			places := func(s *service) storetest.Places {
+				return func(t *testing.T, name string) storetest.Place {
+					t.Helper()
+					n++
+					own, key := fmt.Sprint("b", n), "net/"+name
+					s.Create(own)
+					b := c.with(s.block.With("bucket", own).With("key", key))
+					return storetest.Place{
+						Open:    func(t *testing.T) store.State { t.Helper(); return at(t, b) },
+						Put:     func(_ *testing.T, data []byte) { s.Put(own, key, data) },
+						Lose:    func(*testing.T) { s.Delete(own, key+lockSuffix); s.table.Delete(own + "/" + key) },
+						Secrets: []string{secret},
+					}
 				}
 			}
 			storetest.Run(t, storetest.Harness{
-				Place: place, Huge: name == "AWS" && testkit.Rounds(10) > 1, Slow: name != "AWS" && name != "another",
+				Place: places(c.serve(t)), Huge: name == "AWS" && testkit.Rounds(10) > 1, Slow: name != "AWS" && name != "another",
+				RightRefused: places(serve(t, objecttest.OnlyBare)),
 			})
 		})
 	}
@@ -325,14 +341,14 @@ func isHeldBy(err error, id string) bool {
 func TestProof(t *testing.T) {
 	t.Parallel()
 	s := serve(t, objecttest.Kept)
-	for run, want := range []int{5 + 3, 4 + 3} { // look, proof, lock; look, unlock
+	for run, want := range []int{5 + 3, 4 + 3} { // look, proof, lock; look, unlock, look
 		state := at(t, s.block)
 		must(t, tell(t.Context(), state))
-		if n := len(s.Requests()); n != want-1 {
+		if n := len(s.Requests()); n != want {
 			t.Errorf("run %d: %d requests", run, n)
 		}
 		must(t, tell(t.Context(), state))
-		if n := len(s.Requests()); n != 4 {
+		if n := len(s.Requests()); n != 5 {
 			t.Errorf("run %d, again: %d requests", run, n)
 		}
 	}
@@ -348,6 +364,155 @@ func TestProof(t *testing.T) {
 	must(t, tell(t.Context(), at(t, aws.block)))
 	if n := len(aws.Requests()); n != 3 {
 		t.Errorf("AWS: %d requests", n)
+	}
+}
+
+// TestRightRefused tests stores that refuse a condition although it is met: they are found out at the first such
+// answer, on an object that nobody depends on, and what somebody else has written stays there.
+func TestRightRefused(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		conditions   objecttest.Conditions
+		weak         bool
+		table        bool   // is the lock
+		match        string // what the last write sends, "" for nothing
+		told         bool   // that there is none
+		first, later int    // requests of a write
+	}{
+		"kept":               {match: "quoted", first: 2, later: 2},
+		"kept, weak":         {weak: true, match: "quoted", first: 2, later: 2},
+		"without quotes":     {conditions: objecttest.OnlyBare, match: "bare", first: 2 + 2 + 4, later: 2},
+		"without, in tables": {conditions: objecttest.OnlyBare, table: true, match: "bare", first: 1 + 2 + 4, later: 1},
+		"never met":          {conditions: objecttest.NeverMet, told: true, first: 2 + 1 + 3 + 2, later: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, c.conditions)
+			s.WeakTags = c.weak
+			b := s.block
+			if c.table {
+				b = b.With("dynamodb_table", tableName)
+			}
+			s.Put(bucketOf, "net/prod", storetest.State(1))
+			ctx, texts := said(t)
+			state := at(t, b)
+			must(t, state.Ready(ctx))
+			must(t, state.Lock(ctx, storetest.Lock("1")))
+			_, read, err := state.Read(ctx)
+			must(t, err)
+			var sent string
+			for serial, want := range []int{c.first, c.later, c.later} {
+				s.Requests()
+				next, err := state.Write(ctx, storetest.State(2+serial), read)
+				must(t, err)
+				requests := s.Requests()
+				if len(requests) != want {
+					t.Errorf("write %d: %d requests, want %d", serial, len(requests), want)
+				}
+				sent, read = requests[len(requests)-1].Header.Get("If-Match"), next
+			}
+			form := ""
+			switch {
+			case strings.HasPrefix(sent, `"`):
+				form = "quoted"
+			case sent != "":
+				form = "bare"
+			}
+			if form != c.match {
+				t.Errorf("the last write sends %q", sent)
+			}
+			s.Put(bucketOf, "net/prod", storetest.State(9))
+			s.Requests()
+			if _, err := state.Write(ctx, storetest.State(10), read); !errors.Is(err, store.ErrChanged) {
+				t.Errorf("over what somebody else has written: %v", err)
+			}
+			for _, r := range s.Requests() {
+				if strings.HasSuffix(r.Path, proofSuffix) {
+					t.Errorf("a refusal that is right is looked into: %s %s", r.Method, r.Path)
+				}
+			}
+			if got := s.Get(bucketOf, "net/prod"); !bytes.Equal(got, storetest.State(9)) {
+				t.Errorf("there is %s", got)
+			}
+			_, read, err = state.Read(ctx)
+			must(t, err)
+			must(t, state.Remove(ctx, read))
+			must(t, state.Unlock(ctx, "1"))
+			if told := strings.Join(*texts, "\n"); strings.Contains(told, "If-Match") != c.told {
+				t.Errorf("this is said: %q", told)
+			}
+			must(t, tell(ctx, at(t, b))) // a lock alone
+		})
+	}
+}
+
+// TestStale tests that a look which sees an old state does not make a refusal one that is looked over.
+func TestStale(t *testing.T) {
+	t.Parallel()
+	for name, conditions := range map[string]objecttest.Conditions{"quoted": objecttest.Kept, "bare": objecttest.OnlyBare} {
+		s := serve(t, conditions)
+		s.Put(bucketOf, "net/prod", storetest.State(1))
+		state := at(t, s.block)
+		must(t, state.Lock(t.Context(), storetest.Lock("1")))
+		_, read, err := state.Read(t.Context())
+		must(t, err)
+		old := serve(t, conditions)
+		old.Put(bucketOf, "net/prod", storetest.State(1))
+		s.mayBe.Store(new(func(w http.ResponseWriter, r *http.Request) bool {
+			stale := r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/net/prod")
+			if stale {
+				old.ServeHTTP(w, r)
+			}
+			return stale
+		}))
+		s.Put(bucketOf, "net/prod", storetest.State(2))
+		if _, err := state.Write(t.Context(), storetest.State(3), read); !errors.Is(err, store.ErrChanged) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := s.Get(bucketOf, "net/prod"); !bytes.Equal(got, storetest.State(2)) {
+			t.Errorf("%s: there is %s", name, got)
+		}
+	}
+}
+
+// TestKeepsVersions tests a store that ignores conditions in buckets that keep versions, and only there: nothing
+// is locked.
+func TestKeepsVersions(t *testing.T) {
+	t.Parallel()
+	for _, keeps := range []bool{false, true} {
+		s := serve(t, objecttest.RadosGW)
+		if keeps {
+			s.Keep(bucketOf)
+		}
+		err := tell(t.Context(), at(t, s.block))
+		if (err == nil) == keeps || keeps && !strings.Contains(err.Error(), "without versions") {
+			t.Errorf("versions %t: %v", keeps, err)
+		}
+	}
+}
+
+// TestUnlockIsLookedAt tests stores that may not do what they say of a removal.
+func TestUnlockIsLookedAt(t *testing.T) {
+	t.Parallel()
+	s := serve(t, objecttest.Deaf)
+	state := at(t, s.block)
+	must(t, state.Lock(t.Context(), storetest.Lock("1")))
+	if err := state.Unlock(t.Context(), "1"); err == nil {
+		t.Error("the lock is there, and was given back")
+	}
+	s = serve(t, objecttest.IgnoredDelete)
+	state = at(t, s.block)
+	must(t, state.Lock(t.Context(), storetest.Lock("1")))
+	s.mayBe.Store(new(func(w http.ResponseWriter, r *http.Request) bool { // somebody takes it at once
+		if r.Method == http.MethodDelete {
+			s.ServeHTTP(w, r)
+			s.Put(bucketOf, "net/prod.tflock", storetest.Lock("4711").JSON())
+		}
+		return r.Method == http.MethodDelete
+	}))
+	must(t, state.Unlock(t.Context(), "1"))
+	if by, err := state.Holder(t.Context()); err != nil || by == nil || by.ID != "4711" {
+		t.Errorf("the holder is %v, %v", by, err)
 	}
 }
 
@@ -699,7 +864,8 @@ func TestDenied(t *testing.T) {
 func TestPolicy(t *testing.T) {
 	t.Parallel()
 	const own, key = "acme-tf-state", "network/terraform.tfstate"
-	for name, s := range map[string]*service{"AWS": atAWS(t), "elsewhere": serve(t, objecttest.Kept)} {
+	for name, s := range map[string]*service{"AWS": atAWS(t), "elsewhere": serve(t, objecttest.Kept),
+		"without quotes": serve(t, objecttest.OnlyBare)} {
 		s.Create(own)
 		s.Allows = objecttest.Policy(t, "../../../examples/stores/s3/policy.json")
 		state := at(t, s.block.With("bucket", own).With("key", key))

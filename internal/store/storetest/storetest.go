@@ -16,15 +16,21 @@ import (
 
 // Harness lets [Run] use a store.
 type Harness struct {
-	// Place makes a new place without a state of that name.
-	Place func(t *testing.T, name string) Place
+	Place Places
 
 	Unversioned bool     // two that have read the same state may both write it
 	Huge        bool     // a state of 100 MiB is kept here
 	Slow        bool     // each call starts programs: there are fewer rounds
 	Again       bool     // the same store by another way: in "make soak", all of it is tried there, too
 	Nameless    []string // names that are refused
+
+	// Servers that are not as they should be, nil for those that cannot be so.
+	RightRefused Places // a condition that is met is refused in the usual form
+	FirstSpecial Places // the first object in an empty place becomes special, such as one that cannot be removed
 }
+
+// Places makes a new place without a state of that name.
+type Places func(t *testing.T, name string) Place
 
 // Place is where one state is.
 type Place struct {
@@ -62,6 +68,12 @@ func Run(t *testing.T, h Harness) {
 	t.Run("changed", func(t *testing.T) { testChanged(t, h) })
 	t.Run("one winner", func(t *testing.T) { testOneWinner(t, h) })
 	t.Run("lost", func(t *testing.T) { testLost(t, h) })
+	for name, place := range map[string]Places{"a right condition that is refused": h.RightRefused,
+		"an empty place whose first object becomes special": h.FirstSpecial} {
+		if place != nil {
+			t.Run(name, func(t *testing.T) { testLife(t, place(t, "state")) })
+		}
+	}
 	for _, name := range []string{"with spaces", "a.b..c", "größe", "x'y\"z", "-x", ".hidden"} {
 		if slices.Contains(h.Nameless, name) {
 			continue
@@ -136,6 +148,37 @@ func testStates(t *testing.T, h Harness) {
 	must(t, s.Unlock(t.Context(), "remover"))
 	check(t, other, nil)
 	write(t, s, State(4), "")
+}
+
+// testLife has three programs, one after the other, look at a state under the lock, and two of them write it twice.
+func testLife(t *testing.T, p Place) {
+	t.Helper()
+	var want []byte
+	var older store.Version
+	for program := range 3 {
+		s := store.Careful(p.Open(t))
+		must(t, s.Ready(t.Context()))
+		must(t, s.Lock(t.Context(), Lock("1")))
+		version := check(t, s, want)
+		for serial := range 2 {
+			if program > 0 {
+				want = State(2*program + serial)
+				older = version
+				next, err := s.Write(t.Context(), want, version)
+				must(t, err)
+				version = next
+			}
+		}
+		must(t, s.Unlock(t.Context(), "1"))
+		if holder, err := s.Holder(t.Context()); !errors.Is(err, store.ErrUntold) && (err != nil || holder != nil) {
+			t.Errorf("given back, the holder is %v, %v", holder, err)
+		}
+	}
+	s := p.Open(t)
+	if _, err := s.Write(t.Context(), State(10), older); !errors.Is(err, store.ErrChanged) {
+		t.Errorf("over another one than was read: %v", err)
+	}
+	check(t, s, want)
 }
 
 func testChanged(t *testing.T, h Harness) {

@@ -59,6 +59,9 @@ type Server struct {
 	// Conditions is what becomes of those of writes.
 	Conditions Conditions
 
+	// WeakTags has the answer to a read call the object W/"…", as a proxy does that packs what it passes on.
+	WeakTags bool
+
 	// Prefix begins the vendor's own headers, such as "X-Cos-". It is "" for
 	// those of S3.
 	Prefix string
@@ -79,6 +82,11 @@ const (
 	UnknownMatch             // If-Match is 501
 	UnknownDelete            // the same, when something is deleted
 	Unknown                  // all of them are 501
+	IgnoredDelete            // all of them are ignored when something is deleted, as by MinIO
+	OnlyBare                 // If-Match is met only by an ETag without quotes, as in radosgw 16
+	NeverMet                 // If-Match is never met
+	RadosGW                  // as OnlyBare, and If-None-Match is ignored in a bucket that keeps versions
+	Deaf                     // a deletion is a success, and nothing is deleted
 )
 
 type bucket struct {
@@ -305,7 +313,11 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, name, key string) {
 	default:
 		maps.Copy(w.Header(), v.header)
 		w.Header().Set("Content-Type", "application/octet-stream")
-		w.Header().Set("ETag", etag(v.data))
+		tag := etag(v.data)
+		if s.WeakTags {
+			tag = "W/" + tag
+		}
+		w.Header().Set("ETag", tag)
 		if v.id != "" {
 			w.Header().Set(s.named("Version-Id"), v.id)
 		}
@@ -318,10 +330,19 @@ func (s *Server) refuses(w http.ResponseWriter, r *http.Request, name, key strin
 	match, none := r.Header.Get("If-Match"), r.Header.Get("If-None-Match")
 	s.mu.Lock()
 	v, there := s.buckets[name].newest(key)
+	keepsVersions := s.buckets[name].keepsVersions
 	s.mu.Unlock()
 	deletes := r.Method == http.MethodDelete
+	want := etag(v.data)
 	switch {
-	case s.Conditions == Ignored, match != "" && s.Conditions == IgnoredIfs, match == "" && none == "":
+	case s.Conditions == OnlyBare, s.Conditions == RadosGW:
+		want = strings.Trim(want, `"`)
+	case s.Conditions == NeverMet:
+		want = ""
+	}
+	switch {
+	case s.Conditions == Ignored, match != "" && s.Conditions == IgnoredIfs, match == "" && none == "",
+		deletes && s.Conditions == IgnoredDelete, none != "" && s.Conditions == RadosGW && keepsVersions:
 		return false
 	case s.Conditions == Unknown, match != "" && (s.Conditions == UnknownMatch || deletes && s.Conditions == UnknownDelete):
 		s.refuse(w, http.StatusNotImplemented, "NotImplemented")
@@ -329,7 +350,7 @@ func (s *Server) refuses(w http.ResponseWriter, r *http.Request, name, key strin
 		return false
 	case match != "" && !there:
 		s.refuse(w, http.StatusNotFound, "NoSuchKey")
-	case match != "" && match != etag(v.data), none == "*" && there:
+	case match != "" && match != want, none == "*" && there:
 		s.refuse(w, http.StatusPreconditionFailed, "PreconditionFailed")
 	default:
 		return false
@@ -343,7 +364,9 @@ func (s *Server) remove(w http.ResponseWriter, r *http.Request, name, key string
 	if s.refuses(w, r, name, key) {
 		return
 	}
-	s.Delete(name, key)
+	if s.Conditions != Deaf {
+		s.Delete(name, key)
+	}
 	w.WriteHeader(http.StatusNoContent)
 }
 
