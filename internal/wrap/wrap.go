@@ -158,7 +158,7 @@ func connect(ctx context.Context, o Options, call *invocation) (*proxy, error) {
 			"name another file in the backend block"), upstream.Close())
 	}
 	p := newProxy(o, call, upstream)
-	p.memory = newMemory(call.own(ownFolder), upstream.kind+" "+upstream.String())
+	p.memory = newMemory(call.own(ownFolder), upstream.kind.Name+" "+upstream.String())
 	p.memory.accepts, p.memory.reverts = o.Accept, upstream.Reverts(ctx)
 	p.lock.begin(call)
 	if call.effect() == changes {
