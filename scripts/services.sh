@@ -33,6 +33,17 @@ build() { # build TOOL VARIABLE: makes the tool, and tells the tests where it is
 "
 }
 
+found() { # found PROGRAM VARIABLE PACKAGE: tells the tests where a program of the system is
+  if path=$(PATH="$PATH:/usr/sbin" command -v "$1"); then
+    export "$2=$path"
+    ran="$ran  tested   $1
+"
+  else
+    missing="$missing  not run  $1 (it is not installed; Debian has it in $3)
+"
+  fi
+}
+
 build vaultdev STATECRYPT_VAULT
 build fake-gcs-server STATECRYPT_FAKE_GCS
 build azurite STATECRYPT_AZURITE
@@ -42,6 +53,9 @@ build consul STATECRYPT_CONSUL
 build etcd STATECRYPT_ETCD
 build kube-apiserver STATECRYPT_KUBE_APISERVER
 build gitea STATECRYPT_GITEA
+build rclone STATECRYPT_RCLONE
+found apache2 STATECRYPT_APACHE apache2-bin
+found lighttpd STATECRYPT_LIGHTTPD lighttpd-mod-webdav
 
 # dulwich comes with the system, as python3-dulwich of Debian does.
 for python in python3 /usr/bin/python3; do

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Puts one pinned developer tool into .tools/bin.
 #
-#   scripts/tool.sh tofu|tofu-X.Y.Z|terraform-X.Y.Z|age|sops|golangci-lint|testsum|tfplugindocs|goreleaser|actionlint|govulncheck|gremlins|vaultdev|minio|versitygw|fake-gcs-server|consul|etcd|kube-apiserver|gitea
+#   scripts/tool.sh tofu|tofu-X.Y.Z|terraform-X.Y.Z|age|sops|golangci-lint|testsum|tfplugindocs|goreleaser|actionlint|govulncheck|gremlins|vaultdev|minio|versitygw|fake-gcs-server|consul|etcd|kube-apiserver|gitea|rclone
 #
 # Tools are compiled from source through the Go module proxy; nothing else is
 # downloaded. A compiled tool is kept in a cache directory of the user, under a
@@ -56,6 +56,7 @@ sops) package=github.com/getsops/sops/v3/cmd/sops@v3.13.3 ;;
 # Its only version on the proxy; it has no replace directives.
 minio) package=github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c ;;
 versitygw) package=github.com/versity/versitygw/cmd/versitygw@v1.8.0 ;;
+rclone) package=github.com/rclone/rclone@v1.76.0 ;;
 gremlins) package=github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0 ;;
 govulncheck) package=golang.org/x/vuln/cmd/govulncheck@v1.9.0 ;;
 actionlint) package=github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 ;;

@@ -17,6 +17,9 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/httpstore/giteatest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/servertest"
 )
 
 // httpStore is a server for Terraform's http backend, with a password.
@@ -26,6 +29,7 @@ type httpStore struct {
 	info             string
 	seen             []string      // methods
 	sticks           bool          // the lock
+	lies             bool          // of writes, which it does not do
 	tells            bool          // whose it is
 	held             chan struct{} // gets an element at a GET, which is then not answered; nil for none
 }
@@ -68,7 +72,9 @@ func (s *httpStore) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == "UNLOCK" && s.lock == given.ID && !s.sticks:
 		s.lock, s.info = "", ""
 	case r.Method == http.MethodPost && s.lock == r.URL.Query().Get("ID"):
-		s.state = string(body)
+		if !s.lies {
+			s.state = string(body)
+		}
 	default:
 		w.WriteHeader(http.StatusLocked)
 		_, _ = io.WriteString(w, cmp.Or(s.info, `{"ID":"`+s.lock+`","Operation":"OperationTypeApply","Who":"ci@host"}`))
@@ -87,16 +93,22 @@ var lockID = regexp.MustCompile(`[A-Z2-7]{26}`)
 func TestRotateBackend(t *testing.T) {
 	t.Parallel()
 	old, again := must(t, onlyOld, plain, "encrypt"), must(t, onlyNew, plain, "encrypt")
+	highest := strings.Replace(plain, `"serial":7,`, `"serial":9223372036854775807,`, 1)
 	mistakes := openMistakes(t, "rotate -backend")
 	for row, c := range map[string]struct {
 		stored, lock, flags string
 		from, to            string // in place of the usual settings
 		sticks              bool   // the lock
+		lies                bool   // the server keeps nothing
 	}{
 		"rotated, and the lock sticks": {stored: old, sticks: true},
 		"rotated":                      {stored: old},
 		"in JSON":                      {stored: old, flags: "-json"},
 		"done":                         {stored: again},
+		"again":                        {stored: again, flags: "-again"},
+		"again, and nothing is kept":   {stored: again, flags: "-again", lies: true},
+		"nothing is kept":              {stored: old, lies: true},
+		"no next serial":               {stored: must(t, onlyOld, highest, "encrypt")},
 		"another key":                  {stored: must(t, otherKey, plain, "encrypt")},
 		"plaintext":                    {stored: plain},
 		"from plaintext":               {stored: plain, from: plainText + "state { method = method.unencrypted.p }"},
@@ -110,7 +122,7 @@ func TestRotateBackend(t *testing.T) {
 		t.Run(row, func(t *testing.T) {
 			t.Parallel()
 			s := newHTTPStore(t, c.stored)
-			s.lock, s.sticks = c.lock, c.sticks
+			s.lock, s.sticks, s.lies = c.lock, c.sticks, c.lies
 			if c.from == "" {
 				c.from = onlyOld + "backend \"http\" { address = \"http://127.0.0.1:1/\" }\n" // it is that of -to that counts
 			}
@@ -125,14 +137,48 @@ func TestRotateBackend(t *testing.T) {
 				t.Errorf("it is locked by %q", s.lock)
 			}
 			switch {
-			case got.code != 0 && !c.sticks || c.stored == again:
+			case got.code != 0 && !c.sticks || row == "done":
 				if s.state != c.stored {
 					t.Errorf("this is stored: %s", s.state)
 				}
-			case must(t, "", s.state, "decrypt", "-config", to) != plain:
+			case must(t, "", s.state, "decrypt", "-config", to) != plainNext:
 				t.Errorf("this is stored: %s", s.state)
 			}
 		})
+	}
+}
+
+// TestRotateInGitea: a server that keeps one state for each serial gets the next one, and says so if it
+// refuses another form of it.
+func TestRotateInGitea(t *testing.T) {
+	t.Parallel()
+	const age = `
+method "age" "m" { passphrase = "correct-horse-battery-staple" }
+state { method = method.age.m }
+`
+	g := giteatest.Start(t)
+	servertest.Do(t, http.MethodPost, g.Address("net"), must(t, onlyOld, plain, "encrypt"), http.StatusCreated)
+	mistakes := openMistakes(t, "rotate in Gitea")
+	for _, step := range []struct {
+		name, flags, to string
+		fails           bool
+		serial          int64
+	}{
+		{"another key", "-from " + write(t, "old.hcl", onlyOld), onlyNew, false, 8},
+		{"again", "-again", onlyNew, false, 9},
+		{"age", "-from " + write(t, "new.hcl", onlyNew), age, true, 9},
+	} {
+		to := write(t, "to.hcl", step.to+g.Block("net"))
+		got := statecrypt(t, "", "", append([]string{"rotate", "-backend", "-to", to}, strings.Fields(step.flags)...)...)
+		mistakes.checkAll(t, step.name, got)
+		serial, _, err := store.Label(g.Stored("net"))
+		if (got.code != 0) != step.fails || err != nil || serial == nil || *serial != step.serial {
+			t.Errorf("%s: %+v, and there is %.100s", step.name, got, g.Stored("net"))
+		}
+	}
+	want := strings.Replace(plain, `"serial":7,`, `"serial":9,`, 1)
+	if got := must(t, onlyNew, string(g.Stored("net")), "decrypt"); got != want {
+		t.Errorf("there is %s", got)
 	}
 }
 

@@ -39,6 +39,9 @@ method "aes_gcm" "new" { keys = key_provider.static.new }
 		`"resources":[{"mode":"managed","type":"x","name":"y","provider":"p","instances":[{"attributes":{"id":"c4n4ry"}}]}],"check_results":null}`
 )
 
+// plainNext is plain after it got another key in a store that counts.
+var plainNext = strings.Replace(plain, `"serial":7,`, `"serial":8,`, 1)
+
 // called is what became of a call.
 type called struct {
 	code           int

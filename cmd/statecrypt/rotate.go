@@ -25,6 +25,7 @@ type rotation struct {
 	from, to encryption.Target
 	again    bool // files that have the new key, too
 	alone    bool // there are no old settings
+	counts   bool // what gets another key gets the next serial
 }
 
 // stateInBackend stands for the name of a file.
@@ -46,7 +47,7 @@ func (c *call) rotate(ctx context.Context) error {
 			return err
 		}
 		defer states.Close()
-		older = states.Older()
+		older, r.counts = states.Older(), states.Counts()
 		change = func(ctx context.Context, name string, change func([]byte) ([]byte, error)) error {
 			return states.Rotate(ctx, c.inStore(name), change)
 		}
@@ -63,7 +64,6 @@ func (c *call) rotate(ctx context.Context) error {
 			sealed, err := r.seal(ctx, &f, file)
 			if sealed != nil {
 				f.Result = resultRotated
-				rotated.Store(true)
 			}
 			return sealed, err
 		})
@@ -76,9 +76,12 @@ func (c *call) rotate(ctx context.Context) error {
 				err = errors.New(held.By.Describe())
 			}
 		case err != nil:
-			f.Result, f.Method = resultFailed, "" // it has still the one that it had
+			f.Result, f.Method, f.Recipients = resultFailed, "", 0 // it has still those that it had
 		case others != "" && f.Result == resultRotated:
 			f.notes = append(f.notes, others)
+		}
+		if f.Result == resultRotated {
+			rotated.Store(true)
 		}
 		return f, err
 	})
@@ -226,7 +229,14 @@ func (r rotation) seal(ctx context.Context, f *finding, file []byte) ([]byte, er
 			return nil, notOpened(errOld, errNew)
 		}
 	}
-	sealed, again, err := wrap.Seal(ctx, r.to, opened.Data)
+	plain := opened.Data
+	if r.counts {
+		var err error
+		if plain, err = store.Next(plain); err != nil {
+			return nil, err
+		}
+	}
+	sealed, again, err := wrap.Seal(ctx, r.to, plain)
 	if err != nil {
 		return nil, err
 	}

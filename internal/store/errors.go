@@ -17,6 +17,12 @@ var (
 	ErrDenied  = errors.New("access is denied")
 	ErrUntold  = errors.New("who has the lock is not told without locking")
 
+	// ErrUnseen is about a store whose word is all that is known of a write. That of ErrUnkept and
+	// ErrUnremoved is not true.
+	ErrUnseen    = errors.New("the store has answered that the state is written, and it cannot be read back")
+	ErrUnkept    = errors.New("the store has answered that the state is written, and what is there is another one, or none")
+	ErrUnremoved = errors.New("the store has answered that the state is removed, and it is still there")
+
 	// ErrUnlisted is that the kind of store knows one state only.
 	ErrUnlisted = errors.New("what is there cannot be listed: the http backend knows one state only; name files in its place")
 

@@ -3,6 +3,9 @@ package store
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"math"
+	"strconv"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 )
@@ -19,7 +22,72 @@ func Label(state []byte) (serial *int64, lineage string, err error) {
 		return name == "serial" || name == "lineage"
 	})
 	if err != nil || json.Unmarshal(picked, &label) != nil { // the errors may quote the state
-		return nil, "", errors.New("it is not a state in the format of Terraform; check which one is read")
+		return nil, "", errNoState
 	}
 	return label.Serial, label.Lineage, nil
+}
+
+var errNoState = errors.New("it is not a state in the format of Terraform; check which one is read")
+
+// Next returns a state in plaintext with the next serial. One without a serial stays as it is.
+func Next(state []byte) ([]byte, error) {
+	switch serial, _, err := Label(state); {
+	case err != nil:
+		return nil, err
+	case serial == nil:
+		return state, nil
+	case *serial == math.MaxInt64:
+		return nil, errors.New("its serial is the highest that there is, so there is no next one")
+	default:
+		next := []byte{'{'}
+		err := jsonwalk.Members(state, func(name string, value []byte) (bool, error) {
+			if jsonwalk.Fold(name) == "serial" {
+				value = strconv.AppendInt(nil, *serial+1, 10)
+			}
+			quoted, err := json.Marshal(name)
+			if len(next) > 1 {
+				next = append(next, ',')
+			}
+			next = append(append(append(next, quoted...), ':'), value...)
+			return true, err
+		})
+		return append(next, '}'), err
+	}
+}
+
+// Identity tells states apart in whatever form a server keeps their JSON: an envelope, and a file of
+// sops, by what nobody can make a second time, a state in plaintext by its label, and any other file
+// by its bytes.
+func Identity(file []byte) Version {
+	var sealed, mac string
+	_ = jsonwalk.Members(file, func(name string, value []byte) (bool, error) { // what is no JSON has no such members
+		switch jsonwalk.Fold(name) {
+		case "encrypted_data":
+			sealed = textOf(value)
+		case "sops":
+			return true, jsonwalk.Members(value, func(name string, value []byte) (bool, error) {
+				if name == "mac" {
+					mac = textOf(value)
+				}
+				return true, nil
+			})
+		}
+		return true, nil
+	})
+	serial, lineage, err := Label(file)
+	switch {
+	case sealed != "":
+		return Digest([]byte(sealed))
+	case mac != "":
+		return Digest([]byte(mac))
+	case err == nil && serial != nil:
+		return Version(fmt.Sprintf("%d %s", *serial, lineage))
+	}
+	return Digest(file)
+}
+
+// textOf is a text in JSON, "" if it is none.
+func textOf(value []byte) (text string) {
+	_ = json.Unmarshal(value, &text)
+	return text
 }

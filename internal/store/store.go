@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/user"
 	"slices"
@@ -24,6 +25,8 @@ type Kind struct {
 
 	Place    string   // the attribute that names a state
 	Older    string   // where older states stay, for whoever has the keys of then
+	Counts   bool     // a state that gets another key gets the next serial, as the CLIs' own backends do it there
+	Looks    bool     // some servers look into a state, and refuse one without serial and lineage
 	Withhold []string // variables of credentials that are for this store alone: no program of the user's gets them
 	Open     func(Settings) (Store, error)
 }
@@ -70,7 +73,8 @@ type State interface {
 	Read(ctx context.Context) ([]byte, Version, error)
 
 	// Write replaces the state if it is still the one that was read, and otherwise
-	// returns [ErrChanged].
+	// returns [ErrChanged]. Without an error, the version is "" if only a look can tell whether
+	// the state is there.
 	Write(ctx context.Context, data []byte, read Version) (Version, error)
 
 	// Lock keeps others out. If somebody has the lock, the error is a [HeldError]. A lock
@@ -90,6 +94,9 @@ type State interface {
 
 	// Ready finds out, before anything is made that a state has to hold, whether the store takes one.
 	Ready(ctx context.Context) error
+
+	// Unkept is the error about a state that the store has called written, and has not stored.
+	Unkept() error
 
 	// HasLocks reports whether locks keep others out, rather than nobody.
 	HasLocks() bool
@@ -181,18 +188,23 @@ func (l Lock) At(path string) Lock {
 }
 
 // Careful looks once more after a failure of a lock or a write: the answer may have been
-// lost, or be that to a repetition. If the lock is ours by then, or the bytes are those
-// that were sent, it was a success.
+// lost, or be that to a repetition. If the lock is ours by then, or the state is the one
+// that was sent, it was a success.
+//
+// It also looks, once in each run, whether a state is there that the store calls written: the
+// first one, and the first one that replaces another, which some servers take for other requests. It
+// looks each time if the store leaves that open, and after a state was removed.
 //
 // What was sent when nobody could look may be there by the time of the next write, and is what
 // this run has written, not somebody else.
-func Careful(s State) State { return &careful{State: s} }
+func Careful(s State) State { return &careful{State: s, proven: map[bool]bool{}} }
 
 type careful struct {
 	State
 
-	mu   sync.Mutex
-	sent []Version // digests of what was sent since the last success, and may be there
+	mu     sync.Mutex
+	sent   []Version     // the states that were sent since the last success, and may be there, by their [Identity]
+	proven map[bool]bool // whether a state was found there that was written, by whether it has replaced one
 }
 
 func (c *careful) Lock(ctx context.Context, lock Lock) error {
@@ -213,35 +225,62 @@ func isAmbiguous(err error) bool {
 func (c *careful) Write(ctx context.Context, data []byte, read Version) (Version, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if now, ours := c.isThere(ctx, c.sent...); ours {
+	if slices.Contains(c.sent, Identity(data)) { // the caller tries again
+		if now, ours, _ := c.isThere(ctx, Identity(data)); ours {
+			c.sent = nil
+			return now, nil
+		}
+	}
+	if now, ours, _ := c.isThere(ctx, c.sent...); ours {
 		read = now
 	}
 	next, err := c.State.Write(ctx, data, read)
-	if err != nil && !errors.Is(err, ErrUnfinished) {
-		var ours bool
-		if next, ours = c.isThere(ctx, Digest(data)); ours {
-			err = nil
+	if !errors.Is(err, ErrUnfinished) && (err != nil || next == "" || !c.proven[read != ""]) {
+		now, ours, unread := c.isThere(ctx, Identity(data))
+		switch {
+		case ours:
+			next, err = now, nil
+			c.proven[read != ""] = true
+		case err != nil:
+		case unread != nil:
+			err = fmt.Errorf("%w: %w", ErrUnseen, unread)
+		default:
+			err = c.Unkept()
 		}
 	}
 	switch {
 	case err == nil:
 		c.sent = nil
 	case isAmbiguous(err), errors.Is(err, ErrUnfinished):
-		c.sent = append(c.sent, Digest(data))
+		c.sent = append(c.sent, Identity(data))
 	}
 	return next, err
 }
 
-// isThere reports whether the state is one of those with these digests.
-func (c *careful) isThere(ctx context.Context, digests ...Version) (Version, bool) {
-	if len(digests) == 0 {
-		return "", false
+func (c *careful) Remove(ctx context.Context, read Version) error {
+	if err := c.State.Remove(ctx, read); err != nil {
+		return err
+	}
+	there, _, err := c.State.Read(ctx)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the state was removed, and whether it is gone cannot be told: %w", err)
+	case len(there) > 0:
+		return ErrUnremoved
+	}
+	return nil
+}
+
+// isThere reports whether the state is one of these, by their [Identity].
+func (c *careful) isThere(ctx context.Context, states ...Version) (Version, bool, error) {
+	if len(states) == 0 {
+		return "", false, nil
 	}
 	there, now, err := c.State.Read(ctx)
-	if err != nil || len(there) == 0 || !slices.Contains(digests, Digest(there)) {
-		return "", false
+	if err != nil || len(there) == 0 || !slices.Contains(states, Identity(there)) {
+		return "", false, err
 	}
-	return now, true
+	return now, true, nil
 }
 
 // Digest is a version for stores that have none.
@@ -254,6 +293,7 @@ func Digest(data []byte) Version {
 type Usual struct{}
 
 func (Usual) Ready(context.Context) error                     { return nil }
+func (Usual) Unkept() error                                   { return ErrUnkept }
 func (Usual) HasLocks() bool                                  { return true }
 func (Usual) Retries() []string                               { return nil }
 func (Usual) Keeps(string) bool                               { return false }

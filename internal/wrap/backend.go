@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"slices"
@@ -33,7 +34,7 @@ const (
 type backend struct {
 	store.State
 	store store.Store
-	kind  string
+	kind  store.Kind
 
 	former   recorded // what the module has had without wrap
 	unread   error    // why that cannot be said
@@ -103,6 +104,20 @@ func (b *backend) lookAgain(ctx context.Context) error {
 	return nil
 }
 
+// noteForm says beforehand that some servers refuse the form that a state is about to get.
+func (b *backend) noteForm(stderr io.Writer, sealed []byte) {
+	if b.kind.Looks && !isLabelled(sealed) {
+		say(stderr, "note: the state will show neither its serial nor its lineage, which sops and age encrypt; a server that looks for them, "+
+			"such as Gitea, refuses it, and keeps the one that there is")
+	}
+}
+
+// isLabelled reports whether a state shows which one it is.
+func isLabelled(state []byte) bool {
+	serial, lineage, err := store.Label(state)
+	return err == nil && serial != nil && lineage != ""
+}
+
 // Close gives up what ends with the process.
 func (b *backend) Close() error { return b.store.Close() }
 
@@ -140,12 +155,15 @@ func newBackend(o Options, module string) (*backend, error) {
 type States struct {
 	store.Store
 	options Options
-	kind    string
+	kind    store.Kind
 	named   string // by the block
 }
 
 // Older says where what a store kept before stays.
-func (s *States) Older() string { return kindOf(s.options.Backend).Older }
+func (s *States) Older() string { return s.kind.Older }
+
+// Counts reports whether a state that gets another key gets the next serial.
+func (s *States) Counts() bool { return s.kind.Counts }
 
 // OpenStates opens the store of the module that we are in. If it is for others than the one that
 // the block names, that may depend on a module that there is not.
@@ -204,7 +222,7 @@ func openStates(o Options, module string) (*States, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &States{s, o, kind.Name, v.String(kind.Place)}, nil
+	return &States{s, o, kind, v.String(kind.Place)}, nil
 }
 
 // sealCopies makes of a state that a store has found what a copy of it may hold: it is

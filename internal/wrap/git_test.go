@@ -122,14 +122,15 @@ func TestInGit(t *testing.T) {
 		},
 		"none, by force":     {script: "UNLOCK", args: []string{"force-unlock", "4711"}, there: sealed, code: 9, want: state},
 		"a plaintext state":  {script: "GET", there: filled, code: 9},
-		"encrypted in place": {script: "GET", args: []string{"init"}, there: filled, moveIn: true, want: filled},
+		"encrypted in place": {script: "GET", args: []string{"init"}, there: filled, moveIn: true, want: counted(filled)},
 		"encrypted already":  {script: "GET", args: []string{"init"}, there: sealed, moveIn: true, want: state},
 		"encrypted, held":    {script: "ready", args: []string{"init"}, there: filled, moveIn: true, held: true, code: 1, left: true},
 		"AES": {
-			script: "GET", args: []string{"init"}, there: string(aes.State()), settings: ofAES, moveIn: true, want: plainOf(t, "tbg_aes"),
+			script: "GET", args: []string{"init"}, there: string(aes.State()), settings: ofAES, moveIn: true, want: counted(plainOf(t, "tbg_aes")),
 		},
 		"sops": {
-			script: "GET", args: []string{"init"}, there: string(sops.State()), settings: ofSops, moveIn: true, want: plainOf(t, "tbg_sops_age"),
+			script: "GET", args: []string{"init"}, there: string(sops.State()), settings: ofSops, moveIn: true,
+			want: counted(plainOf(t, "tbg_sops_age")),
 		},
 		"AES, without method": {script: "GET", args: []string{"init"}, there: string(aes.State()), moveIn: true, code: 1},
 		"left by the daemon": {script: "ready", args: []string{"init"}, files: map[string]string{

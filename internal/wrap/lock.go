@@ -1,7 +1,6 @@
 package wrap
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -9,7 +8,6 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
@@ -190,37 +188,18 @@ func (b *backend) giveBack(ctx context.Context, id string) error {
 	return nil
 }
 
-// errNotReadBack is about a state that was sent, and may be in the backend or not.
-var errNotReadBack = errors.New("it was written to the backend, and cannot be read back, so keep what there was")
-
-// keep puts a sealed state into the backend, unless ctx has ended, and looks whether it is
-// there: many a server answers 200 to whatever it gets, and the user may delete the old state.
-func (b *backend) keep(ctx context.Context, target encryption.Target, sealed []byte, read store.Version) error {
+// keep puts a sealed state into the backend, unless ctx has ended. As the first write of a run, it is
+// looked at, see [store.Careful]: many a server answers 200 to whatever it gets, and the user may
+// delete the old state.
+func (b *backend) keep(ctx context.Context, sealed []byte, read store.Version) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	ctx = context.WithoutCancel(ctx)
-	if _, err := b.Write(ctx, sealed, read); err != nil {
-		return err
-	}
-	there, _, err := b.Read(ctx)
-	if err == nil && !bytes.Equal(there, sealed) {
-		err = expectSame(ctx, target, there, sealed)
-	}
-	if err != nil {
-		err = fmt.Errorf("%w: %w", errNotReadBack, err)
+	_, err := b.Write(context.WithoutCancel(ctx), sealed, read)
+	if errors.Is(err, store.ErrUnseen) {
+		err = fmt.Errorf("%w; keep what there was", err)
 	}
 	return err
-}
-
-// expectSame compares what is in two files: a backend may keep JSON in another form.
-func expectSame(ctx context.Context, target encryption.Target, there, sealed []byte) error {
-	found, err := target.Decrypt(ctx, there)
-	wanted, errWanted := target.Decrypt(ctx, sealed)
-	if err != nil || errWanted != nil || !found.Encrypted || !bytes.Equal(found.Data, wanted.Data) {
-		return errors.New("the backend has something else than what was written")
-	}
-	return nil
 }
 
 // Look reads a state, "" for that of the block, and who has its lock, as far as that is told.
@@ -258,8 +237,7 @@ func (b *backend) none() error {
 }
 
 // Rotate replaces a state, "" for that of the block, by what change makes of it, under the
-// lock. If that is nil, the state stays, and change has left it as it was. The target of the
-// options opens what change makes.
+// lock. If that is nil, the state stays, and change has left it as it was.
 func (s *States) Rotate(ctx context.Context, name string, change func(state []byte) ([]byte, error)) error {
 	b, err := s.state(name)
 	if err != nil {
@@ -276,6 +254,7 @@ func (s *States) Rotate(ctx context.Context, name string, change func(state []by
 		case state == nil:
 			return b.none()
 		}
+		labelled := isLabelled(state)
 		changed, err := change(state)
 		switch {
 		case err != nil:
@@ -283,7 +262,10 @@ func (s *States) Rotate(ctx context.Context, name string, change func(state []by
 		case changed == nil:
 			return b.Settle(ctx, state)
 		}
-		return b.keep(ctx, s.options.State, changed, version)
+		if labelled { // or the server takes others
+			b.noteForm(s.options.Stderr, changed)
+		}
+		return b.keep(ctx, changed, version)
 	})
 	return errors.Join(err, b.lookAgain(context.WithoutCancel(ctx)))
 }

@@ -17,7 +17,7 @@ import (
 // lock is given back.
 func TestRotateInBackend(t *testing.T) {
 	t.Parallel()
-	const all = "LOCK GET POST GET UNLOCK"
+	const all = "LOCK GET GET POST GET UNLOCK"
 	on := func(method string, do http.HandlerFunc) func(http.ResponseWriter, *http.Request) bool {
 		return func(w http.ResponseWriter, r *http.Request) bool {
 			if r.Method == method {

@@ -45,7 +45,7 @@ const (
 
 func newMemory(at directory, b *backend) *memory {
 	address, text := b.Address(), b.String()
-	return &memory{at: at, of: string(store.Digest([]byte(b.kind + " " + address))), text: b.kind + " " + text, isWhole: address == text}
+	return &memory{at: at, of: string(store.Digest([]byte(b.kind.Name + " " + address))), text: b.kind.Name + " " + text, isWhole: address == text}
 }
 
 // locked does what nobody else does in this folder meanwhile, from reading a file of ours to writing

@@ -34,7 +34,8 @@ func moveIn(ctx context.Context, p *proxy) error {
 // move is a state on its way in.
 type move struct {
 	*proxy
-	there store.Version // what is in the backend
+	there  store.Version // what is in the backend
+	counts bool          // it is the same state, and gets the next serial
 }
 
 func (m *move) sealExisting(ctx context.Context) error {
@@ -61,6 +62,7 @@ func (m *move) sealExisting(ctx context.Context) error {
 	if err := cmp.Or(m.noWorkspace(), m.backend.mayEncrypt()); err != nil {
 		return fmt.Errorf("the state in the backend: %w", err)
 	}
+	m.counts = m.backend.kind.Counts
 	if err := m.store(ctx, there, "the state in the backend", "encrypted"); err != nil {
 		return err
 	}
@@ -269,15 +271,21 @@ func (m *move) run(ctx context.Context, dir string, more []string, commands ...[
 func (m *move) store(ctx context.Context, plain []byte, what, wasNot string) error {
 	seen, err := m.expect(plain)
 	m.noteDoubts()
+	if err == nil && m.counts {
+		if plain, err = store.Next(plain); err == nil {
+			seen.Serial, _, err = store.Label(plain)
+		}
+	}
 	var sealed []byte
 	if err == nil {
 		sealed, _, err = Seal(ctx, m.State, plain)
 	}
 	if err == nil {
-		err = m.backend.keep(ctx, m.State, sealed, m.there)
+		m.backend.noteForm(m.Stderr, sealed)
+		err = m.backend.keep(ctx, sealed, m.there)
 	}
 	switch {
-	case errors.Is(err, errNotReadBack):
+	case errors.Is(err, store.ErrUnseen):
 		return fmt.Errorf("%s: %w", what, err)
 	case err != nil:
 		return fmt.Errorf("%s was not %s: %w", what, wasNot, err)

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -89,6 +91,9 @@ func TestMoveIn(t *testing.T) {
 				}
 				return
 			}
+			if c.stored != "" && c.stored != "sealed" { // what is there already is counted on
+				c.want = counted(c.want)
+			}
 			opened, err := o.State.Decrypt(t.Context(), s.stored())
 			if err != nil || !opened.Encrypted || string(opened.Data) != c.want {
 				t.Errorf("this is stored: %.200s, %v", s.stored(), err)
@@ -98,6 +103,15 @@ func TestMoveIn(t *testing.T) {
 			}
 		})
 	}
+}
+
+// counted is a state with the next serial.
+func counted(state string) string {
+	return regexp.MustCompile(`"serial": *\d+`).ReplaceAllStringFunc(state, func(serial string) string {
+		digits := strings.TrimLeft(serial, `"serial: `)
+		last, _ := strconv.Atoi(digits)
+		return strings.TrimSuffix(serial, digits) + strconv.Itoa(last+1)
+	})
 }
 
 const filled = `{"version":4,"serial":7,"lineage":"other","outputs":{},"resources":[{}]}`

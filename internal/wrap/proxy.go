@@ -44,6 +44,7 @@ type proxy struct {
 	version atomic.Pointer[store.Version] // of what was read last; nil if nothing was
 	readers atomic.Int64                  // for how many recipients of age the state was encrypted
 	lineage atomic.Pointer[string]        // of the state of this run, "" if there is none; nil until one was looked for
+	unsure  atomic.Pointer[unsure]        // the state that was sent last, until it has arrived
 	saved   atomic.Pointer[error]         // why the newest state is not in the backend, and where it is; nil if it is not saved
 }
 
@@ -211,7 +212,7 @@ func (p *proxy) post(w http.ResponseWriter, r *http.Request) {
 	}
 	var sealed []byte
 	if err == nil {
-		sealed, _, err = Seal(ctx, p.State, plain)
+		sealed, err = p.seal(ctx, plain)
 	}
 	if err != nil {
 		p.fail(w, ours, "the state was not written: "+explain.Text(err, explain.Wrap{Seals: true}))
@@ -227,10 +228,31 @@ func (p *proxy) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p.saved.Store(nil)
+	p.unsure.Store(nil)
 	p.lineage.Store(&written.Lineage)
 	p.memory.remember(ctx, written)
 	p.noteRecipients(sealed)
 	pass(w, http.StatusOK, nil)
+}
+
+// seal encrypts a state. One that the child sends again is sent on as it was: it may have arrived, and
+// a server may take one state for each serial.
+func (p *proxy) seal(ctx context.Context, plain []byte) ([]byte, error) {
+	digest := store.Digest(plain)
+	if last := p.unsure.Load(); last != nil && last.plain == digest {
+		return last.sealed, nil
+	}
+	sealed, _, err := Seal(ctx, p.State, plain)
+	if err == nil {
+		p.unsure.Store(&unsure{digest, sealed})
+	}
+	return sealed, err
+}
+
+// unsure is a state that was sent, and may have arrived or not.
+type unsure struct {
+	plain  store.Version // its digest
+	sealed []byte
 }
 
 // save keeps a state that the backend refuses if the child could not. The child is told that it
@@ -359,7 +381,7 @@ func (p *proxy) receive(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 // tries again.
 func (p *proxy) refuse(ctx context.Context, w http.ResponseWriter, err error) {
 	_, isAnswer := errors.AsType[*store.AnswerError](err)
-	if _, isHeld := errors.AsType[*store.HeldError](err); isAnswer != isHeld {
+	if _, isHeld := errors.AsType[*store.HeldError](err); isAnswer || isHeld {
 		p.tell(err.Error())
 	}
 	p.answer(ctx, w, err)

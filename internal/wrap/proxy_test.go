@@ -133,11 +133,28 @@ func upstream(t *testing.T, answer *http.HandlerFunc) (url string, last *request
 	last = &request{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		*last = request{r.Method, r.URL.RequestURI(), string(body), r.Header}
+		if r.Method != http.MethodGet || last.method == "" || last.method == http.MethodGet { // a look is no change
+			*last = request{r.Method, r.URL.RequestURI(), string(body), r.Header}
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
 		(*answer)(w, r)
 	}))
 	t.Cleanup(server.Close)
 	return server.URL, last
+}
+
+// keeping is a backend that has a state, "" for none, and keeps each that it gets.
+func keeping(state string, code int) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		switch r.Method {
+		case http.MethodGet:
+			_, _ = io.WriteString(w, state)
+		case http.MethodPost, http.MethodPut, http.MethodDelete:
+			state = string(body)
+			w.WriteHeader(code)
+		}
+	}
 }
 
 func status(code int, body string) http.HandlerFunc {
@@ -253,7 +270,7 @@ func TestWrite(t *testing.T) {
 	ask(p, "GET", "/state", "")
 	ask(p, "GET", "/state", "")
 	OpenMistakes(t, "no state").Said(t, "asked twice", told.take())
-	answer = status(201, "")
+	answer = keeping("", 201)
 	ask(p, "LOCK", "/lock", `{"ID":"4711"}`)
 	if w := ask(p, "POST", "/state?ID=4711", state); w.Code != 200 || told.take() != "" {
 		t.Fatalf("%d %s", w.Code, w.Body)
@@ -294,13 +311,14 @@ func TestLineage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			answer := status(404, "")
+			answer, there := status(404, ""), ""
 			switch c.there {
 			case "", "-":
 			case "401":
 				answer = status(401, "")
 			default:
-				answer = status(200, string(sealed(t, c.there)))
+				there = string(sealed(t, c.there))
+				answer = status(200, there)
 			}
 			url, last := upstream(t, &answer)
 			p, told := between(t, url, sealing)
@@ -308,7 +326,7 @@ func TestLineage(t *testing.T) {
 			if c.there != "-" {
 				ask(p, "GET", "/state", "")
 			}
-			answer = status(200, "")
+			answer = keeping(there, 200)
 			ask(p, "LOCK", "/lock", `{"ID":"1"}`)
 			told.take()
 			*last = request{}
@@ -336,7 +354,7 @@ func TestLineageFollows(t *testing.T) {
 	ask(p, "LOCK", "/lock", "{}")
 	answer = status(500, "")
 	ask(p, "POST", "/state", other) // not written
-	answer = status(200, "")
+	answer = keeping("", 200)
 	for _, c := range []struct {
 		body   string
 		status int
@@ -363,18 +381,17 @@ func TestLineageStays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			answer := status(200, string(sealed(t, state)))
+			answer := keeping(string(sealed(t, state)), 200)
 			url, _ := upstream(t, &answer)
 			p, _ := between(t, url, sealing)
 			ask(p, "GET", "/state", "")
-			answer = status(200, "")
 			ask(p, "LOCK", "/lock", "{}")
 			if c.remove {
 				ask(p, "DELETE", "/state", "")
 			}
 			answer = c.then
 			ask(p, "GET", "/state", "")
-			answer = status(200, "")
+			answer = keeping("", 200)
 			if w := ask(p, "POST", "/state", other); w.Code != c.status {
 				t.Errorf("got %d, want %d", w.Code, c.status)
 			}
@@ -421,9 +438,12 @@ func TestRedirects(t *testing.T) {
 		"write, another origin": {method: "POST", body: state, code: 307, to: elsewhere.URL + "/s", status: 502},
 	} {
 		t.Run(name, func(t *testing.T) {
+			keep := keeping("", 200)
 			answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.Method == c.method && r.URL.Path != "/there" {
 					http.Redirect(w, r, c.to, c.code)
+				} else {
+					keep(w, r)
 				}
 			})
 			url, _ := upstream(t, &answer)

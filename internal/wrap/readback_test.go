@@ -36,7 +36,7 @@ func TestMoveInIsReadBack(t *testing.T) {
 			if code != 1 || out.String() != "" {
 				t.Errorf("%s, %s: %d, and the child was run: %s", name, place, code, out)
 			}
-			if seen := s.requests(); len(seen) == 0 || !strings.HasPrefix(seen[len(seen)-1], "UNLOCK") || count(seen, "GET") != 2 {
+			if seen := s.requests(); len(seen) == 0 || !strings.HasPrefix(seen[len(seen)-1], "UNLOCK") || count(seen, "GET") != 3 {
 				t.Errorf("%s, %s: the backend was asked to %q", name, place, seen)
 			}
 		}

@@ -208,7 +208,7 @@ func (m *recovery) keepDamaged() error {
 		return nil
 	}
 	name := "terraform.tfstate." + string(digestOf(m.damaged)[:8]) + ".replaced"
-	path := m.call.own(name)
+	path := join(m.call.dir, name)
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err == nil {
 		_, err = f.Write(m.damaged)

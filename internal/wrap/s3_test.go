@@ -153,7 +153,7 @@ func TestInBucket(t *testing.T) {
 		},
 
 		"encrypted in place": {
-			script: "GET", args: init, there: filled, record: recordOf(`,"use_lockfile":true`), moveIn: true, want: filled,
+			script: "GET", args: init, there: filled, record: recordOf(`,"use_lockfile":true`), moveIn: true, want: counted(filled),
 		},
 		"encrypted already": {script: "GET", args: init, there: sealed, moveIn: true, want: state},
 		"encrypted, held": {
@@ -161,7 +161,7 @@ func TestInBucket(t *testing.T) {
 		},
 		"encrypted, without a record": {script: "ready", args: init, there: filled, moveIn: true, code: 1},
 		"encrypted, as the block says": {
-			script: "GET", args: init, there: filled, with: map[string]any{"use_lockfile": true}, moveIn: true, want: filled,
+			script: "GET", args: init, there: filled, with: map[string]any{"use_lockfile": true}, moveIn: true, want: counted(filled),
 		},
 		"encrypted, others without a lock": {script: "ready", args: init, there: filled, record: recordOf(""), moveIn: true, code: 1},
 		"encrypted, another lock": {
@@ -173,7 +173,7 @@ func TestInBucket(t *testing.T) {
 		},
 		"encrypted, others at a variable": {
 			script: "GET", args: init, there: filled, record: strings.Replace(recordOf(`,"use_lockfile":true`), `"s3":"STORE"`, `"s3":null`, 1),
-			moveIn: true, variable: true, want: filled,
+			moveIn: true, variable: true, want: counted(filled),
 		},
 		"encrypted, others at a variable without a lock": {
 			script: "ready", args: init, there: filled, record: strings.Replace(recordOf(""), `"s3":"STORE"`, "", 1),
@@ -185,7 +185,7 @@ func TestInBucket(t *testing.T) {
 		},
 		"encrypted, others in capitals": {
 			script: "GET", args: init, there: filled, record: strings.Replace(recordOf(`,"use_lockfile":true`), "STORE", "LOUD", 1),
-			moveIn: true, want: filled,
+			moveIn: true, want: counted(filled),
 		},
 		"encrypted already, others at another address": {
 			script: "GET", args: init, there: sealed, record: strings.Replace(recordOf(`,"use_lockfile":true`), "STORE", "http://other.example", 1),

@@ -25,7 +25,7 @@ import (
 // Kind is the git store.
 func Kind() store.Kind {
 	return store.Kind{
-		Table: gitsource.Backend(), Place: "path", Older: "the history of the branch",
+		Table: gitsource.Backend(), Place: "path", Older: "the history of the branch", Counts: true,
 		Withhold: []string{"GIT_PASSWORD", "GIT_PASSWORD_FILE"}, Open: open,
 	}
 }

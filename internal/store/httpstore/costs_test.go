@@ -3,6 +3,7 @@ package httpstore
 import (
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/amplification"
 )
 
@@ -10,7 +11,7 @@ import (
 func TestCosts(t *testing.T) {
 	amplification.Grow(t, 300, amplification.InJSON(`{"serial":1,"lineage":"x"}`), func(_ *testing.T, file string) func() error {
 		return func() error {
-			label([]byte(file))
+			store.Identity([]byte(file))
 			return nil
 		}
 	})

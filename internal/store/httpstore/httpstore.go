@@ -1,6 +1,6 @@
 // Package httpstore keeps a state on a server that speaks the protocol of Terraform's http
-// backend. That has no versions: a write without a lock is compared with what is there
-// first, and that is all.
+// backend. That has no versions, and the word of a server proves little: a write is compared with
+// the state that is there first, lock or no lock, and looked at afterwards.
 package httpstore
 
 import (
@@ -15,6 +15,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 
@@ -33,7 +34,9 @@ import (
 
 // Kind is the http store.
 func Kind() store.Kind {
-	return store.Kind{Table: httpsource.Backend(), Place: "address", Older: "what the server keeps", Open: open}
+	return store.Kind{
+		Table: httpsource.Backend(), Place: "address", Older: "what the server keeps", Counts: true, Looks: true, Open: open,
+	}
 }
 
 // backend is the server, and what is known of its state.
@@ -178,8 +181,8 @@ func checkRedirect(to *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// Read returns what is there. Its label is the version: lineage and serial, as far as
-// there are any.
+// Read returns what is there. Its version is [store.Identity]: a server may send back other bytes
+// than it got.
 func (b *backend) Read(ctx context.Context) ([]byte, store.Version, error) {
 	a, err := b.ask(ctx, b.read, "", nil)
 	switch {
@@ -190,45 +193,93 @@ func (b *backend) Read(ctx context.Context) ([]byte, store.Version, error) {
 	case a.status != http.StatusOK:
 		return nil, "", b.refused(a)
 	}
-	return a.body, label(a.body), nil
+	return a.body, store.Identity(a.body), nil
 }
 
-// Write sends a state, with the ID of the lock. The server may send back other bytes than
-// it got, so that without a lock labels are compared.
+// Write sends a state, with the ID of the lock. A server of files answers a POST with the file that it
+// has, and stores nothing.
 func (b *backend) Write(ctx context.Context, data []byte, read store.Version) (store.Version, error) {
-	id, err := b.mayReplace(ctx, read)
-	if err == nil {
-		_, err = b.send(ctx, b.write, id, data)
+	a, err := b.change(ctx, b.write, data, read)
+	done := []int{http.StatusOK, http.StatusCreated, http.StatusNoContent}
+	if err != nil || !slices.Contains(done, a.status) || len(a.body) > 0 && !bytes.Equal(a.body, data) {
+		return "", err
 	}
-	return label(data), err
+	return store.Identity(data), nil
+}
+
+// Unkept names the method, which is the wrong one for a server of files.
+func (b *backend) Unkept() error {
+	return fmt.Errorf("the backend has answered a %s as if the state was stored, and what is there is another one, or none; %s",
+		b.write.method, b.otherMethod("see its log"))
+}
+
+// otherMethod is what to do about a write of the usual method, and what else to do.
+func (b *backend) otherMethod(otherwise string) string {
+	if b.write.method == http.MethodPut {
+		return otherwise
+	}
+	return `if it is a server of files (WebDAV), set update_method = "PUT"; otherwise ` + otherwise
 }
 
 // Remove has the server forget the state.
 func (b *backend) Remove(ctx context.Context, read store.Version) error {
-	id, err := b.mayReplace(ctx, read)
-	if err == nil {
-		_, err = b.send(ctx, b.remove, id, nil)
-	}
+	_, err := b.change(ctx, b.remove, nil, read)
 	return err
 }
 
-// mayReplace returns the ID of the server's lock that we have. Without one, the state must
-// be the one that was read.
-func (b *backend) mayReplace(ctx context.Context, read store.Version) (id string, err error) {
+// change sends a write or a removal, if there is still the state that was read: that a server says
+// yes to a lock keeps nobody out by itself.
+func (b *backend) change(ctx context.Context, to endpoint, data []byte, read store.Version) (*answer, error) {
+	switch _, now, err := b.Read(ctx); {
+	case err != nil:
+		return nil, err
+	case now != read:
+		return nil, store.ErrChanged
+	}
+	id := ""
 	if held := b.ours(); held != nil && b.HasLocks() {
-		return held.ID, nil
+		id = held.ID
 	}
-	_, now, err := b.Read(ctx)
-	if err == nil && now != read {
-		err = store.ErrChanged
+	a, err := b.ask(ctx, to, id, data)
+	if err == nil && !a.succeeded() {
+		err = b.refusedChange(a, to.method, read == "")
 	}
-	return "", err
+	return a, err
 }
 
-// Lock asks the server for the lock, if it has any.
+// refusedChange is an answer to a write or a removal. A conflict is no lock there, unless the server
+// says whose it is.
+func (b *backend) refusedChange(a *answer, method string, first bool) error {
+	text := "the backend answered " + web.Status(a.status) + " to a " + method
+	by, _ := a.holder()
+	switch {
+	case a.status == http.StatusConflict && by.ID != "":
+		return b.refused(a)
+	case a.status == http.StatusConflict && method == b.remove.method:
+		text += "; see its log"
+	case a.status == http.StatusConflict && first:
+		text += ", as servers of files (WebDAV) do if there is no folder for the file; make the folder of the address there"
+	case a.status == http.StatusConflict:
+		text += ", as servers do that keep one state for each serial, such as Gitea and GitLab, if they have this serial already; " +
+			"look which state is there"
+	case a.status == http.StatusNotFound && method != b.remove.method:
+		text += "; " + b.otherMethod("check the address")
+	default:
+		return b.refused(a)
+	}
+	return &store.AnswerError{Status: a.status, Body: a.body, Text: text}
+}
+
+// Lock asks the server for the lock, if it has any. Only 200 gives it, as for Terraform: a server of
+// files that answers 201 has made an empty file, and locked that for somebody else.
 func (b *backend) Lock(ctx context.Context, lock store.Lock) error {
 	if b.lock.url != nil {
-		_, err := b.send(ctx, b.lock, "", lock.JSON())
+		a, err := b.send(ctx, b.lock, "", lock.JSON())
+		if err == nil && a.status != http.StatusOK {
+			return &store.AnswerError{Status: a.status, Body: a.body, Text: fmt.Sprintf("the backend answered %s to a %s, and only 200 is a "+
+				"lock; check lock_address and lock_method, or leave out lock_address and unlock_address, if it has no locks of Terraform's",
+				web.Status(a.status), b.lock.method)}
+		}
 		if held, ok := errors.AsType[*store.HeldError](err); err != nil && (!ok || lock.ID == "" || held.By == nil || held.By.ID != lock.ID) {
 			return err
 		}
@@ -286,23 +337,14 @@ func (b *backend) refused(a *answer) error {
 	switch {
 	case a.isHeld():
 		held := &store.HeldError{}
-		if by, ok := store.ParseLock(a.body); ok {
-			held.By = &by
+		if by, ok := a.holder(); ok {
+			held.By = by
 		}
 		e.Err = held
 	case a.status == http.StatusUnauthorized || a.status == http.StatusForbidden:
 		e.Err = store.ErrDenied
 	}
 	return e
-}
-
-// label is what an envelope, or a state in plaintext, says of itself.
-func label(file []byte) store.Version {
-	serial, lineage, err := store.Label(file)
-	if err != nil || serial == nil {
-		return store.Digest(file)
-	}
-	return store.Version(fmt.Sprintf("%d %s", *serial, lineage))
 }
 
 var exposed = "warning: " +
@@ -320,6 +362,12 @@ func (a *answer) succeeded() bool { return a.status < 300 }
 // isHeld reports whether the answer is that somebody has the lock.
 func (a *answer) isHeld() bool {
 	return a.status == http.StatusConflict || a.status == http.StatusLocked
+}
+
+// holder is who has the lock, as far as the answer says so.
+func (a *answer) holder() (*store.Lock, bool) {
+	by, ok := store.ParseLock(a.body)
+	return &by, ok && a.isHeld()
 }
 
 // isAbsent reports whether the answer is that there is no state.

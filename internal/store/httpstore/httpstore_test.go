@@ -2,7 +2,9 @@ package httpstore
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -111,7 +113,7 @@ func start(t *testing.T) (*server, string) {
 
 func TestStore(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, storetest.Harness{Unversioned: true, Place: func(t *testing.T, name string) storetest.Place {
+	storetest.Run(t, storetest.Harness{Place: func(t *testing.T, name string) storetest.Place {
 		s, url := start(t)
 		return storetest.Place{
 			Open: func(t *testing.T) store.State { return store.Careful(at(t, url+"/"+name, password)) },
@@ -124,6 +126,29 @@ func TestStore(t *testing.T) {
 				s.mu.Lock()
 				defer s.mu.Unlock()
 				s.lock = nil
+			},
+			Lie: func(_ *testing.T, what storetest.Lie) {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				s.before = func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
+					methods := map[storetest.Lie]string{
+						storetest.LieOfLock: "LOCK", storetest.LieOfWrite: http.MethodPost, storetest.LieOfRemove: http.MethodDelete,
+					}
+					if what == storetest.LieOfLock { // then the ID of a lock is not looked at
+						r.URL.RawQuery = ""
+					}
+					if methods[what] != r.Method {
+						serve(w, r)
+					}
+				}
+			},
+			Weaken: func(*testing.T) {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				s.before = func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
+					w.Header().Set("ETag", `W/"`+string(store.Digest(s.state))+`"`)
+					serve(w, r)
+				}
 			},
 			Secrets: []string{password},
 		}
@@ -264,6 +289,116 @@ func TestExposed(t *testing.T) {
 		if len(said) != c.want || c.want > 0 && said[0] != "warning: The credentials were sent without encryption, because the address "+
 			"begins with http. Anybody on the way can read them, and replace the state." {
 			t.Errorf("%s: got %q", name, said)
+		}
+	}
+}
+
+// TestOnlyOKLocks: a server of files makes an empty file of a lock, and says 201; Terraform takes
+// nothing but 200 for a lock.
+func TestOnlyOKLocks(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusCreated, http.StatusAccepted, http.StatusNoContent} {
+		s, url := start(t)
+		s.before = func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
+			if r.Method == "LOCK" {
+				w.WriteHeader(status)
+				return
+			}
+			serve(w, r)
+		}
+		err := store.Careful(at(t, url, password)).Lock(t.Context(), storetest.Lock("1"))
+		answer, ok := errors.AsType[*store.AnswerError](err)
+		if !ok || answer.Status != status || answer.Err != nil || !strings.Contains(err.Error(), "only 200 is a lock") {
+			t.Errorf("%d: %v", status, err)
+		}
+	}
+}
+
+// TestConflicts: a write that is in conflict with something has met no lock, unless the server says whose
+// that is.
+func TestConflicts(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		method, body string
+		there, held  bool
+		want         string
+	}{
+		"the first state":        {method: http.MethodPost, want: "make the folder"},
+		"another state":          {method: http.MethodPost, there: true, want: "one state for each serial"},
+		"in the words of others": {method: http.MethodPost, there: true, body: `{"error":"conflict"}`, want: "one state for each serial"},
+		"a removal":              {method: http.MethodDelete, there: true, want: "to a DELETE; see its log"},
+		"a lock":                 {method: http.MethodPost, there: true, held: true, body: `{"ID":"2","Who":"x@y"}`, want: `"x@y" has the lock "2"`},
+	} {
+		s, url := start(t)
+		var read store.Version
+		if c.there {
+			s.state = storetest.State(1)
+			read = store.Identity(s.state)
+		}
+		s.before = func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
+			if r.Method == c.method {
+				w.WriteHeader(http.StatusConflict)
+				_, _ = io.WriteString(w, c.body)
+				return
+			}
+			serve(w, r)
+		}
+		state := store.Careful(at(t, url, password))
+		change := func() error {
+			_, err := state.Write(t.Context(), storetest.State(2), read)
+			return err
+		}
+		if c.method == http.MethodDelete {
+			change = func() error { return state.Remove(t.Context(), read) }
+		}
+		err := change()
+		_, isHeld := errors.AsType[*store.HeldError](err)
+		if err == nil || isHeld != c.held || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestReformatted: a server may keep the JSON of a state in another form, as databases do. It is the
+// same state, for whoever has read it, and for whoever looks whether it has arrived.
+func TestReformatted(t *testing.T) {
+	t.Parallel()
+	for name, file := range map[string]func(serial int) string{
+		"envelope": func(serial int) string {
+			return fmt.Sprintf(`{"serial":%d,"lineage":"l","encrypted_data":"a/b%d"}`, serial, serial)
+		},
+		"sops": func(serial int) string {
+			return fmt.Sprintf(`{"serial":"ENC[1]","sops":{"version":"3","mac":"ENC[%d]"}}`, serial)
+		},
+		"plaintext": func(serial int) string { return fmt.Sprintf(`{"version":4,"serial":%d,"lineage":"l"}`, serial) },
+	} {
+		for _, locks := range []bool{true, false} {
+			s, url := start(t)
+			s.before = func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
+				if r.Method != http.MethodGet || s.state == nil {
+					serve(w, r)
+					return
+				}
+				var members map[string]any
+				if err := json.Unmarshal(s.state, &members); err != nil {
+					t.Error(err)
+				}
+				text, _ := json.MarshalIndent(members, "", "  ")
+				_, _ = w.Write(bytes.ReplaceAll(text, []byte("/"), []byte(`\/`)))
+			}
+			state := store.Careful(at(t, url, password))
+			if locks {
+				if err := state.Lock(t.Context(), storetest.Lock("1")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var read store.Version
+			for serial := range 3 {
+				var err error
+				if read, err = state.Write(t.Context(), []byte(file(serial)), read); err != nil {
+					t.Errorf("%s, %v: the state %d: %v", name, locks, serial, err)
+				}
+			}
 		}
 	}
 }

@@ -29,8 +29,9 @@ func Kind() store.Kind { return KindOver(object.Network{}) }
 // KindOver is [Kind] over a network other than the usual one.
 func KindOver(n object.Network) store.Kind {
 	return store.Kind{
-		Table: s3source.Backend(), Place: "key", Older: "versions that the bucket keeps", Withhold: []string{"AWS_SSE_CUSTOMER_KEY"},
-		Open: func(s store.Settings) (store.Store, error) { return open(s, n) },
+		Table: s3source.Backend(), Place: "key", Older: "versions that the bucket keeps", Counts: true,
+		Withhold: []string{"AWS_SSE_CUSTOMER_KEY"},
+		Open:     func(s store.Settings) (store.Store, error) { return open(s, n) },
 	}
 }
 

@@ -18,11 +18,10 @@ import (
 type Harness struct {
 	Place Places
 
-	Unversioned bool     // two that have read the same state may both write it
-	Huge        bool     // a state of 100 MiB is kept here
-	Slow        bool     // each call starts programs: there are fewer rounds
-	Again       bool     // the same store by another way: in "make soak", all of it is tried there, too
-	Nameless    []string // names that are refused
+	Huge     bool     // a state of 100 MiB is kept here
+	Slow     bool     // each call starts programs: there are fewer rounds
+	Again    bool     // the same store by another way: in "make soak", all of it is tried there, too
+	Nameless []string // names that are refused
 
 	// Servers that are not as they should be, nil for those that cannot be so.
 	RightRefused Places // a condition that is met is refused in the usual form
@@ -43,8 +42,26 @@ type Place struct {
 	// Lose takes the lock away from whoever has it.
 	Lose func(t *testing.T)
 
+	// Lie has the server say yes, from now on, to one kind of request, and do nothing. It is nil where
+	// there is no server.
+	Lie func(t *testing.T, what Lie)
+
+	// Weaken has the server call its ETags weak, as a proxy does that compresses answers. It is nil
+	// where there are none.
+	Weaken func(t *testing.T)
+
 	Secrets []string // which appear in no error
 }
+
+// Lie is a request that a server calls done, and has not done.
+type Lie string
+
+// A server may lie about each of these.
+const (
+	LieOfLock   Lie = "lock"
+	LieOfWrite  Lie = "write"
+	LieOfRemove Lie = "remove"
+)
 
 // State is what is stored: as an envelope, with a label.
 func State(serial int) []byte {
@@ -74,6 +91,8 @@ func Run(t *testing.T, h Harness) {
 			t.Run(name, func(t *testing.T) { testLife(t, place(t, "state")) })
 		}
 	}
+	t.Run("lies", func(t *testing.T) { testLies(t, h) })
+	t.Run("weak ETags", func(t *testing.T) { testWeak(t, h) })
 	for _, name := range []string{"with spaces", "a.b..c", "größe", "x'y\"z", "-x", ".hidden"} {
 		if slices.Contains(h.Nameless, name) {
 			continue
@@ -184,19 +203,23 @@ func testLife(t *testing.T, p Place) {
 func testChanged(t *testing.T, h Harness) {
 	p := h.Place(t, "state")
 	s := p.Open(t)
-	read := write(t, s, State(1), "")
+	older := write(t, s, State(1), "")
 	p.Put(t, State(2))
-	_, err := s.Write(t.Context(), State(3), read)
+	_, err := s.Write(t.Context(), State(3), older)
 	if !errors.Is(err, store.ErrChanged) {
 		t.Errorf("without a lock: %v", err)
 	}
 	p.refused(t, err, "without a lock")
-	check(t, s, State(2))
-	if h.Unversioned {
-		return
+	read := check(t, s, State(2))
+	rotated := bytes.ReplaceAll(State(2), []byte("xxxx"), []byte("yyyy"))
+	p.Put(t, rotated)
+	if _, err := s.Write(t.Context(), State(3), read); !errors.Is(err, store.ErrChanged) {
+		t.Errorf("another key, with the same serial: %v", err)
 	}
+	check(t, s, rotated)
+	p.Put(t, State(2))
 	must(t, s.Lock(t.Context(), Lock("1")))
-	for what, read := range map[string]store.Version{"an older one": read, "none": ""} {
+	for what, read := range map[string]store.Version{"an older one": older, "none": ""} {
 		if _, err := s.Write(t.Context(), State(3), read); !errors.Is(err, store.ErrChanged) {
 			t.Errorf("with a lock, %s: %v", what, err)
 		}
@@ -283,6 +306,75 @@ func testLost(t *testing.T, h Harness) {
 	if got, _, err := other.Read(t.Context()); err != nil || bytes.Equal(got, State(2)) {
 		t.Errorf("what was refused is there, or %v", err)
 	}
+}
+
+// testLies: nothing is lost in silence because a server says yes and keeps nothing.
+func testLies(t *testing.T, h Harness) {
+	if h.Place(t, "state").Lie == nil {
+		t.Skip("there is no server")
+	}
+	begin := func(t *testing.T, what Lie) (p Place, s store.State, read store.Version) {
+		t.Helper()
+		p = h.Place(t, "state")
+		read = write(t, p.Open(t), State(1), "")
+		p.Lie(t, what)
+		return p, p.Open(t), read
+	}
+	t.Run("lock", func(t *testing.T) {
+		p, s, read := begin(t, LieOfLock)
+		other := p.Open(t)
+		errLock, errOther := s.Lock(t.Context(), Lock("1")), other.Lock(t.Context(), Lock("2"))
+		if errLock != nil || errOther != nil { // then nobody goes on
+			return
+		}
+		_, err := s.Write(t.Context(), State(2), read)
+		must(t, err)
+		if _, err := other.Write(t.Context(), State(3), read); !errors.Is(err, store.ErrChanged) {
+			t.Errorf("two have the lock, and both write: %v", err)
+		}
+		check(t, s, State(2))
+	})
+	t.Run("write", func(t *testing.T) {
+		p, s, read := begin(t, LieOfWrite)
+		must(t, s.Lock(t.Context(), Lock("1")))
+		_, err := s.Write(t.Context(), State(2), read)
+		p.refused(t, err, "a write that is not done")
+		check(t, s, State(1))
+	})
+	t.Run("first write", func(t *testing.T) {
+		p := h.Place(t, "state")
+		s := p.Open(t)
+		p.Lie(t, LieOfWrite)
+		must(t, s.Lock(t.Context(), Lock("1")))
+		_, err := s.Write(t.Context(), State(1), "")
+		p.refused(t, err, "a first write that is not done")
+		check(t, s, nil)
+	})
+	t.Run("remove", func(t *testing.T) {
+		p, s, read := begin(t, LieOfRemove)
+		must(t, s.Lock(t.Context(), Lock("1")))
+		p.refused(t, s.Remove(t.Context(), read), "a state that is not removed")
+		check(t, s, State(1))
+	})
+}
+
+// testWeak: a weak ETag names a version as well as a strong one.
+func testWeak(t *testing.T, h Harness) {
+	p := h.Place(t, "state")
+	if p.Weaken == nil {
+		t.Skip("there are no ETags")
+	}
+	p.Weaken(t)
+	s, other := p.Open(t), p.Open(t)
+	first := write(t, s, State(1), "")
+	second := write(t, other, State(2), first)
+	if _, err := s.Write(t.Context(), State(3), first); !errors.Is(err, store.ErrChanged) {
+		t.Errorf("an older version: %v", err)
+	}
+	must(t, s.Lock(t.Context(), Lock("1")))
+	must(t, s.Remove(t.Context(), second))
+	must(t, s.Unlock(t.Context(), "1"))
+	check(t, other, nil)
 }
 
 func testHuge(t *testing.T, h Harness) {

@@ -1,0 +1,115 @@
+package servertest
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
+)
+
+// StartApache starts a server of files with mod_dav, whose binary STATECRYPT_APACHE names, and
+// returns its URL. It ends with the test.
+func StartApache(t *testing.T) string {
+	t.Helper()
+	program := testkit.Program(t, "STATECRYPT_APACHE")
+	dir, port := folder(t), nettest.Port(t)
+	config := write(t, dir, fmt.Sprintf(`
+ServerRoot %[1]q
+ServerName 127.0.0.1
+Listen 127.0.0.1:%[2]s
+LoadModule mpm_event_module %[3]s/mod_mpm_event.so
+LoadModule authz_core_module %[3]s/mod_authz_core.so
+LoadModule dav_module %[3]s/mod_dav.so
+LoadModule dav_fs_module %[3]s/mod_dav_fs.so
+User nobody
+Group nogroup
+PidFile %[1]s/pid
+ErrorLog /dev/stderr
+DavLockDB %[1]s/locks
+DocumentRoot %[1]s/files
+<Directory %[1]s/files>
+  Dav On
+  Require all granted
+</Directory>
+`, dir, port, beside(t, program, "apache2/modules")))
+	return serving(t, port, program, "-X", "-f", config)
+}
+
+// StartLighttpd starts a server of files with mod_webdav, whose binary STATECRYPT_LIGHTTPD names,
+// and returns its URL. It ends with the test.
+func StartLighttpd(t *testing.T) string {
+	t.Helper()
+	program := testkit.Program(t, "STATECRYPT_LIGHTTPD")
+	dir, port := folder(t), nettest.Port(t)
+	config := write(t, dir, fmt.Sprintf(`
+server.document-root = "%[1]s/files"
+server.bind = "127.0.0.1"
+server.port = %[2]s
+server.modules = ("mod_webdav")
+webdav.activate = "enable"
+webdav.sqlite-db-name = "%[1]s/locks"
+`, dir, port))
+	return serving(t, port, program, "-D", "-f", config, "-m", beside(t, program, "lighttpd"))
+}
+
+// StartRclone starts a server of files, whose binary STATECRYPT_RCLONE names, and returns its URL.
+// It ends with the test.
+func StartRclone(t *testing.T) string {
+	t.Helper()
+	program := testkit.Program(t, "STATECRYPT_RCLONE")
+	port := nettest.Port(t)
+	return serving(t, port, program, "serve", "webdav", filepath.Join(folder(t), "files"), "--addr", "127.0.0.1:"+port)
+}
+
+// folder is a new one with a folder "files" in it, for a server that may be of another user.
+func folder(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, path := range []string{filepath.Dir(dir), dir, filepath.Join(dir, "files")} {
+		err := os.MkdirAll(path, 0o700)
+		if err == nil {
+			err = os.Chmod(path, 0o777) //nolint:gosec // only tests write there
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func write(t *testing.T, dir, config string) (path string) {
+	t.Helper()
+	path = filepath.Join(dir, "config")
+	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// beside is the folder of a program's modules, as Debian has it.
+func beside(t *testing.T, program, name string) string {
+	t.Helper()
+	path := filepath.Join(filepath.Dir(filepath.Dir(program)), "lib", name)
+	if _, err := os.Stat(path); err != nil {
+		t.Skip("the modules of the server are not where Debian has them: ", err)
+	}
+	return path
+}
+
+// serving starts a server, and waits until it answers.
+func serving(t *testing.T, port, program string, args ...string) string {
+	t.Helper()
+	url := "http://127.0.0.1:" + port
+	Start(t, program, args).Await(t, func() bool {
+		resp, err := http.Get(url) //nolint:gosec,noctx // the test ends it with the server
+		if err != nil {
+			return false
+		}
+		return resp.Body.Close() == nil
+	})
+	return url
+}
