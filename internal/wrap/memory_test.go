@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
@@ -75,25 +76,23 @@ func TestSlowerRun(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	s.put(seal(t, sealing, numbered(1)))
-	quick, dir, _ := scripted(t, s, "GET POST="+numbered(3), "apply", "-lock=false")
+	quick, dir, _ := scripted(t, s, "GET POST="+numbered(4), "apply", "-lock=false")
 	slow := quick
 	quick.Environ = withoutLocks(quick.Environ)
-	slow.Environ = append(slices.Clone(quick.Environ), "WRAP_TEST_SCRIPT=GET POST="+numbered(2))
+	slow.Environ = append(slices.Clone(quick.Environ), "WRAP_TEST_SCRIPT=GET POST="+numbered(2)+" POST="+numbered(3))
 	slow.Stdin, slow.Stdout, slow.Stderr = strings.NewReader(""), io.Discard, io.Discard
 	stored, answer := make(chan struct{}), make(chan struct{})
-	var once sync.Once
-	s.intercept(func(_ http.ResponseWriter, r *http.Request) bool {
-		isFirst := false
-		if r.Method == http.MethodPost {
-			once.Do(func() { isFirst = true })
-		}
-		if isFirst {
+	var posts atomic.Int64 // wrap looks whether the first one has arrived
+	s.intercept(func(w http.ResponseWriter, r *http.Request) bool {
+		isSecond := r.Method == http.MethodPost && posts.Add(1) == 2
+		if isSecond {
 			body, _ := io.ReadAll(r.Body)
 			s.put(body)
 			close(stored)
 			<-answer
+			_, _ = w.Write(body) // or wrap looks again
 		}
-		return isFirst
+		return isSecond
 	})
 	ended := make(chan string)
 	go func() {
@@ -107,11 +106,11 @@ func TestSlowerRun(t *testing.T) {
 		t.Fatalf("%d, %v; the slow one: %s", code, err, first)
 	}
 	for of, one := range seenIn(t, dir) {
-		if one.Serial != 3 {
+		if one.Serial != 4 {
 			t.Errorf("of %s, the serial %d was seen", of, one.Serial)
 		}
 	}
-	s.put(seal(t, sealing, numbered(2)))
+	s.put(seal(t, sealing, numbered(3)))
 	quick.Environ = append(quick.Environ, "WRAP_TEST_SCRIPT=GET")
 	if code, err, told := run(t, quick); code == 0 {
 		t.Errorf("an old copy was accepted: %v\n%s", err, told)
