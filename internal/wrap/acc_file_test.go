@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -216,6 +217,35 @@ func TestAccFileHeldByTofu(t *testing.T) {
 	write(t, slow.goOn, "")
 	<-first
 	<-second
+}
+
+// If wrap is killed, OpenTofu does not get the lock before the CLI has ended that was under wrap.
+func TestAccFileKilled(t *testing.T) {
+	testkit.OneIsEnough(t)
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("locks are inherited only on Linux")
+	}
+	p := inModule(t, empty)
+	b := newBeside(t, p)
+	p.target = target(t, sealing)
+	p.must(t, "init")
+	slow := newSlowly(t, p.dir)
+	cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this program
+	cmd.Env = append(p.env, "WRAP_TEST_FILE="+p.state(), "WRAP_TEST_SCRIPT=wrap="+p.cli+",-chdir="+p.dir+",apply,-auto-approve")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = read(t, slow.started)
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	if code, out := b.tofu(t, "plan"); code == 0 || !strings.Contains(out, "OperationTypeApply") {
+		t.Errorf("tofu, while the CLI works: %d\n%s", code, out)
+	}
+	write(t, slow.goOn, "")
+	if code, out := b.tofu(t, "plan", "-lock-timeout=5m"); code != 0 {
+		t.Errorf("tofu, after it has waited: %d\n%s", code, out)
+	}
 }
 
 // An older copy that somebody puts back is refused, once it was seen.

@@ -47,6 +47,14 @@ func handDown(t *testing.T, numbers ...int) (files []*os.File) {
 	return files
 }
 
+// needDescriptors skips a test where nobody tells which descriptors a process has.
+func needDescriptors(t *testing.T) {
+	t.Helper()
+	if descriptors() == "" {
+		t.Skip("there is no /proc/self/fdinfo")
+	}
+}
+
 // seen are descriptors by their numbers: the flags of each, and what it is.
 func seen(t *testing.T, path string) map[int]string {
 	t.Helper()
@@ -118,6 +126,7 @@ func ends(t *testing.T, cmd *exec.Cmd) (code int, said string) {
 // lends it above that, from 900 on or as high as it can be.
 func TestDescriptors(t *testing.T) {
 	t.Parallel()
+	needDescriptors(t)
 	for name, c := range map[string]struct {
 		handed []int
 		limit  string // of descriptors
@@ -167,6 +176,7 @@ func TestDescriptors(t *testing.T) {
 // TestOthersDoNotInherit: a program that is started while a child is has nothing that is lent to the child.
 func TestOthersDoNotInherit(t *testing.T) {
 	t.Parallel()
+	needDescriptors(t)
 	out, in, err := os.Pipe() // so that wrap lends its own
 	if err != nil {
 		t.Fatal(err)
@@ -276,6 +286,7 @@ func (w *wrapping) checkStored(t *testing.T) {
 // above them nothing that it can write.
 func TestAccDescriptors(t *testing.T) {
 	t.Parallel()
+	needDescriptors(t)
 	handed := handDown(t, 3, 4, 5, 200, 899)
 	apply := func(t *testing.T, p *project, environ []string, command ...string) map[int]string {
 		t.Helper()
