@@ -8,8 +8,10 @@
 # or a file with one. CONFIG is a file with encryption settings, in place of both. If there
 # is no statecrypt in PATH, VERSION of it is downloaded, and compared with SHA256 or, if that
 # is empty, with the checksum of the release. No other variable of the job chooses what runs
-# here, or with which key.
-set -eu
+# here, or with which key, but those of the machine: PATH, and what is loaded into the shell
+# itself. Bash takes SHELLOPTS, PS4 and their like before the first line, so whoever starts this
+# script leaves them out, as the actions do.
+set -eu +x # a trace would show the key
 # Functions that the job exports, in which bash finds names first, and libraries for programs.
 unset -f cat command curl cut echo env mkdir mktemp mv printf rm sed sha256sum shasum statecrypt tar test tr umask uname wget
 unset LD_AUDIT LD_LIBRARY_PATH LD_PRELOAD DYLD_INSERT_LIBRARIES DYLD_LIBRARY_PATH

@@ -211,7 +211,7 @@ func TestIdentities(t *testing.T) {
 				code: "client_key_file", closed: map[string]string{
 					"client_cert_file": "BAO_CLIENT_CERT", "client_cert_pem": "VAULT_CLIENT_CERT_BYTES", "client_key_pem": "BAO_CLIENT_KEY_BYTES",
 				},
-				open: map[string]string{"namespace": "BAO_NAMESPACE", "token": "BAO_TOKEN"},
+				open: map[string]string{"token": "BAO_TOKEN"},
 			},
 			{code: "auth_jwt.jwt_file", closed: map[string]string{"auth_jwt.jwt": "TERRAFORM_VAULT_AUTH_JWT"}},
 			{code: "auth_jwt.role", open: map[string]string{"auth_jwt.jwt": "TERRAFORM_VAULT_AUTH_JWT"}},

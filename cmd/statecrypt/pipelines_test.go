@@ -69,7 +69,12 @@ func (r runner) script(t *testing.T, script string, environ ...string) (string, 
 
 func (r runner) shell(t *testing.T, flags, script string, environ ...string) (string, error) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), cmp.Or(r.sh, "sh"), flags, script)
+	return r.run(t, []string{cmp.Or(r.sh, "sh"), flags, script}, environ...)
+}
+
+func (r runner) run(t *testing.T, args []string, environ ...string) (string, error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
 	cmd.Dir, cmd.Env = r.dir, append(slices.Clone(r.environ), environ...)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
@@ -178,14 +183,19 @@ func (r runner) action(t *testing.T, name string, with map[string]string) (strin
 		values["inputs."+input] = value
 	}
 	path, err := filepath.Abs(actions + name)
-	if err != nil || len(a.Runs.Steps) != 1 || a.Runs.Steps[0].Shell != "sh" {
+	if err != nil || len(a.Runs.Steps) != 1 {
 		t.Fatalf("%v: %+v", err, a)
 	}
 	environ := []string{"GITHUB_ACTION_PATH=" + path}
 	for variable, value := range a.Runs.Steps[0].Env {
 		environ = append(environ, variable+"="+expand(t, value, values))
 	}
-	return r.script(t, a.Runs.Steps[0].Run, environ...)
+	shell, ok := strings.CutSuffix(a.Runs.Steps[0].Shell, " {0}") // which GitHub replaces by a file with the script
+	if !ok {
+		return r.script(t, a.Runs.Steps[0].Run, environ...)
+	}
+	script := write(t, filepath.Join(t.TempDir(), "script"), a.Runs.Steps[0].Run)
+	return r.run(t, append(strings.Fields(shell), script), environ...)
 }
 
 // workflow is one of GitHub's.
@@ -704,6 +714,59 @@ func TestPipelineRunsNoFunctions(t *testing.T) {
 			t.Errorf("%s: %v, %s, and the command gets %s", c.action, errors.Join(err, e), out, env)
 		}
 	}
+}
+
+// What bash takes from variables of the job, where it is sh, shows no key and runs nothing.
+func TestPipelineIsNotTraced(t *testing.T) {
+	t.Parallel()
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip(err)
+	}
+	r := newRunner(t, "")
+	r.program(t, name, "exit 0")
+	shell := t.TempDir()
+	if err := os.Symlink(bash, filepath.Join(shell, "sh")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, r.file("evil"), "")
+	evil := write(t, r.file("evil.sh"), "echo x >>'"+r.file("evil")+"'\n")
+	path := strings.Replace(r.environ[len(r.environ)-1], "PATH=", "PATH="+shell+":", 1)
+	r.environ = append(slices.Clone(r.environ), "SHELLOPTS=xtrace", "BASHOPTS=extdebug:expand_aliases", "BASH_ENV="+evil, "ENV="+evil,
+		"PS4=$(. '"+evil+"')+ ", "BASH_XTRACEFD=1", "EXECIGNORE=*/"+name, // not in effect for root: PS4
+		"BASH_FUNC_sh%%=() { . '"+evil+"'; }", "BASH_FUNC_echo%%=() { . '"+evil+"'; }", path)
+	check := func(what, out string, err error) {
+		t.Helper()
+		if err != nil || strings.Contains(out, "AGE-SECRET") || strings.Contains(out, "+ ") {
+			t.Errorf("%s: %v, and this is printed: %s", what, err, out)
+		}
+		if read(t, r.file("evil")) != "" {
+			t.Errorf("%s: a variable chooses what runs", what)
+		}
+	}
+	key := privateKey(t, "x25519.key")
+	for action, with := range map[string]map[string]string{
+		"decrypt-plan": {"identity": key}, "encrypt-plan": {"recipients": "team.txt"}, "install": {"version": "v0.1.0"},
+	} {
+		out, err := r.action(t, action, with)
+		check(action, out, err)
+	}
+	r.sh = filepath.Join(shell, "sh")
+	script, err := filepath.Abs(actions + "statecrypt.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Whoever runs the script alone chooses the shell, and still sees no key.
+	if out, _ := r.run(t, []string{r.sh, script, "decrypt"}, "IDENTITY="+key, "PLAN=tfplan"); strings.Contains(out, "AGE-SECRET") {
+		t.Errorf("the script shows the key: %s", out)
+	}
+	write(t, r.file("evil"), "")
+	if r.sh, err = exec.LookPath("dash"); err != nil { // the shell of the job is another one, and up to the job
+		return
+	}
+	lines := included(t, map[string]string{"version": "1"})["decrypt"]
+	out, err := r.script(t, strings.Join(lines, "\n"), "STATECRYPT_IDENTITY="+key)
+	check("GitLab", out, err)
 }
 
 // Settings of one's own take the place of recipients and identities.

@@ -139,7 +139,7 @@ type Lock struct {
 	Info      string
 	Who       string
 	Version   string
-	Created   string
+	Created   string `json:",omitempty"` // which the CLIs read as a time, and not if it is empty
 	Path      string
 
 	OfProcess bool `json:"-"` // whether it ends with its process, and nobody can leave it

@@ -2,6 +2,7 @@ package wrap_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"encoding/pem"
 	"io"
 	"log"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -247,6 +249,29 @@ func TestAccTwoAtOnce(t *testing.T) {
 	close(goOn)
 	<-first
 	s.checkSealed(t, secret)
+}
+
+// TestAccHostileLock: what a lock of somebody else says does not get through the CLI to the terminal, and the lock
+// can be given back by the ID that is shown.
+func TestAccHostileLock(t *testing.T) {
+	t.Parallel()
+	const hostile = "\x1b[2K::add-mask::x"
+	s := newStore(t)
+	p := newProject(t, s.environ(), empty)
+	p.must(t, "init")
+	lock, err := json.Marshal(map[string]string{"ID": hostile, "Operation": hostile, "Info": "\n" + hostile, "Who": hostile, "Version": hostile,
+		"Created": "2026-01-02T03:04:05Z", "Path": "::add-mask::x " + hostile})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.hold(lock)
+	code, err, out := p.wrapped(t, "apply", "-auto-approve")
+	if code != 1 || err != nil || !strings.Contains(out, "already locked") || strings.Contains(out, "\x1b") ||
+		regexp.MustCompile(`(?m)(^|\s)::`).MatchString(out) {
+		t.Errorf("%d, %v\n%q", code, err, out)
+	}
+	p.must(t, "force-unlock", "-force", `\u001b[2K::add-mask::x`)
+	p.must(t, "apply", "-auto-approve")
 }
 
 // A state moves in from a file, and out to one.

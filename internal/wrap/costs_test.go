@@ -4,6 +4,8 @@ import (
 	"archive/zip"
 	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -55,17 +57,47 @@ func TestCosts(t *testing.T) {
 				}
 				settings["list"] = make([]bool, n["elements"])
 				settings["text"] = strings.Repeat("x", n["length of texts"])
-				var deep any
-				for range n["depth"] {
-					deep = []any{deep}
-				}
-				settings["deep"] = deep
+				deep := bytes.Repeat([]byte{0x91}, n["depth"]) // lists of one element
+				settings["deep"] = msgpack.RawMessage(append(deep, 0xc0))
 				return archiveOf(t, backendOf(t, settings), 1, 1)
 			},
 		},
 	}
 	amplification.Grow(t, 300, plans, func(_ *testing.T, file string) func() error {
 		return func() error { return checkPlan([]byte(file)) }
+	})
+}
+
+// A module may come from a repository of others.
+func TestCostsOfModules(t *testing.T) {
+	type nesting struct{ before, inside, after string }
+	file := func(name, begin string, by nesting, end string) amplification.Grammar {
+		return amplification.Grammar{Name: name, Productions: []amplification.Production{{Name: "depth", Most: 900}, {Name: "lines"}},
+			File: func(n amplification.Counts) string {
+				return begin + strings.Repeat(by.before, n["depth"]) + by.inside + strings.Repeat(by.after, n["depth"]) + end + strings.Repeat("\n", n["lines"])
+			}}
+	}
+	native := func(name string, by nesting) amplification.Grammar {
+		return file(name, "terraform {\nbackend \"local\" {\npath = ", by, "\n}\n}\n")
+	}
+	grammars := []amplification.Grammar{
+		native("parentheses", nesting{"(", "1", ")"}), native("templates", nesting{`"${`, "1", `}"`}), native("sums", nesting{"", "1", " + 1"}),
+		file("blocks", "", nesting{"a {\n", "", "\n}"}, ""), file("JSON", `{"terraform":`, nesting{"[", "", "]"}, "}"),
+		file("templates in JSON", `{"terraform":{"backend":{"local":{"path":"`, nesting{"${(", "1", ")}"}, `"}}}}`),
+	}
+	amplification.Grow(t, 2000, grammars, func(t *testing.T, file string) func() error {
+		name := "main.tf"
+		if strings.HasPrefix(file, "{") {
+			name = "main.tf.json"
+		}
+		i := &invocation{dir: t.TempDir(), sources: []string{name}}
+		if err := os.WriteFile(filepath.Join(i.dir, name), []byte(file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return func() error {
+			i.localFile()
+			return i.checkModule()
+		}
 	})
 }
 

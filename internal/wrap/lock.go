@@ -16,10 +16,10 @@ import (
 // if it has none, other programs that find this address are still kept out.
 type childLock struct {
 	mu    sync.Mutex
-	given bool   // to somebody, at any time
-	id    string // of the last one
-	held  []byte // as it was asked for, nil if nobody has it
-	stuck bool   // it was to be given back, and that failed
+	given bool        // to somebody, at any time
+	id    string      // of the last one
+	held  *store.Lock // as it was asked for, nil if nobody has it
+	stuck bool        // it was to be given back, and that failed
 
 	forced string // the ID that force-unlock names
 }
@@ -31,7 +31,7 @@ func (l *childLock) begin(call *invocation) {
 		l.forced = call.args[0]
 	}
 	if call.isOff("lock") {
-		l.id, l.held = rand.Text(), []byte("{}")
+		l.id, l.held = rand.Text(), &store.Lock{}
 	}
 }
 
@@ -66,7 +66,7 @@ func (p *proxy) giveLock(w http.ResponseWriter, r *http.Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.held != nil {
-		pass(w, http.StatusLocked, l.held)
+		pass(w, http.StatusLocked, shown(*l.held))
 		return
 	}
 	lock, _ := store.ParseLock(body) // of what is none, the ID is empty, as that of a write without one
@@ -79,7 +79,7 @@ func (p *proxy) giveLock(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
-	l.given, l.id, l.held = true, lock.ID, body
+	l.given, l.id, l.held = true, lock.ID, &lock
 	pass(w, http.StatusOK, nil)
 }
 
@@ -107,10 +107,14 @@ func (p *proxy) takeBack(w http.ResponseWriter, r *http.Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.held != nil && id != l.id {
-		pass(w, http.StatusConflict, l.held)
+		pass(w, http.StatusConflict, shown(*l.held))
 		return
 	}
-	err := p.backend.Unlock(context.WithoutCancel(r.Context()), id)
+	ctx := context.WithoutCancel(r.Context())
+	err := p.backend.Unlock(ctx, id)
+	if held, ok := errors.AsType[*store.HeldError](err); ok && held.By != nil && held.By.ID != id && outside.Line(held.By.ID, longest) == id {
+		err = p.backend.Unlock(ctx, held.By.ID) // which the user has named as it was shown
+	}
 	if l.stuck = err != nil; l.stuck {
 		p.refuse(r.Context(), w, err)
 		return

@@ -18,6 +18,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/levels"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/all"
@@ -155,9 +156,12 @@ func parse(path string) (hcl.Body, error) {
 	if err != nil {
 		return hcl.EmptyBody(), keyfile.Reason(err)
 	}
-	parse := hclparse.NewParser().ParseHCL
+	parse, expect := hclparse.NewParser().ParseHCL, levels.ExpectConfig
 	if strings.HasSuffix(path, ".json") {
-		parse = hclparse.NewParser().ParseJSON
+		parse, expect = hclparse.NewParser().ParseJSON, levels.ExpectJSON
+	}
+	if err := expect(text); err != nil {
+		return hcl.EmptyBody(), err
 	}
 	file, diags := parse(text, path)
 	if diags.HasErrors() { // the details may hold a piece of the text

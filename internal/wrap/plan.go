@@ -3,13 +3,12 @@ package wrap
 import (
 	"archive/zip"
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 
-	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/msgpack"
+	"github.com/vmihailenco/msgpack/v5"
+	"github.com/vmihailenco/msgpack/v5/msgpcode"
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
@@ -68,14 +67,12 @@ func planBackend(plan []byte) error {
 	case string(kind) != "http" || store != nil:
 		return madeWithoutWrap(notOurs("not http"))
 	}
-	config, err := object(packed)
-	if err != nil {
+	setting, err := setting(packed)
+	switch {
+	case err != nil:
 		return errors.New("it cannot be read; plan again")
-	}
-	for name, value := range config {
-		if !value.IsNull() {
-			return madeWithoutWrap(hasSetting(name))
-		}
+	case setting != nil:
+		return madeWithoutWrap(hasSetting(*setting))
 	}
 	return nil
 }
@@ -84,19 +81,38 @@ func madeWithoutWrap(err error) error {
 	return fmt.Errorf("it was made without wrap: %w; plan again, with wrap", err)
 }
 
-// object decodes an object. The decoder panics at some of what is none, and at a NaN.
-func object(packed []byte) (attributes map[string]cty.Value, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%v", r)
-		}
-	}()
-	t, err := msgpack.ImpliedType(packed)
-	if err != nil || !t.IsObjectType() {
-		return nil, cmp.Or(err, errors.New("it is no object"))
+// setting returns the name of a member of an object in msgpack that is not null, nil if all are. No value is decoded:
+// one may nest without end.
+func setting(packed []byte) (*string, error) {
+	content := bytes.NewReader(packed)
+	d := msgpack.NewDecoder(content)
+	code, err := d.PeekCode()
+	if err == nil && !msgpcode.IsFixedMap(code) && code != msgpcode.Map16 && code != msgpcode.Map32 { // what else the decoder takes for one
+		err = errors.New("it is no object")
 	}
-	value, err := msgpack.Unmarshal(packed, t)
-	return value.AsValueMap(), err
+	if err != nil {
+		return nil, err
+	}
+	members, err := d.DecodeMapLen()
+	for range members {
+		name, err := d.DecodeString()
+		if err != nil {
+			return nil, err
+		}
+		switch code, err := d.PeekCode(); {
+		case err != nil:
+			return nil, err
+		case code != msgpcode.Nil:
+			return &name, nil
+		}
+		if err := d.DecodeNil(); err != nil {
+			return nil, err
+		}
+	}
+	if err == nil && content.Len() > 0 {
+		err = errors.New("something follows it")
+	}
+	return nil, err
 }
 
 // field returns the content of a field in a message of protobuf: the last one

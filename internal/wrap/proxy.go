@@ -394,10 +394,12 @@ func (p *proxy) answer(ctx context.Context, w http.ResponseWriter, err error) {
 	held, isHeld := errors.AsType[*store.HeldError](err)
 	_, isUnanswered := errors.AsType[*store.UnansweredError](err)
 	switch {
+	case isAnswer && isHeld && held.By != nil:
+		pass(w, answer.Status, shown(*held.By))
 	case isAnswer:
-		pass(w, answer.Status, answer.Body)
+		pass(w, answer.Status, []byte(outside.Text(string(answer.Body[:min(len(answer.Body), longestAnswer)]))))
 	case isHeld && held.By != nil:
-		pass(w, http.StatusLocked, held.By.JSON())
+		pass(w, http.StatusLocked, shown(*held.By))
 	case ctx.Err() != nil:
 		w.WriteHeader(http.StatusBadGateway)
 	case isUnanswered:
@@ -406,6 +408,27 @@ func (p *proxy) answer(ctx context.Context, w http.ResponseWriter, err error) {
 		p.fail(w, ours, err.Error())
 	}
 }
+
+// shown is a lock for the child, which prints its texts: whoever has made the lock has written them. One that has
+// nothing to escape is passed on as it was sent.
+func shown(lock store.Lock) []byte {
+	sent := lock.JSON()
+	asSent := len(sent) <= longestAnswer && outside.Text(string(sent)) == string(sent)
+	for _, text := range []*string{&lock.ID, &lock.Operation, &lock.Info, &lock.Who, &lock.Version, &lock.Created, &lock.Path} {
+		escaped := outside.Line(*text, longest)
+		asSent = asSent && escaped == *text
+		*text = escaped
+	}
+	if asSent {
+		return sent
+	}
+	return lock.At(lock.Path).JSON()
+}
+
+const (
+	longest       = 1000     // bytes of a text in a lock that the child gets
+	longestAnswer = 64 << 10 // bytes of an answer that is no state
+)
 
 // pass hands an answer on.
 func pass(w http.ResponseWriter, status int, body []byte) {
@@ -416,7 +439,7 @@ func pass(w http.ResponseWriter, status int, body []byte) {
 
 func (p *proxy) fail(w http.ResponseWriter, status int, reason string) {
 	p.tell(reason)
-	http.Error(w, reason, status)
+	http.Error(w, outside.Text(reason), status)
 }
 
 // told is what the user was told last: a child that tries again and again fails each time.

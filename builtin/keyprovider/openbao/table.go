@@ -59,7 +59,8 @@ func table() attr.Table {
 					"Vault does not bind keys, and OpenTofu 1.12 cannot read what is encrypted with it."},
 			{Name: "address", Type: str, Default: cty.StringVal(defaultAddress), Env: both("AGENT_ADDR", "ADDR"), Check: attr.Text(checkAddress),
 				Doc: "The address of the server. Defaults to `https://127.0.0.1:8200`."},
-			{Name: "namespace", Type: str, Env: both("NAMESPACE"), Harmless: "A namespace is a part of the server that the code names.",
+			// Not harmless: another namespace has a login and an engine of its own, which get the secret, and make new keys.
+			{Name: "namespace", Type: str, Env: both("NAMESPACE"),
 				Doc: "The namespace of the transit engine and of the login. Defaults to the root namespace."},
 			{Name: "token", Type: str, Form: attr.Token, Secrecy: attr.Secret, Harmless: harmless.Secret, Env: both("TOKEN"), Doc: "The token."},
 			{Name: "auth_approle", Doc: "Log in with an AppRole.", Attrs: []attr.Attr{

@@ -45,7 +45,7 @@ func table() attr.Table {
 				"`gpg`."},
 		{Name: "vault_token", Type: cty.String, Form: attr.Token, Secrecy: attr.Secret, Harmless: harmless.Secret, Env: []string{"VAULT_TOKEN",
 			"BAO_TOKEN"}, Doc: "The token for Vault or OpenBao. It is sent to allowed addresses only."},
-		{Name: "vault_namespace", Type: cty.String, Harmless: "A namespace is a part of the servers that the code allows.",
+		{Name: "vault_namespace", Type: cty.String, // not harmless: another one has an engine of its own
 			Env: []string{"VAULT_NAMESPACE", "BAO_NAMESPACE"}, Doc: "The namespace of the transit engine."},
 		{Name: "azure_use_msi", Type: cty.Bool, Default: cty.False, Harmless: cloudHarmless, Env: []string{"ARM_USE_MSI"}, Doc: "Whether to " +
 			"sign in to Azure as the managed identity of this machine. Defaults to `false`."},

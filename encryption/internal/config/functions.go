@@ -29,6 +29,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/levels"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
@@ -65,7 +66,7 @@ func functions(dir string) map[string]function.Function {
 		"formatlist":      stdlib.FormatListFunc,
 		"indent":          stdlib.IndentFunc,
 		"join":            stdlib.JoinFunc,
-		"jsondecode":      stdlib.JSONDecodeFunc,
+		"jsondecode":      decoder(stdlib.JSONDecodeFunc, expectJSON),
 		"jsonencode":      stdlib.JSONEncodeFunc,
 		"keys":            stdlib.KeysFunc,
 		"length":          valueFunction(1, length),
@@ -114,7 +115,7 @@ func functions(dir string) map[string]function.Function {
 		"urldecode":       textFunction(decodeURL),
 		"urlencode":       textFunction(func(s string) (string, error) { return url.QueryEscape(s), nil }),
 		"values":          stdlib.ValuesFunc,
-		"yamldecode":      yamlFunction(),
+		"yamldecode":      decoder(yaml.YAMLDecodeFunc, expectYAML),
 		"yamlencode":      yaml.YAMLEncodeFunc,
 		"zipmap":          stdlib.ZipmapFunc,
 	}
@@ -338,21 +339,46 @@ func length(args []cty.Value) (cty.Value, error) {
 	return cty.NilVal, errArgument
 }
 
-// yamlFunction is yamldecode. Each alias may double what there is.
-func yamlFunction() function.Function {
+// decoder is a function that decodes a text which expect does not refuse.
+func decoder(f function.Function, expect func(text string) error) function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{Name: "text", Type: cty.String}},
 		Type: func(args []cty.Value) (cty.Type, error) {
 			if !args[0].IsKnown() {
 				return cty.DynamicPseudoType, nil
 			}
-			if manyAliases.MatchString(args[0].AsString()) {
-				return cty.NilType, &callError{"its argument has more than 8 aliases, such as *name; write what they stand for"}
+			if err := expect(args[0].AsString()); err != nil {
+				return cty.NilType, &callError{err.Error()}
 			}
-			return yaml.YAMLDecodeFunc.ReturnTypeForValues(args)
+			return f.ReturnTypeForValues(args)
 		},
-		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return yaml.YAMLDecodeFunc.Call(args) },
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return f.Call(args) },
 	})
+}
+
+func expectJSON(text string) error {
+	if err := levels.ExpectJSON([]byte(text)); err != nil {
+		return fmt.Errorf("its argument cannot be decoded: %w", err)
+	}
+	return nil
+}
+
+// expectYAML is about aliases, each of which may double what there is, and about what begins a level.
+func expectYAML(text string) error {
+	const most = 10_000
+	begins := 0
+	for _, c := range []byte(text) {
+		if strings.IndexByte("[{-?", c) >= 0 {
+			begins++
+		}
+	}
+	switch {
+	case begins > most:
+		return fmt.Errorf("its argument may be nested too deep, with more than %d of [, {, - and ?", most)
+	case manyAliases.MatchString(text):
+		return errors.New("its argument has more than 8 aliases, such as *name; write what they stand for")
+	}
+	return nil
 }
 
 var manyAliases = lazyregexp.New(`(?s)((^|[\s\[{,:?-])\*[^\s,\]}].*){9}`)
@@ -391,6 +417,9 @@ func templateFunction(dir string) function.Function {
 		text, err := readText(dir, args[0].AsString())
 		if err != nil {
 			return cty.NilVal, err
+		}
+		if err := levels.ExpectTemplate([]byte(text)); err != nil {
+			return cty.NilVal, &callError{"the file cannot be used: " + err.Error()}
 		}
 		expr, diags := hclsyntax.ParseTemplate([]byte(text), "", hcl.InitialPos)
 		if diags.HasErrors() {

@@ -2,11 +2,15 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
 // Layer is a part of the settings that is still to be read.
@@ -38,11 +42,29 @@ func NewLayer[W With](read func(Options) (*Config, error), with ...W) Layer {
 				w.change(&o)
 			}
 		}
+		if err := expectValues(o.Variables); err != nil {
+			return nil, err
+		}
 		c, err := read(o)
 		if o.AllowCommands {
 			c = Merge(c, &Config{AllowCommands: true})
 		}
 		return c, err
+	})
+}
+
+// expectValues refuses variables that hold [cty.NilVal], at which expressions panic.
+func expectValues(variables cty.Value) error {
+	if variables == cty.NilVal {
+		return nil // there are none
+	}
+	return cty.Walk(variables, func(path cty.Path, v cty.Value) (bool, error) {
+		if v != cty.NilVal {
+			return true, nil
+		}
+		name, _ := path[0].(cty.GetAttrStep)
+		return false, fmt.Errorf("var.%s: the value is cty.NilVal, or has it in it, and that is no value; pass another one, such as cty.NullVal, or none",
+			outside.Line(name.Name, maxName))
 	})
 }
 

@@ -59,6 +59,7 @@ type module struct {
 	variables map[string]*variable
 	locals    map[string]hcl.Expression
 	values    map[string]cty.Value // of the locals that were needed so far
+	inside    int                  // locals that are being evaluated, each for the one before it
 }
 
 func (m *module) read() error {

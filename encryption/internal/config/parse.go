@@ -19,6 +19,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/levels"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
@@ -219,11 +220,15 @@ func parseBody(text []byte, filename string, isJSON bool, form string) (hcl.Body
 		return nil, mistakeAtStart(filename, errors.New(what))
 	}
 	blankEnds(text)
-	read := hcljson.Parse
+	read, expect := hcljson.Parse, levels.ExpectJSON
 	if !isJSON {
+		expect = levels.ExpectConfig
 		read = func(text []byte, filename string) (*hcl.File, hcl.Diagnostics) {
 			return hclsyntax.ParseConfig(text, filename, hcl.InitialPos)
 		}
+	}
+	if err := expect(text); err != nil {
+		return nil, mistakeAtStart(filename, err)
 	}
 	file, diags := read(text, filename)
 	if diags.HasErrors() {

@@ -151,8 +151,13 @@ func (s scope) local(name string) (cty.Value, error) {
 	if !ok {
 		return cty.NilVal, fmt.Errorf("local.%s does not exist, or refers to itself; check its name and its value", name)
 	}
+	const most = 1000
+	if m.inside == most {
+		return cty.NilVal, fmt.Errorf("local.%s belongs to locals that refer to each other more than %d levels deep; write fewer", name, most)
+	}
 	delete(m.locals, name)
-	defer func() { m.locals[name] = expr }()
+	m.inside++
+	defer func() { m.locals[name] = expr; m.inside-- }()
 	v, err := s.evaluate(expr)
 	if err != nil {
 		return cty.NilVal, fmt.Errorf("local.%s: %w", name, err)

@@ -60,11 +60,12 @@ func withholds(name string) bool {
 		strings.HasPrefix(name, "STATECRYPT_HTTP_") || strings.HasSuffix(name, "_PASSPHRASE")
 }
 
-// What programs need in order to run at all, and to find the files of their
-// user.
+// bareNames are what programs need in order to run at all, and to find the files of their user and of the
+// system. None of them names a program: instead of SHELL and COMSPEC, by which ssh and others run commands of
+// their configuration, programs then take /bin/sh, or the cmd.exe of Windows.
 var bareNames = []string{
-	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "LANG",
-	"APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROGRAMDATA", "PROGRAMFILES",
+	"PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "TZ", "LANG",
+	"APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROGRAMDATA", "PROGRAMFILES",
 	"SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE", "WINDIR",
 }
 

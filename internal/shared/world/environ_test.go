@@ -12,7 +12,7 @@ func TestWorlds(t *testing.T) {
 		code: {"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "ALL_PROXY", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR", "NIX_SSL_CERT_FILE"},
 		user: {
 			"AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "AZURE_CONFIG_DIR", "AZURE_KUBERNETES_TOKEN_PROXY", "BAO_TOKEN", "VAULT_TOKEN", "GH_TOKEN",
-			"LD_PRELOAD", "GIT_SSL_CAINFO", "PATHS", "odd",
+			"LD_PRELOAD", "GIT_SSL_CAINFO", "PATHS", "odd", "SHELL", "ComSpec", "EDITOR", "VISUAL", "PAGER", "BROWSER", "ENV", "BASH_ENV",
 		},
 		user + 1: { // secrets that are ours
 			"TF_ENCRYPTION", "TF_VAR_passphrase", "TF_HTTP_PASSWORD", "TF_TOKEN_app_terraform_io", "tf_encryption", "TOFU_X", "GIT_PASSWORD",

@@ -44,7 +44,7 @@ func repositories() amplification.Grammar {
 	return amplification.Grammar{
 		Name: "repositories",
 		Productions: []amplification.Production{
-			{Name: "files"}, {Name: "length of names", Most: 200}, {Name: "depth", Most: 100}, {Name: "length of messages"},
+			{Name: "files"}, {Name: "length of names", Most: 200}, {Name: "folders", Most: 100}, {Name: "length of messages"},
 			{Name: "locks"}, {Name: "length of locks"},
 		},
 		File: func(n amplification.Counts) string {
@@ -58,7 +58,7 @@ func repositories() amplification.Grammar {
 			for i := range n["files"] {
 				content(fmt.Sprint(i, strings.Repeat("x", n["length of names"])), "")
 			}
-			content(strings.Repeat("d/", n["depth"])+"f", "")
+			content(strings.Repeat("d/", n["folders"])+"f", "")
 			for i := range n["locks"] {
 				path := "a"
 				if i > 0 {

@@ -21,7 +21,7 @@ func TestVariablesOfGit(t *testing.T) {
 		"GIT_CONFIG_KEY_0=x", "GIT_CONFIG_VALUE_0=x", "GIT_CONFIG_PARAMETERS=x", "GIT_CONFIG_GLOBAL=x", "GIT_CONFIG_NOSYSTEM=x",
 		"XDG_CONFIG_HOME=x", "HTTPS_PROXY=x", "https_proxy=x", "no_proxy=x", "GIT_SSL_CAINFO=x", "GIT_HTTP_LOW_SPEED_TIME=x",
 		"SSL_CERT_FILE=x", "NIX_SSL_CERT_FILE=x", "AWS_SECRET_ACCESS_KEY=x", "GH_TOKEN=x", "KRB5CCNAME=x", "VSCODE_GIT_IPC_HANDLE=x",
-		"LC_CTYPE=x", "GIT_EXEC_PATH=x",
+		"LC_CTYPE=x", "GIT_EXEC_PATH=x", "SHELL=x", "COMSPEC=x",
 	}
 	r := newTestRun(t, nil)
 	r.environ = append(slices.Clone(kept), withheldFromGit...)

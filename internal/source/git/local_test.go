@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -61,5 +62,47 @@ func TestSlowSource(t *testing.T) {
 	want := "so the whole snapshot was downloaded (10 MB). To change that: git -C " + repo.Dir + " config uploadpack.allowFilter true"
 	if len(got) != 1 || got[0].Title != "Slow source" || !strings.HasSuffix(got[0].Text, want) {
 		t.Errorf("warnings %q, want %q", got, want)
+	}
+}
+
+// TestRepositoryOfAnother: a local repository may come from an archive, with its configuration. It has a
+// promise of objects that are absent, and names a program as the way to them, which older releases of git run
+// for a reader: here, a newer one that is told to.
+func TestRepositoryOfAnother(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("the programs are shell scripts")
+	}
+	repo, dir := stateRepo(t), t.TempDir()
+	marker := filepath.Join(dir, "marker")
+	script := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	program := script("program", "echo x >>'"+marker+"'\nexit 1\n")
+	programs := repo.Git("--exec-path")
+	script("git-upload-pack", "export GIT_NO_LAZY_FETCH=0 GIT_EXEC_PATH='"+programs+"'\nexec '"+programs+"/git-upload-pack' \"$@\"\n")
+	older := func() *run {
+		r := newTestRun(t, nil)
+		r.environ = []string{"GIT_EXEC_PATH=" + dir}
+		return r
+	}
+	mustRead(t, older(), place{repository: repo.FileURL(), path: "s"}, "state")
+	repo.Git("update-index", "--add", "--cacheinfo", "100644,"+strings.Repeat("1", 40)+",s") // which is nowhere
+	repo.Git("update-ref", "refs/heads/main", repo.Git("commit-tree", "-m", "x", repo.Git("write-tree", "--missing-ok")))
+	for name, value := range map[string]string{
+		"core.repositoryFormatVersion": "1", "extensions.partialClone": "origin", "remote.origin.promisor": "true",
+		"remote.origin.url": "file:///nonexistent", "remote.origin.uploadpack": program, "core.sshCommand": program,
+	} {
+		repo.Git("config", name, value)
+	}
+	if _, err := read(t, older(), place{repository: repo.FileURL(), path: "s"}); err == nil {
+		t.Error("the state is not there, and was read")
+	}
+	if ran, err := os.ReadFile(marker); err == nil {
+		t.Errorf("a program of the repository ran %d times", strings.Count(string(ran), "\n"))
 	}
 }

@@ -194,10 +194,11 @@ func (d *repository) config(promised bool) string {
 		promisor += "\tpushurl = \"" + d.access.told + "\"\n"
 	}
 	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(address)
-	// The other end of a local fetch is our child, which is not told what to pack.
+	// The other end of a local fetch is our child. It is not told what to pack, and fetches nothing itself: the
+	// repository, which may be a stranger's, names the program for that. One that is written to runs its hooks.
 	programs := ""
 	if d.remote.protocol == "file" {
-		programs = "\tuploadpack = \"unset GIT_ALLOC_LIMIT; git-upload-pack\"\n" +
+		programs = "\tuploadpack = \"unset GIT_ALLOC_LIMIT; GIT_ALLOW_PROTOCOL=none git-upload-pack\"\n" +
 			"\treceivepack = \"unset GIT_ALLOC_LIMIT; git-receive-pack\"\n"
 	}
 	return "[core]\n\trepositoryformatversion = 1\n\tbare = true\n" +

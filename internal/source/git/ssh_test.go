@@ -426,3 +426,36 @@ func TestSCPAddress(t *testing.T) {
 	_, err := read(t, r, place{repository: "git@git.example.invalid:2222/acme/infra.git", path: "s"})
 	mustFail(t, err, "the ssh server accepted no key")
 }
+
+// TestShellOfSSH: the configuration of ssh has commands, which ssh has the shell of SHELL run. With the
+// environment off, the variable chooses no program.
+func TestShellOfSSH(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the program is a shell script")
+	}
+	server := gittest.SSH(t, stateRepo(t))
+	at := place{repository: server.URL, ref: "main", path: "s"}
+	dir, home := t.TempDir(), t.TempDir()
+	ran, shell := filepath.Join(dir, "ran"), filepath.Join(dir, "shell")
+	command := "ssh -F '" + server.Config(server.KnownHosts, `Match exec "exit 0"`, `IdentityFile "`+server.KeyFile+`"`) + "'"
+	for path, text := range map[string]string{
+		shell:                             "#!/bin/sh\necho x >>'" + ran + "'\nexec /bin/sh \"$@\"\n",
+		filepath.Join(home, ".gitconfig"): "[core]\n\tsshCommand = \"" + command + "\"\n",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("HOME", home)
+	t.Setenv("SHELL", shell)
+	mustRead(t, newTestRun(t, nil), at, "state")
+	if err := os.Remove(ran); err != nil {
+		t.Errorf("with the environment on, the user's shell does not run: %v", err)
+	}
+	off := newRun(source.Settings{Credentials: source.Credentials{Table: credentialsTable()}}.For(Kind()))
+	off.tempDir = t.TempDir()
+	mustRead(t, off, at, "state")
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("SHELL chooses the program that runs a command")
+	}
+}

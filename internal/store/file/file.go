@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
@@ -186,16 +185,6 @@ func (s *state) Lend() *os.File {
 		return nil
 	}
 	return duplicate(s.lent)
-}
-
-// Reverts reports whether git tracks the file: branches go back.
-func (s *state) Reverts(ctx context.Context) bool {
-	dir, base := filepath.Split(s.path)
-	_, _, err := world.Program{
-		Args:    []string{"git", "-c", "core.fsmonitor=false", "ls-files", "--error-unmatch", "--", base},
-		Environ: world.World{}.Environ(), Dir: dir, Patience: time.Minute, Limit: 1 << 16,
-	}.Run(ctx)
-	return err == nil
 }
 
 // Read reads the file, whoever writes to it meanwhile.

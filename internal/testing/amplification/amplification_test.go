@@ -150,11 +150,14 @@ const perUnit = 600
 // pair of two. What they cost must grow as they do.
 func TestAmplification(t *testing.T) {
 	alone(t)
+	nests := nestsApart(t)
 	b := newBench(t)
 	unit := b.secondsPerUnit(t)
 	for _, r := range readers(t, b) {
 		t.Run(r.name, func(t *testing.T) {
-			r.bounds(unit).growAll(t, r.grammars, func(file string) Cost { return b.read(t, r, file) })
+			bounds := r.bounds(unit)
+			bounds.nests = nests
+			bounds.growAll(t, r.grammars, func(file string) Cost { return b.read(t, r, file) })
 		})
 	}
 }

@@ -73,12 +73,13 @@ const answerTimes = 160
 func (a *Answers) Run(t *testing.T, client func(t *testing.T) (read func() error)) {
 	t.Helper()
 	alone(t)
+	nests := nestsApart(t)
 	a.exchange(t, client, 0, nil, 0) // the first one loads what all of them share
 	honest := a.exchange(t, client, 0, nil, 0)
 	if honest.err != "" {
 		t.Fatal(honest.err)
 	}
-	b := bounds{times: answerTimes, constant: little + honest.bytes, enough: 64 << 10}
+	b := bounds{times: answerTimes, constant: little + honest.bytes, enough: 64 << 10, nests: nests}
 	for nth, seen := range slices.Clone(a.seen) {
 		for _, form := range seen.forms() {
 			b.growAll(t, []Grammar{form.Grammar}, func(file string) Cost {

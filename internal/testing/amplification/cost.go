@@ -44,6 +44,8 @@ type bounds struct {
 	constant int // and for none
 	programs int // that may be started
 
+	nests bool // see nestsApart
+
 	longest func(size int) float64 // seconds; nil for no bound but how they grow
 	enough  int                    // bytes of a file that leaves no doubt
 }
@@ -115,6 +117,10 @@ func (b bounds) grow(t *testing.T, g Grammar, set []Production, read func(file s
 // two: in a tenth of the pairs, unless this is "make soak".
 func (b bounds) growAll(t *testing.T, grammars []Grammar, read func(file string) Cost) {
 	t.Helper()
+	if b.nests {
+		nest(t, grammars, read)
+		return
+	}
 	for i, g := range grammars {
 		sets := g.sets()
 		every := len(sets) / testkit.Rounds(len(sets))
@@ -134,7 +140,7 @@ func (b bounds) growAll(t *testing.T, grammars []Grammar, read func(file string)
 func Grow(t *testing.T, times int, grammars []Grammar, store func(t *testing.T, file string) (read func() error)) {
 	t.Helper()
 	alone(t)
-	bounds{times: times, constant: little, enough: 64 << 10}.growAll(t, grammars, func(file string) Cost {
+	bounds{times: times, constant: little, enough: 64 << 10, nests: nestsApart(t)}.growAll(t, grammars, func(file string) Cost {
 		read := store(t, file)
 		return measure(len(file), func() string { return text(read()) })
 	})

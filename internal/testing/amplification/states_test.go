@@ -18,7 +18,7 @@ func power(digits int) string { return fmt.Sprintf("1e%d", digits-1) }
 // collections is a list, a set or a map of texts or numbers, two in each other
 // one around it.
 func collections(kind, leaf string, open, end string, member func(i int, value string) string) Grammar {
-	productions := with(unlimited("elements"), Production{"depth", 5})
+	productions := with(unlimited("elements"), Production{"levels", 5})
 	if leaf == "string" {
 		productions = with(productions, unlimited("length of texts")...)
 	} else {
@@ -39,10 +39,10 @@ func collections(kind, leaf string, open, end string, member func(i int, value s
 			}
 		}
 		value := level(n["elements"], leaves)
-		for range n["depth"] - 1 {
+		for range n["levels"] - 1 {
 			value = level(2, value)
 		}
-		return output4(value(0), nested(n["depth"], `["`+kind+`",`, `"`+leaf+`"`, "]"))
+		return output4(value(0), nested(n["levels"], `["`+kind+`",`, `"`+leaf+`"`, "]"))
 	}}
 }
 
@@ -93,10 +93,10 @@ func absent() Grammar {
 }
 
 func dynamic() Grammar {
-	return Grammar{"dynamic values", with(unlimited("values", "elements"), Production{"wrappers", 990}), func(n Counts) string {
+	return Grammar{"dynamic values", with(unlimited("values", "elements"), Production{Depth, 990}), func(n Counts) string {
 		one := `{"value":` + list(n["elements"], same("1")) + `,"type":["list","number"]}`
 		all := `{"value":` + list(n["values"], same(one)) + `,"type":["tuple",` + list(n["values"], same(`"dynamic"`)) + "]}"
-		return output4(nested(n["wrappers"], `{"value":`, all, `,"type":"dynamic"}`), `"dynamic"`)
+		return output4(nested(n[Depth], `{"value":`, all, `,"type":"dynamic"}`), `"dynamic"`)
 	}}
 }
 

@@ -1,0 +1,149 @@
+// Package levels counts how deep a text in HCL nests, before it is parsed: the parser, and whoever looks at
+// what it returns, recurse at each level, and a process ends when its stack does.
+package levels
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+// most is far more than anybody writes.
+const most = 1000
+
+var errDeep = fmt.Errorf("it is nested more than %d levels deep", most)
+
+// ExpectConfig refuses a file in native syntax that nests too deep.
+func ExpectConfig(text []byte) error {
+	tokens, _ := hclsyntax.LexConfig(text, "", hcl.InitialPos)    // the parser says what is wrong with it
+	return expect(tokens, bracket{closes: hclsyntax.TokenCBrace}) // a file is what is in a block
+}
+
+// ExpectExpression refuses such an expression.
+func ExpectExpression(text []byte) error {
+	tokens, _ := hclsyntax.LexExpression(text, "", hcl.InitialPos)
+	return expect(tokens, bracket{closes: hclsyntax.TokenEOF})
+}
+
+// ExpectTemplate refuses such a template.
+func ExpectTemplate(text []byte) error {
+	tokens, _ := hclsyntax.LexTemplate(text, "", hcl.InitialPos)
+	return expect(tokens, bracket{closes: hclsyntax.TokenEOF})
+}
+
+// ExpectJSON refuses a file in JSON that nests too deep, or that has such a template in a string.
+func ExpectJSON(text []byte) error {
+	var open []byte
+	for at := 0; at < len(text); at++ {
+		switch c := text[at]; c {
+		case '{', '[':
+			open = append(open, c+2) // which is the one that closes it
+		case '}', ']':
+			if n := len(open) - 1; n >= 0 && open[n] == c {
+				open = open[:n]
+			}
+		case '"':
+			length := stringLength(text[at:])
+			if err := expectString(text[at : at+length]); err != nil {
+				return err
+			}
+			at += length - 1
+		}
+		if len(open) > most {
+			return errDeep
+		}
+	}
+	return nil
+}
+
+// stringLength is where the parser of HCL takes a string of JSON to end.
+func stringLength(text []byte) int {
+	escaped := false
+	for i, c := range text[1:] {
+		switch {
+		case c < ' ':
+			return i + 1
+		case c == '"' && !escaped:
+			return i + 2
+		}
+		escaped = c == '\\' && !escaped
+	}
+	return len(text)
+}
+
+func expectString(quoted []byte) error {
+	var text string
+	if json.Unmarshal(quoted, &text) != nil || !strings.Contains(text, "${") && !strings.Contains(text, "%{") {
+		return nil
+	}
+	return ExpectTemplate([]byte(text))
+}
+
+// bracket is one that is open.
+type bracket struct {
+	closes hclsyntax.TokenType
+	chain  int // what each deepens the expression that is inside
+}
+
+var closing = map[hclsyntax.TokenType]hclsyntax.TokenType{
+	hclsyntax.TokenOBrace: hclsyntax.TokenCBrace, hclsyntax.TokenOBrack: hclsyntax.TokenCBrack, hclsyntax.TokenOParen: hclsyntax.TokenCParen,
+	hclsyntax.TokenOQuote: hclsyntax.TokenCQuote, hclsyntax.TokenOHeredoc: hclsyntax.TokenCHeredoc,
+	hclsyntax.TokenTemplateInterp: hclsyntax.TokenTemplateSeqEnd, hclsyntax.TokenTemplateControl: hclsyntax.TokenTemplateSeqEnd,
+}
+
+// links are the tokens of a chain, such as a sum, of which each adds a level without a bracket.
+var links = []hclsyntax.TokenType{
+	hclsyntax.TokenPlus, hclsyntax.TokenMinus, hclsyntax.TokenStar, hclsyntax.TokenSlash, hclsyntax.TokenPercent, hclsyntax.TokenAnd,
+	hclsyntax.TokenOr, hclsyntax.TokenBang, hclsyntax.TokenEqualOp, hclsyntax.TokenNotEqual, hclsyntax.TokenLessThan,
+	hclsyntax.TokenLessThanEq, hclsyntax.TokenGreaterThan, hclsyntax.TokenGreaterThanEq, hclsyntax.TokenQuestion, hclsyntax.TokenDot,
+	hclsyntax.TokenOBrack, // an index
+}
+
+// expect counts brackets that are open, and in each of them the links of the expression. Around is what stands
+// around all.
+func expect(tokens hclsyntax.Tokens, around bracket) error {
+	open, deep := []bracket{around}, 0
+	add := func(n int) {
+		last := &open[len(open)-1]
+		n = max(n, -last.chain)
+		last.chain += n
+		deep += n
+	}
+	for i, token := range tokens {
+		last := open[len(open)-1]
+		switch {
+		case token.Type == last.closes && len(open) > 1:
+			deep -= last.chain + 1
+			open = open[:len(open)-1]
+		case token.Type == hclsyntax.TokenComma, token.Type == hclsyntax.TokenNewline && last.closes == hclsyntax.TokenCBrace:
+			add(-last.chain) // an expression ends
+		case slices.Contains(links, token.Type):
+			add(1)
+		case token.Type == hclsyntax.TokenTemplateControl && i+1 < len(tokens):
+			add(directive(string(tokens[i+1].Bytes)))
+		}
+		if closes, opens := closing[token.Type]; opens {
+			open = append(open, bracket{closes: closes})
+			deep++
+		}
+		if deep > most {
+			return errDeep
+		}
+	}
+	return nil
+}
+
+// directive is how a directive of a template changes the level of what follows it.
+func directive(name string) int {
+	switch name {
+	case "if", "for":
+		return 1
+	case "endif", "endfor":
+		return -1
+	}
+	return 0
+}
