@@ -34,8 +34,15 @@ func (b *bucket) get(ctx context.Context, key string, limit int64) (*object.Cont
 	if _, missing := source.IsMissing(err); missing {
 		return nil, nil //nolint:nilnil // there is none
 	}
+	if c != nil {
+		c.ETag = strong(c.ETag)
+	}
 	return c, b.failed(ctx, key, err)
 }
+
+// strong is an ETag as the store has made it: a proxy that compresses an answer makes it a weak one, which
+// meets no condition.
+func strong(etag string) string { return strings.TrimPrefix(etag, "W/") }
 
 func (b *bucket) object(key string) object.Object {
 	o := b.server.Object
@@ -87,7 +94,7 @@ func (b *bucket) put(ctx context.Context, key string, data []byte, how condition
 		words.Read, words.List, words.Decrypt = "s3:PutObject", "", "kms:GenerateDataKey"
 		return "", b.failed(ctx, key, object.Store{Client: client, Words: words}.Explain(b.object(key), err))
 	}
-	if etag = aws.ToString(out.ETag); etag == "" {
+	if etag = strong(aws.ToString(out.ETag)); etag == "" {
 		return "", fmt.Errorf("%s: the store does not say which version it has now (ETag); it is no store for states", outside.Quoted(key, 300))
 	}
 	return etag, nil
