@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -59,7 +60,7 @@ func Next(state []byte) ([]byte, error) {
 // sops, by what nobody can make a second time, a state in plaintext by its label, and any other file
 // by its bytes.
 func Identity(file []byte) Version {
-	var sealed, mac string
+	var sealed, mac []byte
 	_ = jsonwalk.Members(file, func(name string, value []byte) (bool, error) { // what is no JSON has no such members
 		switch jsonwalk.Fold(name) {
 		case "encrypted_data":
@@ -76,18 +77,22 @@ func Identity(file []byte) Version {
 	})
 	serial, lineage, err := Label(file)
 	switch {
-	case sealed != "":
-		return Digest([]byte(sealed))
-	case mac != "":
-		return Digest([]byte(mac))
+	case len(sealed) > 0:
+		return Digest(sealed)
+	case len(mac) > 0:
+		return Digest(mac)
 	case err == nil && serial != nil:
 		return Version(fmt.Sprintf("%d %s", *serial, lineage))
 	}
 	return Digest(file)
 }
 
-// textOf is a text in JSON, "" if it is none.
-func textOf(value []byte) (text string) {
+// textOf is a text in JSON, nil if it is none. As base64 is, it may be long.
+func textOf(value []byte) []byte {
+	if value[0] == '"' && !bytes.Contains(value, []byte(`\`)) {
+		return value[1 : len(value)-1]
+	}
+	var text string
 	_ = json.Unmarshal(value, &text)
-	return text
+	return []byte(text)
 }

@@ -55,7 +55,8 @@ func testGitea(t *testing.T, address func(name string) string, token string) {
 		t.Fatal(err)
 	}
 	again := bytes.ReplaceAll(storetest.State(5), []byte("xxxx"), []byte("yyyy"))
-	if _, err := s.Write(t.Context(), again, read); err == nil || errors.As(err, &held) || !strings.Contains(err.Error(), "one state for each serial") {
+	_, err = s.Write(t.Context(), again, read)
+	if err == nil || errors.As(err, &held) || !strings.Contains(err.Error(), "one state for each serial") {
 		t.Errorf("the same serial: %v", err)
 	}
 	if read, err = s.Write(t.Context(), storetest.State(6), read); err != nil {

@@ -116,7 +116,7 @@ func TestStore(t *testing.T) {
 	storetest.Run(t, storetest.Harness{Place: func(t *testing.T, name string) storetest.Place {
 		s, url := start(t)
 		return storetest.Place{
-			Open: func(t *testing.T) store.State { return store.Careful(at(t, url+"/"+name, password)) },
+			Open: func(t *testing.T) store.State { return at(t, url+"/"+name, password) },
 			Put: func(_ *testing.T, data []byte) {
 				s.mu.Lock()
 				defer s.mu.Unlock()

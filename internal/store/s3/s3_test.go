@@ -68,6 +68,48 @@ func serve(t *testing.T, conditions objecttest.Conditions) *service {
 	return s
 }
 
+// lie has the store say yes to one kind of request about a state, and do nothing.
+func (s *service) lie(what storetest.Lie, name string) {
+	yes := func(w http.ResponseWriter, r *http.Request) bool {
+		key, method := name, http.MethodPut
+		switch what {
+		case storetest.LieOfLock:
+			key += lockSuffix
+		case storetest.LieOfRemove:
+			method = http.MethodDelete
+		case storetest.LieOfWrite:
+		}
+		if r.Method != method || r.URL.Path != "/"+key {
+			return false
+		}
+		w.Header().Set("ETag", `"0123456789abcdef0123456789abcdef"`)
+		return true
+	}
+	s.mayBe.Store(&yes)
+}
+
+// weaken has the ETags of what is read from a bucket be those of a proxy that compresses answers. Those of
+// writes stay as they are, because their answers have nothing to compress.
+func (s *service) weaken(bucket string) {
+	through := func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodGet || !strings.HasPrefix(r.URL.Path, "/"+bucket+"/") {
+			return false
+		}
+		s.ServeHTTP(weak{w}, r)
+		return true
+	}
+	s.mayBe.Store(&through)
+}
+
+type weak struct{ http.ResponseWriter }
+
+func (w weak) WriteHeader(status int) {
+	if etag := w.Header().Get("ETag"); etag != "" {
+		w.Header().Set("ETag", "W/"+etag)
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
 // atAWS is a store at AWS's own addresses.
 func atAWS(t *testing.T) *service {
 	t.Helper()
@@ -163,12 +205,17 @@ func TestStore(t *testing.T) {
 					own, key := fmt.Sprint("b", n), "net/"+name
 					s.Create(own)
 					b := c.with(s.block.With("bucket", own).With("key", key))
-					return storetest.Place{
+					p := storetest.Place{
 						Open:    func(t *testing.T) store.State { t.Helper(); return at(t, b) },
 						Put:     func(_ *testing.T, data []byte) { s.Put(own, key, data) },
 						Lose:    func(*testing.T) { s.Delete(own, key+lockSuffix); s.table.Delete(own + "/" + key) },
 						Secrets: []string{secret},
 					}
+					if len(s.Hosts) == 0 { // others are not what AWS is
+						p.Lie = func(_ *testing.T, what storetest.Lie) { s.lie(what, own+"/"+key) }
+						p.Weaken = func(*testing.T) { s.weaken(own) }
+					}
+					return p
 				}
 			}
 			storetest.Run(t, storetest.Harness{

@@ -19,7 +19,7 @@ type Server struct {
 	URL string
 
 	mu     sync.Mutex
-	states map[string]*state // by their names in small letters
+	states map[string]*state // by their names, in lowercase
 }
 
 // state is one of them.
