@@ -71,7 +71,7 @@ func TestLinks(t *testing.T) {
 		"plan": {args: wrap + "plan", state: inModule, files: map[string]string{"keys.hcl": inFile, inModule: old}},
 		"encrypt existing": {args: strings.Replace(wrap, "--", "-encrypt-existing --", 1) + "init", state: inModule, files: map[string]string{
 			"keys.hcl": inFile, inModule: plain, "m/.terraform/terraform.tfstate": `{"version":3,"backend":{"type":"local","config":{}}}`}},
-		"leave": {args: strings.Replace(wrap, "--", "-leave --", 1) + "init -migrate-state -force-copy", state: inModule, files: map[string]string{
+		"leave": {args: strings.Replace(wrap, "--", "-leave --", 1) + "init -migrate-state", state: inModule, files: map[string]string{
 			"keys.hcl": inFile, inModule: old, "m/main.tf": `terraform {
   backend "local" {
     path = "out.tfstate"

@@ -231,24 +231,24 @@ func testRoom(t *testing.T, l little, free, size int, hasHome, hasTemporary bool
 	}
 }
 
-// TestAccLittleRoom: the same with a CLI, at each of the steps at which it has left plaintext.
+// TestAccLittleRoom is about a real CLI.
 func TestAccLittleRoom(t *testing.T) {
 	cliUnderTest(t)
 	if !inNamespace(t) {
 		return
 	}
-	const size = 1 << 20
-	for step := range 10 {
+	const size, steps = 3 << 18, 10 // bytes of a state, in which the text is three times
+	for step := range steps {
 		s := newStore(t)
 		p := newProject(t, s.environ(), empty)
-		d := newDisk(t)
-		p.dir = filepath.Join(d.dir, "mm")
-		write(t, filepath.Join(p.dir, "main.tf"), strings.Replace(module(empty), "input = var.text", "input = join(\"\", [var.text, file(\"text\")])", 1))
-		write(t, filepath.Join(p.dir, "text"), "")
+		d, home := newDisk(t), t.TempDir()
+		p.dir = d.dir
+		text := filepath.Join(p.dir, "text")
+		write(t, filepath.Join(p.dir, "main.tf"), strings.Replace(module(empty), "= var.text", `= "${var.text}${file("text")}"`, 1))
+		write(t, text, "")
 		p.must(t, "init")
 		p.must(t, "apply", "-auto-approve")
-		write(t, filepath.Join(p.dir, "text"), strings.Repeat("x", size))
-		home := t.TempDir()
+		write(t, text, strings.Repeat("x", size/3))
 		t.Setenv("HOME", home)
 		s.intercept(func(w http.ResponseWriter, r *http.Request) bool {
 			if r.Method == http.MethodPost {
@@ -256,7 +256,29 @@ func TestAccLittleRoom(t *testing.T) {
 			}
 			return r.Method == http.MethodPost
 		})
-		d.leave(t, size+step*size*7/9) // the state has the text in it twice, as input and output
-		_ = home
+		d.leave(t, size/2+step*size*5/2/(steps-1)) // 0.5 to 3 times the state
+		code, err, out := p.wrapped(t, "apply", "-auto-approve")
+		if code == 0 || strings.Contains(out, `"lineage"`) {
+			t.Errorf("step %d: %d, %v\n%.3000s", step, code, err, out)
+		}
+		sealed := 0
+		for _, folder := range []string{d.dir, home} {
+			_ = filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
+				if err != nil || !e.Type().IsRegular() {
+					return err
+				}
+				content := []byte(read(t, path))
+				if bytes.Contains(content, []byte(`"`+secret)) && path != filepath.Join(d.dir, "main.tf") {
+					t.Errorf("step %d: the state is in plaintext in %s", step, path)
+				}
+				if opened, err := p.target.Decrypt(t.Context(), content); err == nil && len(opened.Data) > size {
+					sealed++
+				}
+				return nil
+			})
+		}
+		if sealed != 1 {
+			t.Errorf("step %d: there are %d encrypted states: %v\n%.3000s", step, sealed, err, out)
+		}
 	}
 }
