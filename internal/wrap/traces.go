@@ -252,8 +252,8 @@ func (t *traces) sealErrored(ctx context.Context, o Options, m *memory, path str
 	}
 	if err != nil {
 		m.leave(ctx, content)
-		return fmt.Errorf("%s holds the state in plaintext, and cannot be encrypted: %w; %s writes it, encrypted, and then deletes the file",
-			errored, keyfile.Reason(err), recovers)
+		return fmt.Errorf("%s holds the state in plaintext, and cannot be encrypted: %w; once that is mended, %s writes it", errored,
+			keyfile.Reason(err), recovers)
 	}
 	m.leave(ctx, sealed)
 	say(o.Stderr, where)
