@@ -48,7 +48,7 @@ func (c *call) encrypt(ctx context.Context) error {
 	}
 	c.noteDoubts()
 	return c.each(ctx, func(ctx context.Context, name string, file []byte) error {
-		sealed, err := target.Encrypt(ctx, file)
+		sealed, _, err := wrap.SealForOthers(ctx, target, file)
 		if err == nil {
 			if err = c.write(ctx, result{data: sealed, plain: file, target: &target}); err == nil {
 				c.noteOwnState()

@@ -14,7 +14,6 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
@@ -190,7 +189,7 @@ func (h *handover) intercept(ctx context.Context) error {
 }
 
 // rehearse seals a plan with nothing in it: what cannot work is found before a real one is
-// made. Settings that have no key to open it are for those who have one.
+// made.
 func (h *handover) rehearse(ctx context.Context) error {
 	var plan bytes.Buffer
 	archive := zip.NewWriter(&plan)
@@ -198,17 +197,9 @@ func (h *handover) rehearse(ctx context.Context) error {
 	if err = errors.Join(err, archive.Close()); err != nil {
 		return err
 	}
-	sealed, again, err := Seal(ctx, h.Plan, plan.Bytes())
-	if h.blind = sealed != nil && again == nil && isForOthers(err); h.blind {
-		err = nil
-	}
+	_, again, err := SealForOthers(ctx, h.Plan, plan.Bytes())
+	h.blind = err == nil && again == nil
 	return err
-}
-
-// isForOthers reports whether the settings lack a key for what they know the format of.
-func isForOthers(err error) bool {
-	lacks := fact.Has[fact.NoIdentity](err)
-	return lacks || errors.Is(err, encryption.ErrNoKey)
 }
 
 func (h *handover) notSaved(name string, err error) error {
@@ -291,12 +282,8 @@ func (h *handover) finish(ctx context.Context) error {
 		return nil
 	}
 	var sealed []byte
-	switch {
-	case err != nil:
-	case h.blind:
-		sealed, err = h.Plan.Encrypt(ctx, content)
-	default:
-		sealed, _, err = Seal(ctx, h.Plan, content)
+	if err == nil {
+		sealed, _, err = SealForOthers(ctx, h.Plan, content)
 	}
 	if err == nil {
 		err = replace.File(ctx, h.place, sealed, nil)

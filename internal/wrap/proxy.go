@@ -15,6 +15,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
@@ -322,6 +323,17 @@ func Seal(ctx context.Context, target encryption.Target, plain []byte) (sealed [
 		err = fmt.Errorf("the first method does not open what it has encrypted, and %s does; check the settings of the first", again.Method)
 	case !bytes.Equal(again.Data, plain):
 		err = errors.New("what was encrypted is not the same when it is opened again")
+	}
+	return sealed, again, err
+}
+
+// SealForOthers is [Seal], and works as well with settings that have recipients of age and no
+// identity: here, nothing opens the file again, which is then nil.
+func SealForOthers(ctx context.Context, target encryption.Target, plain []byte) (sealed []byte, again *encryption.Opened, err error) {
+	sealed, again, err = Seal(ctx, target, plain)
+	if failed, ok := errors.AsType[*encryption.Error](err); ok && sealed != nil && len(failed.Attempts) > 0 &&
+		fact.Has[fact.NoIdentity](failed.Attempts[0].Err) { // the methods after the first are fallbacks
+		err = nil
 	}
 	return sealed, again, err
 }
