@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"sync"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
@@ -24,6 +25,8 @@ type memory struct {
 	of      string // kind of the store, and the name of the state in it
 	reverts bool   // an older state, or another one, is nobody's mistake
 	accepts bool   // the user has looked
+
+	changes bool // the run may leave a state that it cannot write, also if wrap is killed
 
 	mu   sync.Mutex
 	from []store.Version // by their digests: the states that this run has gone on from, or has sent; nil if none was read
@@ -114,17 +117,52 @@ func (m *memory) remember(ctx context.Context, state *label) {
 }
 
 // goOn notes what the run goes on from, by its digest.
-func (m *memory) goOn(state store.Version) {
+func (m *memory) goOn(ctx context.Context, state store.Version) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.from = []store.Version{state}
+	m.note(ctx)
 }
 
 // sends notes what the run is about to write, which may be there in spite of an error.
-func (m *memory) sends(state []byte) {
+func (m *memory) sends(ctx context.Context, state []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.from = append(m.from, digestOf(state))
+	m.note(ctx)
+}
+
+// note keeps what a state may replace that this run leaves when wrap has been killed.
+func (m *memory) note(ctx context.Context) {
+	if m.changes {
+		m.keep(ctx, m.of, m.from)
+	}
+}
+
+// keep keeps what a state may replace, and forgets it if that is nil.
+func (m *memory) keep(ctx context.Context, entry string, from []store.Version) {
+	if m.path == "" {
+		return
+	}
+	all := m.bases()
+	switch _, known := all[entry]; {
+	case from != nil:
+		all[entry] = from
+	case !known:
+		return
+	default:
+		delete(all, entry)
+	}
+	save(context.WithoutCancel(ctx), m.basePath(), all)
+}
+
+// end forgets the run, of which everything is where it belongs, or was left.
+func (m *memory) end(ctx context.Context) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.changes {
+		m.keep(ctx, m.of, nil)
+	}
 }
 
 // leave notes, beside the state in a file that could not be written, what it may replace: what this
@@ -132,29 +170,54 @@ func (m *memory) sends(state []byte) {
 func (m *memory) leave(ctx context.Context, file []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.from == nil || m.path == "" {
-		return
+	if m.from != nil {
+		m.keep(ctx, m.entry(file), m.from)
 	}
-	all := m.bases()
-	all[m.entry(file)] = m.from
-	save(ctx, m.basePath(), all)
 }
 
-// base is what the state in a file may replace, nil if that is not known.
-func (m *memory) base(file []byte) []store.Version {
+// base is what the state in a file may replace, nil if that is not known. In a file that nobody has named,
+// it is that of the last run here if wrap was killed.
+func (m *memory) base(file []byte, named bool) []store.Version {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.bases()[m.entry(file)]
+	all := m.bases()
+	if known, ok := all[m.entry(file)]; ok || named {
+		return known
+	}
+	return all[m.of]
+}
+
+// knowsOthers reports whether a run in this folder has begun with, or has left, a state of another place.
+func (m *memory) knowsOthers() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for entry := range m.bases() {
+		if entry != m.of && !strings.HasPrefix(entry, m.of+" ") {
+			return true
+		}
+	}
+	return false
+}
+
+// moves notes that the state of a file is in another one now.
+func (m *memory) moves(ctx context.Context, from, to []byte) {
+	base := m.base(from, false)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if base != nil {
+		m.keep(ctx, m.entry(to), base)
+	}
+	m.keep(ctx, m.entry(from), nil)
+	m.keep(ctx, m.of, nil)
 }
 
 // written forgets a file whose state is where it belongs.
-func (m *memory) written(ctx context.Context, file []byte) {
+func (m *memory) written(ctx context.Context, file []byte, named bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	all := m.bases()
-	if _, known := all[m.entry(file)]; known {
-		delete(all, m.entry(file))
-		save(ctx, m.basePath(), all)
+	m.keep(ctx, m.entry(file), nil)
+	if !named {
+		m.keep(ctx, m.of, nil)
 	}
 }
 

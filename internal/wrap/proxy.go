@@ -99,7 +99,7 @@ func (p *proxy) get(w http.ResponseWriter, r *http.Request) {
 	// Without a lock, what was read first counts: before the first write, Terraform reads once
 	// more if there was no state, and would send back what it planned nothing for.
 	if p.version.Load() == nil || p.backend.HasLocks() && p.lock.isHeld() {
-		p.goOnFrom(version, digest)
+		p.goOnFrom(r.Context(), version, digest)
 	}
 	if state == nil {
 		w.WriteHeader(http.StatusNotFound)
@@ -260,17 +260,17 @@ func (p *proxy) write(ctx context.Context, sealed []byte) error {
 	if err != nil {
 		return err
 	}
-	p.memory.sends(sealed)
+	p.memory.sends(ctx, sealed)
 	if version, err = p.backend.Write(ctx, sealed, version); err == nil {
-		p.goOnFrom(version, digestOf(sealed))
+		p.goOnFrom(ctx, version, digestOf(sealed))
 	}
 	return err
 }
 
 // goOnFrom notes what the next write replaces, and, if that fails, [Recover].
-func (p *proxy) goOnFrom(version, digest store.Version) {
+func (p *proxy) goOnFrom(ctx context.Context, version, digest store.Version) {
 	p.version.Store(&version)
-	p.memory.goOn(digest)
+	p.memory.goOn(ctx, digest)
 }
 
 // read is the version that was read last.
@@ -354,7 +354,7 @@ func (p *proxy) remove(w http.ResponseWriter, r *http.Request) {
 	}
 	p.lineage.Store(new(string))
 	p.memory.remember(ctx, nil)
-	p.goOnFrom("", "")
+	p.goOnFrom(ctx, "", "")
 	pass(w, http.StatusOK, nil)
 }
 

@@ -56,7 +56,7 @@ func Recover(ctx context.Context, o Options, r Recovery) (err error) {
 	ctx = context.WithoutCancel(ctx)
 	err = errors.Join(err, p.backend.lookAgain(ctx))
 	if m.done {
-		m.memory.written(ctx, m.content)
+		m.memory.written(ctx, m.content, m.File != "")
 		err = errors.Join(err, m.remove())
 	}
 	return err
@@ -257,7 +257,7 @@ func (m *recovery) compare(ctx context.Context) ([]byte, error) {
 // count each try.
 func (m *recovery) mayReplace(there *label, digest store.Version) error {
 	const stay = ". Both stay as they are"
-	base := m.memory.base(m.content)
+	base := m.memory.base(m.content, m.File != "")
 	switch {
 	case there.Lineage != m.label.Lineage:
 		return fmt.Errorf("%s is of another state: its lineage is %s, and that in the backend is %s"+stay, m.name,
@@ -267,7 +267,7 @@ func (m *recovery) mayReplace(there *label, digest store.Version) error {
 	case m.there != "" && *there.Serial >= *m.label.Serial:
 		return fmt.Errorf("somebody has gone on without the state in %s: its serial is %d, and the backend has %d"+stay+
 			". Move the file away, and import what only it has", m.name, *m.label.Serial, *there.Serial)
-	case m.Force, slices.Contains(base, digest):
+	case m.Force, slices.Contains(base, digest), digest == "" && !m.memory.knowsOthers(): // in the place of none, nothing is lost
 		return nil
 	case base != nil:
 		return fmt.Errorf("the state in the backend is not the one that the run has begun with which has left %s: somebody has gone on, or "+

@@ -61,7 +61,7 @@ func TestRecover(t *testing.T) {
 		"sealed":                     {left: "sealed", stored: state, want: newer},
 		"named":                      {left: newer, named: true, stored: state, want: newer},
 		"none there yet":             {left: newer, want: newer},
-		"none there yet, not here":   {left: newer, fresh: true},
+		"none there yet, not here":   {left: newer, fresh: true, want: newer},
 		"there already":              {left: "sealed", stored: state, since: newer, want: newer},
 		"nothing left":               {stored: state},
 		"an empty one":               {stored: state, left: " "},

@@ -105,6 +105,7 @@ func protect(ctx context.Context, o Options, call *invocation) (code int, err er
 		return 1, err
 	}
 	o.State, o.Plan = o.State.KeepKeys(), o.Plan.KeepKeys() // what was rehearsed works in the end, too
+	call.notePlaintext(o.Stderr)
 	noteVariables(o)
 	noteLeft(o.Stderr)
 	p, err := connect(ctx, o, call)
@@ -124,7 +125,11 @@ func protect(ctx context.Context, o Options, call *invocation) (code int, err er
 		call.tellLeft(o, code, err)
 		return code, err
 	}
-	return code, errors.Join(err, before.follow(ctx, o, p.memory), checkRecord(call.own(call.ownData())), p.checkUse(code))
+	left := before.follow(ctx, o, p.memory)
+	if left == nil {
+		p.memory.end(ctx)
+	}
+	return code, errors.Join(err, left, checkRecord(call.own(call.ownData())), p.checkUse(code))
 }
 
 func checkWorkspace(o Options) error {
@@ -159,7 +164,7 @@ func connect(ctx context.Context, o Options, call *invocation) (*proxy, error) {
 	}
 	p := newProxy(o, call, upstream)
 	p.memory = newMemory(call.own(ownFolder), upstream.kind+" "+upstream.String())
-	p.memory.accepts, p.memory.reverts = o.Accept, upstream.Reverts(ctx)
+	p.memory.accepts, p.memory.reverts, p.memory.changes = o.Accept, upstream.Reverts(ctx), call.effect() == changes
 	p.lock.begin(call)
 	if call.effect() == changes {
 		call.lent = upstream.Lend()
@@ -188,6 +193,7 @@ func (p *proxy) makeReady(ctx context.Context, files *handover) error {
 		}
 		return writeRecord(ctx, call.data)
 	}
+	p.sealLeft(ctx)
 	if err == nil {
 		err = call.checkErrored(p.Stderr)
 	}
