@@ -38,14 +38,15 @@ type proxy struct {
 	mux  *http.ServeMux
 	work sync.RWMutex // held by each request of the child, and in the end by serve, for good
 
-	told    told                          // of the requests of the child
-	memory  *memory                       // of earlier runs
-	lock    childLock                     // what a child has, of ours and of the real backend
-	used    atomic.Bool                   // a state was asked for, or sent
-	version atomic.Pointer[store.Version] // of what was read last; nil if nothing was
-	readers atomic.Int64                  // for how many recipients of age the state was encrypted
-	lineage atomic.Pointer[string]        // of the state of this run, "" if there is none; nil until one was looked for
-	saved   atomic.Pointer[error]         // why the newest state is not in the backend, and where it is; nil if it is not saved
+	told     told                          // of the requests of the child
+	memory   *memory                       // of earlier runs
+	lock     childLock                     // what a child has, of ours and of the real backend
+	used     atomic.Bool                   // a state was asked for, or sent
+	version  atomic.Pointer[store.Version] // of what was read last; nil if nothing was
+	readers  atomic.Int64                  // for how many recipients of age the state was encrypted
+	lineage  atomic.Pointer[string]        // of the state of this run, "" if there is none; nil until one was looked for
+	nameless sync.Once                     // see noteLineage
+	saved    atomic.Pointer[error]         // why the newest state is not in the backend, and where it is; nil if it is not saved
 }
 
 const (
@@ -145,6 +146,7 @@ func (p *proxy) open(ctx context.Context, state []byte) ([]byte, error) {
 		}
 	}
 	p.warn(opened)
+	p.noteLineage(seen)
 	p.remember(seen.Lineage)
 	p.memory.remember(ctx, seen)
 	p.readers.Store(int64(readers))
@@ -228,6 +230,7 @@ func (p *proxy) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p.saved.Store(nil)
+	p.noteLineage(written)
 	p.lineage.Store(&written.Lineage)
 	p.memory.remember(ctx, written)
 	p.noteRecipients(sealed)

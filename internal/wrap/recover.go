@@ -71,6 +71,7 @@ type recovery struct {
 	name    string // of it, for people
 	content []byte // of it
 	plain   []byte // the state in it
+	named   []byte // the same with a lineage, if it has none; see withLineage
 	label   label
 
 	locked bool // a lock of our own was there
@@ -116,6 +117,9 @@ func (m *recovery) find(ctx context.Context) error {
 		m.plain = opened.Data
 	}
 	m.label.Serial, m.label.Lineage, err = store.Label(m.plain)
+	if err == nil && m.label.Lineage == "" {
+		m.named, err = withLineage(m.plain)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", m.name, err)
 	}
@@ -190,6 +194,10 @@ func (m *recovery) write(ctx context.Context) error {
 			return err
 		}
 	default:
+		if m.there == "" && m.named != nil {
+			say(m.Stderr, "the state in "+m.name+" has no lineage, and gets one")
+			m.plain = m.named
+		}
 		if err := m.store(ctx, m.plain, "the state in "+m.name, "written"); err != nil {
 			return err
 		}
@@ -246,7 +254,7 @@ func (m *recovery) compare(ctx context.Context) ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("the state in the backend: %s", explain.Text(err, explain.Wrap{}))
-	case there != nil && bytes.Equal(opened.Data, m.plain):
+	case there != nil && (bytes.Equal(opened.Data, m.plain) || m.named != nil && bytes.Equal(opened.Data, m.named)):
 		return there, nil
 	}
 	return nil, m.mayReplace(now, digestOf(there))
