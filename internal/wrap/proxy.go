@@ -46,6 +46,7 @@ type proxy struct {
 	readers  atomic.Int64                  // for how many recipients of age the state was encrypted
 	lineage  atomic.Pointer[string]        // of the state of this run, "" if there is none; nil until one was looked for
 	nameless sync.Once                     // see noteLineage
+	oldKey   sync.Once                     // see warn
 	saved    atomic.Pointer[error]         // why the newest state is not in the backend, and where it is; nil if it is not saved
 }
 
@@ -177,8 +178,14 @@ func (p *proxy) expect(plain []byte) (*label, error) {
 }
 
 func (p *proxy) warn(opened *encryption.Opened) {
-	if !opened.Encrypted {
+	switch {
+	case !opened.Encrypted:
 		say(p.Stderr, "the state in the backend is not encrypted; the next one that is written will be")
+	case opened.UsedFallback:
+		p.oldKey.Do(func() {
+			say(p.Stderr, "only the fallback "+opened.Method+" opens the state in the backend, until it is written the next time; before "+
+				"anybody deletes that key, statecrypt rotate -again -to FILE -backend gives the state the new one")
+		})
 	}
 	for _, warning := range opened.Warnings {
 		say(p.Stderr, warning.Text)
