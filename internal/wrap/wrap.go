@@ -82,11 +82,16 @@ func Run(ctx context.Context, o Options) (exitCode int, err error) {
 		return 1, err
 	}
 	switch moves := o.EncryptExisting || o.Leave; {
-	case moves && (call.Name != "init" || call.help):
-		return 1, errors.New("-encrypt-existing and -leave are for init only; leave them out")
+	case moves && (call.Name != "init" || call.effect() == passes):
+		return 1, errors.New("-encrypt-existing and -leave are for init only, with its backend; leave them out")
 	case o.Leave && (o.EncryptExisting || !call.has("migrate-state")):
 		return 1, errors.New("-leave is for init -migrate-state only: statecrypt wrap -config FILE -leave -- terraform init -migrate-state")
 	case call.effect() == passes:
+		forget, err := call.hideBackend(until)
+		if err != nil {
+			return 1, err
+		}
+		defer forget()
 		return call.run(until, o, call.environ(o))
 	}
 	code, err := protect(until, o, call)
@@ -95,6 +100,13 @@ func Run(ctx context.Context, o Options) (exitCode int, err error) {
 		code = 1
 	}
 	return code, err
+}
+
+// NeedsNoState reports whether a command does nothing with a state, so that it requires neither a key nor a
+// store, but only the names of the variables that it must not get.
+func NeedsNoState(o Options) bool {
+	call, err := newInvocation(o)
+	return err == nil && call.effect() == passes
 }
 
 const noWorkspaces = "there are none under wrap; each state has an address of its own, in the backend block of a file for -config"
