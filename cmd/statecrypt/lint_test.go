@@ -8,14 +8,16 @@ import (
 	"testing"
 )
 
-// TestWrapWithoutAKey: a command that does nothing with a state runs without a value of any variable of the settings, and
-// gets none of those that have one.
+// TestWrapWithoutAKey: a command that does nothing with a state runs without a value of any variable of the
+// settings, and gets none of the variables that have one.
 func TestWrapWithoutAKey(t *testing.T) {
 	t.Parallel()
 	dir, program := printsEnvironment(t)
 	passphrase := func(value string) string {
-		return write(t, "keys.hcl", "key_provider \"pbkdf2\" \"k\" { passphrase = "+value+" }\nmethod \"aes_gcm\" \"m\" { keys = key_provider.pbkdf2.k }\n"+
-			"state { method = method.aes_gcm.m }\nplan { method = method.aes_gcm.m }\nbackend \"http\" {\n  address  = var.address\n  password = var.password\n}\n")
+		return write(t, "keys.hcl", "key_provider \"pbkdf2\" \"k\" { passphrase = "+value+" }\n"+
+			"method \"aes_gcm\" \"m\" { keys = key_provider.pbkdf2.k }\n"+
+			"state { method = method.aes_gcm.m }\nplan { method = method.aes_gcm.m }\n"+
+			"backend \"http\" {\n  address  = var.address\n  password = var.password\n}\n")
 	}
 	for name, config := range map[string]string{
 		"no value":               passphrase("var.none"),
@@ -25,8 +27,8 @@ func TestWrapWithoutAKey(t *testing.T) {
 		"no settings":            "",
 	} {
 		for _, command := range []string{
-			"version", "-version", "fmt -check", "validate", "get", "init -backend=false", "providers lock", "providers mirror x", "metadata functions",
-			"login x", "logout x", "modules", "plan -help",
+			"version", "-version", "fmt -check", "validate", "get", "init -backend=false", "providers lock", "providers mirror x",
+			"metadata functions", "login x", "logout x", "modules", "plan -help",
 		} {
 			t.Run(name+", "+command, func(t *testing.T) {
 				t.Parallel()
@@ -72,7 +74,8 @@ func TestWrapWithoutAKey(t *testing.T) {
 			t.Errorf("%s: %d, %s", name, got.code, got.stdout)
 		}
 	}
-	got := statecrypt(t, "", "", "wrap", "-config", passphrase("var.none"), "-encrypt-existing", "--", program, "-chdir="+dir, "init", "-backend=false")
+	got := statecrypt(t, "", "", "wrap", "-config", passphrase("var.none"), "-encrypt-existing", "--", program, "-chdir="+dir, "init",
+		"-backend=false")
 	if mistakes.check(t, "moves", got); got.code == 0 {
 		t.Error("it moves a state without a backend")
 	}

@@ -24,12 +24,13 @@ func TestNamesakes(t *testing.T) {
 		settings string
 		opens    bool
 	}{
-		"the right key is selected":     {settings: both + selects("app"), opens: true},
-		"the other one is selected":     {settings: both + selects("main")},
-		"the other one is a fallback":   {settings: both + first},
-		"with what the error says":      {settings: provider("main", own, "") + provider("app", theirs, alias+"\n") + first, opens: true},
-		"none of them is the right":     {settings: provider("main", own, "") + provider("app", own, "") + selects("app")},
-		"the selected one has no alias": {settings: provider("main", own, "") + provider("x", own, "") + provider("app", own, "") + selects("app")},
+		"the right key is selected":   {settings: both + selects("app"), opens: true},
+		"the other one is selected":   {settings: both + selects("main")},
+		"the other one is a fallback": {settings: both + first},
+		"with what the error says":    {settings: provider("main", own, "") + provider("app", theirs, alias+"\n") + first, opens: true},
+		"none of them is the right":   {settings: provider("main", own, "") + provider("app", own, "") + selects("app")},
+		"the selected one has no alias": {settings: provider("main", own, "") + provider("x", own, "") +
+			provider("app", own, "") + selects("app")},
 	} {
 		got := statecrypt(t, c.settings, sealed, "decrypt")
 		if (got.code == 0) != c.opens || !c.opens && !strings.Contains(got.stderr, alias) {

@@ -8,8 +8,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 )
 
-// TestAccLint: without a key and a store, a module is initialized and validated, whatever is recorded, and beside an encrypted
-// state in the file that the CLI would read.
+// TestAccLint: without a key and a store, a module is initialized and validated, whatever is recorded, and beside
+// an encrypted state in the file that the CLI would read.
 func TestAccLint(t *testing.T) {
 	s := newStore(t)
 	p := newProject(t, s.environ(), empty)

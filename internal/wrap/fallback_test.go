@@ -7,8 +7,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
-// TestOnlyTheFallbackOpens: whoever deletes the old key would be locked out of a state that only a fallback opens, so that is said
-// whenever the state is read, also by a run that changes nothing. The state stays as it is.
+// TestOnlyTheFallbackOpens: a run that reads a state which only a fallback opens says so, also if it changes
+// nothing: without the old key, nobody would open the state. The state stays as it is.
 func TestOnlyTheFallbackOpens(t *testing.T) {
 	t.Parallel()
 	mistakes := wrap.OpenMistakes(t, "only the fallback opens")

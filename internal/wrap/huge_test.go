@@ -78,7 +78,8 @@ func TestHugePlans(t *testing.T) {
 		"a backend that is cut off":     {plan: ours[:len(ours)-1], refused: true},
 		"a number that is cut off":      {plan: append(ours, 0x08, 0x80), refused: true},
 		"a text longer than any number": {plan: append(ours, 0x1a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1), refused: true},
-		"a backend of 2 MB":             {plan: append(ours, protowire.AppendBytes([]byte{fieldBackend<<3 | 2}, make([]byte, 2<<20))...), refused: true},
+		"a backend of 2 MB": {refused: true,
+			plan: append(ours, protowire.AppendBytes([]byte{fieldBackend<<3 | 2}, make([]byte, 2<<20))...)},
 	} {
 		content := archived(t, max(c.members, 1), c.plan)
 		var before, after runtime.MemStats

@@ -441,8 +441,8 @@ func TestAccRecover(t *testing.T) {
 	p.checkClean(t)
 }
 
-// TestRecoverWithoutALineage: a state that no backend has ever had gets a lineage and a serial, as a CLI gives them to it. In
-// place of one that has none either, it stays as it is, and that is said whenever the state is read or written.
+// TestRecoverWithoutALineage: a state that no backend has ever had gets a lineage and a serial, as a CLI gives
+// them to it. In place of a state that has no lineage either, it stays as it is.
 func TestRecoverWithoutALineage(t *testing.T) {
 	mistakes := wrap.OpenMistakes(t, "recover without a lineage")
 	first := strings.NewReplacer(`"serial":1`, `"serial":0`, `"lineage":"l"`, `"lineage":""`).Replace(state)
