@@ -159,9 +159,7 @@ func (t Target) encryptedError(format string, env *envelope, text error) error {
 	}
 	if env != nil {
 		found.StoredKind = env.storedKind()
-		stores := func(address string) int {
-			return env.stores(metadataKey(t.encryption.config.KeyProviders[address], t.encryption.keyKinds))
-		}
+		stores := func(address string) int { return env.stores(t.encryption.storesAs(address)) }
 		slices.SortStableFunc(found.KeyProviders, func(a, b string) int { return stores(b) - stores(a) })
 	}
 	return fact.With(&reasonError{text, ErrNotConfigured}, found)

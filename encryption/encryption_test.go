@@ -303,11 +303,14 @@ func TestMetadataNames(t *testing.T) {
 		"alias added later":           {writer("k", ""), writer("k", `encrypted_metadata_alias = "x"`), true},
 		"renamed":                     {writer("k", ""), writer("j", ""), true},
 		"renamed, beside another":     {writer("k", ""), writer("j", "") + other, true},
-		"the name belongs to another": {writer("other", ""), writer("j", "") + other, false},
+		"the name belongs to another": {writer("other", ""), writer("j", "") + other, true},
+		"the name belongs to a fallback": {writer("other", ""), strings.Replace(writer("j", ""), "method = method.aes_gcm.m }",
+			"\nmethod = method.aes_gcm.m\nfallback { method = method.aes_gcm.o }\n}", 1) + other + "\n" +
+			`method "aes_gcm" "o" { keys = key_provider.pbkdf2.other }`, false},
 		"the alias belongs to another": {writer("k", `encrypted_metadata_alias = "x"`), writer("j", "") + "\n" + `key_provider "pbkdf2" "o" {
 			passphrase               = "another passphrase!"
 			encrypted_metadata_alias = "x"
-		}`, false},
+		}`, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -61,11 +61,15 @@ func (t Target) factsOfKey(nothing bool, c candidate, env *envelope) (facts []fa
 		facts = append(facts, env.noKeyProvider())
 	case nothing && own >= 0 && user >= own: // it is a fallback of this one, and has the name that it had
 	case nothing && other != "":
-		facts = append(facts, fact.KeyElsewhere{Address: other, Selected: user >= 0})
+		facts = append(facts, fact.KeyElsewhere{Address: other, Stored: e.storesAs(other), Selected: user >= 0})
 	case nothing:
 		facts = append(facts, fact.Renamed{Stored: env.names()})
+	case other != "" && !slices.Contains(e.used(t.methods), other):
+		facts = append(facts, fact.KeyElsewhere{Address: other, Stored: e.storesAs(other), Tried: !e.isStatic(other)})
 	case e.partly(env) != "":
 		facts = append(facts, fact.Chained{Name: e.partly(env)})
+	case e.namesake(env, other) != "":
+		facts = append(facts, fact.Namesake{Address: e.namesake(env, other), Stored: e.storesAs(other)})
 	case t.untried() != "":
 		facts = append(facts, fact.Untried{Address: t.untried()})
 	}
@@ -79,22 +83,46 @@ func (env *envelope) noKeyProvider() fact.NoKeyProvider {
 // other is a configured key provider that stored something in the file, "" if there is none.
 func (e *Encryption) other(env *envelope) string {
 	for _, address := range slices.Sorted(maps.Keys(e.config.KeyProviders)) {
-		if env.stores(metadataKey(e.config.KeyProviders[address], e.keyKinds)) > 0 {
+		if env.stores(e.storesAs(address)) > 0 {
 			return address
 		}
 	}
 	return ""
 }
 
+// storesAs is the name under which a configured key provider stores something.
+func (e *Encryption) storesAs(address string) string {
+	return metadataKey(e.config.KeyProviders[address], e.keyKinds)
+}
+
+// isStatic reports whether a key is the same for all files, whatever they call it.
+func (e *Encryption) isStatic(address string) bool {
+	return e.config.KeyProviders[address].Kind == "static"
+}
+
 // partly is what the metadata names beside a configured key provider, "" for nothing.
 func (e *Encryption) partly(env *envelope) string {
 	names := slices.Sorted(maps.Keys(env.Meta))
-	if !slices.ContainsFunc(names, e.claimed) {
+	isClaimed := func(name string) bool { return e.claimant(name) != "" }
+	if !slices.ContainsFunc(names, isClaimed) {
 		return ""
 	}
 	for _, name := range names {
-		if !e.claimed(name) {
+		if !isClaimed(name) {
 			return name
+		}
+	}
+	return ""
+}
+
+// namesake is a configured key provider that may have stored in the file under the name of another one
+// of its kind, "" if there is none.
+func (e *Encryption) namesake(env *envelope, other string) string {
+	for _, address := range addresses(e.config.KeyProviders) {
+		entry := e.config.KeyProviders[address]
+		if named := e.config.KeyProviders[other]; named != nil && address != other && entry.Kind == named.Kind && !e.isStatic(other) &&
+			env.stores(e.storesAs(address)) == 0 {
+			return address
 		}
 	}
 	return ""
@@ -104,7 +132,7 @@ func (e *Encryption) partly(env *envelope) string {
 // file.
 func (e *Encryption) belongs(env *envelope) bool {
 	for name, doc := range env.Meta {
-		if e.claimed(name) {
+		if e.claimant(name) != "" {
 			return true
 		}
 		for address := range e.config.KeyProviders {
@@ -127,17 +155,21 @@ func (t Target) user(address string) int {
 // untried is a configured key provider that no selected method builds on, "" if there is
 // none.
 func (t Target) untried() string {
-	var used []string
-	for _, m := range t.methods {
-		used = append(used, t.encryption.candidate(m, nil, nil).references...)
-	}
-	used = t.encryption.withUpstream(used)
+	used := t.encryption.used(t.methods)
 	for _, address := range slices.Sorted(maps.Keys(t.encryption.config.KeyProviders)) {
 		if !slices.Contains(used, address) {
 			return address
 		}
 	}
 	return ""
+}
+
+// used are the key providers that methods build on.
+func (e *Encryption) used(methods []string) (all []string) {
+	for _, m := range methods {
+		all = append(all, e.candidate(m, nil, nil).references...)
+	}
+	return e.withUpstream(all)
 }
 
 // withUpstream adds to key providers those that they build on.

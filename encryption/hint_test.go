@@ -286,3 +286,45 @@ state { method = method.aes_gcm.m }`
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestNamesakes: two modules may call different keys by one name. The key that the selected method names is tried,
+// and if it does not open the file, the error says how to have another one tried.
+func TestNamesakes(t *testing.T) {
+	t.Parallel()
+	provider := func(name, passphrase string) string {
+		return fmt.Sprintf("key_provider \"pbkdf2\" %q {\n  passphrase = %q\n  iterations = 200000\n}\n"+
+			"method \"aes_gcm\" %[1]q { keys = key_provider.pbkdf2.%[1]s }\n", name, passphrase)
+	}
+	const own, others, wrong = "our horse battery", "their horse battery", "no horse battery"
+	selects := func(name string) string { return "state { method = method.aes_gcm." + name + " }\n" }
+	file := seal(t, provider("main", others)+selects("main"), `{"version":4,"serial":1,"lineage":"l"}`)
+	says := golden(t, "namesakes")
+	for name, c := range map[string]struct {
+		settings string
+		opens    bool
+	}{
+		"selected":              {settings: provider("main", own) + provider("app", others) + selects("app"), opens: true},
+		"no other has the name": {settings: provider("net", own) + provider("app", others) + selects("app"), opens: true},
+		"selected, and a fallback": {opens: true, settings: provider("main", own) + provider("app", others) + provider("x", wrong) +
+			"state {\n  method = method.aes_gcm.app\n  fallback { method = method.aes_gcm.x }\n}\n"},
+		"selected, and wrong": {settings: provider("main", own) + provider("app", wrong) + selects("app")},
+		"not selected":        {settings: provider("main", own) + provider("app", others) + selects("main")},
+		"before a fallback": {settings: provider("main", own) + provider("app", others) +
+			"state {\n  method = method.aes_gcm.app\n  fallback { method = method.aes_gcm.main }\n}\n"},
+		"before a fallback, with an alias": {opens: true, settings: provider("main", own) +
+			strings.Replace(provider("app", others), "\n", "\n  encrypted_metadata_alias = \"key_provider.pbkdf2.main\"\n", 1) +
+			"state {\n  method = method.aes_gcm.app\n  fallback { method = method.aes_gcm.main }\n}\n"},
+	} {
+		enc, err := encryption.Load(lighttest.Registry(), encryption.Code(c.settings, "test.hcl"))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		_, err = enc.State().Decrypt(t.Context(), file)
+		if c.opens != (err == nil) {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if err != nil {
+			says.Error(t, name, err)
+		}
+	}
+}

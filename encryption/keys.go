@@ -39,6 +39,7 @@ type fileKeys struct {
 	encryption *Encryption
 	meta       map[string][]byte        // :: alias or address of a key provider → stored JSON document
 	warners    map[string]driver.Warner // :: address of a key provider that took part; nil if they are not needed
+	methods    []string                 // that are selected
 }
 
 // key is the [driver.Keys] of the file.
@@ -151,7 +152,8 @@ func (k fileKeys) identity(address string, path []string) (string, error) {
 
 // stored finds what a key provider put into the file: under its alias, under
 // its address, or, after it was renamed, the one entry that has its shape and
-// belongs to no other key provider.
+// belongs to no other key provider. If there is none, one that belongs to a key provider that
+// no selected method uses may be its own: another module has called its key so.
 func (k fileKeys) stored(address string, provider keyProvider) json.RawMessage {
 	if doc, ok := k.meta[provider.metadataKey]; ok {
 		return doc
@@ -163,26 +165,33 @@ func (k fileKeys) stored(address string, provider keyProvider) json.RawMessage {
 	if !ok {
 		return nil
 	}
-	var found []json.RawMessage
-	for name, doc := range k.meta {
-		if !k.encryption.claimed(name) && recognizer.Recognizes(doc) {
-			found = append(found, doc)
+	only := func(may func(name string) bool) (found json.RawMessage, several bool) {
+		for name, doc := range k.meta {
+			if may(name) && recognizer.Recognizes(doc) {
+				found, several = doc, found != nil
+			}
 		}
+		return found, several
 	}
-	if len(found) != 1 {
+	found, several := only(func(name string) bool { return k.encryption.claimant(name) == "" })
+	if found == nil && len(k.methods) > 0 {
+		used := k.encryption.used(k.methods)
+		found, several = only(func(name string) bool { return !slices.Contains(used, k.encryption.claimant(name)) })
+	}
+	if several {
 		return nil
 	}
-	return found[0]
+	return found
 }
 
-// claimed reports whether a configured key provider stores under name.
-func (e *Encryption) claimed(name string) bool {
-	for _, entry := range e.config.KeyProviders {
-		if metadataKey(entry, e.keyKinds) == name || entry.Address == name {
-			return true
+// claimant is a configured key provider that stores under name, "" if there is none.
+func (e *Encryption) claimant(name string) string {
+	for _, address := range addresses(e.config.KeyProviders) {
+		if e.storesAs(address) == name || address == name {
+			return address
 		}
 	}
-	return false
+	return ""
 }
 
 func (e *Encryption) keyProvider(address string) (keyProvider, error) {

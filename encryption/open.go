@@ -50,7 +50,7 @@ func (c candidate) data(file []byte, env *envelope, inPlace bool) ([]byte, error
 // open decrypts data with one method and looks at what is inside.
 func (t Target) open(ctx context.Context, c candidate, data []byte, env *envelope) (*Opened, error) {
 	warners := map[string]driver.Warner{}
-	keys := fileKeys{encryption: t.encryption, warners: warners}
+	keys := fileKeys{encryption: t.encryption, warners: warners, methods: t.methods}
 	if !c.whole {
 		keys.meta = env.Meta
 	}

@@ -113,10 +113,17 @@ func beside(f fact.Fact) string {
 	case fact.KeyElsewhere:
 		if f.Selected {
 			return fmt.Sprintf("; the file was encrypted with %s, and the key that has this name now may be another: give the old key its old "+
-				"name back, or set encrypted_metadata_alias = %[1]q beside it", f.Address)
+				"name back, or set encrypted_metadata_alias = %q beside it", f.Address, f.Stored)
+		}
+		if f.Tried {
+			return fmt.Sprintf("; the file was encrypted with %s, which is configured: let keys of a method name it, or, if another key is called "+
+				"so there, set encrypted_metadata_alias = %q beside that one", f.Address, f.Stored)
 		}
 		return fmt.Sprintf("; the file was encrypted with %s, which is configured: let keys of a method name it, and select that method",
 			f.Address)
+	case fact.Namesake:
+		return fmt.Sprintf("; if the key of the file is %s, which is configured as well, set encrypted_metadata_alias = %q beside it, and let "+
+			"keys of the method name it", f.Address, f.Stored)
 	case fact.Renamed:
 		return fmt.Sprintf("; if it was encrypted under another name, set encrypted_metadata_alias%s", f.Stored)
 	}

@@ -307,7 +307,7 @@ func (i *invocation) has(name string) bool {
 
 // effect is what the run does with the state.
 func (i *invocation) effect() effect {
-	if i.help {
+	if i.help || i.Name == "init" && i.isOff("backend") {
 		return passes
 	}
 	return i.command.Does

@@ -115,7 +115,7 @@ func (b *backend) noteForm(stderr io.Writer, sealed []byte) {
 // isLabelled reports whether a state shows which one it is.
 func isLabelled(state []byte) bool {
 	serial, lineage, err := store.Label(state)
-	return err == nil && serial != nil && lineage != ""
+	return err == nil && (serial != nil || lineage != "")
 }
 
 // Close gives up what ends with the process.

@@ -122,3 +122,34 @@ func TestSaved(t *testing.T) {
 		})
 	}
 }
+
+// TestLeftUnderALock: while somebody has the lock, perhaps the program of the run that was killed, what is left in
+// plaintext is named, and stays.
+func TestLeftUnderALock(t *testing.T) {
+	t.Parallel()
+	mistakes := wrap.OpenMistakes(t, "left under a lock")
+	for name, c := range map[string]struct{ held, broken bool }{"held": {held: true}, "no key": {broken: true}} {
+		s := newStore(t)
+		o, dir, _ := scripted(t, s, "GET", "plan")
+		if c.held {
+			s.hold([]byte(lock))
+		}
+		if c.broken {
+			o.State = target(t, `method "external" "e" {
+  encrypt_command = ["false"]
+  decrypt_command = ["false"]
+}
+state { method = method.external.e }`)
+		}
+		path := filepath.Join(dir, "errored.tfstate")
+		write(t, path, state)
+		code, err, told := run(t, o)
+		mistakes.Ended(t, name, told, code, err)
+		if read(t, path) != state || !strings.HasPrefix(told, "statecrypt: warning: errored.tfstate holds a state in plaintext") {
+			t.Errorf("%s: %s", name, told)
+		}
+		if c.held != (string(s.held()) == lock) {
+			t.Errorf("%s: the lock is %s", name, s.held())
+		}
+	}
+}

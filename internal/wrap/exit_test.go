@@ -78,7 +78,7 @@ func TestOldPlanGoes(t *testing.T) {
 				out = []string{"-out=folder/p"}
 			}
 			made := filepath.Join(t.TempDir(), "made")
-			write(t, made, archive(t, canary))
+			write(t, made, planOf(t, "http", "", canary))
 			o, dir, _ := scripted(t, newStore(t), strings.Replace(c.script, "MADE", made, 1), append([]string{"plan"}, out...)...)
 			settings := wrap.SettingsOf(t, wrap.Sealing+"\nplan { method = method.aes_gcm.m }").Plan()
 			if !c.plain {

@@ -14,6 +14,12 @@ const (
 	State     = state
 )
 
+// Limit has at most so many bytes of a state or a plan read.
+func Limit(o Options, bytes int64) Options {
+	o.limit = bytes
+	return o
+}
+
 var (
 	TargetOf   = target
 	SettingsOf = settings

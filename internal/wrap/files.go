@@ -14,7 +14,6 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
@@ -29,7 +28,7 @@ type handover struct {
 	call *invocation
 	folder
 	place string // where the plan that is made belongs, "" if it is not sealed
-	made  string // where the child writes it
+	made  string // where the child writes it, "" if it makes none
 
 	blind bool // what the settings encrypt, they do not open: they have recipients alone
 }
@@ -121,8 +120,11 @@ func (h *handover) read(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return readFile(path)
+	return readUpTo(h.most(), path)
 }
+
+// most is how many bytes a file of a plan or a state may have.
+func (h *handover) most() int64 { return cmp.Or(h.limit, maxState) }
 
 // targets are those that may open a file, the likely one first.
 func (h *handover) targets(kind encryption.FileKind) (targets []encryption.Target) {
@@ -181,6 +183,7 @@ func (h *handover) intercept(ctx context.Context) error {
 		}
 	}
 	if h.place == "" {
+		h.made = lands
 		return nil
 	}
 	if err := h.rehearse(ctx); err != nil {
@@ -190,7 +193,7 @@ func (h *handover) intercept(ctx context.Context) error {
 }
 
 // rehearse seals a plan with nothing in it: what cannot work is found before a real one is
-// made. Settings that have no key to open it are for those who have one.
+// made.
 func (h *handover) rehearse(ctx context.Context) error {
 	var plan bytes.Buffer
 	archive := zip.NewWriter(&plan)
@@ -198,17 +201,9 @@ func (h *handover) rehearse(ctx context.Context) error {
 	if err = errors.Join(err, archive.Close()); err != nil {
 		return err
 	}
-	sealed, again, err := Seal(ctx, h.Plan, plan.Bytes())
-	if h.blind = sealed != nil && again == nil && isForOthers(err); h.blind {
-		err = nil
-	}
+	_, again, err := SealForOthers(ctx, h.Plan, plan.Bytes())
+	h.blind = err == nil && again == nil
 	return err
-}
-
-// isForOthers reports whether the settings lack a key for what they know the format of.
-func isForOthers(err error) bool {
-	lacks := fact.Has[fact.NoIdentity](err)
-	return lacks || errors.Is(err, encryption.ErrNoKey)
 }
 
 func (h *handover) notSaved(name string, err error) error {
@@ -280,23 +275,35 @@ func (h *handover) file(name string, content []byte) (path string, err error) {
 	return path, os.WriteFile(path, content, 0o600)
 }
 
-// finish seals the plan that the child has made, if it has, and removes the copies.
+// finish seals the plan that the child has made, if it has, and removes the copies. A plan that
+// apply would refuse is refused now.
 func (h *handover) finish(ctx context.Context) error {
 	defer h.remove()
+	if h.made == "" {
+		return nil
+	}
+	content, err := readUpTo(h.most(), h.made)
+	if errors.Is(err, os.ErrNotExist) || err == nil && len(content) == 0 {
+		return nil
+	}
+	if err == nil {
+		err = checkPlan(content)
+	}
+	if source.IsTooLarge(err) {
+		err = errors.New(err.Error() + fewer)
+	}
+	if h.place == "" && err != nil {
+		return fmt.Errorf("the plan %s cannot be applied: %w", outside.Quoted(h.made, 300), keyfile.Reason(err))
+	}
 	if h.place == "" {
 		return nil
 	}
-	content, err := readFile(h.made)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
 	var sealed []byte
-	switch {
-	case err != nil:
-	case h.blind:
-		sealed, err = h.Plan.Encrypt(ctx, content)
-	default:
-		sealed, _, err = Seal(ctx, h.Plan, content)
+	if err == nil {
+		sealed, _, err = SealForOthers(ctx, h.Plan, content)
+	}
+	if err == nil && int64(len(sealed)) > h.most() {
+		err = errors.New(source.TooLarge(h.most()).Error() + fewer)
 	}
 	if err == nil {
 		err = replace.File(ctx, h.place, sealed, nil)
@@ -334,7 +341,9 @@ func (h *handover) apply() string {
 	return words + " apply" + inShell(h.place, " FILE")
 }
 
-func readFile(path string) ([]byte, error) {
+func readFile(path string) ([]byte, error) { return readUpTo(maxState, path) }
+
+func readUpTo(limit int64, path string) ([]byte, error) {
 	if err := expectFile(path); err != nil { // before it is opened, for which a pipe waits
 		return nil, err
 	}
@@ -343,7 +352,7 @@ func readFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return source.Read(f, -1, maxState)
+	return source.Read(f, -1, limit)
 }
 
 func expectFile(path string) error {

@@ -16,7 +16,7 @@ import (
 func planning(t *testing.T, out string) (o wrap.Options, dir string, said *lines) {
 	t.Helper()
 	plan := filepath.Join(t.TempDir(), "made")
-	write(t, plan, archive(t, canary))
+	write(t, plan, planOf(t, "http", "", canary))
 	o, dir, said = scripted(t, newStore(t), "GET save="+plan, "plan", "-out="+out)
 	o.Plan = wrap.SettingsOf(t, wrap.Keys+"plan { method = method.aes_gcm.m }").Plan()
 	return o, dir, said

@@ -365,6 +365,12 @@ func inside(text string) string { return "terraform {\n" + text + "\n}\n" }
 // plan is a plan, as far as it is looked at, with one setting or none.
 func plan(t *testing.T, kind, setting string) string {
 	t.Helper()
+	return planOf(t, kind, setting, "")
+}
+
+// planOf is a plan with a text in it.
+func planOf(t *testing.T, kind, setting, text string) string {
+	t.Helper()
 	config := map[string]cty.Value{}
 	for _, name := range []string{"address", "password", "retry_max"} {
 		config[name] = cty.NullVal(cty.String)
@@ -382,7 +388,7 @@ func plan(t *testing.T, kind, setting string) string {
 	}
 	backend := append(message(1, []byte(kind)), message(2, message(1, packed))...)
 	version := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), 3)
-	return archive(t, string(append(version, message(13, backend)...)))
+	return archive(t, string(append(version, message(13, backend)...))+string(message(3, []byte(text))))
 }
 
 // archive is a zip archive with members as in a plan.

@@ -63,7 +63,7 @@ plan { method = method.age.a }`, false},
 			opens("errored.tfstate", again.State(), []byte(read(t, filepath.Join(dir, "errored.tfstate"))))
 
 			made := filepath.Join(t.TempDir(), "made")
-			write(t, made, archive(t, canary))
+			write(t, made, planOf(t, "http", "", canary))
 			o, dir, out = scripted(t, newStore(t), "GET "+gone+" save="+made, "plan", "-out=p")
 			o.State, o.Plan = wrap.SettingsOf(t, settings).State(), wrap.SettingsOf(t, settings).Plan()
 			if code, err, told := run(t, o); (code == 0) != c.isKept || (err == nil) != c.isKept {

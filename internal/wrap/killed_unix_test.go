@@ -14,6 +14,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	stores "github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
 // TestKilledRuns kills wrap, whatever it does at that moment, again and again. The next run finds
@@ -145,5 +146,72 @@ func TestKilledRunsInGit(t *testing.T) {
 		if left, _ := filepath.Glob(filepath.Join(temporary, "statecrypt-git-*")); len(left) > 0 {
 			t.Errorf("%s: this is left: %q", point, left)
 		}
+	}
+}
+
+// TestKilledAndLeft: wrap is killed while its program works, which leaves a state in plaintext then. The next run says
+// so first, and encrypts it; recover writes it, and asks for nothing.
+func TestKilledAndLeft(t *testing.T) {
+	const mine = `{"ID":"1","Operation":"OperationTypeApply","Who":"me@host","Created":"2026-11-27T00:00:00Z"}`
+	mistakes := wrap.OpenMistakes(t, "killed, and left")
+	for name, c := range map[string]struct {
+		begins, left string
+		half         bool // the program still writes
+		plans        bool // before the state is recovered
+	}{
+		"a new state":            {left: numbered(1)},
+		"a new state and a plan": {left: numbered(1), plans: true},
+		"another one":            {begins: numbered(1), left: numbered(2)},
+		"another one and a plan": {begins: numbered(1), left: numbered(2), plans: true},
+		"half of one":            {begins: numbered(1), left: numbered(2)[:40], half: true, plans: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			script := "LOCK=" + mine + " GET leave=errored.tfstate," + c.left + " ready wait"
+			o, dir, _ := inFile(t, script, "apply")
+			path := filepath.Join(dir, "terraform.tfstate")
+			if c.begins != "" {
+				write(t, path, string(seal(t, sealing, c.begins)))
+			}
+			o.Environ = append(o.Environ, "WRAP_TEST_FILE="+path)
+			p := begin(t, o, script)
+			if !p.until("ready") {
+				t.Fatalf("%q", p.said)
+			}
+			_ = p.Process.Kill()
+			_ = p.Wait()
+			_ = p.in.Close()
+			for holder := new(stores.Lock); holder != nil; { // until the child has ended
+				var err error
+				if holder, err = otherFile(t, path).Holder(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			left := filepath.Join(dir, "errored.tfstate")
+			if c.plans {
+				again, _, _ := inFile(t, "GET", "plan")
+				again.Command[1], again.Backend = o.Command[1], o.Backend
+				_, err, told := run(t, again)
+				mistakes.Failed(t, name, strings.ReplaceAll(told, dir, "/module"), err)
+				if !c.half && !strings.HasPrefix(told, "statecrypt: warning: errored.tfstate holds a state in plaintext") {
+					t.Errorf("it says %s", told)
+				}
+				if info, err := encryption.Inspect([]byte(read(t, left))); !c.half && (err != nil || info.Kind != encryption.KindEncrypted) {
+					t.Errorf("it stays in plaintext: %v", err)
+				}
+			}
+			if c.half {
+				return
+			}
+			t.Chdir(dir)
+			t.Setenv("HOME", t.TempDir())
+			err, told := recovered(t, o, wrap.Recovery{})
+			opened, failed := o.State.Decrypt(t.Context(), []byte(read(t, path)))
+			if err != nil || failed != nil || string(opened.Data) != c.left {
+				t.Errorf("%v, %v, %s", err, failed, told)
+			}
+			if notes := read(t, filepath.Join(dir, ".terraform", "statecrypt", "base.json")); strings.TrimSpace(notes) != "{}" {
+				t.Errorf("these notes are left: %s", notes)
+			}
+		})
 	}
 }

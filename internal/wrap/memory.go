@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"reflect"
+	"strings"
 	"sync"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
@@ -26,6 +27,8 @@ type memory struct {
 	isWhole bool   // the text has the whole address, and so is that of no other state
 	reverts bool   // an older state, or another one, is nobody's mistake
 	accepts bool   // the user has looked
+
+	changes bool // the run may leave a state that it cannot write, also if wrap is killed
 
 	mu   sync.Mutex
 	last *label          // what this run has remembered last
@@ -188,55 +191,124 @@ func (m *memory) mayFollow(was, state *label) bool {
 }
 
 // goOn notes what the run goes on from, by its digest.
-func (m *memory) goOn(state store.Version) {
+func (m *memory) goOn(ctx context.Context, state store.Version) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.from = []store.Version{state}
+	m.mu.Unlock()
+	m.note(ctx)
 }
 
 // sends notes what the run is about to write, which may be there in spite of an error.
-func (m *memory) sends(state []byte) {
+func (m *memory) sends(ctx context.Context, state []byte) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.from = append(m.from, digestOf(state))
+	m.mu.Unlock()
+	m.note(ctx)
+}
+
+// note keeps what a state may replace that this run leaves when wrap has been killed.
+func (m *memory) note(ctx context.Context) {
+	if !m.changes {
+		return
+	}
+	m.rebase(ctx, func(all map[string][]store.Version) bool {
+		all[m.of] = m.from
+		return true
+	})
+}
+
+// end forgets the run, of which everything is where it belongs, or was left.
+func (m *memory) end(ctx context.Context) {
+	if m.changes {
+		m.rebase(ctx, func(all map[string][]store.Version) bool { return forget(all, m.of) })
+	}
 }
 
 // leave notes, beside the state in a file that could not be written, what it may replace: what this
 // run has gone on from.
 func (m *memory) leave(ctx context.Context, file []byte) {
-	_ = m.locked(func(at *os.Root) error {
-		if m.from == nil || at == nil {
-			return nil
+	m.rebase(ctx, func(all map[string][]store.Version) bool {
+		if m.from == nil {
+			return false
 		}
-		all, _ := load[[]store.Version](at, baseName) // what cannot be read is not known
 		all[m.entry(file)] = m.from
-		return save(ctx, at, baseName, all)
+		return true
 	})
 }
 
-// base is what the state in a file may replace, nil if that is not known.
-func (m *memory) base(file []byte) (versions []store.Version) {
-	_ = m.locked(func(at *os.Root) error {
-		all, err := load[[]store.Version](at, baseName)
-		if versions = all[m.entry(file)]; versions == nil {
-			versions = all[m.formerEntry(file)]
+// base is what the state in a file may replace, nil if that is not known. In a file that nobody has named,
+// it is that of the last run here if wrap was killed.
+func (m *memory) base(file []byte, named bool) []store.Version {
+	all := m.bases()
+	for _, entry := range []string{m.entry(file), m.formerEntry(file)} {
+		if known, ok := all[entry]; ok {
+			return known
 		}
-		return err
+	}
+	if named {
+		return nil
+	}
+	return all[m.of]
+}
+
+// knowsOthers reports whether a run in this folder has begun with, or has left, a state of another place.
+func (m *memory) knowsOthers() bool {
+	for entry := range m.bases() {
+		if entry != m.of && !strings.HasPrefix(entry, m.of+" ") && !strings.HasPrefix(entry, m.text+" ") {
+			return true
+		}
+	}
+	return false
+}
+
+// moves notes that the state of a file is in another one now.
+func (m *memory) moves(ctx context.Context, from, to []byte) {
+	base := m.base(from, false)
+	m.rebase(ctx, func(all map[string][]store.Version) bool {
+		if base != nil {
+			all[m.entry(to)] = base
+		}
+		return forget(all, m.entry(from), m.formerEntry(from), m.of) || base != nil
 	})
-	return versions
 }
 
 // written forgets a file whose state is where it belongs.
-func (m *memory) written(ctx context.Context, file []byte) {
-	_ = m.locked(func(at *os.Root) error {
-		all, err := load[[]store.Version](at, baseName)
-		before := len(all)
-		delete(all, m.entry(file))
-		delete(all, m.formerEntry(file))
-		if err == nil && len(all) < before {
-			err = save(ctx, at, baseName, all)
+func (m *memory) written(ctx context.Context, file []byte, named bool) {
+	m.rebase(ctx, func(all map[string][]store.Version) bool {
+		entries := []string{m.entry(file), m.formerEntry(file)}
+		if !named {
+			entries = append(entries, m.of)
 		}
+		return forget(all, entries...)
+	})
+}
+
+// forget removes entries, and reports whether there were any.
+func forget(all map[string][]store.Version, entries ...string) bool {
+	before := len(all)
+	for _, entry := range entries {
+		delete(all, entry)
+	}
+	return len(all) < before
+}
+
+// bases is what states may replace, by their entries. What cannot be read is not known.
+func (m *memory) bases() (all map[string][]store.Version) {
+	_ = m.locked(func(at *os.Root) (err error) {
+		all, err = load[[]store.Version](at, baseName)
 		return err
+	})
+	return all
+}
+
+// rebase writes the file of [memory.bases], if change says that it has changed something.
+func (m *memory) rebase(ctx context.Context, change func(all map[string][]store.Version) bool) {
+	_ = m.locked(func(at *os.Root) error {
+		all, _ := load[[]store.Version](at, baseName)
+		if !change(all) || at == nil {
+			return nil
+		}
+		return save(context.WithoutCancel(ctx), at, baseName, all)
 	})
 }
 

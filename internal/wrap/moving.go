@@ -290,6 +290,7 @@ func (m *move) store(ctx context.Context, plain []byte, what, wasNot string) err
 	case err != nil:
 		return fmt.Errorf("%s was not %s: %w", what, wasNot, err)
 	}
+	m.noteLineage(seen)
 	m.memory.remember(ctx, seen)
 	m.noteRecipients(sealed)
 	return nil

@@ -2,18 +2,22 @@ package wrap
 
 import (
 	"archive/zip"
+	"bufio"
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"slices"
 
 	"github.com/vmihailenco/msgpack/v5"
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 	"google.golang.org/protobuf/encoding/protowire"
-
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
+
+// maxPlan is how many bytes of a plan are read: a message of protobuf has no more.
+const maxPlan = math.MaxInt32
 
 // checkPlan refuses a plan that has another backend in it: a plan brings its
 // backend along.
@@ -27,10 +31,13 @@ func checkPlan(content []byte) error {
 	case 0:
 		return errors.New("it is not a plan; plan -out=FILE writes one")
 	case 1:
-		return checkMember(plans[0], min(maxState, meter.Expanded(int64(len(content)))))
+		return checkMember(plans[0], maxPlan)
 	}
 	return errors.New("it holds more than one plan; plan again") // all of them could be the same bytes of the archive
 }
+
+// fewer is what to do about a plan that is too large.
+const fewer = "; plan for fewer resources at once, by -target"
 
 func checkMember(member *zip.File, limit int64) error {
 	packed, err := member.Open()
@@ -38,11 +45,15 @@ func checkMember(member *zip.File, limit int64) error {
 		return err
 	}
 	defer packed.Close()
-	plan, err := source.Read(packed, -1, limit)
-	if err == nil {
-		err = planBackend(plan)
+	plan := &walked{Reader: bufio.NewReader(packed), left: limit}
+	err = plan.walk()
+	switch {
+	case plan.left < 0:
+		return fmt.Errorf("it unpacks to more than %d bytes, which is more than the program can read"+fewer, limit)
+	case err != nil:
+		return errors.New("it cannot be read; plan again")
 	}
-	return err
+	return plan.checkBackend()
 }
 
 // Fields of the message Plan, and of the messages in it, in Terraform's
@@ -55,16 +66,114 @@ const (
 	fieldMsgpack = 1 // of DynamicValue
 )
 
-// planBackend refuses a plan, in protobuf, whose backend is not an empty http
-// block.
-func planBackend(plan []byte) error {
-	kind, errKind := field(plan, fieldBackend, fieldType)
-	packed, errConfig := field(plan, fieldBackend, fieldConfig, fieldMsgpack)
-	store, errStore := field(plan, fieldStore)
+// maxBackend is how many bytes of a plan may say where its state is. The empty block has some 300.
+const maxBackend = 1 << 20
+
+// walked is a plan, in protobuf, that is read once from its beginning to its end. Nothing of it is kept
+// but its backend: it may unpack to a thousand times its size.
+type walked struct {
+	*bufio.Reader
+	left int64 // bytes that may be read; negative if there are more
+
+	backend  []byte // the content of the last field with its number
+	hasStore bool
+}
+
+var errNoPlan = errors.New("it is no message of protobuf")
+
+// walk goes through the fields of the message. Those of groups, which may be in each other, are
+// none of the message itself.
+func (w *walked) walk() error {
+	for groups := 0; ; {
+		tag, err := binary.ReadUvarint(w)
+		if errors.Is(err, io.EOF) && groups == 0 {
+			return nil
+		}
+		number, kind := protowire.DecodeTag(tag)
+		switch {
+		case err != nil:
+			return err
+		case number < protowire.MinValidNumber:
+			return errNoPlan
+		case kind == protowire.StartGroupType:
+			groups++
+		case kind == protowire.EndGroupType:
+			groups--
+		default:
+			err = w.field(number, kind, groups == 0)
+		}
+		if groups < 0 {
+			err = errNoPlan
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// field reads the content of a field, which is that of a group if it is not the message's own.
+func (w *walked) field(number protowire.Number, kind protowire.Type, isOwn bool) error {
+	switch kind {
+	case protowire.VarintType:
+		_, err := binary.ReadUvarint(w)
+		return err
+	case protowire.Fixed32Type:
+		return w.skip(4)
+	case protowire.Fixed64Type:
+		return w.skip(8)
+	case protowire.BytesType:
+	default:
+		return errNoPlan
+	}
+	size, err := binary.ReadUvarint(w)
 	switch {
-	case errors.Join(errKind, errConfig, errStore) != nil:
+	case err != nil:
+		return err
+	case isOwn && number == fieldBackend && size <= maxBackend:
+		w.backend = make([]byte, size)
+		w.left -= int64(size)
+		_, err = io.ReadFull(w, w.backend)
+		return err
+	case isOwn && number == fieldBackend:
+		return errNoPlan
+	}
+	w.hasStore = w.hasStore || isOwn && number == fieldStore
+	return w.skip(size)
+}
+
+// skip reads so many bytes.
+func (w *walked) skip(size uint64) error {
+	if size > uint64(max(w.left, 0)) { //nolint:gosec // which is not negative
+		w.left = -1
+	}
+	if w.left < 0 {
+		return errNoPlan
+	}
+	w.left -= int64(size)          //nolint:gosec // less than what was left
+	_, err := w.Discard(int(size)) //nolint:gosec // likewise
+	return err
+}
+
+// ReadByte reads a byte of a number.
+func (w *walked) ReadByte() (byte, error) {
+	next, err := w.Reader.ReadByte()
+	if err == nil {
+		w.left--
+	}
+	if w.left < 0 {
+		err = errNoPlan
+	}
+	return next, err
+}
+
+// checkBackend refuses a backend that is not an empty http block.
+func (w *walked) checkBackend() error {
+	kind, errKind := field(w.backend, fieldType)
+	packed, errConfig := field(w.backend, fieldConfig, fieldMsgpack)
+	switch {
+	case errors.Join(errKind, errConfig) != nil:
 		return errors.New("it cannot be read; plan again")
-	case string(kind) != "http" || store != nil:
+	case string(kind) != "http" || w.hasStore:
 		return madeWithoutWrap(notOurs("not http"))
 	}
 	setting, err := setting(packed)

@@ -1,8 +1,10 @@
 package wrap_test
 
 import (
+	"crypto/rand"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
@@ -60,7 +62,7 @@ func TestSealedPlans(t *testing.T) {
 		t.Fatal(err)
 	}
 	saved := filepath.Join(t.TempDir(), "saved")
-	written := archive(t, "a plan")
+	written := planOf(t, "http", "", "a plan")
 	write(t, saved, written)
 	files := map[string]string{"sealed": string(sealed), "plain": plan(t, "http", ""), "x": "no"}
 	mistakes := wrap.OpenMistakes(t, "sealed plan")
@@ -105,5 +107,56 @@ func TestSealedPlans(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(dir, "q")); err == nil {
 			t.Errorf("%s: the first of two was made", name)
 		}
+	}
+}
+
+// TestPlansAreApplied: the plan that wrap has written is applied, however well its resources compress. A plan
+// that could not be applied is refused when it is made, sealed or not.
+func TestPlansAreApplied(t *testing.T) {
+	t.Parallel()
+	target := wrap.SettingsOf(t, wrap.Sealing+"\nplan { method = method.aes_gcm.m }").Plan()
+	texts := strings.Repeat(strings.Repeat("0123456789abcdef", 600)+"-", 1500) // one of 9 kB in each of 1,500 resources
+	random := make([]byte, 3000)
+	_, _ = rand.Read(random)
+	mistakes := wrap.OpenMistakes(t, "plan to apply")
+	for name, c := range map[string]struct {
+		made   string
+		plain  bool // without a plan block
+		limit  int64
+		wanted bool
+	}{
+		"large":                     {made: planOf(t, "http", "", texts), wanted: true},
+		"large, not sealed":         {made: planOf(t, "http", "", texts), plain: true, wanted: true},
+		"too large once sealed":     {made: planOf(t, "http", "", string(random)), limit: 4000},
+		"too large":                 {made: planOf(t, "http", "", string(random)), limit: 2000},
+		"too large, not sealed":     {made: planOf(t, "http", "", string(random)), limit: 2000, plain: true},
+		"no plan":                   {made: archive(t, "x")},
+		"another backend":           {made: plan(t, "s3", "")},
+		"another backend, in plain": {made: plan(t, "s3", ""), plain: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			made := filepath.Join(t.TempDir(), "made")
+			write(t, made, c.made)
+			o, dir, _ := scripted(t, newStore(t), "ready GET save="+made, "plan", "-out=p")
+			again, at, out := scripted(t, newStore(t), "ready GET", "apply", "p")
+			if !c.plain {
+				o.Plan, again.Plan = target, target
+			}
+			code, err, told := run(t, wrap.Limit(o, c.limit))
+			mistakes.Ended(t, name, strings.ReplaceAll(told, dir, "/module"), code, err)
+			if (err == nil) != c.wanted {
+				t.Errorf("plan: %v", err)
+			}
+			saved, err := os.ReadFile(filepath.Join(dir, "p"))
+			if err != nil {
+				return
+			}
+			write(t, filepath.Join(at, "p"), string(saved))
+			_, err, _ = run(t, wrap.Limit(again, c.limit))
+			if (err == nil) != c.wanted || (out.String() != "") != c.wanted {
+				t.Errorf("apply: %v\n%s", err, out)
+			}
+		})
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
@@ -37,15 +38,17 @@ type proxy struct {
 	mux  *http.ServeMux
 	work sync.RWMutex // held by each request of the child, and in the end by serve, for good
 
-	told    told                          // of the requests of the child
-	memory  *memory                       // of earlier runs
-	lock    childLock                     // what a child has, of ours and of the real backend
-	used    atomic.Bool                   // a state was asked for, or sent
-	version atomic.Pointer[store.Version] // of what was read last; nil if nothing was
-	readers atomic.Int64                  // for how many recipients of age the state was encrypted
-	lineage atomic.Pointer[string]        // of the state of this run, "" if there is none; nil until one was looked for
-	unsure  atomic.Pointer[unsure]        // the state that was sent last, until it has arrived
-	saved   atomic.Pointer[error]         // why the newest state is not in the backend, and where it is; nil if it is not saved
+	told     told                          // of the requests of the child
+	memory   *memory                       // of earlier runs
+	lock     childLock                     // what a child has, of ours and of the real backend
+	used     atomic.Bool                   // a state was asked for, or sent
+	version  atomic.Pointer[store.Version] // of what was read last; nil if nothing was
+	readers  atomic.Int64                  // for how many recipients of age the state was encrypted
+	lineage  atomic.Pointer[string]        // of the state of this run, "" if there is none; nil until one was looked for
+	unsure   atomic.Pointer[unsure]        // the state that was sent last, until it has arrived
+	nameless sync.Once                     // see noteLineage
+	oldKey   sync.Once                     // see warn
+	saved    atomic.Pointer[error]         // why the newest state is not in the backend, and where it is; nil if it is not saved
 }
 
 const (
@@ -99,7 +102,7 @@ func (p *proxy) get(w http.ResponseWriter, r *http.Request) {
 	// Without a lock, what was read first counts: before the first write, Terraform reads once
 	// more if there was no state, and would send back what it planned nothing for.
 	if p.version.Load() == nil || p.backend.HasLocks() && p.lock.isHeld() {
-		p.goOnFrom(version, digest)
+		p.goOnFrom(r.Context(), version, digest)
 	}
 	if state == nil {
 		w.WriteHeader(http.StatusNotFound)
@@ -145,6 +148,7 @@ func (p *proxy) open(ctx context.Context, state []byte) ([]byte, error) {
 		}
 	}
 	p.warn(opened)
+	p.noteLineage(seen)
 	p.remember(seen.Lineage)
 	p.memory.remember(ctx, seen)
 	p.readers.Store(int64(readers))
@@ -175,8 +179,14 @@ func (p *proxy) expect(plain []byte) (*label, error) {
 }
 
 func (p *proxy) warn(opened *encryption.Opened) {
-	if !opened.Encrypted {
+	switch {
+	case !opened.Encrypted:
 		say(p.Stderr, "the state in the backend is not encrypted; the next one that is written will be")
+	case opened.UsedFallback:
+		p.oldKey.Do(func() {
+			say(p.Stderr, "only the fallback "+opened.Method+" opens the state in the backend, until it is written the next time; before "+
+				"anybody deletes that key, statecrypt rotate -again -to FILE -backend gives the state the new one")
+		})
 	}
 	for _, warning := range opened.Warnings {
 		say(p.Stderr, warning.Text)
@@ -229,6 +239,7 @@ func (p *proxy) post(w http.ResponseWriter, r *http.Request) {
 	}
 	p.saved.Store(nil)
 	p.unsure.Store(nil)
+	p.noteLineage(written)
 	p.lineage.Store(&written.Lineage)
 	p.memory.remember(ctx, written)
 	p.noteRecipients(sealed)
@@ -281,17 +292,17 @@ func (p *proxy) write(ctx context.Context, sealed []byte) error {
 	if err != nil {
 		return err
 	}
-	p.memory.sends(sealed)
+	p.memory.sends(ctx, sealed)
 	if version, err = p.backend.Write(ctx, sealed, version); err == nil {
-		p.goOnFrom(version, digestOf(sealed))
+		p.goOnFrom(ctx, version, digestOf(sealed))
 	}
 	return err
 }
 
 // goOnFrom notes what the next write replaces, and, if that fails, [Recover].
-func (p *proxy) goOnFrom(version, digest store.Version) {
+func (p *proxy) goOnFrom(ctx context.Context, version, digest store.Version) {
 	p.version.Store(&version)
-	p.memory.goOn(digest)
+	p.memory.goOn(ctx, digest)
 }
 
 // read is the version that was read last.
@@ -348,6 +359,17 @@ func Seal(ctx context.Context, target encryption.Target, plain []byte) (sealed [
 	return sealed, again, err
 }
 
+// SealForOthers is [Seal], and works as well with settings that have recipients of age and no
+// identity: here, nothing opens the file again, which is then nil.
+func SealForOthers(ctx context.Context, target encryption.Target, plain []byte) (sealed []byte, again *encryption.Opened, err error) {
+	sealed, again, err = Seal(ctx, target, plain)
+	if failed, ok := errors.AsType[*encryption.Error](err); ok && sealed != nil && len(failed.Attempts) > 0 &&
+		fact.Has[fact.NoIdentity](failed.Attempts[0].Err) { // the methods after the first are fallbacks
+		err = nil
+	}
+	return sealed, again, err
+}
+
 func (p *proxy) remove(w http.ResponseWriter, r *http.Request) {
 	if err := p.lock.check(lockID(r)); err != nil {
 		p.fail(w, ours, "the state was not deleted: "+err.Error())
@@ -364,7 +386,7 @@ func (p *proxy) remove(w http.ResponseWriter, r *http.Request) {
 	}
 	p.lineage.Store(new(string))
 	p.memory.remember(ctx, nil)
-	p.goOnFrom("", "")
+	p.goOnFrom(ctx, "", "")
 	pass(w, http.StatusOK, nil)
 }
 

@@ -35,7 +35,7 @@ func TestPlansForOthers(t *testing.T) {
 	}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			made, written := filepath.Join(t.TempDir(), "made"), archive(t, canary)
+			made, written := filepath.Join(t.TempDir(), "made"), planOf(t, "http", "", canary)
 			write(t, made, written)
 			o, dir, out := scripted(t, newStore(t), "ready GET save="+made+" exit=2", "plan", "-detailed-exitcode", "-out=p")
 			o.Plan = wrap.SettingsOf(t, sealing+"\n"+c.settings).Plan()

@@ -44,15 +44,46 @@ const recordName = "terraform.tfstate"
 const record = `{"version":3,"serial":1,"lineage":"00000000-0000-0000-0000-000000000000",` +
 	`"backend":{"type":"http","config":{},"hash":0},"modules":[{"path":["root"],"outputs":{},"resources":{},"depends_on":[]}]}`
 
-// writeRecord writes the record into a data directory, in place of any other, and of a
-// link. If nobody may write there, that of an earlier run is enough.
+// noState is the record of a state that there is not. Without a backend, init looks for the state in the one
+// that is recorded, or in the file of the module, which may be encrypted.
+const noState = `{"version":3,"serial":1,"lineage":"00000000-0000-0000-0000-000000000000",` +
+	`"backend":{"type":"local","config":{"path":"` + ownFolder + `/none.tfstate","workspace_dir":null},"hash":0},` +
+	`"modules":[{"path":["root"],"outputs":{},"resources":{},"depends_on":[]}]}`
+
+// hideBackend has init -backend=false find no state. The record of the next run takes the place of what is recorded
+// meanwhile, and without one, a CLI refuses to run.
+func (i *invocation) hideBackend(ctx context.Context) (forget func(), err error) {
+	if i.Name != "init" || i.help {
+		return func() {}, nil
+	}
+	data := i.own(i.id())
+	err = writeText(ctx, data, noState)
+	return func() {
+		if at, err := data.open(false); err == nil {
+			defer at.Close()
+			_ = at.Remove(recordName)
+		}
+	}, err
+}
+
+// writeRecord writes the record into a data directory. If nobody may write there, that of an earlier run is
+// enough.
 func writeRecord(ctx context.Context, data directory) error {
+	err := writeText(ctx, data, record)
+	if err != nil && checkRecord(data) == nil {
+		return nil
+	}
+	return err
+}
+
+// writeText writes a record into a data directory, in place of any other, and of a link.
+func writeText(ctx context.Context, data directory, text string) error {
 	at, err := data.open(true)
 	if err == nil {
 		defer at.Close()
-		err = replace.In(ctx, at, recordName, []byte(record))
+		err = replace.In(ctx, at, recordName, []byte(text))
 	}
-	if err != nil && checkRecord(data) != nil {
+	if err != nil {
 		return fmt.Errorf("the record of the backend, %s, cannot be written: %w", outside.Quoted(data.file(recordName), 300), keyfile.Reason(err))
 	}
 	return nil

@@ -56,7 +56,7 @@ func Recover(ctx context.Context, o Options, r Recovery) (err error) {
 	ctx = context.WithoutCancel(ctx)
 	err = errors.Join(err, p.backend.lookAgain(ctx))
 	if m.done {
-		m.memory.written(ctx, m.content)
+		m.memory.written(ctx, m.content, m.File != "")
 		err = errors.Join(err, m.remove())
 	}
 	return err
@@ -71,6 +71,7 @@ type recovery struct {
 	name    string // of it, for people
 	content []byte // of it
 	plain   []byte // the state in it
+	named   []byte // the same with a lineage, if it has none; see withLineage
 	label   label
 	damaged []byte // the file in the backend, if it is no state
 
@@ -117,6 +118,9 @@ func (m *recovery) find(ctx context.Context) error {
 		m.plain = opened.Data
 	}
 	m.label.Serial, m.label.Lineage, err = store.Label(m.plain)
+	if err == nil && m.label.Lineage == "" {
+		m.named, err = withLineage(m.plain)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", m.name, err)
 	}
@@ -193,6 +197,10 @@ func (m *recovery) write(ctx context.Context) error {
 	default:
 		if err := m.keepDamaged(); err != nil {
 			return err
+		}
+		if (m.there == "" || m.damaged != nil) && m.named != nil {
+			say(m.Stderr, "the state in "+m.name+" has no lineage, and gets one")
+			m.plain = m.named
 		}
 		if err := m.store(ctx, m.plain, "the state in "+m.name, "written"); err != nil {
 			return err
@@ -280,7 +288,7 @@ func (m *recovery) compare(ctx context.Context) ([]byte, error) {
 			"the folder of the module, and replaces it", explain.Text(err, explain.Wrap{}))
 	case err != nil:
 		return nil, fmt.Errorf("the state in the backend: %s", explain.Text(err, explain.Wrap{}))
-	case there != nil && bytes.Equal(opened.Data, m.plain):
+	case there != nil && (bytes.Equal(opened.Data, m.plain) || m.named != nil && bytes.Equal(opened.Data, m.named)):
 		return there, nil
 	}
 	return nil, m.mayReplace(now, digestOf(there))
@@ -298,7 +306,7 @@ func isNoState(file []byte, err error) bool {
 // count each try.
 func (m *recovery) mayReplace(there *label, digest store.Version) error {
 	const stay = ". Both stay as they are"
-	base := m.memory.base(m.content)
+	base := m.memory.base(m.content, m.File != "")
 	switch {
 	case there.Lineage != m.label.Lineage:
 		return fmt.Errorf("%s is of another state: its lineage is %s, and that in the backend is %s"+stay, m.name,
@@ -308,7 +316,7 @@ func (m *recovery) mayReplace(there *label, digest store.Version) error {
 	case m.there != "" && *there.Serial >= *m.label.Serial:
 		return fmt.Errorf("somebody has gone on without the state in %s: its serial is %d, and the backend has %d"+stay+
 			". Move the file away, and import what only it has", m.name, *m.label.Serial, *there.Serial)
-	case m.Force, slices.Contains(base, digest):
+	case m.Force, slices.Contains(base, digest), digest == "" && !m.memory.knowsOthers(): // in the place of none, nothing is lost
 		return nil
 	case base != nil:
 		return fmt.Errorf("the state in the backend is not the one that the run has begun with which has left %s: somebody has gone on, or "+

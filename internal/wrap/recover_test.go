@@ -3,6 +3,7 @@ package wrap_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"os"
@@ -61,7 +62,7 @@ func TestRecover(t *testing.T) {
 		"sealed":                     {left: "sealed", stored: state, want: newer},
 		"named":                      {left: newer, named: true, stored: state, want: newer},
 		"none there yet":             {left: newer, want: newer},
-		"none there yet, not here":   {left: newer, fresh: true},
+		"none there yet, not here":   {left: newer, fresh: true, want: newer},
 		"there already":              {left: "sealed", stored: state, since: newer, want: newer},
 		"nothing left":               {stored: state},
 		"an empty one":               {stored: state, left: " "},
@@ -438,4 +439,77 @@ func TestAccRecover(t *testing.T) {
 		t.Errorf("afterwards: %d, %v\n%s", code, err, out)
 	}
 	p.checkClean(t)
+}
+
+// TestRecoverWithoutALineage: a state that no backend has ever had gets a lineage and a serial, as a CLI gives
+// them to it. In place of a state that has no lineage either, it stays as it is.
+func TestRecoverWithoutALineage(t *testing.T) {
+	mistakes := wrap.OpenMistakes(t, "recover without a lineage")
+	first := strings.NewReplacer(`"serial":1`, `"serial":0`, `"lineage":"l"`, `"lineage":""`).Replace(state)
+	second := strings.Replace(first, `"serial":0`, `"serial":2`, 1)
+	for name, c := range map[string]struct {
+		there, left string
+		again       bool // what was written was not read back
+		named       bool
+	}{
+		"for the first time":  {left: first, named: true},
+		"after a failure":     {left: first, again: true, named: true},
+		"no members":          {left: `{"version":4,"outputs":{},"resources":[]}`, named: true},
+		"in place of another": {there: first, left: second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStore(t)
+			o, dir := recovering(t, s)
+			if c.there != "" {
+				s.put(seal(t, sealing, c.there))
+			}
+			leaves(t, dir, s, c.left)
+			left := read(t, filepath.Join(dir, "errored.tfstate"))
+			err, told := recovered(t, o, wrap.Recovery{})
+			if c.again {
+				write(t, filepath.Join(dir, "errored.tfstate"), left)
+				err, told = recovered(t, o, wrap.Recovery{})
+			}
+			mistakes.Failed(t, name, told, err)
+			opened, failed := o.State.Decrypt(t.Context(), s.stored())
+			if err != nil || failed != nil {
+				t.Fatal(err, failed)
+			}
+			var label struct {
+				Version, Serial int
+				Lineage         string
+				Resources       []string
+			}
+			if err := json.Unmarshal(opened.Data, &label); err != nil || label.Version != 4 || label.Resources == nil {
+				t.Errorf("%v, %s", err, opened.Data)
+			}
+			if c.named != (len(label.Lineage) == 36 && label.Serial == 1) || !c.named && string(opened.Data) != c.left {
+				t.Errorf("it is %s", opened.Data)
+			}
+		})
+	}
+}
+
+// TestNoLineage: that a state has no lineage is said when it is read or written, once.
+func TestNoLineage(t *testing.T) {
+	t.Parallel()
+	mistakes := wrap.OpenMistakes(t, "no lineage")
+	none := strings.Replace(state, `"lineage":"l"`, `"lineage":""`, 1)
+	for name, c := range map[string]struct{ there, script, command string }{
+		"read":             {there: none, script: "GET GET", command: "plan"},
+		"written":          {script: "GET POST=" + none, command: "apply"},
+		"read and written": {there: none, script: "GET POST=" + none, command: "apply"},
+		"given one":        {there: none, script: "GET POST=" + state + " GET", command: "apply"},
+	} {
+		s := newStore(t)
+		if c.there != "" {
+			s.put(seal(t, sealing, c.there))
+		}
+		o, _, _ := scripted(t, s, c.script, c.command)
+		code, err, told := run(t, o)
+		mistakes.Ended(t, name, told, code, err)
+		if err != nil || strings.Count(told, "has no lineage") != 1 {
+			t.Errorf("%s: %v, %s", name, err, told)
+		}
+	}
 }

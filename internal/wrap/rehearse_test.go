@@ -9,6 +9,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 )
 
 // oneWay encrypts, and fails to open.
@@ -20,16 +21,18 @@ func (oneWay) Encrypt(_ context.Context, _ driver.Keys, plain []byte) ([]byte, e
 
 func (w oneWay) Decrypt(context.Context, driver.Keys, []byte) ([]byte, error) { return nil, w.err }
 
-// TestRehearsalOfPlans: only plans that the settings have no key for are for others. What
-// else fails would fail after the plan was made as well.
+// TestRehearsalOfPlans: only plans for recipients whose identities are elsewhere are for others. Of
+// anything else, nobody would open the plan, or it would fail after the plan was made as well.
 func TestRehearsalOfPlans(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		err   error
 		blind bool
 	}{
-		"no key":    {err: fmt.Errorf("%w: of others", encryption.ErrNoKey), blind: true},
-		"no answer": {err: errors.New("the key service does not answer")},
+		"recipients":                 {err: fact.With(errors.New("there is no identity"), fact.NoIdentity{}), blind: true},
+		"recipients, and a fallback": {err: fact.With(fmt.Errorf("%w: of others", encryption.ErrNoKey), fact.NoIdentity{}), blind: true},
+		"no key":                     {err: fmt.Errorf("%w: of nobody", encryption.ErrNoKey)},
+		"no answer":                  {err: errors.New("the key service does not answer")},
 	} {
 		registry := encryption.Registry{Methods: []driver.Block[driver.Method]{{
 			Table: attr.Table{Name: "one_way"},

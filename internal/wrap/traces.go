@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,10 +17,12 @@ import (
 	"slices"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
 // traces are the files in which Terraform leaves states beside a backend.
@@ -64,6 +67,64 @@ func (i *invocation) checkErrored(stderr io.Writer) error {
 	}
 	say(stderr, "warning: "+err.Error())
 	return nil
+}
+
+// notePlaintext is about a state that a run has left whose wrap was killed: nobody has encrypted it.
+func (i *invocation) notePlaintext(stderr io.Writer) {
+	if i.leftInPlaintext() {
+		say(stderr, "warning: "+errored+" holds a state in plaintext, which an earlier run could not write")
+	}
+}
+
+func (i *invocation) leftInPlaintext() bool {
+	path := filepath.Join(i.dir, errored)
+	if isLink(path) { // which a run that changes something refuses
+		return false
+	}
+	content, err := readFile(path)
+	info, _ := encryption.Inspect(content) // unknown, for what it does not know
+	return err == nil && info.Kind == encryption.KindState
+}
+
+// sealLeft encrypts such a state, under the lock of the state: the program of that run may still be writing it.
+func (p *proxy) sealLeft(ctx context.Context) {
+	if !p.call.leftInPlaintext() {
+		return
+	}
+	path := filepath.Join(p.call.dir, errored)
+	others := replace.OtherNames(path)
+	err := p.backend.underLock(ctx, "statecrypt wrap", func() error {
+		content, err := readFile(path)
+		if err != nil {
+			return keyfile.Reason(err)
+		}
+		if _, _, err := store.Label(content); err != nil || !json.Valid(content) {
+			return errors.New("it is not whole; its program may still be writing it")
+		}
+		sealed, _, err := Seal(ctx, p.State, content)
+		if err == nil {
+			err = replace.Name(ctx, path, sealed)
+		}
+		if err == nil {
+			p.memory.moves(ctx, content, sealed)
+		}
+		return err
+	})
+	if err != nil {
+		say(p.Stderr, "warning: "+errored+" stays in plaintext: "+explain.Text(err, explain.Wrap{Seals: true}))
+		return
+	}
+	tellSealed(p.Stderr, sealedInPlace, others)
+}
+
+const sealedInPlace = errored + " is encrypted now; " + recovers + " writes it"
+
+// tellSealed says where a state is encrypted now that could not be written.
+func tellSealed(stderr io.Writer, where, others string) {
+	say(stderr, where)
+	if others != "" {
+		say(stderr, "warning: "+errored+": "+others)
+	}
 }
 
 // pushesErrored reports whether the argument is that state, by whatever name.
@@ -239,7 +300,7 @@ func (t *traces) sealErrored(ctx context.Context, o Options, m *memory, path str
 	if sealed != nil && again == nil && !errors.Is(err, encryption.ErrNoKey) {
 		err = nil // what opens it has gone, and it was rehearsed; plaintext would be worse
 	}
-	where := errored + " is encrypted now; " + recovers + " writes it"
+	where := sealedInPlace
 	if err == nil {
 		err = replace.Name(ctx, path, sealed)
 		if err != nil && t.saveInFile(ctx, sealed) {
@@ -256,9 +317,6 @@ func (t *traces) sealErrored(ctx context.Context, o Options, m *memory, path str
 			keyfile.Reason(err), recovers)
 	}
 	m.leave(ctx, sealed)
-	say(o.Stderr, where)
-	if others != "" {
-		say(o.Stderr, "warning: "+errored+": "+others)
-	}
+	tellSealed(o.Stderr, where, others)
 	return nil
 }

@@ -82,11 +82,16 @@ func Run(ctx context.Context, o Options) (exitCode int, err error) {
 		return 1, err
 	}
 	switch moves := o.EncryptExisting || o.Leave; {
-	case moves && (call.Name != "init" || call.help):
-		return 1, errors.New("-encrypt-existing and -leave are for init only; leave them out")
+	case moves && (call.Name != "init" || call.effect() == passes):
+		return 1, errors.New("-encrypt-existing and -leave are for init only, with its backend; leave them out")
 	case o.Leave && (o.EncryptExisting || !call.has("migrate-state")):
 		return 1, errors.New("-leave is for init -migrate-state only: statecrypt wrap -config FILE -leave -- terraform init -migrate-state")
 	case call.effect() == passes:
+		forget, err := call.hideBackend(until)
+		if err != nil {
+			return 1, err
+		}
+		defer forget()
 		return call.run(until, o, call.environ(o))
 	}
 	code, err := protect(until, o, call)
@@ -97,6 +102,13 @@ func Run(ctx context.Context, o Options) (exitCode int, err error) {
 	return code, err
 }
 
+// NeedsNoState reports whether a command does nothing with a state, so that it requires neither a key nor a
+// store, but only the names of the variables that it must not get.
+func NeedsNoState(o Options) bool {
+	call, err := newInvocation(o)
+	return err == nil && call.effect() == passes
+}
+
 const noWorkspaces = "there are none under wrap; each state has an address of its own, in the backend block of a file for -config"
 
 // protect runs a command that has to do with the state.
@@ -105,6 +117,7 @@ func protect(ctx context.Context, o Options, call *invocation) (code int, err er
 		return 1, err
 	}
 	o.State, o.Plan = o.State.KeepKeys(), o.Plan.KeepKeys() // what was rehearsed works in the end, too
+	call.notePlaintext(o.Stderr)
 	noteVariables(o)
 	noteLeft(o.Stderr)
 	p, err := connect(ctx, o, call)
@@ -124,7 +137,11 @@ func protect(ctx context.Context, o Options, call *invocation) (code int, err er
 		call.tellLeft(o, code, err)
 		return code, err
 	}
-	return code, errors.Join(err, before.follow(ctx, o, p.memory), checkRecord(call.own(call.id())), p.checkUse(code))
+	left := before.follow(ctx, o, p.memory)
+	if left == nil {
+		p.memory.end(ctx)
+	}
+	return code, errors.Join(err, left, checkRecord(call.own(call.id())), p.checkUse(code))
 }
 
 func checkWorkspace(o Options) error {
@@ -159,7 +176,7 @@ func connect(ctx context.Context, o Options, call *invocation) (*proxy, error) {
 	}
 	p := newProxy(o, call, upstream)
 	p.memory = newMemory(call.own(), upstream)
-	p.memory.accepts, p.memory.reverts = o.Accept, upstream.Reverts(ctx)
+	p.memory.accepts, p.memory.reverts, p.memory.changes = o.Accept, upstream.Reverts(ctx), call.effect() == changes
 	p.lock.begin(call)
 	if call.effect() == changes {
 		call.lent = upstream.Lend()
@@ -188,6 +205,7 @@ func (p *proxy) makeReady(ctx context.Context, files *handover) error {
 		}
 		return writeRecord(ctx, directory{path: call.data})
 	}
+	p.sealLeft(ctx)
 	if err == nil {
 		err = call.checkErrored(p.Stderr)
 	}

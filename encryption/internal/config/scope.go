@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -96,18 +97,17 @@ func (s scope) value(expr hcl.Expression) (cty.Value, error) {
 }
 
 func (s scope) evaluate(expr hcl.Expression) (cty.Value, error) {
-	if err := s.checkCalls(expr); err != nil {
-		return cty.NilVal, err
-	}
+	err := s.checkCalls(expr)
 	locals := map[string]cty.Value{}
-	for _, t := range expr.Variables() {
-		err := s.check(t, expr)
-		if name, ok := memberOf(t, "local"); ok && err == nil {
-			locals[name], err = s.local(name)
+	for _, t := range expr.Variables() { // all of them, because their names are told
+		wrong := s.check(t, expr)
+		if name, ok := memberOf(t, "local"); ok && wrong == nil {
+			locals[name], wrong = s.local(name)
 		}
-		if err != nil {
-			return cty.NilVal, err
-		}
+		err = cmp.Or(err, wrong)
+	}
+	if err != nil {
+		return cty.NilVal, err
 	}
 	context := s.context.NewChild()
 	context.Variables = map[string]cty.Value{"local": cty.ObjectVal(locals)}

@@ -88,8 +88,14 @@ type (
 	// that the method does not use.
 	KeyElsewhere struct {
 		Address  string
-		Selected bool // a selected method before this one uses it
+		Stored   string // its name in the file
+		Selected bool   // a selected method before this one uses it
+		Tried    bool   // the key of the method was tried in its place
 	}
+
+	// Namesake is a configured key provider whose key may be the one that a file calls by the name
+	// of another.
+	Namesake struct{ Address, Stored string }
 
 	// NoKeyProvider means that nothing is configured of what the file's metadata names.
 	NoKeyProvider struct {

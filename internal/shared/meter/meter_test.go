@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"io"
 	"math"
+	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -54,22 +57,54 @@ func TestYAML(t *testing.T) {
 	}
 }
 
+// TestUnpack has honest texts that compress well: the same one in each of many resources, which differ
+// in little else. What is refused takes no memory.
 func TestUnpack(t *testing.T) {
 	packed := func(plain []byte) []byte {
 		var out bytes.Buffer
-		w := gzip.NewWriter(&out)
+		w, _ := gzip.NewWriterLevel(&out, gzip.BestCompression)
 		_, _ = w.Write(plain)
 		_ = w.Close()
 		return out.Bytes()
 	}
-	for size, want := range map[int]error{1 << 20: nil, 8 << 20: ErrExpands, 64 << 20: ErrExpands} {
-		r, err := Unpack(bytes.NewReader(packed(make([]byte, size))), gzip.NewReader)
-		if err != nil {
-			t.Fatal(err)
+	alike := func(resources, length int) []byte {
+		script := make([]byte, length)
+		random := rand.New(rand.NewPCG(1, 2))
+		for i := range script {
+			script[i] = byte(' ' + random.IntN(90))
 		}
-		n, err := io.Copy(io.Discard, r)
-		if !errors.Is(err, want) || want == nil && int(n) != size || n > 10<<20 {
-			t.Errorf("%d bytes: got %d, %v", size, n, err)
+		var state []byte
+		for i := range resources {
+			state = fmt.Appendf(state, `{"index_key":%06d,"schema_version":0,"attributes":{"content":%q}},`, i, script)
 		}
+		return state
+	}
+	for name, c := range map[string]struct {
+		plain []byte
+		limit int64
+		want  error
+	}{
+		"nothing":                       {limit: 1},
+		"300 scripts of 28 kB":          {plain: alike(300, 28_000), limit: math.MaxInt64},
+		"1,500 scripts of 9 kB":         {plain: alike(1500, 9000), limit: math.MaxInt64},
+		"8 MB of nothing":               {plain: make([]byte, 8<<20), limit: 8 << 20},
+		"8 MB, and one less is allowed": {plain: make([]byte, 8<<20), limit: 8<<20 - 1, want: ErrLarge},
+		"64 MB of nothing":              {plain: make([]byte, 64<<20), limit: math.MaxInt64, want: ErrExpands},
+	} {
+		in := packed(c.plain)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		got, err := Unpack(in, c.limit, gzip.NewReader)
+		runtime.ReadMemStats(&after)
+		if !errors.Is(err, c.want) || c.want == nil && !bytes.Equal(got, c.plain) {
+			t.Errorf("%s, %d : %d: got %d bytes, %v", name, len(c.plain), len(in), len(got), err)
+		}
+		const little = 256 << 10
+		if most := uint64(len(got)) + little; after.TotalAlloc-before.TotalAlloc > most {
+			t.Errorf("%s: %d bytes were allocated", name, after.TotalAlloc-before.TotalAlloc)
+		}
+	}
+	if _, err := Unpack(packed([]byte("cut off"))[:12], 100, gzip.NewReader); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("cut off: %v", err)
 	}
 }

@@ -1,53 +1,52 @@
 package meter
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"io"
 )
 
-// What compressed data may expand to. States compress well, repetitive ones fifty
-// times; nothing at all compresses a thousand times.
-const (
-	expandFactor   = 100
-	expandConstant = 1 << 20 // bytes
-)
+// perUnit is how many bytes a unit pays for that are unpacked and kept: they take half of its memory, and
+// as long as it does to be unpacked and looked through.
+const perUnit = 320
 
-// ErrExpands means that compressed data expands to more than any state does.
-var ErrExpands = errors.New("it unpacks to more than 100 times its size and 1 MiB, as no state does; store it without compression")
+// Expanded is how many bytes n may unpack to, if those are kept. Honest files are compressed to less than
+// a hundredth: a state has the same script in each of many resources.
+func Expanded(n int64) int64 { return perUnit * (Free + n/bytesPerUnit) }
 
-// Unpack returns a reader of what unpack, such as a reader of gzip, makes of
-// packed. It fails with [ErrExpands] as soon as that is too much for what was read
-// of packed so far.
-func Unpack[R io.Reader](packed io.Reader, unpack func(io.Reader) (R, error)) (io.Reader, error) {
-	in := &counted{Reader: packed}
-	unpacked, err := unpack(in)
-	return &expanding{unpacked, in, 0}, err
-}
+// ErrExpands means that compressed data expands to more than [Expanded].
+var ErrExpands = fmt.Errorf("it unpacks to more than %d MB and %d times its size; store it without compression",
+	perUnit*Free/1_000_000, perUnit/bytesPerUnit)
 
-// Expanded is how many bytes n may unpack to.
-func Expanded(n int64) int64 { return expandConstant + expandFactor*n }
+// ErrLarge means that compressed data expands to more than the caller takes.
+var ErrLarge = errors.New("it unpacks to more than may be read")
 
-type counted struct {
-	io.Reader
-	n int64
-}
-
-func (c *counted) Read(p []byte) (int, error) {
-	n, err := c.Reader.Read(p)
-	c.n += int64(n)
-	return n, err
-}
-
-type expanding struct {
-	io.Reader
-	packed *counted
-	n      int64
-}
-
-func (e *expanding) Read(p []byte) (int, error) {
-	n, err := e.Reader.Read(p)
-	if e.n += int64(n); e.n > Expanded(e.packed.n) {
-		return 0, ErrExpands
+// Unpack returns the content that unpack, such as a reader of gzip, makes of packed: at most limit bytes,
+// or the error is [ErrLarge], and no more than [Expanded], or it is [ErrExpands]. It unpacks
+// twice, and the first time only counts, so that a file that is refused takes no memory, and any
+// other no more than its content.
+func Unpack[R io.Reader](packed []byte, limit int64, unpack func(io.Reader) (R, error)) ([]byte, error) {
+	most := min(limit, Expanded(int64(len(packed))))
+	r, err := unpack(bytes.NewReader(packed))
+	if err != nil {
+		return nil, err
 	}
-	return n, err
+	size, err := io.Copy(io.Discard, io.LimitReader(r, most+1))
+	switch {
+	case size > limit:
+		return nil, ErrLarge
+	case size > most:
+		return nil, ErrExpands
+	case err != nil:
+		return nil, err
+	}
+	if r, err = unpack(bytes.NewReader(packed)); err != nil {
+		return nil, err
+	}
+	content := make([]byte, size)
+	if _, err := io.ReadFull(r, content); err != nil {
+		return nil, err
+	}
+	return content, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -58,7 +59,7 @@ const (
 // File says what a file is that people often have in place of a state; it is zero if that
 // is nothing known.
 func File(file []byte) fact.Stranger {
-	start := file[:min(len(file), 4<<10)]
+	start := startOf(file)
 	switch {
 	case keyFile.Match(start):
 		return fact.Stranger{What: "it is a private key", Do: fact.OtherFile}
@@ -69,7 +70,7 @@ func File(file []byte) fact.Stranger {
 	case IsUTF16(start):
 		return fact.Stranger{What: "it is UTF-16, as Windows PowerShell writes it with >", Do: fact.UTF16}
 	}
-	text := bytes.TrimLeft(start, " \t\r\n")
+	text := bytes.TrimLeft(start, space)
 	for _, s := range strangers() {
 		if slices.ContainsFunc(s.by, func(begin string) bool { return bytes.HasPrefix(text, []byte(begin)) }) {
 			return fact.Stranger{What: s.what, Do: s.do}
@@ -112,17 +113,34 @@ func besides(file []byte) fact.Stranger {
 			What: fmt.Sprintf("there is text before its JSON, which begins at byte %d, such as what a program printed", line+2)}
 	}
 	var text string
-	if json.Unmarshal(file, &text) == nil && strings.HasPrefix(strings.TrimSpace(text), "{") {
+	if beginsWith(file, `"`) && json.Unmarshal(file, &text) == nil && strings.HasPrefix(strings.TrimSpace(text), "{") {
 		return fact.Stranger{What: "it is JSON inside a JSON string, so it was encoded twice, as by jsonencode", Do: fact.EncodedTwice}
 	}
-	decoder := json.NewDecoder(bytes.NewReader(file))
-	var object struct{}
-	if json.Valid(file) || decoder.Decode(&object) != nil {
+	if !beginsWith(file, "{") {
+		return fact.Stranger{}
+	}
+	wrong, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(file, new(struct{})))
+	if !ok {
+		return fact.Stranger{}
+	}
+	object := bytes.TrimRight(file[:max(wrong.Offset-1, 0)], space) // a decoder of streams would copy the file
+	if !json.Valid(object) {
 		return fact.Stranger{}
 	}
 	return fact.Stranger{Do: fact.TextBehind,
-		What: fmt.Sprintf("something follows its JSON, which ends at byte %d, as if it was appended with >>", decoder.InputOffset())}
+		What: fmt.Sprintf("something follows its JSON, which ends at byte %d, as if it was appended with >>", len(object))}
 }
+
+// space is what may be before a value of JSON, and behind it.
+const space = " \t\r\n"
+
+// beginsWith reports whether a file begins with a text, behind a little space.
+func beginsWith(file []byte, begin string) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(startOf(file), space), []byte(begin))
+}
+
+// startOf is as much of a file as tells what it is.
+func startOf(file []byte) []byte { return file[:min(len(file), 4<<10)] }
 
 // What begins a line of files that are named by mistake.
 var (
@@ -146,7 +164,7 @@ func isWord(file []byte) bool {
 // lock of one, or what a command or a server printed. It is zero for nothing.
 func printed(file []byte) fact.Stranger {
 	var document map[string]json.RawMessage
-	if json.Unmarshal(file, &document) != nil || len(document) == 0 {
+	if !beginsWith(file, "{") || json.Unmarshal(file, &document) != nil || len(document) == 0 {
 		return fact.Stranger{}
 	}
 	var version string
@@ -202,7 +220,7 @@ func IsAge(file []byte) bool {
 // IsArmored reports whether a file begins as those that age writes as text: there may be
 // white space before it.
 func IsArmored(file []byte) bool {
-	return bytes.HasPrefix(bytes.TrimLeft(file, " \t\r\n"), []byte("-----BEGIN AGE ENCRYPTED FILE-----"))
+	return beginsWith(file, "-----BEGIN AGE ENCRYPTED FILE-----")
 }
 
 // IsRecipient reports whether a text begins as a public key does for which age encrypts, of

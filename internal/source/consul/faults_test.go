@@ -52,7 +52,7 @@ func faultHarness(t *testing.T) sourcetest.FaultHarness {
 			"nested a million deep":       notConsul,
 			"301 that names another host": redirects,
 			"401 that names another host": "the server did not accept the user name and password (401 Unauthorized)",
-			"gzip bomb":                   "unpacking the gzip data: it unpacks to more than 100 times its size",
+			"gzip bomb":                   source.TooLarge(1 << 20).Error(),
 			"another service":             notConsul,
 
 			"403":                            "what the token needs is a policy with",

@@ -1,6 +1,7 @@
 package consul
 
 import (
+	"bytes"
 	"encoding/base64"
 	"fmt"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
 // Small answers that would take much memory if all that is in them were kept.
@@ -59,5 +61,13 @@ func TestManySlowParts(t *testing.T) {
 	}
 	if _, err := src.Fetch(t.Context()); err == nil || !strings.Contains(err.Error(), "could not be read within 200ms") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestWellPacked: an honest state may unpack to far more than a hundred times its size.
+func TestWellPacked(t *testing.T) {
+	state := make([]byte, 8<<20)
+	if got, err := unpack(nettest.Gzip(state), 16<<20, false); err != nil || !bytes.Equal(got, state) {
+		t.Errorf("got %d bytes, %v", len(got), err)
 	}
 }

@@ -1,7 +1,6 @@
 package consul
 
 import (
-	"bytes"
 	"cmp"
 	"compress/gzip"
 	"context"
@@ -190,13 +189,13 @@ func unpack(data []byte, limit int64, parts bool) ([]byte, error) {
 		}
 		return data, nil
 	}
-	z, err := meter.Unpack(bytes.NewReader(data), gzip.NewReader)
-	if err == nil {
-		if data, err = source.Read(z, -1, limit); err == nil || source.IsTooLarge(err) || errors.Is(err, meter.ErrExpands) {
-			return data, err
-		}
-	}
-	if parts {
+	data, err := meter.Unpack(data, limit, gzip.NewReader)
+	switch {
+	case errors.Is(err, meter.ErrLarge):
+		return nil, source.TooLarge(limit)
+	case err == nil || errors.Is(err, meter.ErrExpands):
+		return data, err
+	case parts:
 		return nil, torn("gzip cannot open them")
 	}
 	return nil, errors.New("the state is damaged: gzip cannot open it; restore an intact copy")

@@ -39,9 +39,6 @@ const (
 	// worth a warning: 0.6 s instead of 0.07 from the same disk, on two busy cores (git 2.39),
 	// and a second over 100 Mbit/s.
 	slow = 10 << 20
-
-	// freeListing is how long a list may be whatever was fetched.
-	freeListing = 16 << 20 // bytes
 )
 
 // repository is a throw-away bare repository. It is made by the first fetch, by
@@ -345,7 +342,7 @@ func (d *repository) idOf(ctx context.Context, name string) (string, error) {
 // listingLimit is how long the list of files may be for what was fetched. A folder
 // that is in others many times over is fetched once, and listed each time.
 func (d *repository) listingLimit() int64 {
-	return min(freeListing+meter.Expanded(d.packed()), maxListing)
+	return min(meter.Expanded(d.packed()), maxListing)
 }
 
 // packed is how many bytes were fetched.

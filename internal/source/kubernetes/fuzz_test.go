@@ -13,6 +13,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/kubernetes/kubetest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
 // FuzzPacked unpacks what is in a secret of the kubernetes backend.
@@ -108,4 +109,12 @@ func gzipped(tb testing.TB, data []byte) []byte {
 		tb.Fatal(err)
 	}
 	return b.Bytes()
+}
+
+// TestWellPacked: an honest state may unpack to far more than a hundred times its size.
+func TestWellPacked(t *testing.T) {
+	state := make([]byte, 8<<20)
+	if got, err := unpack(nettest.Gzip(state), 16<<20); err != nil || !bytes.Equal(got, state) {
+		t.Errorf("got %d bytes, %v", len(got), err)
+	}
 }

@@ -209,16 +209,17 @@ func (c *client) state(ctx context.Context, what document) ([]byte, string, erro
 }
 
 func unpack(packed []byte, limit int64) ([]byte, error) {
-	z, err := meter.Unpack(bytes.NewReader(packed), gzip.NewReader)
-	if err != nil {
+	if _, err := gzip.NewReader(bytes.NewReader(packed)); err != nil {
 		return nil, errors.New("the secret does not hold a state of the kubernetes backend: it is not compressed with gzip")
 	}
-	data, err := source.Read(z, -1, limit)
-	if errors.Is(err, meter.ErrExpands) {
+	data, err := meter.Unpack(packed, limit, gzip.NewReader)
+	switch {
+	case errors.Is(err, meter.ErrLarge):
+		return nil, source.TooLarge(limit)
+	case errors.Is(err, meter.ErrExpands):
 		return nil, fmt.Errorf("the state in the secret: %w", err)
-	}
-	if err != nil && !source.IsTooLarge(err) {
+	case err != nil:
 		return nil, errors.New("the state in the secret is damaged or incomplete: gzip cannot open it; if it was written just now, try again")
 	}
-	return data, err
+	return data, nil
 }

@@ -78,7 +78,7 @@ func decode(sent io.Reader, encodings []string, size, limit int64) ([]byte, erro
 		return nil, fmt.Errorf("the answer is encoded with %s, and only gzip is undone here, once; have the server send it as it is",
 			encodings[len(encodings)-1])
 	}
-	data, err := gunzip(sent, limit)
+	data, err := gunzip(sent, size, limit)
 	if err != nil {
 		return nil, fmt.Errorf("unpacking the gzip data: %w", err)
 	}
@@ -87,18 +87,17 @@ func decode(sent io.Reader, encodings []string, size, limit int64) ([]byte, erro
 
 // gunzip stops at the limit: a few kilobytes can unpack to gigabytes, and any
 // number of bytes to nothing.
-func gunzip(sent io.Reader, limit int64) ([]byte, error) {
-	packed := &io.LimitedReader{R: sent, N: source.PackedLimit(limit)}
-	unpacked, err := meter.Unpack(packed, gzip.NewReader)
-	if errors.Is(err, io.EOF) { // an empty body is an empty file
-		return []byte{}, nil
+func gunzip(sent io.Reader, size, limit int64) ([]byte, error) {
+	packed, err := source.Read(sent, size, source.PackedLimit(limit))
+	if err != nil || len(packed) == 0 { // an empty body is an empty file
+		if source.IsTooLarge(err) {
+			err = source.TooLarge(limit)
+		}
+		return packed, err
 	}
-	if err != nil {
-		return nil, err
-	}
-	data, err := source.Read(unpacked, -1, limit)
-	if packed.N <= 0 {
-		return nil, source.TooLarge(limit)
+	data, err := meter.Unpack(packed, limit, gzip.NewReader)
+	if errors.Is(err, meter.ErrLarge) {
+		err = source.TooLarge(limit)
 	}
 	return data, err
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"io"
@@ -195,5 +196,17 @@ func TestReadOnly(t *testing.T) {
 	}
 	if err == nil || !strings.Contains(err.Error(), "only GET") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestWellPacked: an honest state may unpack to far more than a hundred times its size.
+func TestWellPacked(t *testing.T) {
+	state := make([]byte, 8<<20)
+	packed := nettest.Gzip(state)
+	for _, size := range []int64{-1, int64(len(packed))} {
+		got, err := Decode(bytes.NewReader(packed), http.Header{"Content-Encoding": {"gzip"}}, size, 16<<20)
+		if err != nil || !bytes.Equal(got, state) {
+			t.Errorf("%d bytes: got %d, %v", size, len(got), err)
+		}
 	}
 }

@@ -88,8 +88,8 @@ func (p *provider) Key(ctx context.Context, _ driver.Keys, document json.RawMess
 		return nil, err
 	}
 	if !p.identities.Any() {
-		return nil, fact.Advise(fmt.Errorf("%w: there are recipients, and neither identities nor identity_files, which open files",
-			driver.ErrNoKey), "set one of the two")
+		return nil, fact.With(fmt.Errorf("%w: there are recipients, and neither identities nor identity_files, which open files",
+			driver.ErrNoKey), fact.NoIdentity{}, fact.Advice("set one of the two"))
 	}
 	identities, err := p.identities.Load()
 	if err != nil {

@@ -10,23 +10,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/program"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-const (
-	magic = "OpenTofu-External-Encryption-Method"
-
-	// What a program may answer. It may have compressed the data, but a small
-	// file must not fill the memory.
-	answerFactor   = 32
-	answerConstant = 16 << 20 // bytes
-)
+const magic = "OpenTofu-External-Encryption-Method"
 
 // Block returns the external method.
 func Block() driver.Block[driver.Method] {
@@ -116,7 +111,8 @@ func (m *method) run(ctx context.Context, keys driver.Keys, command program.Comm
 		return nil, err
 	}
 	var out *output
-	if err := command.Run(ctx, document, answerFactor*len(data)+answerConstant, &out, in.Key); err != nil {
+	most := meter.Expanded(int64(len(data))) // the program may have compressed the data
+	if err := command.Run(ctx, document, int(min(most, math.MaxInt)), &out, in.Key); err != nil {
 		return nil, err
 	}
 	if out == nil || len(out.Payload) == 0 {

@@ -16,7 +16,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"math"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -130,11 +130,10 @@ func (m *method) Decrypt(_ context.Context, _ driver.Keys, file []byte) ([]byte,
 }
 
 func unzip(packed []byte) ([]byte, error) {
-	reader, err := meter.Unpack(bytes.NewReader(packed), gzip.NewReader)
-	if err != nil {
+	if _, err := gzip.NewReader(bytes.NewReader(packed)); err != nil {
 		return nil, errors.New("what was decrypted is not compressed by gzip")
 	}
-	plain, err := io.ReadAll(reader)
+	plain, err := meter.Unpack(packed, math.MaxInt64, gzip.NewReader)
 	switch {
 	case errors.Is(err, meter.ErrExpands):
 		return nil, err

@@ -119,6 +119,10 @@ func TestLayers(t *testing.T) {
 			t.Errorf("%s: got %q, %v", name, plain, err)
 		}
 	}
+	long := make([]byte, 8<<20) // an honest state may unpack to far more than a hundred times its size
+	if plain, err := method.Decrypt(t.Context(), nil, method.seal(compressed(t, long, 1))); err != nil || !bytes.Equal(plain, long) {
+		t.Errorf("of %d bytes, got %d, %v", len(long), len(plain), err)
+	}
 }
 
 func TestRecognizes(t *testing.T) {
