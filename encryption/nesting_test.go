@@ -63,8 +63,8 @@ func TestNesting(t *testing.T) {
 			`", {})`), "settings"),
 		"values":         encryption.Code(settings("var.x"), "settings", encryption.VarFiles(file("a.tfvars", "x = "+nested("[", "1", "]")))),
 		"values in JSON": encryption.Code(settings("var.x"), "settings", encryption.VarFiles(file("a.tfvars.json", `{"x": `+nested("[", "1", "]")+"}"))),
-		"locals": encryption.Module(filepath.Dir(file("main.tf", "terraform {\nencryption {\n"+settings("local.l0")+"\n}\n}\nlocals {\n"+locals.String()+
-			"}\n"))),
+		"locals": encryption.Module(filepath.Dir(file("main.tf", "terraform {\nencryption {\n"+settings("local.l0")+"\n}\n}\nlocals {\n"+
+			locals.String()+"}\n"))),
 		"a variable of a module": encryption.Module(filepath.Dir(module(t, settings("var.x[0]"))), encryption.VarEnvironment([]string{
 			"TF_VAR_x=" + nested("[", "1", "]")})),
 	} {

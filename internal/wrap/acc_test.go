@@ -259,8 +259,8 @@ func TestAccHostileLock(t *testing.T) {
 	s := newStore(t)
 	p := newProject(t, s.environ(), empty)
 	p.must(t, "init")
-	lock, err := json.Marshal(map[string]string{"ID": hostile, "Operation": hostile, "Info": "\n" + hostile, "Who": hostile, "Version": hostile,
-		"Created": "2026-01-02T03:04:05Z", "Path": "::add-mask::x " + hostile})
+	lock, err := json.Marshal(map[string]string{"ID": hostile, "Operation": hostile, "Info": "\n" + hostile, "Who": hostile,
+		"Version": hostile, "Created": "2026-01-02T03:04:05Z", "Path": "::add-mask::x " + hostile})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,7 +74,8 @@ func TestCostsOfModules(t *testing.T) {
 	file := func(name, begin string, by nesting, end string) amplification.Grammar {
 		return amplification.Grammar{Name: name, Productions: []amplification.Production{{Name: "depth", Most: 900}, {Name: "lines"}},
 			File: func(n amplification.Counts) string {
-				return begin + strings.Repeat(by.before, n["depth"]) + by.inside + strings.Repeat(by.after, n["depth"]) + end + strings.Repeat("\n", n["lines"])
+				inside := strings.Repeat(by.before, n["depth"]) + by.inside + strings.Repeat(by.after, n["depth"])
+				return begin + inside + end + strings.Repeat("\n", n["lines"])
 			}}
 	}
 	native := func(name string, by nesting) amplification.Grammar {
