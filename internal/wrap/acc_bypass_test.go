@@ -130,7 +130,12 @@ func attempts() map[string]attempt {
 		},
 		"init, reconfiguring": {args: cli("init", "-reconfigure"), ready: true, files: map[string]string{"mm/main.tf": direct}},
 		"init, from a module": {args: cli("init", "-from-module=ROOT/local"), files: map[string]string{"mm/main.tf": ""}},
-		"init, no backend":    {args: cli("init", "-backend=false"), ready: true, files: map[string]string{"mm/main.tf": plain}},
+		"init, no backend": { // which looks at no state
+			args: cli("init", "-backend=false"), ready: true, right: true, files: map[string]string{"mm/main.tf": plain},
+		},
+		"init, with a backend in the end": {
+			args: cli("init", "-backend=false", "-backend=true"), ready: true, files: map[string]string{"mm/main.tf": plain},
+		},
 		"init, in a variable": {
 			args: cli("init"), environ: []string{"TF_CLI_ARGS_init=-migrate-state -force-copy"}, ready: true,
 			files: map[string]string{"mm/override.tf": "terraform {\nbackend \"local\" {}\n}\n"},
