@@ -16,43 +16,160 @@ import (
 	stores "github.com/statecrypt/terraform-provider-statecrypt/internal/store/all"
 )
 
-// A promise is worth what its test is worth, so the tests that the threat model
-// and SECURITY.md name have to exist; those of SECURITY.md are where their links lead.
-func TestDocsNameTests(t *testing.T) {
-	var code strings.Builder
-	if err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, "_test.go") {
-			return err
+// promisesPage lists the tests of each promise. It is made from the comments at the tests.
+const promisesPage = "docs/promises.md"
+
+// TestPromises: each promise of SECURITY.md, of the library and of the threat model has a test whose
+// comment names it, each such comment names a promise, and the page of promises has them all. The tests of
+// a promise fail when it becomes false. STATECRYPT_GOLDENS=write writes the page.
+func TestPromises(t *testing.T) {
+	tests, lines := promised(t)
+	attacks := lastAttacks(t)
+	page := []string{"# Promises and their tests", "",
+		"A test fails when its promise becomes false. The comment above a test names its promises:",
+		"`// Promise: Pins`, with a note in brackets if the name of the test does not say enough. `TestPromises` reads these",
+		"comments and writes this page, if `STATECRYPT_GOLDENS=write` is set. `go test -run '^TestPins$' work` runs a test.",
+		"[attacks.md](attacks.md) has the attempts to break a promise by hand."}
+	for _, from := range []struct {
+		heading string
+		names   []string
+	}{
+		{"[SECURITY.md](../SECURITY.md#what-we-promise)", leads(t, "SECURITY.md", "What we promise", 18)},
+		{"The [threat model](guides/threat-model.md) alone", namedByAttacks(t)},
+		{"The [library](../encryption/README.md)", leads(t, "encryption/README.md", "What it promises", 18)},
+	} {
+		if page = append(page, "", "## "+from.heading); len(from.names) == 0 {
+			t.Errorf("%s has no promises", from.heading)
 		}
-		_, err = code.WriteString(readText(t, path))
-		return err
-	}); err != nil {
-		t.Fatal(err)
+		for _, name := range from.names {
+			if len(tests[name]) == 0 {
+				t.Errorf("%s: no test, or a promise that stands twice", name)
+			}
+			page = append(page, "", "### "+name, "")
+			if day := attacks[name]; day != "" {
+				page = append(page, "Last attack: "+day, "")
+			}
+			slices.Sort(tests[name])
+			page = append(page, tests[name]...)
+			delete(tests, name)
+			delete(attacks, name)
+		}
 	}
-	for path, least := range map[string]int{"templates/guides/threat-model.md.tmpl": 60, "SECURITY.md": 150, "DESIGN.md": 1} {
-		names := regexp.MustCompile("`((?:Test|Fuzz)[A-Za-z0-9]+)`(?:\\]\\(([^)]+)\\))?").FindAllStringSubmatch(readText(t, path), -1)
-		if len(names) < least {
-			t.Errorf("%s names %d tests", path, len(names))
+	for name, those := range tests {
+		t.Errorf("nobody makes the promise %s, which these tests keep: %s", name, those)
+	}
+	for name := range attacks {
+		t.Errorf("docs/attacks.md has an attack on %s, which nobody promises", name)
+	}
+	if lines < 350 {
+		t.Errorf("%d comments name a promise", lines)
+	}
+	text := strings.Join(page, "\n") + "\n"
+	if os.Getenv("STATECRYPT_GOLDENS") == "write" {
+		if err := os.WriteFile(promisesPage, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
 		}
-		for _, name := range names {
-			within := code.String()
-			if path == "SECURITY.md" {
-				within = readText(t, name[2])
-			}
-			if !strings.Contains(within, "\nfunc "+name[1]+"(") {
-				t.Errorf("%s: there is no test %s %s", path, name[1], name[2])
-			}
-		}
+	}
+	if text != readText(t, promisesPage) {
+		t.Errorf("%s is not up to date: STATECRYPT_GOLDENS=write go test -run '^TestPromises$' . writes it", promisesPage)
 	}
 }
 
-// Each promise of SECURITY.md has a row in the table of its tests.
-func TestPromisesHaveTests(t *testing.T) {
-	promises := strings.Count(section(t, "SECURITY.md", "What we promise"), "\n- ")
-	rows := strings.Count(section(t, "SECURITY.md", "Promises and their tests"), "\n| ") - 1
-	if promises == 0 || rows != promises {
-		t.Errorf("SECURITY.md makes %d promises, and has tests for %d", promises, rows)
+var (
+	promiseLine = regexp.MustCompile(`(?im)^\s*//\s*promises?:.*$`)
+	promiseForm = regexp.MustCompile(`^// Promise: ([^()]+?)(?: (\(.+\)))?$`)
+	testsOfFile = regexp.MustCompile(`(?m)((?:^//.*\n)+)^func ((?:Test|Fuzz)\w+)\(`)
+)
+
+// promised returns an item of a list for each test that keeps a promise, by the name of the promise, and
+// the number of comments that name one.
+func promised(t *testing.T) (tests map[string][]string, lines int) {
+	t.Helper()
+	tests = map[string][]string{}
+	if err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") || path == "docs_test.go" {
+			return err
+		}
+		code, found := readText(t, path), 0
+		for _, test := range testsOfFile.FindAllStringSubmatch(code, -1) {
+			for _, line := range promiseLine.FindAllString(test[1], -1) {
+				found++
+				form := promiseForm.FindStringSubmatch(line)
+				if form == nil {
+					t.Errorf("%s: %q is not of the form // Promise: NAME (NOTE)", path, line)
+					continue
+				}
+				item := "- [`" + test[2] + "`](../" + filepath.ToSlash(path) + ")"
+				tests[form[1]] = append(tests[form[1]], strings.TrimSpace(item+" "+form[2]))
+			}
+		}
+		if all := len(promiseLine.FindAllString(code, -1)); all != found {
+			t.Errorf("%s has %d comments that name a promise, %d of them at a test", path, all, found)
+		}
+		lines += found
+		return nil
+	}); err != nil {
+		t.Fatal(err)
 	}
+	return tests, lines
+}
+
+// leads returns the words in bold with which the items below a heading begin.
+func leads(t *testing.T, path, heading string, least int) (names []string) {
+	t.Helper()
+	items := section(t, path, heading)
+	for _, lead := range regexp.MustCompile(`(?m)^- \*\*([^*]+?)\.?\*\*`).FindAllStringSubmatch(items, -1) {
+		names = append(names, lead[1])
+	}
+	if all := strings.Count(items, "\n- "); len(names) != all || all < least {
+		t.Errorf("%s has %d promises, and %d of them begin with a name", path, all, len(names))
+	}
+	return names
+}
+
+// namedByAttacks returns the promises that the tables of the threat model name in their last columns,
+// without those of SECURITY.md. An attack that succeeds says so, and names none.
+func namedByAttacks(t *testing.T) (names []string) {
+	t.Helper()
+	known := leads(t, "SECURITY.md", "What we promise", 18)
+	rows := 0
+	for _, table := range strings.Split(readText(t, "templates/guides/threat-model.md.tmpl"), "| Promise |\n")[1:] {
+		table, _, _ = strings.Cut(table, "\n\n")
+		for _, row := range strings.Split(table, "\n")[1:] {
+			cells := strings.Split(strings.TrimSuffix(strings.TrimSpace(row), "|"), " | ")
+			last := strings.TrimSpace(cells[len(cells)-1])
+			if rows++; strings.HasSuffix(row, " | |") {
+				if last = ""; !regexp.MustCompile(`\*\*(?:they )?can|they can|verify them yourself`).MatchString(row) {
+					t.Errorf("the threat model names no promise: %s", row)
+				}
+			}
+			for _, name := range strings.Split(last, ", ") {
+				if name != "" && !slices.Contains(known, name) {
+					names, known = append(names, name), append(known, name)
+				}
+			}
+		}
+	}
+	if rows < 60 {
+		t.Errorf("the threat model has %d attacks", rows)
+	}
+	return names
+}
+
+// lastAttacks returns the day of the last attack on each promise.
+func lastAttacks(t *testing.T) map[string]string {
+	t.Helper()
+	days := map[string]string{}
+	rows := regexp.MustCompile(`(?m)^\| (\d{4}-\d\d-\d\d) \| ([^|]+) \| [^|]+ \|$`).FindAllStringSubmatch(readText(t, "docs/attacks.md"), -1)
+	for i, row := range rows {
+		if days[row[2]] = max(days[row[2]], row[1]); i > 0 && row[1] > rows[i-1][1] {
+			t.Errorf("docs/attacks.md: the attack of %s stands below an older one", row[1])
+		}
+	}
+	if all := strings.Count(readText(t, "docs/attacks.md"), "\n| 2"); len(rows) == 0 || all != len(rows) {
+		t.Errorf("docs/attacks.md has %d rows, and %d of them have a day and a promise", all, len(rows))
+	}
+	return days
 }
 
 // The modules of this repository are released together, so each says the same version

@@ -39,6 +39,8 @@ func (p *project) checkFiles(t *testing.T) {
 
 // A state is written to a file, changed, planned and applied, moved, and destroyed; the file and its
 // backup are encrypted all the time.
+//
+// Promise: Only encrypted states
 func TestAccFile(t *testing.T) {
 	t.Parallel()
 	p := inModule(t, empty)
@@ -63,6 +65,8 @@ func TestAccFile(t *testing.T) {
 }
 
 // A local state in plaintext is encrypted in its place.
+//
+// Promise: Only encrypted states
 func TestAccFileEncryptExisting(t *testing.T) {
 	t.Parallel()
 	p := inModule(t, `backend "local" {}`)
@@ -125,6 +129,8 @@ func newSlowly(t *testing.T, dir string) slowly {
 }
 
 // The CLI under wrap and OpenTofu by itself take turns on one file.
+//
+// Promise: States in stores
 func TestAccFileTurns(t *testing.T) {
 	testkit.OneIsEnough(t)
 	t.Parallel()
@@ -146,6 +152,8 @@ func TestAccFileTurns(t *testing.T) {
 
 // While the CLI under wrap works, OpenTofu says who has the lock, or waits, and then works with what
 // was written.
+//
+// Promise: States in stores
 func TestAccFileTofuWaits(t *testing.T) {
 	testkit.OneIsEnough(t)
 	t.Parallel()
@@ -180,6 +188,8 @@ func TestAccFileTofuWaits(t *testing.T) {
 }
 
 // While OpenTofu works, the CLI under wrap says who has the lock, which cannot be broken, or waits.
+//
+// Promise: States in stores
 func TestAccFileHeldByTofu(t *testing.T) {
 	testkit.OneIsEnough(t)
 	t.Parallel()
@@ -219,6 +229,8 @@ func TestAccFileHeldByTofu(t *testing.T) {
 }
 
 // An older copy that somebody puts back is refused, once it was seen.
+//
+// Promise: States in stores
 func TestAccFileOld(t *testing.T) {
 	t.Parallel()
 	p := inModule(t, empty)

@@ -154,6 +154,8 @@ func (p *project) checkClean(t *testing.T) {
 // A state is written, changed, planned on one port and applied on another, locked
 // by others, unlocked by force, and destroyed; what is in the backend is
 // encrypted all the time.
+//
+// Promise: Only encrypted states
 func TestAccWrap(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)

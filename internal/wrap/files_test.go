@@ -23,6 +23,8 @@ func planning(t *testing.T, out string) (o wrap.Options, dir string, said *lines
 }
 
 // A plan lands where its name leads, and takes the place of nothing but a plan.
+//
+// Promise: Only encrypted states
 func TestSavedPlan(t *testing.T) {
 	t.Parallel()
 	mistakes := wrap.OpenMistakes(t, "saved plan")
@@ -129,6 +131,8 @@ func TestRelativeFolderForCopies(t *testing.T) {
 
 // The child follows a link that has the name of the file in which it leaves a state,
 // and what is there is sealed.
+//
+// Promise: Only encrypted states
 func TestErroredThroughALink(t *testing.T) {
 	t.Parallel()
 	o, dir, _ := scripted(t, newStore(t), "GET leave=errored.tfstate exit=1", "apply")
@@ -143,6 +147,8 @@ func TestErroredThroughALink(t *testing.T) {
 
 // If nobody reads what wrap says, it still does the rest of its work: a pipe into head
 // must not cost a state.
+//
+// Promise: Only encrypted states
 func TestNobodyListens(t *testing.T) {
 	t.Parallel()
 	needSignals(t)

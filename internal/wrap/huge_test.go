@@ -14,6 +14,8 @@ import (
 
 // A plan that unpacks to much more than any plan is refused before that, and so is
 // one that is in its archive many times.
+//
+// Promise: Cost
 func TestHugePlans(t *testing.T) {
 	archive := func(plan io.Reader, size, members int) []byte {
 		var content bytes.Buffer

@@ -22,6 +22,8 @@ func (w oneWay) Decrypt(context.Context, driver.Keys, []byte) ([]byte, error) { 
 
 // TestRehearsalOfPlans: only plans that the settings have no key for are for others. What
 // else fails would fail after the plan was made as well.
+//
+// Promise: Runs under wrap
 func TestRehearsalOfPlans(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

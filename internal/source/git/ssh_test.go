@@ -246,6 +246,8 @@ func fingerprint(t *testing.T, keyFile string) string {
 
 // TestNothingIsRemembered: an unverified key that is written to known_hosts is
 // trusted from then on, and so is a connection that is kept for later.
+//
+// Promise: Reading changes nothing
 func TestNothingIsRemembered(t *testing.T) {
 	long(t)
 	t.Parallel()

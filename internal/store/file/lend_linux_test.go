@@ -13,6 +13,8 @@ import (
 
 // TestLent: a program that has inherited the file keeps the lock if this process is killed, and
 // not if the lock is given back.
+//
+// Promise: States in stores
 func TestLent(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
