@@ -16,6 +16,22 @@ import (
 	stores "github.com/statecrypt/terraform-provider-statecrypt/internal/store/all"
 )
 
+// A page for maintainers is worth as much as what it names, so the tests and files in it have to exist.
+func TestDocsNameTests(t *testing.T) {
+	tests, _ := functions(t)
+	for path, least := range map[string]int{"DESIGN.md": 10, "CONTRIBUTING.md": 1} {
+		names := regexp.MustCompile("`((?:Test|Fuzz)[A-Z][A-Za-z0-9]+)`").FindAllStringSubmatch(readText(t, path), -1)
+		if len(names) < least {
+			t.Errorf("%s names %d tests", path, len(names))
+		}
+		for _, name := range names {
+			if !tests[name[1]] {
+				t.Errorf("%s: there is no test %s", path, name[1])
+			}
+		}
+	}
+}
+
 // promisesPage lists the tests of each promise. It is made from the comments at the tests.
 const promisesPage = "docs/promises.md"
 
@@ -240,25 +256,104 @@ func TestConnectionsAreComplete(t *testing.T) {
 	}
 }
 
-// The house has all rooms.
+// The house has all rooms, and no others.
 func TestDesignNamesFolders(t *testing.T) {
-	house := section(t, "DESIGN.md", "The house")
-	for _, top := range []string{"encryption", "builtin", "internal"} {
-		if err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || !d.IsDir() {
-				return err
-			}
-			if d.Name() == "testdata" {
-				return fs.SkipDir
-			}
-			if code, _ := filepath.Glob(filepath.Join(path, "*.go")); len(code) > 0 && !strings.Contains(house, d.Name()) {
-				t.Errorf("DESIGN.md does not name %s", path)
-			}
+	_, list, _ := strings.Cut(section(t, "DESIGN.md", "The house"), "```\n")
+	list, _, _ = strings.Cut(list, "```")
+	rooms := map[string]*regexp.Regexp{}
+	pattern := strings.NewReplacer(regexp.QuoteMeta("*"), "[^/]*", "…", ".*")
+	for _, room := range regexp.MustCompile(`(?m)(?:^| )(\S*(?:/|/…))(?:$| )`).FindAllStringSubmatch(strings.ReplaceAll(list, " ", "  "), -1) {
+		rooms[room[1]] = regexp.MustCompile("^" + pattern.Replace(regexp.QuoteMeta(room[1])) + "$")
+	}
+	alike := regexp.MustCompile(`(?:keyprovider|method|source|auth)/\w+$|test$|^(?:tools|examples|internal/testing)/`)
+	found := map[string]bool{}
+	if err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() || path == "." {
+			return err
+		}
+		if d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") {
+			return fs.SkipDir
+		}
+		if code, _ := filepath.Glob(filepath.Join(path, "*.go")); len(code) == 0 {
 			return nil
-		}); err != nil {
-			t.Fatal(err)
+		}
+		known := false
+		for room, is := range rooms {
+			if is.MatchString(filepath.ToSlash(path) + "/") {
+				known, found[room] = true, true
+			}
+		}
+		if !known || !alike.MatchString(filepath.ToSlash(path)) && !strings.Contains(list, d.Name()) {
+			t.Errorf("DESIGN.md does not name %s", path)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if len(rooms) < 35 {
+		t.Errorf("the house has %d rooms", len(rooms))
+	}
+	for room := range rooms {
+		if !found[room] {
+			t.Errorf("DESIGN.md names %s, which has no code", room)
 		}
 	}
+}
+
+// The steps of a read, a write and an error name files, and functions that are in the same folder.
+func TestDesignNamesSteps(t *testing.T) {
+	_, declared := functions(t)
+	words := []string{"Fetch", "Write", "driver.ErrNoKey", "fmt.Errorf", "%w", "http", "max_size", "statecrypt_resource",
+		"internal/explain", "tools/ownwords"}
+	steps := 0
+	for _, path := range []string{"The path of a read", "The path of a write", "The path of an error"} {
+		folder := ""
+		for _, name := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(section(t, "DESIGN.md", path), -1) {
+			switch {
+			case strings.HasSuffix(name[1], ".go"):
+				if dir := filepath.Dir(name[1]); dir != "." {
+					folder = dir
+				}
+				if _, err := os.Stat(filepath.Join(folder, filepath.Base(name[1]))); err != nil {
+					t.Errorf("%s: there is no file %s in %q", path, name[1], folder)
+				}
+			case declared[folder+" "+name[1]]:
+				steps++
+			case !slices.Contains(words, name[1]):
+				t.Errorf("%s: %q declares no function %s", path, folder, name[1])
+			}
+		}
+	}
+	if steps < 38 {
+		t.Errorf("the paths name %d functions", steps)
+	}
+}
+
+// functions returns the names of all tests, and all other functions, as folder and name or folder, type
+// and name.
+func functions(t *testing.T) (tests, others map[string]bool) {
+	t.Helper()
+	tests, others = map[string]bool{}, map[string]bool{}
+	declaration := regexp.MustCompile(`(?m)^func (?:\(\w* ?\*?(\w+)(?:\[\w+\])?\) )?(\w+)`)
+	if err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") {
+			return err
+		}
+		for _, f := range declaration.FindAllStringSubmatch(readText(t, path), -1) {
+			switch {
+			case strings.HasSuffix(path, "_test.go"):
+				tests[f[2]] = true
+			case f[1] != "":
+				others[filepath.ToSlash(filepath.Dir(path))+" "+f[1]+"."+f[2]] = true
+			default:
+				others[filepath.ToSlash(filepath.Dir(path))+" "+f[2]] = true
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return tests, others
 }
 
 func readText(t *testing.T, path string) string {
