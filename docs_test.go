@@ -687,8 +687,7 @@ func TestReleaseCheck(t *testing.T) {
 		change(name, func(text string) string { return says.ReplaceAllString(text, "as ever") })
 	}
 	change("CHANGELOG.md", func(text string) string {
-		text = strings.Replace(text, "\n## [0.1.0] - Unreleased\n", "\n", 1)
-		return strings.Replace(text, "\n## [Unreleased]\n", "\n## [Unreleased]\n\n## [0.1.0] - 2026-12-01\n", 1)
+		return strings.Replace(text, "\n## [0.1.0] - Unreleased\n", "\n## [0.1.0] - 2026-12-01\n", 1)
 	})
 	check := []string{"scripts/release-check.sh", "-texts", "v0.1.0"}
 	if out, err := run(dir, "sh", check...); err != nil {
@@ -699,7 +698,7 @@ func TestReleaseCheck(t *testing.T) {
 	}
 	for name, spoil := range map[string]func(string) string{
 		"README.md":                              func(text string) string { return text + "There is\nno release yet.\n" },
-		"CHANGELOG.md":                           replace("## [Unreleased]\n", "## [Unreleased]\n\n- Something.\n"),
+		"CHANGELOG.md":                           replace("\n## [0.1.0]", "\n## [Unreleased]\n\n- Something.\n\n## [0.1.0]"),
 		"go.work":                                replace("/encryption v0.1.0", "/encryption v0.1.1"),
 		"tools/bench/go.mod":                     replace("/encryption v0.1.0", "/encryption v0.10.0"),
 		"templates/index.md.tmpl":                replace("terraform-provider-statecrypt/v0.1.0/", "terraform-provider-statecrypt/v0.1.10/"),
