@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -16,7 +17,7 @@ import (
 	stores "github.com/statecrypt/terraform-provider-statecrypt/internal/store/all"
 )
 
-// A page for maintainers is worth as much as what it names, so the tests and files in it have to exist.
+// TestDocsNameTests checks that the tests, the files and the folders exist that pages for developers name.
 func TestDocsNameTests(t *testing.T) {
 	tests, _ := functions(t)
 	for path, least := range map[string]int{"DESIGN.md": 10, "CONTRIBUTING.md": 1, "docs/maintaining.md": 5} {
@@ -41,9 +42,9 @@ func TestDocsNameTests(t *testing.T) {
 // promisesPage lists the tests of each promise. It is made from the comments at the tests.
 const promisesPage = "docs/promises.md"
 
-// TestPromises: each promise of SECURITY.md, of the library and of the threat model has a test whose
-// comment names it, each such comment names a promise, and the page of promises has them all. The tests of
-// a promise fail when it becomes false. STATECRYPT_GOLDENS=write writes the page.
+// TestPromises checks that each promise of SECURITY.md, of the library and of the threat model has a test
+// whose comment names it, that each such comment names a promise, and that the page of promises has them
+// all. STATECRYPT_GOLDENS=write writes the page.
 func TestPromises(t *testing.T) {
 	tests, lines := promised(t)
 	attacks := lastAttacks(t)
@@ -108,32 +109,48 @@ var (
 func promised(t *testing.T) (tests map[string][]string, lines int) {
 	t.Helper()
 	tests = map[string][]string{}
-	if err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, "_test.go") || path == "docs_test.go" {
-			return err
+	for file, code := range goFiles(t) {
+		if !strings.HasSuffix(file, "_test.go") || file == "docs_test.go" {
+			continue
 		}
-		code, found := readText(t, path), 0
+		found := 0
 		for _, test := range testsOfFile.FindAllStringSubmatch(code, -1) {
 			for _, line := range promiseLine.FindAllString(test[1], -1) {
 				found++
 				form := promiseForm.FindStringSubmatch(line)
 				if form == nil {
-					t.Errorf("%s: %q is not of the form // Promise: NAME (NOTE)", path, line)
+					t.Errorf("%s: %q is not of the form // Promise: NAME (NOTE)", file, line)
 					continue
 				}
-				item := "- [`" + test[2] + "`](../" + filepath.ToSlash(path) + ")"
+				item := "- [`" + test[2] + "`](../" + file + ")"
 				tests[form[1]] = append(tests[form[1]], strings.TrimSpace(item+" "+form[2]))
 			}
 		}
 		if all := len(promiseLine.FindAllString(code, -1)); all != found {
-			t.Errorf("%s has %d comments that name a promise, %d of them at a test", path, all, found)
+			t.Errorf("%s has %d comments that name a promise, %d of them at a test", file, all, found)
 		}
 		lines += found
-		return nil
+	}
+	return tests, lines
+}
+
+// goFiles returns the code of the repository by its paths, which have slashes.
+func goFiles(t *testing.T) map[string]string {
+	t.Helper()
+	code := map[string]string{}
+	if err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+		case d.IsDir() && path != "." && strings.HasPrefix(d.Name(), "."):
+			return fs.SkipDir
+		case strings.HasSuffix(path, ".go"):
+			code[filepath.ToSlash(path)] = readText(t, path)
+		}
+		return err
 	}); err != nil {
 		t.Fatal(err)
 	}
-	return tests, lines
+	return code
 }
 
 // leads returns the words in bold with which the items below a heading begin.
@@ -262,7 +279,7 @@ func TestConnectionsAreComplete(t *testing.T) {
 	}
 }
 
-// The house has all rooms, and no others.
+// TestDesignNamesFolders checks that the house in DESIGN.md has all folders with code, and no others.
 func TestDesignNamesFolders(t *testing.T) {
 	_, list, _ := strings.Cut(section(t, "DESIGN.md", "The house"), "```\n")
 	list, _, _ = strings.Cut(list, "```")
@@ -306,7 +323,8 @@ func TestDesignNamesFolders(t *testing.T) {
 	}
 }
 
-// The steps of a read, a write and an error name files, and functions that are in the same folder.
+// TestDesignNamesSteps checks that the paths in DESIGN.md name files that exist, and functions of the same
+// folder.
 func TestDesignNamesSteps(t *testing.T) {
 	_, declared := functions(t)
 	words := []string{"Fetch", "Write", "driver.ErrNoKey", "fmt.Errorf", "%w", "http", "max_size", "statecrypt_resource",
@@ -341,23 +359,17 @@ func functions(t *testing.T) (tests, others map[string]bool) {
 	t.Helper()
 	tests, others = map[string]bool{}, map[string]bool{}
 	declaration := regexp.MustCompile(`(?m)^func (?:\(\w* ?\*?(\w+)(?:\[\w+\])?\) )?(\w+)`)
-	if err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, ".go") {
-			return err
-		}
-		for _, f := range declaration.FindAllStringSubmatch(readText(t, path), -1) {
-			switch {
-			case strings.HasSuffix(path, "_test.go"):
+	for file, code := range goFiles(t) {
+		for _, f := range declaration.FindAllStringSubmatch(code, -1) {
+			switch folder := path.Dir(file); {
+			case strings.HasSuffix(file, "_test.go"):
 				tests[f[2]] = true
 			case f[1] != "":
-				others[filepath.ToSlash(filepath.Dir(path))+" "+f[1]+"."+f[2]] = true
+				others[folder+" "+f[1]+"."+f[2]] = true
 			default:
-				others[filepath.ToSlash(filepath.Dir(path))+" "+f[2]] = true
+				others[folder+" "+f[2]] = true
 			}
 		}
-		return nil
-	}); err != nil {
-		t.Fatal(err)
 	}
 	return tests, others
 }
@@ -382,7 +394,8 @@ func section(t *testing.T, path, heading string) string {
 	return text
 }
 
-// README begins with two commands, and its samples are parts of the demo, which the first one runs.
+// TestReadme checks that README begins with two commands, and that its sample is a part of the demo, which
+// the first one runs.
 func TestReadme(t *testing.T) {
 	readme := readText(t, "README.md")
 	first, _, _ := strings.Cut(readme, "\n## ")
@@ -402,7 +415,7 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// TestHelp: make help has each target, and the pages name no others.
+// TestHelp checks that make help prints each target, and that the pages name no others.
 func TestHelp(t *testing.T) {
 	makefile := readText(t, "GNUmakefile")
 	phony := regexp.MustCompile(`(?m)^\.PHONY: (.+)$`).FindStringSubmatch(makefile)
@@ -434,7 +447,7 @@ func handwritten(t *testing.T) []string {
 	return append(root, "docs/attacks.md", "docs/benchmarks.md", "docs/maintaining.md", promisesPage, "encryption/README.md")
 }
 
-// The pages that developers read first stay short.
+// TestPagesAreShort limits the pages that developers read first.
 func TestPagesAreShort(t *testing.T) {
 	together := 0
 	for _, page := range handwritten(t) {
