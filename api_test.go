@@ -24,6 +24,8 @@ var update = flag.Bool("update", false, "write testdata/api.txt anew")
 // a change that is meant:
 //
 //	go test . -run TestAPI -update
+//
+// Promise: API
 func TestAPI(t *testing.T) {
 	t.Parallel()
 	checkAPI(t, "encryption", 6)

@@ -19,6 +19,8 @@ const serviceVariable = "STATECRYPT_TEST_SERVICE"
 // TestAuthoritiesOfKeyServices: Go trusts the authorities that SSL_CERT_FILE
 // names. With the environment off, that is an error before anything is sent. A
 // process reads the variable once, so this test runs itself in another.
+//
+// Promise: use_environment = false
 func TestAuthoritiesOfKeyServices(t *testing.T) {
 	if service := os.Getenv(serviceVariable); service != "" {
 		askKeyServices(t, service)

@@ -7,6 +7,8 @@ import (
 )
 
 // TestDependencies: a program that takes its kinds from package light pays for no SDK.
+//
+// Promise: Links
 func TestDependencies(t *testing.T) {
 	t.Parallel()
 	program := testkit.Dependencies(t, "examples/library")
@@ -27,6 +29,8 @@ func TestDependencies(t *testing.T) {
 
 // TestSopsLinksLittle: the files of sops are read without what its key services
 // need, which only the key providers given to sops.Block bring along.
+//
+// Promise: Links
 func TestSopsLinksLittle(t *testing.T) {
 	t.Parallel()
 	const limit = 335 // packages; most are those of the standard library, age, and PGP with its algorithms against quantum computers

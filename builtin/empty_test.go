@@ -16,6 +16,8 @@ import (
 // TestEmptyEntriesOfALayer: an entry of TF_ENCRYPTION that says nothing, of any kind and
 // beside secrets of the code, has nothing run that a variable names, and hands on no secret
 // to what the machine has: gpg and az.
+//
+// Promise: TF_ENCRYPTION
 func TestEmptyEntriesOfALayer(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the programs are shell scripts")

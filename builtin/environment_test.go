@@ -21,6 +21,8 @@ const state = `{"version":4,"serial":7,"lineage":"l-1"}`
 
 // TestCheckContactsNobody: what a check can say without a server, it says, and
 // the settings are good.
+//
+// Promise: Checks
 func TestCheckContactsNobody(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Bool
@@ -61,6 +63,8 @@ func tokenServer(t *testing.T) (server *httptest.Server, got *atomic.Value) {
 
 // TestEnvironmentRedirectsNoSecret: whoever sets TF_ENCRYPTION does not get the
 // token that stands in the code.
+//
+// Promise: TF_ENCRYPTION
 func TestEnvironmentRedirectsNoSecret(t *testing.T) {
 	t.Parallel()
 	server, got := tokenServer(t)
@@ -105,6 +109,8 @@ key_provider "openbao" "main" {
 
 // TestEnvironmentFillsNoAddress: a variable gives the address only to a token
 // that comes from a variable as well.
+//
+// Promise: Where secrets go
 func TestEnvironmentFillsNoAddress(t *testing.T) {
 	t.Parallel()
 	server, got := tokenServer(t)

@@ -14,6 +14,8 @@ import (
 
 // TestForms: what becomes a part of a path is declared so, and refused if it could lead
 // out of it, whoever says it.
+//
+// Promise: Where secrets go
 func TestForms(t *testing.T) {
 	t.Parallel()
 	var declared []string

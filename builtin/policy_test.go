@@ -170,6 +170,8 @@ func (r routed) obeys(t *testing.T, secret, route leaf, variable string) {
 // TestIdentities: what the code says of an identity is neither replaced nor
 // completed by variables. Identifiers that are not secrets, such as a client ID or an
 // account to act as, are filled one by one, as in OpenTofu.
+//
+// Promise: Where secrets go
 func TestIdentities(t *testing.T) {
 	t.Parallel()
 	keyProviders, _ := unstable.Tables(builtin.Registry())
@@ -253,6 +255,8 @@ func variables(pairs ...string) attr.LookupEnv {
 
 // TestPolicyOnTheWire: a stranger to whom variables lead, over any connection,
 // sees the secret of a variable and none of the code.
+//
+// Promise: Where secrets go
 func TestPolicyOnTheWire(t *testing.T) {
 	var seen nettest.Log[string]
 	note := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -15,6 +15,8 @@ import (
 // TestEnvironmentLeadsToNoProgram: what a layer of the environment names, or a variable
 // beside it, may hold a program: a profile does, and so do credentials. It runs only if
 // the code says as much, or that such programs may run.
+//
+// Promise: TF_ENCRYPTION
 func TestEnvironmentLeadsToNoProgram(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the programs are shell scripts")
@@ -106,6 +108,8 @@ func TestEnvironmentLeadsToNoProgram(t *testing.T) {
 // TestProgramsGetNoEnvironment: without the environment, the programs of an
 // external key provider and of an external method get what any program needs in
 // order to run. With it, they get theirs, but nothing of ours.
+//
+// Promise: use_environment = false
 func TestProgramsGetNoEnvironment(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the programs are shell scripts")

@@ -120,6 +120,8 @@ func (r routed) refusal(t *testing.T, code, environment string) string {
 
 // TestEnvironmentDoesNotRoute: TF_ENCRYPTION sets nothing beside a secret of the
 // code that is not harmless.
+//
+// Promise: TF_ENCRYPTION (every key provider and method)
 func TestEnvironmentDoesNotRoute(t *testing.T) {
 	t.Parallel()
 	for _, r := range routedKinds() {
@@ -171,6 +173,9 @@ func (r routed) test(t *testing.T, secret, route leaf) {
 
 // TestRoutesAreClosed: what sounds like a place, or like a switch that protects
 // secrets, is not harmless, and what holds a secret is marked as one.
+//
+// Promise: TF_ENCRYPTION
+// Promise: Where secrets go
 func TestRoutesAreClosed(t *testing.T) {
 	t.Parallel()
 	route := regexp.MustCompile(`(^|_)(address(es)?|endpoints?|hosts?|ur[il]|prox(y|ies)|ca|tls|insecure|skip|verify|redirects?|vaults)(_|$)`)
@@ -207,6 +212,8 @@ func TestRoutesAreClosed(t *testing.T) {
 
 // TestReasonsOfTheHarmless: each says in a sentence why it does no harm, and the
 // words do not say the name of an attribute only.
+//
+// Promise: Where secrets go
 func TestReasonsOfTheHarmless(t *testing.T) {
 	t.Parallel()
 	for _, table := range allKinds() {

@@ -33,6 +33,8 @@ func listener(t *testing.T) (url, authority string, seen *nettest.Log[string]) {
 // TestSweepOfKeyServices: no variable that a library reads by itself leads the
 // secret of the code to a stranger, or away from its service, however many are set. Those
 // of Azure and Google have a test of their own.
+//
+// Promise: Where secrets go (every variable that a library reads by itself)
 func TestSweepOfKeyServices(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it calls two services a few hundred times")

@@ -15,6 +15,8 @@ import (
 // TestKeyServicesWarn: whatever turns verification off, each file that is opened
 // with the key warns, also when the key is known already or another key provider
 // builds on it.
+//
+// Promise: Where secrets go
 func TestKeyServicesWarn(t *testing.T) {
 	t.Parallel()
 	bao := openbaotest.New(t, bytes.Repeat([]byte{1}, 32))

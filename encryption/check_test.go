@@ -18,6 +18,8 @@ import (
 
 // TestCheck finds every mistake in the settings before there is a file, and neither runs
 // nor contacts anything.
+//
+// Promise: Checks
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	const (

@@ -35,6 +35,8 @@ func (n notary) Close() { n.closed() }
 
 // TestClosers: Close closes every key provider and every method that was built, and
 // builds none for that.
+//
+// Promise: Long lives
 func TestClosers(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

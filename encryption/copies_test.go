@@ -12,6 +12,8 @@ import (
 // TestCopies: the serial and the lineage beside the encrypted data are copies of
 // those inside. Whoever can write the file can write others there, and where
 // there were none.
+//
+// Promise: Authentication
 func TestCopies(t *testing.T) {
 	t.Parallel()
 	const (

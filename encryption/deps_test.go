@@ -9,6 +9,8 @@ import (
 // TestTestsLinkLittle: the tests of the library are built without the SDK of any
 // service. Those of the kinds that call one are in the folders of the kinds, and
 // those of all kinds are in builtin.
+//
+// Promise: Links
 func TestTestsLinkLittle(t *testing.T) {
 	testkit.OneGoroutine(t)
 	t.Parallel()
@@ -27,6 +29,8 @@ func TestTestsLinkLittle(t *testing.T) {
 
 // TestLinksLittle: the kinds without an SDK link age and ssh keys, the parser of settings,
 // and nothing that connects.
+//
+// Promise: Links
 func TestLinksLittle(t *testing.T) {
 	testkit.OneGoroutine(t)
 	t.Parallel()

@@ -198,6 +198,8 @@ func TestFallback(t *testing.T) {
 }
 
 // A plaintext file where encryption is expected may be a downgrade.
+//
+// Promise: Plaintext
 func TestPlaintextOnlyByName(t *testing.T) {
 	t.Parallel()
 	enc := newEncryption(t, lighttest.Registry(), keys)
@@ -224,6 +226,7 @@ func TestPlaintextOnlyByName(t *testing.T) {
 	}
 }
 
+// Promise: Authentication
 func TestEnvelope(t *testing.T) {
 	t.Parallel()
 	file := seal(t, keys+`state { method = method.aes_gcm.a }`, state)
@@ -420,6 +423,7 @@ func TestKeyProviderIsAskedOnce(t *testing.T) {
 	}
 }
 
+// Promise: Fallbacks
 func TestFallbackOnlyWithoutKey(t *testing.T) {
 	t.Parallel()
 	file := seal(t, keys+`state { method = method.aes_gcm.a }`, state)
@@ -524,6 +528,8 @@ func TestInspect(t *testing.T) {
 }
 
 // Whoever can write the file chooses these numbers. None may cost anything.
+//
+// Promise: Cost
 func TestHostileMetadata(t *testing.T) {
 	t.Parallel()
 	const text = `key_provider "pbkdf2" "k" { passphrase = "sixteen bytes or more" }

@@ -27,6 +27,8 @@ func variables(pairs ...string) attr.LookupEnv {
 
 // TestEnvironmentRunsNoCommand: the documented program runs nothing that
 // TF_ENCRYPTION names.
+//
+// Promise: TF_ENCRYPTION
 func TestEnvironmentRunsNoCommand(t *testing.T) {
 	t.Parallel()
 	mark := filepath.Join(t.TempDir(), "ran")

@@ -97,6 +97,8 @@ func inWorkspace(dir, name string) encryption.Layer {
 
 // TestExpressions: each expression has the value that it has in OpenTofu, which seals a state
 // with all of them.
+//
+// Promise: Modules
 func TestExpressions(t *testing.T) {
 	t.Parallel()
 	sealed := seal(t, block(right), state)
@@ -120,6 +122,8 @@ func TestExpressions(t *testing.T) {
 
 // TestWorkspace: terraform.workspace is the one that a variable names, or else the one that is
 // selected.
+//
+// Promise: Modules
 func TestWorkspace(t *testing.T) {
 	t.Parallel()
 	passphrase := `"correct horse battery ${terraform.workspace}"`
@@ -151,6 +155,9 @@ func TestWorkspace(t *testing.T) {
 
 // TestMissingFunctions: the error names the function, also if try would pass over it, and
 // functions of files are not for the environment.
+//
+// Promise: TF_ENCRYPTION
+// Promise: Modules
 func TestMissingFunctions(t *testing.T) {
 	t.Parallel()
 	sealed, says := seal(t, block(right), state), golden(t, "missing functions")
@@ -182,6 +189,8 @@ func TestMissingFunctions(t *testing.T) {
 
 // TestPlacesInModules: what may name a file leads to the folder of the module, wherever the
 // program runs; what a key is made of is text.
+//
+// Promise: Modules
 func TestPlacesInModules(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, map[string]string{"key": "0123456789abcdef", "main.tf": `

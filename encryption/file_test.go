@@ -51,6 +51,8 @@ func archive(members ...string) string {
 }
 
 // TestPlanIsMoreThanAnArchive: what is sealed, opened or passed as a plan has one in it.
+//
+// Promise: Kinds of files
 func TestPlanIsMoreThanAnArchive(t *testing.T) {
 	t.Parallel()
 	none, plain := newEncryption(t, lighttest.Registry(), ""), newEncryption(t, lighttest.Registry(), `plan { method = "unencrypted" }`)
@@ -121,6 +123,8 @@ func openWithAnything(t *testing.T) encryption.Target {
 }
 
 // TestCutOff: what is cut off is damaged, whoever is asked, and a plaintext may still be known.
+//
+// Promise: Recognition
 func TestCutOff(t *testing.T) {
 	t.Parallel()
 	target := use(t, newEncryption(t, lighttest.Registry(), all+"\n"), "method.aes_gcm.a")

@@ -67,6 +67,8 @@ func TestHints(t *testing.T) {
 
 // TestDoubts: what is surely a mistake is said before something is sealed with it, and no
 // secret that is only unusual. With what is no secret, nothing is sealed.
+//
+// Promise: Passphrases
 func TestDoubts(t *testing.T) {
 	t.Parallel()
 	file := filepath.ToSlash(filepath.Join(t.TempDir(), "passphrase"))

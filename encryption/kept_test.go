@@ -11,6 +11,8 @@ import (
 
 // TestKeepKeys: a target that keeps its keys encrypts once more when they cannot be made any
 // longer; any other does not.
+//
+// Promise: Runs under wrap
 func TestKeepKeys(t *testing.T) {
 	t.Parallel()
 	key := filepath.Join(t.TempDir(), "key")

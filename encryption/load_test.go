@@ -62,6 +62,8 @@ func TestPassphrase(t *testing.T) {
 }
 
 // TestMistakesInCode: settings that a program builds are checked as text is.
+//
+// Promise: Settings in code
 func TestMistakesInCode(t *testing.T) {
 	t.Parallel()
 	const keys, method = "key_provider.pbkdf2.main", "method.aes_gcm.main"

@@ -38,6 +38,8 @@ func allocated(work func()) uint64 {
 }
 
 // TestMemory is not parallel: it counts every byte that the process allocates.
+//
+// Promise: Memory
 func TestMemory(t *testing.T) {
 	testkit.OneGoroutine(t)
 	const size = 16 * mebi
@@ -230,6 +232,8 @@ func newSalted(t *testing.T) (*encryption.Encryption, *atomic.Int64) {
 }
 
 // TestManyFiles is not parallel: it measures the heap.
+//
+// Promise: Long lives
 func TestManyFiles(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it opens and seals 100,000 files")
@@ -265,6 +269,7 @@ func heap() int64 {
 	return int64(stats.HeapAlloc)
 }
 
+// Promise: Long lives
 func TestClose(t *testing.T) {
 	t.Parallel()
 	enc, asked := newSalted(t)

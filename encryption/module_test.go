@@ -113,6 +113,8 @@ var modules = map[string]struct {
 
 // TestModule: OpenTofu seals a state in each of the folders, and we open it; where
 // it refuses the folder, we do.
+//
+// Promise: Modules
 func TestModule(t *testing.T) {
 	t.Parallel()
 	sealed, says := seal(t, block(right), state), golden(t, "modules")

@@ -12,6 +12,8 @@ import (
 
 // TestOpen: users who do not encrypt notice nothing, and those who do get what
 // they encrypted and nothing else.
+//
+// Promise: Plain states
 func TestOpen(t *testing.T) {
 	t.Parallel()
 	settings := func(key string) string {

@@ -111,6 +111,8 @@ func (strange) Wrap([]byte) ([]*age.Stanza, error) {
 }
 
 // TestFilesRunNoPlugin: whatever is in a file, only the settings choose a program.
+//
+// Promise: Files of age
 func TestFilesRunNoPlugin(t *testing.T) {
 	ran := agePlugins(t, map[string]string{"mark": hasNone, "yubikey": hasNone, "asked": hasNone})
 	key := newIdentity(t)
@@ -158,6 +160,8 @@ func TestFilesRunNoPlugin(t *testing.T) {
 
 // TestEnvironmentRunsNoPlugin: an identity or a recipient that only the environment
 // names runs a plugin as little as a command does.
+//
+// Promise: TF_ENCRYPTION
 func TestEnvironmentRunsNoPlugin(t *testing.T) {
 	ran := agePlugins(t, map[string]string{"mark": hasNone})
 	key := newIdentity(t)

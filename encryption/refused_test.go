@@ -19,6 +19,8 @@ import (
 )
 
 // TestMistakesOfPrograms: what only a mistake of the program makes is an error, not a panic.
+//
+// Promise: Mistakes of programs
 func TestMistakesOfPrograms(t *testing.T) {
 	t.Parallel()
 	method := attr.Table{Name: "own"}
@@ -92,6 +94,8 @@ func TestMistakesOfPrograms(t *testing.T) {
 }
 
 // TestNilContext: as with net/http, it is an error.
+//
+// Promise: Mistakes of programs
 func TestNilContext(t *testing.T) {
 	t.Parallel()
 	enc := newEncryption(t, lighttest.Registry(), all)
@@ -110,6 +114,8 @@ func TestNilContext(t *testing.T) {
 }
 
 // TestNilEncryption: a program may have passed over the error of Load.
+//
+// Promise: Mistakes of programs
 func TestNilEncryption(t *testing.T) {
 	t.Parallel()
 	var enc *encryption.Encryption
@@ -144,6 +150,8 @@ func (s stubborn) Encrypt(ctx context.Context, keys driver.Keys, plain []byte) (
 
 // TestEndOfContext: whatever a key provider or a method makes of it, the error says that
 // the program ended the call, and gives none of the reasons.
+//
+// Promise: Mistakes of programs
 func TestEndOfContext(t *testing.T) {
 	t.Parallel()
 	registry := lighttest.Registry()

@@ -12,6 +12,8 @@ const changed = `{"version":4,"terraform_version":"1.12.6","serial":8,"lineage":
 
 // TestReseal: a tool reads, changes and writes a state back in the same way with settings
 // and without any.
+//
+// Promise: Sealing again
 func TestReseal(t *testing.T) {
 	t.Parallel()
 	sealed := string(seal(t, all, state))
@@ -52,6 +54,8 @@ func rotating(first, second string) string {
 }
 
 // TestResealFailsClosed: plaintext comes out only for what came in so, and where it may.
+//
+// Promise: Sealing again
 func TestResealFailsClosed(t *testing.T) {
 	t.Parallel()
 	none, strict := newEncryption(t, lighttest.Registry(), ""), newEncryption(t, lighttest.Registry(), all)

@@ -67,6 +67,7 @@ func reason(t *testing.T, err error) string {
 	return got
 }
 
+// Promise: Reasons
 func TestReasons(t *testing.T) {
 	t.Parallel()
 	enc, says := newEncryption(t, withBox(), boxes), golden(t, "reasons")
@@ -126,6 +127,8 @@ func TestReasons(t *testing.T) {
 
 // TestTargets: each target opens and seals its own kind of file, plaintext only
 // without any settings, and nothing that is not what it looks like.
+//
+// Promise: Kinds of files
 func TestTargets(t *testing.T) {
 	t.Parallel()
 	none, says := newEncryption(t, lighttest.Registry(), ""), golden(t, "targets")
@@ -203,6 +206,8 @@ func sealPlan(t *testing.T) string {
 }
 
 // TestEncryptRefuses what could not be opened again as what it is.
+//
+// Promise: Kinds of files
 func TestEncryptRefuses(t *testing.T) {
 	t.Parallel()
 	strict, none := newEncryption(t, withBox(), boxes+all[len(keys):]), newEncryption(t, lighttest.Registry(), "")
@@ -252,6 +257,8 @@ func TestEncryptRefuses(t *testing.T) {
 }
 
 // TestDecryptLeavesItsInput: the same bytes can be tried with other settings.
+//
+// Promise: Input
 func TestDecryptLeavesItsInput(t *testing.T) {
 	t.Parallel()
 	enc := newEncryption(t, withBox(), boxes)
@@ -360,6 +367,8 @@ func TestRemoteState(t *testing.T) {
 }
 
 // TestZero: what nobody made gives errors.
+//
+// Promise: Mistakes of programs
 func TestZero(t *testing.T) {
 	t.Parallel()
 	var enc encryption.Encryption

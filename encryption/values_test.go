@@ -95,6 +95,8 @@ var orders = map[string]struct {
 }
 
 // TestValues: OpenTofu seals a state with the value that it takes, and we open it.
+//
+// Promise: Modules
 func TestValues(t *testing.T) {
 	t.Parallel()
 	sealed, says := seal(t, block(right), state), golden(t, "values of a module")

@@ -90,6 +90,8 @@ func (s *httpStore) block() string {
 var lockID = regexp.MustCompile(`[A-Z2-7]{26}`)
 
 // TestRotateBackend: the state in the backend of the new settings gets their key, once.
+//
+// Promise: Files of the command
 func TestRotateBackend(t *testing.T) {
 	t.Parallel()
 	old, again := must(t, onlyOld, plain, "encrypt"), must(t, onlyNew, plain, "encrypt")

@@ -262,6 +262,8 @@ func TestValues(t *testing.T) {
 
 // TestRefusals has each class of errors. Nothing is on standard output, whatever
 // goes wrong.
+//
+// Promise: Files of the command
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	sealed := must(t, onlyOld, plain, "encrypt")
@@ -616,6 +618,7 @@ func TestOutputs(t *testing.T) {
 	}
 }
 
+// Promise: Files of the command
 func TestOutputFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -791,6 +794,8 @@ func printsEnvironment(t *testing.T) (dir, program string) {
 
 // Terraform does not get the variables that the settings use, by whatever spelling,
 // and gets all others.
+//
+// Promise: Only encrypted states
 func TestWrapWithholds(t *testing.T) {
 	t.Parallel()
 	dir, program := printsEnvironment(t)
@@ -838,6 +843,8 @@ func TestWrapVariables(t *testing.T) {
 
 // The file of -config says where the state is, and variables add what it leaves
 // out, but not where its secret goes.
+//
+// Promise: Only encrypted states
 func TestWrapBackend(t *testing.T) {
 	t.Parallel()
 	mistakes := openMistakes(t, "backend of wrap")

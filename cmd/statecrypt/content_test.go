@@ -12,6 +12,8 @@ import (
 
 // TestContentInPlaceOfNames: whatever command gets the content of a file in the place of
 // its name, as "$(cat FILE)" gives it, does not print it.
+//
+// Promise: Secrets in text
 func TestContentInPlaceOfNames(t *testing.T) {
 	testkit.OneGoroutine(t)
 	t.Chdir(t.TempDir())

@@ -17,6 +17,8 @@ import (
 
 // TestOutputStreams: -o never makes a file of a name that means a stream, and never
 // takes away a file that somebody has open.
+//
+// Promise: Files of the command
 func TestOutputStreams(t *testing.T) {
 	t.Parallel()
 	bash, err := exec.LookPath("bash")
@@ -70,6 +72,8 @@ func TestOutputStreams(t *testing.T) {
 }
 
 // TestHardLinks: what is left under another name is said.
+//
+// Promise: Files of the command
 func TestHardLinks(t *testing.T) {
 	t.Parallel()
 	mistakes := openMistakes(t, "hard links")

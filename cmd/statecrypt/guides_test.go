@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"io"
 	"maps"
 	"net/http"
@@ -323,6 +325,39 @@ func TestGuideOfGit(t *testing.T) {
 	}
 	if got := seal(emptyPlan(t), "-plan"); !strings.Contains(got, "encrypted_data") {
 		t.Errorf("got %s", got)
+	}
+}
+
+// TestAccFrontPage runs the commands of README in a copy of the demo.
+func TestAccFrontPage(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("TF_ACC") == "" {
+		t.Skip("acceptance tests are skipped unless TF_ACC is set")
+	}
+	cli, err := exec.LookPath(cmp.Or(os.Getenv("TF_ACC_TERRAFORM_PATH"), "terraform"))
+	if err != nil {
+		t.Skip(err)
+	}
+	cli, err = filepath.Abs(cli)
+	dir, bin := t.TempDir(), filepath.Dir(built(t))
+	err = errors.Join(err, os.CopyFS(dir, os.DirFS("../../examples/demo")), os.Symlink(cli, filepath.Join(bin, "terraform")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := 0
+	for _, block := range fence.FindAllStringSubmatch(read(t, "../../README.md"), -1) {
+		if block[1] != "sh" {
+			continue
+		}
+		ran++
+		out, err := script(t, "(\n"+block[2]+") <<<yes", dir, append(world.World{}.Environ().Pairs(), "CHECKPOINT_DISABLE=1",
+			"TF_CLI_ARGS=-no-color", "HOME="+dir, "PATH="+bin+":"+os.Getenv("PATH")))
+		if err != nil || !strings.Contains(out, "key_provider.pbkdf2.demo") || !strings.Contains(out, `"vpc-of-the-second-half"`) {
+			t.Errorf("%v\n%s", err, out)
+		}
+	}
+	if ran != 1 {
+		t.Errorf("README has %d blocks of commands", ran)
 	}
 }
 

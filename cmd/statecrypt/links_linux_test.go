@@ -33,6 +33,8 @@ type linked struct {
 // TestLinks: whatever a command opens or writes in a module, in the home directory and beside a state, a
 // link in its place leads nowhere: what is elsewhere stays as it is, and nothing new appears there. Which
 // files these are, the kernel says.
+//
+// Promise: Links in modules
 func TestLinks(t *testing.T) {
 	program := built(t)
 	child := filepath.Join(filepath.Dir(program), "terraform")

@@ -100,6 +100,8 @@ func readFile(t *testing.T, path string) string {
 
 // TestPrefix: many states are inspected without a key, and get another one, each under its lock. What is
 // held is left, and said, and a second run does what is left.
+//
+// Promise: States in stores
 func TestPrefix(t *testing.T) {
 	old, fresh := must(t, onlyOld, plain, "encrypt"), must(t, onlyNew, plain, "encrypt")
 	for kind, store := range storesOfMany() {

@@ -43,6 +43,8 @@ state { method = method.aes_gcm.other }
 
 // TestRotate: each file is rotated, skipped or left alone, whatever becomes of the
 // others, and a second run does what is left.
+//
+// Promise: Files of the command
 func TestRotate(t *testing.T) {
 	t.Parallel()
 	r := newRotating(t)

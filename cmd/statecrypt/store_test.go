@@ -34,6 +34,8 @@ func hold(t *testing.T, path string) {
 }
 
 // TestFileBackend: the state in a file is checked, and gets another key, under its lock.
+//
+// Promise: States in stores
 func TestFileBackend(t *testing.T) {
 	t.Parallel()
 	old := must(t, onlyOld, plain, "encrypt")
@@ -106,6 +108,9 @@ func TestFileBackend(t *testing.T) {
 
 // TestConfigVariable: STATECRYPT_CONFIG names the settings, and is a variable as any: what only it
 // brings runs no program.
+//
+// Promise: Only encrypted states
+// Promise: Commands
 func TestConfigVariable(t *testing.T) {
 	t.Parallel()
 	sealed := must(t, onlyOld, plain, "encrypt")
@@ -152,6 +157,8 @@ func TestConfigVariable(t *testing.T) {
 }
 
 // TestOneModule: a file of settings is for one module, unless it says where its name belongs.
+//
+// Promise: States in stores
 func TestOneModule(t *testing.T) {
 	t.Parallel()
 	mistakes := openMistakes(t, "module of wrap")

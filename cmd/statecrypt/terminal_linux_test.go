@@ -28,6 +28,7 @@ func on(t *testing.T, environ []string, args ...string) (code int, shown string)
 	return code, shown
 }
 
+// Promise: Files of the command
 func TestTerminal(t *testing.T) {
 	t.Parallel()
 	file := write(t, "a", must(t, onlyOld, plain, "encrypt"))

@@ -35,6 +35,8 @@ const inMutants = "STATECRYPT_TEST_MUTANTS" // set in the process whose tests mu
 
 // TestMutants runs the tests on key providers and methods that have one mistake
 // each, in a process of their own, and looks at which of them fail.
+//
+// Promise: Kinds of others
 func TestMutants(t *testing.T) {
 	testkit.OneGoroutine(t)
 	if os.Getenv(inMutants) != "" {

@@ -77,6 +77,8 @@ func TestLargeSets(t *testing.T) {
 const dear = `{"value":[%s],"type":["list","number"]}`
 
 // Whoever decodes all outputs one at a time pays no more than for all at once.
+//
+// Promise: Cost
 func TestOutputsOneAtATime(t *testing.T) {
 	var file strings.Builder
 	numbers := strings.Repeat("1e-999,", 39) + "1e-999"

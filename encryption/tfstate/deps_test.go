@@ -8,6 +8,8 @@ import (
 
 // TestDependencies: whoever reads states links neither a framework nor a
 // network.
+//
+// Promise: Links
 func TestDependencies(t *testing.T) {
 	t.Parallel()
 	all := testkit.Dependencies(t, "encryption/tfstate")

@@ -47,6 +47,7 @@ func after(data []byte) []byte {
 	return data[d.InputOffset():]
 }
 
+// Promise: Secrets in text
 func TestErrorsNeverShowValues(t *testing.T) {
 	testkit.OneGoroutine(t)
 	const canary = "c4n4ry"

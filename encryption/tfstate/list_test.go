@@ -135,6 +135,8 @@ func TestResourcesEnd(t *testing.T) {
 }
 
 // TestLongAddresses: the addresses of a small file do not fill the memory.
+//
+// Promise: Cost
 func TestLongAddresses(t *testing.T) {
 	testkit.OneGoroutine(t)
 	t.Parallel()

@@ -119,6 +119,8 @@ func TestNumbers(t *testing.T) {
 
 // Small files that ask for much work or memory are refused before it is done:
 // the type is of many attributes, the value of as many elements.
+//
+// Promise: Cost
 func TestSmallFilesWithMuchWork(t *testing.T) {
 	testkit.OneGoroutine(t)
 	const many = 20_000

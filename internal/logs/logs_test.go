@@ -22,6 +22,8 @@ const (
 
 // TestSilence runs itself in a process that starts with these variables: what
 // libraries log is set up before main begins.
+//
+// Promise: Secrets in text
 func TestSilence(t *testing.T) {
 	if silent := os.Getenv(variant); silent != "" {
 		if silent == "true" {

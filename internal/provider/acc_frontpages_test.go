@@ -14,36 +14,31 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 )
 
-// firstLines are the most lines that the first example of the front pages may have.
+// firstLines are the most lines that the first example of the index may have.
 const firstLines = 20
 
-// The front pages begin with a file that is complete. It runs as it is printed, with
-// the commands beside it, and on the index also without its settings, which TF_ENCRYPTION has.
-func TestAccFrontPages(t *testing.T) {
+// TestAccFrontPage runs the first file of the index, which is complete, as it is printed, with the
+// commands beside it, and also without its settings, which TF_ENCRYPTION has.
+func TestAccFrontPage(t *testing.T) {
 	needAcceptance(t)
 	if runtime.GOOS == "windows" {
 		t.Skip("the commands are for sh")
 	}
-	for _, page := range []string{"README.md", "docs/index.md"} {
-		text := readText(t, filepath.Join("..", "..", page))
-		file := blocksOf(text, "terraform")[0]
-		settings := firstSettings(t)
-		if demo := readText(t, filepath.Join("..", "..", "examples", "demo", "main.tf")); file != demo || strings.Count(file, "\n") > firstLines {
-			t.Fatalf("%s does not begin with examples/demo/main.tf, or it has more than %d lines:\n%s", page, firstLines, file)
-		}
-		commands := blocksOf(text, "sh")
-		runs := map[string]struct{ file, commands string }{"a passphrase": {forThisCLI(file), commands[0]}}
-		if page != "README.md" {
-			runs["TF_ENCRYPTION"] = struct{ file, commands string }{strings.Replace(file, settings, "", 1), commands[1]}
-		}
-		for name, c := range runs {
-			t.Run(page+" "+name, func(t *testing.T) {
-				t.Parallel()
-				p := newProject(t, map[string]string{"main.tf": c.file,
-					"network.tfstate": readText(t, filepath.Join("..", "..", "examples", "demo", "network.tfstate"))})
-				p.wantFirst(c.commands, `vpc_id = "vpc-0a1b2c3d4e5f"`)
-			})
-		}
+	text := readText(t, filepath.Join("..", "..", "docs", "index.md"))
+	file, commands := blocksOf(text, "terraform")[0], blocksOf(text, "sh")
+	if demo := readText(t, filepath.Join("..", "..", "examples", "demo", "main.tf")); file != demo || strings.Count(file, "\n") > firstLines {
+		t.Fatalf("the index does not begin with examples/demo/main.tf, or it has more than %d lines:\n%s", firstLines, file)
+	}
+	for name, c := range map[string]struct{ file, commands string }{
+		"a passphrase":  {forThisCLI(file), commands[0]},
+		"TF_ENCRYPTION": {strings.Replace(file, firstSettings(t), "", 1), commands[1]},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t, map[string]string{"main.tf": c.file,
+				"network.tfstate": readText(t, filepath.Join("..", "..", "examples", "demo", "network.tfstate"))})
+			p.wantFirst(c.commands, `vpc_id = "vpc-0a1b2c3d4e5f"`)
+		})
 	}
 }
 
@@ -77,7 +72,7 @@ func firstSettings(t *testing.T) string {
 	return demo[begin:end]
 }
 
-// forThisCLI is an example as the front pages say that it is to be written for a CLI
+// forThisCLI is an example as the index says that it is to be written for a CLI
 // without ephemeral variables.
 func forThisCLI(example string) string {
 	if knowsEphemeral() {

@@ -120,6 +120,8 @@ func TestAccGitIsCheap(t *testing.T) {
 // A module that somebody else wrote names the address. What the root module
 // gives for one place must not go to a place that looks like it. A proxy plays
 // every host there is.
+//
+// Promise: Where secrets go
 func TestAccLookAlikes(t *testing.T) {
 	needAcceptance(t)
 	t.Parallel()

@@ -121,6 +121,7 @@ func TestAccResource(t *testing.T) {
 	p.wantOutputs(map[string]cty.Value{"hidden": cty.StringVal("c4n4ry")})
 }
 
+// Promise: Resources on request
 func TestResourceMistakes(t *testing.T) {
 	t.Parallel()
 	state, err := os.ReadFile(filepath.Join("..", "..", "encryption", "tfstate", "testdata", "resources", "opentofu.tfstate"))
@@ -223,6 +224,8 @@ func TestEphemeralResourceMistakes(t *testing.T) {
 
 // A sensitive attribute is in no plan, no state, no log and nothing that is
 // printed, although the data source reads the resource that has it.
+//
+// Promise: Sensitive outputs
 func TestAccResourceSecretsStayHidden(t *testing.T) {
 	needAcceptance(t)
 	t.Parallel()

@@ -321,6 +321,7 @@ func (w *secretWorld) ephemeralProvider(more string) string {
 `, staticDefault, w.http.URL, more)
 }
 
+// Promise: Secrets in text
 func TestAccSecretsStayHidden(t *testing.T) {
 	needAcceptance(t)
 	t.Parallel()
@@ -358,6 +359,8 @@ func TestAccSecretsStayHidden(t *testing.T) {
 
 // Nor does any error repeat a secret, whatever a server or a wrong setting
 // does to it.
+//
+// Promise: Secrets in text
 func TestErrorsHideSecrets(t *testing.T) {
 	isolateGit(t)
 	w := newSecretWorld(t)
@@ -375,6 +378,8 @@ func TestErrorsHideSecrets(t *testing.T) {
 }
 
 // On a real CLI, which shows the lines where an error is, logs and runs programs.
+//
+// Promise: Secrets in text
 func TestAccErrorsHideSecrets(t *testing.T) {
 	needAcceptance(t)
 	t.Parallel()

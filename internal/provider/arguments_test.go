@@ -48,12 +48,15 @@ func argumentsFiles(t *testing.T) (dir string) {
 
 // The arguments that succeed share one root module, in this process and on a
 // real CLI.
+//
+// Promise: Pins
 func TestArguments(t *testing.T) {
 	t.Parallel()
 	config, want := argumentsThatSucceed(t)
 	evaluate(t, config).wantOutputs(want)
 }
 
+// Promise: Pins
 func TestAccArguments(t *testing.T) {
 	needAcceptance(t)
 	t.Parallel()
@@ -152,6 +155,7 @@ func TestDefaultOfAnotherName(t *testing.T) {
 	}
 }
 
+// Promise: Pins
 func TestArgumentMistakes(t *testing.T) {
 	t.Parallel()
 	dir := argumentsFiles(t)
@@ -220,6 +224,8 @@ func TestNoWorkspaces(t *testing.T) {
 
 // What a server refuses, delays or gets wrong is never taken for a state that
 // does not exist.
+//
+// Promise: Pins
 func TestMissingOverHTTP(t *testing.T) {
 	t.Parallel()
 	done := make(chan struct{})
@@ -262,6 +268,8 @@ func TestMissingOverHTTP(t *testing.T) {
 }
 
 // The same for git: only the file itself may be missing.
+//
+// Promise: Pins
 func TestMissingInGit(t *testing.T) {
 	isolateGit(t)
 	repo := gittest.NewRepo(t, gittest.RepoOptions{})
@@ -278,6 +286,8 @@ func TestMissingInGit(t *testing.T) {
 }
 
 // A data source's values are stored in the open in the reader's state.
+//
+// Promise: Sensitive outputs
 func TestAccStoreSensitive(t *testing.T) {
 	needAcceptance(t)
 	t.Parallel()

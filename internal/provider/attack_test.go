@@ -51,6 +51,8 @@ type attackEnvelope struct {
 
 // TestAttacks has somebody who can write the place of a state, and who has old
 // files and files of other states under the same key, but not the key.
+//
+// Promise: Authentication
 func TestAttacks(t *testing.T) {
 	t.Parallel()
 	enc := library(t, builtin.Registry(), attackText)
@@ -211,6 +213,8 @@ func TestAttacks(t *testing.T) {
 
 // Where plaintext is never right, enforced says so: a fallback to it is then a
 // mistake in the configuration, whatever the file is.
+//
+// Promise: Plaintext
 func TestAttacksOnEnforced(t *testing.T) {
 	t.Parallel()
 	for _, enforced := range []bool{false, true} {

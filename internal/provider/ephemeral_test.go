@@ -46,6 +46,7 @@ func TestAccEphemeralRemoteState(t *testing.T) {
 			check(knownvalue.StringExact("method.aes_gcm.m"), "decrypted_with")))
 }
 
+// Promise: Secrets in text
 func TestAccEphemeralStoresNothing(t *testing.T) {
 	file := fromFile(writeTemp(t, "state", sealed(t, argumentsState)))
 	runEphemeral(t,

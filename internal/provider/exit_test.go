@@ -76,6 +76,8 @@ method "external" "e" {
 
 // TestTextFromOutside has what strangers write in all the places of which
 // something is shown. None of it may reach a terminal or a CI system as it is.
+//
+// Promise: Text from outside
 func TestTextFromOutside(t *testing.T) {
 	t.Parallel()
 	q := quoted(t, hostile)
@@ -174,6 +176,8 @@ func TestTextFromOutside(t *testing.T) {
 }
 
 // A revision is what a server says. Whoever uses the attribute may print it.
+//
+// Promise: Text from outside
 func TestHostileRevision(t *testing.T) {
 	t.Parallel()
 	cat := stranger{name: "a source"}.catalog()

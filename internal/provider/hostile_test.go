@@ -60,6 +60,8 @@ func mostAllocated(file []byte) int { return 320*len(file) + 49<<20 }
 
 // What a stranger's file costs is bounded by its size. Memory stands for time
 // here, because it does not depend on the machine; "make bench" has both.
+//
+// Promise: Cost
 func TestHostileFiles(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reading large files takes long")
@@ -84,6 +86,8 @@ func TestHostileFiles(t *testing.T) {
 
 // FuzzHostile looks for files that cost more than their size allows. What it finds
 // belongs into package hostiletest.
+//
+// Promise: Cost
 func FuzzHostile(f *testing.F) {
 	for _, file := range hostiletest.Files() {
 		if len(file.Data) < 64<<10 {

@@ -335,6 +335,7 @@ method "aes_gcm" "m" { keys = key_provider.pbkdf2.k }
 method "unencrypted" "u" {}
 `
 
+// Promise: One place for settings
 func TestSettingsStandInOnePlace(t *testing.T) {
 	t.Parallel()
 	file := conformance.Get("pbkdf2_defaults").State()

@@ -27,6 +27,8 @@ func aclOf(mask uint16) []byte {
 }
 
 // What the mask of a list allows is shown as the rights of the group, which has others.
+//
+// Promise: Files of the command
 func TestACL(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -31,6 +31,8 @@ func TestOtherNames(t *testing.T) {
 
 // A file that this user may not write is not replaced, although the folder lets anybody
 // do so: it would change its owner.
+//
+// Promise: Files of the command
 func TestOfAnother(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("/tmp", "") //nolint:usetesting // the folders above that of a test are closed to others

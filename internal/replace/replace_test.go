@@ -48,6 +48,8 @@ func TestLongestName(t *testing.T) {
 
 // A program that is killed while it writes leaves nothing: until all is written, no
 // name leads to it.
+//
+// Promise: Files of the command
 func TestKilledWhileWriting(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -6,6 +6,7 @@ import (
 	"testing"
 )
 
+// Promise: Where secrets go
 func TestCovers(t *testing.T) {
 	tests := []struct {
 		base, target string

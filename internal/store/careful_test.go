@@ -41,6 +41,8 @@ func (f *flaky) Write(_ context.Context, data []byte, read Version) (Version, er
 
 // TestSentBefore: what this run has sent, and nobody could look at, is not what somebody else
 // has written.
+//
+// Promise: States in stores
 func TestSentBefore(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

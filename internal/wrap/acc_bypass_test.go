@@ -335,6 +335,8 @@ func read(t *testing.T, path string) string {
 // TestAccBypass tries to get a state past the encryption in every way that is
 // known. Whatever becomes of the run, nothing holds the secret afterwards, and the
 // run fails unless it was right.
+//
+// Promise: Only encrypted states (more than 100 attempts, on a backend and on a file, and some of them in git)
 func TestAccBypass(t *testing.T) {
 	t.Parallel()
 	sc := newScene(t)
@@ -519,6 +521,8 @@ func (sc *scene) search(t *testing.T, root string, a attempt) {
 }
 
 // A Terraform that somebody runs without wrap finds no address, and asks for one.
+//
+// Promise: Only encrypted states
 func TestAccForgotten(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
@@ -535,6 +539,8 @@ func TestAccForgotten(t *testing.T) {
 }
 
 // Plans are sealed when they are made, and opened when they are needed.
+//
+// Promise: Only encrypted states
 func TestAccPlans(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
@@ -571,6 +577,8 @@ func TestAccPlans(t *testing.T) {
 }
 
 // A state that the backend refuses is left encrypted, and pushed from there by another name.
+//
+// Promise: Only encrypted states
 func TestAccErrored(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)

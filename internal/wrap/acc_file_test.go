@@ -40,6 +40,8 @@ func (p *project) checkFiles(t *testing.T) {
 
 // A state is written to a file, changed, planned and applied, moved, and destroyed; the file and its
 // backup are encrypted all the time.
+//
+// Promise: Only encrypted states
 func TestAccFile(t *testing.T) {
 	t.Parallel()
 	p := inModule(t, empty)
@@ -64,6 +66,8 @@ func TestAccFile(t *testing.T) {
 }
 
 // A local state in plaintext is encrypted in its place.
+//
+// Promise: Only encrypted states
 func TestAccFileEncryptExisting(t *testing.T) {
 	t.Parallel()
 	p := inModule(t, `backend "local" {}`)
@@ -126,6 +130,8 @@ func newSlowly(t *testing.T, dir string) slowly {
 }
 
 // The CLI under wrap and OpenTofu by itself take turns on one file.
+//
+// Promise: States in stores
 func TestAccFileTurns(t *testing.T) {
 	testkit.OneIsEnough(t)
 	t.Parallel()
@@ -147,6 +153,8 @@ func TestAccFileTurns(t *testing.T) {
 
 // While the CLI under wrap works, OpenTofu says who has the lock, or waits, and then works with what
 // was written.
+//
+// Promise: States in stores
 func TestAccFileTofuWaits(t *testing.T) {
 	testkit.OneIsEnough(t)
 	t.Parallel()
@@ -181,6 +189,8 @@ func TestAccFileTofuWaits(t *testing.T) {
 }
 
 // While OpenTofu works, the CLI under wrap says who has the lock, which cannot be broken, or waits.
+//
+// Promise: States in stores
 func TestAccFileHeldByTofu(t *testing.T) {
 	testkit.OneIsEnough(t)
 	t.Parallel()
@@ -220,6 +230,8 @@ func TestAccFileHeldByTofu(t *testing.T) {
 }
 
 // If wrap is killed, OpenTofu does not get the lock before the CLI has ended that was under wrap.
+//
+// Promise: States in stores
 func TestAccFileKilled(t *testing.T) {
 	testkit.OneIsEnough(t)
 	t.Parallel()
@@ -249,6 +261,8 @@ func TestAccFileKilled(t *testing.T) {
 }
 
 // An older copy that somebody puts back is refused, once it was seen.
+//
+// Promise: States in stores
 func TestAccFileOld(t *testing.T) {
 	t.Parallel()
 	p := inModule(t, empty)

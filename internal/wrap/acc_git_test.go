@@ -12,6 +12,8 @@ import (
 
 // A state is written to git, changed, planned and applied, moved, and destroyed; a lock that is left is
 // shown and given back, and no object is plaintext.
+//
+// Promise: Only encrypted states
 func TestAccGit(t *testing.T) {
 	testkit.OneIsEnough(t)
 	t.Parallel()

@@ -43,6 +43,8 @@ const abandoned = `{"ID":"11111111-2222-4333-8444-555555555555","Operation":"Ope
 
 // A state is written to a bucket, changed, moved, and destroyed; a lock that is left is shown and given
 // back, and no version of any object is plaintext.
+//
+// Promise: Only encrypted states
 func TestAccS3(t *testing.T) {
 	testkit.OneIsEnough(t)
 	t.Parallel()
@@ -92,6 +94,8 @@ func newTofu(t *testing.T, p *project, b *bucket) func(args ...string) (int, str
 // Terraform under wrap and OpenTofu with its own backend work on one object, from one folder: each
 // reads what the other wrote, stops at its lock and says who has it, waits for it, and gives back one
 // that was left.
+//
+// Promise: States in stores
 func TestAccS3Turns(t *testing.T) {
 	testkit.OneIsEnough(t)
 	t.Parallel()
@@ -220,6 +224,8 @@ func TestAccS3Table(t *testing.T) {
 
 // A state that Terraform's own backend keeps in plaintext is encrypted in its place, under its lock;
 // who works without wrap is then refused.
+//
+// Promise: States in stores
 func TestAccS3EncryptExisting(t *testing.T) {
 	testkit.OneIsEnough(t)
 	t.Parallel()

@@ -156,6 +156,8 @@ func (p *project) checkClean(t *testing.T) {
 // A state is written, changed, planned on one port and applied on another, locked
 // by others, unlocked by force, and destroyed; what is in the backend is
 // encrypted all the time.
+//
+// Promise: Only encrypted states
 func TestAccWrap(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
@@ -253,6 +255,8 @@ func TestAccTwoAtOnce(t *testing.T) {
 
 // TestAccHostileLock: what a lock of somebody else says does not get through the CLI to the terminal, and the lock
 // can be given back by the ID that is shown.
+//
+// Promise: Text from outside
 func TestAccHostileLock(t *testing.T) {
 	t.Parallel()
 	const hostile = "\x1b[2K::add-mask::x"

@@ -271,6 +271,8 @@ func write(t *testing.T, path, text string) {
 }
 
 // A child reads and writes through us, and its exit code comes back.
+//
+// Promise: Only encrypted states
 func TestRun(t *testing.T) {
 	t.Parallel()
 	mistakes := wrap.OpenMistakes(t, "run")
@@ -323,6 +325,8 @@ func TestRun(t *testing.T) {
 
 // The keys, and the password of the backend, are not in the environment of the
 // child, nor in anything that is printed.
+//
+// Promise: Only encrypted states
 func TestEnvironment(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
@@ -429,6 +433,8 @@ func TestSignals(t *testing.T) {
 }
 
 // If wrap is killed while it sends a state, the old one stays.
+//
+// Promise: Only encrypted states
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)

@@ -69,6 +69,9 @@ func TestCosts(t *testing.T) {
 }
 
 // A module may come from a repository of others.
+//
+// Promise: Repositories of others
+// Promise: Cost
 func TestCostsOfModules(t *testing.T) {
 	type nesting struct{ before, inside, after string }
 	file := func(name, begin string, by nesting, end string) amplification.Grammar {

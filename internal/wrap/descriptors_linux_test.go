@@ -124,6 +124,8 @@ func ends(t *testing.T, cmd *exec.Cmd) (code int, said string) {
 
 // TestDescriptors: the child has what the caller has handed down, under the same numbers, and what wrap
 // lends it above that, from 900 on or as high as it can be.
+//
+// Promise: Runs under wrap
 func TestDescriptors(t *testing.T) {
 	t.Parallel()
 	needDescriptors(t)
@@ -174,6 +176,8 @@ func TestDescriptors(t *testing.T) {
 }
 
 // TestOthersDoNotInherit: a program that is started while a child is has nothing that is lent to the child.
+//
+// Promise: Runs under wrap
 func TestOthersDoNotInherit(t *testing.T) {
 	t.Parallel()
 	needDescriptors(t)
@@ -284,6 +288,8 @@ func (w *wrapping) checkStored(t *testing.T) {
 
 // TestAccDescriptors: with each store, a provisioner sees the descriptors that it sees without wrap, and
 // above them nothing that it can write.
+//
+// Promise: Runs under wrap
 func TestAccDescriptors(t *testing.T) {
 	t.Parallel()
 	needDescriptors(t)
@@ -320,6 +326,8 @@ func TestAccDescriptors(t *testing.T) {
 
 // TestAccJobserver: make in a provisioner finds the jobserver of the make that runs wrap if its recipe
 // hands that down, and otherwise says that there is none, as without wrap.
+//
+// Promise: Runs under wrap
 func TestAccJobserver(t *testing.T) {
 	t.Parallel()
 	cliUnderTest(t)

@@ -12,6 +12,8 @@ import (
 
 // TestElsewhere: while the backend has no state, and the module has one without wrap, nothing
 // is changed: Terraform would make all of it a second time. plan and init warn.
+//
+// Promise: Runs under wrap
 func TestElsewhere(t *testing.T) {
 	t.Parallel()
 	const (
@@ -107,6 +109,8 @@ func TestElsewhere(t *testing.T) {
 }
 
 // TestAccElsewhere: whoever forgets -encrypt-existing makes nothing a second time.
+//
+// Promise: Runs under wrap
 func TestAccElsewhere(t *testing.T) {
 	t.Parallel()
 	for _, gone := range []bool{false, true} {

@@ -15,6 +15,8 @@ import (
 // TestErroredIsInTheWay: beside a state that could not be written, nothing is changed,
 // whether it is encrypted or not, nor is it pushed, and every other command says that it is
 // there.
+//
+// Promise: Runs under wrap
 func TestErroredIsInTheWay(t *testing.T) {
 	t.Parallel()
 	mistakes := wrap.OpenMistakes(t, "errored.tfstate there")
@@ -61,6 +63,8 @@ func TestErroredIsInTheWay(t *testing.T) {
 
 // TestSaved: what neither the backend nor the folder of the module takes, the child would print. It
 // is kept, encrypted, where the error says, and nothing is changed beside it.
+//
+// Promise: Runs under wrap
 func TestSaved(t *testing.T) {
 	const mine = `{"ID":"1","Operation":"OperationTypeApply","Who":"me@host","Created":"2026-11-27T00:00:00Z"}`
 	const stuck = ".terraform.tfstate.journal,errored.tfstate" // which are written to in vain

@@ -14,6 +14,8 @@ import (
 
 // TestExitCodes: if wrap has an error, no exit code says that all is well, also not that
 // of plan -detailed-exitcode.
+//
+// Promise: Runs under wrap
 func TestExitCodes(t *testing.T) {
 	t.Parallel()
 	mistakes := wrap.OpenMistakes(t, "exit code")
@@ -43,6 +45,8 @@ func TestExitCodes(t *testing.T) {
 
 // TestOldPlanGoes: an older plan of the same name is gone, whatever becomes of the new one,
 // so that nobody applies it as the new one. What is no plan stays.
+//
+// Promise: Runs under wrap
 func TestOldPlanGoes(t *testing.T) {
 	t.Parallel()
 	mistakes := wrap.OpenMistakes(t, "older plan")

@@ -67,6 +67,8 @@ func otherFile(t *testing.T, path string) stores.State {
 
 // TestInFile: wrap keeps a state in a file as it does in a backend, and whatever becomes of a
 // run, nothing beside it is plaintext, and no lock stays.
+//
+// Promise: Only encrypted states
 func TestInFile(t *testing.T) {
 	needSignals(t)
 	const mine = `{"ID":"1","Operation":"OperationTypeApply","Who":"me@host","Created":"2026-11-27T00:00:00Z"}`
@@ -167,6 +169,8 @@ func checkBeside(t *testing.T, dir string, held, sealed bool) {
 
 // TestMemory: what an earlier run has seen refuses an older state, another one, and none, until the
 // user has looked. In git, branches go back, and do not lose a state.
+//
+// Promise: States in stores
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	at := func(serial, lineage string) string {
@@ -257,6 +261,8 @@ func inGit(t *testing.T, dir, name string) {
 }
 
 // TestMemoryOfWrites: what this run has written is seen as well.
+//
+// Promise: States in stores
 func TestMemoryOfWrites(t *testing.T) {
 	t.Parallel()
 	newer := strings.Replace(state, `"serial":1`, `"serial":2`, 1)

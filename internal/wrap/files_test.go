@@ -23,6 +23,8 @@ func planning(t *testing.T, out string) (o wrap.Options, dir string, said *lines
 }
 
 // A plan lands where its name leads, and takes the place of nothing but a plan.
+//
+// Promise: Only encrypted states
 func TestSavedPlan(t *testing.T) {
 	t.Parallel()
 	mistakes := wrap.OpenMistakes(t, "saved plan")
@@ -129,6 +131,9 @@ func TestRelativeFolderForCopies(t *testing.T) {
 
 // The child follows a link that has the name of the file in which it leaves a state. So nothing is
 // changed beside one, and if there is one afterwards, what it leads to stays as it is, and is named.
+//
+// Promise: Only encrypted states
+// Promise: Links in modules
 func TestErroredThroughALink(t *testing.T) {
 	t.Parallel()
 	mistakes := wrap.OpenMistakes(t, "errored.tfstate")
@@ -157,6 +162,8 @@ func TestErroredThroughALink(t *testing.T) {
 
 // If nobody reads what wrap says, it still does the rest of its work: a pipe into head
 // must not cost a state.
+//
+// Promise: Only encrypted states
 func TestNobodyListens(t *testing.T) {
 	t.Parallel()
 	needSignals(t)

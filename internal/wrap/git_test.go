@@ -71,6 +71,8 @@ func inRepo(t *testing.T, repository, script string, args ...string) (o wrap.Opt
 
 // TestInGit: wrap keeps a state in git as it does in a backend, and whatever becomes of a run, no
 // object is plaintext that was not before, no folder is left, and only a killed run leaves a lock.
+//
+// Promise: Only encrypted states
 func TestInGit(t *testing.T) {
 	needSignals(t)
 	temporary := t.TempDir()

@@ -21,6 +21,8 @@ import (
 
 // Each way around the encryption that wrap can see is refused before the child is
 // run.
+//
+// Promise: Only encrypted states
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	module := func(name, text string) map[string]string { return map[string]string{name: text} }
@@ -211,6 +213,8 @@ func TestRefused(t *testing.T) {
 }
 
 // The child gets what was read, in one spelling.
+//
+// Promise: Only encrypted states
 func TestArguments(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -258,6 +262,8 @@ func TestArguments(t *testing.T) {
 
 // The child works in the folder that wrap has looked at: as the system follows
 // links, and not as the text reads.
+//
+// Promise: Only encrypted states
 func TestPaths(t *testing.T) {
 	t.Parallel()
 	o, dir, out := scripted(t, newStore(t), "ready", "plan")

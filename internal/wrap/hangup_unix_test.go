@@ -83,6 +83,8 @@ func (p *started) end() (code int, said string) {
 
 // TestUnusualSignals: whatever would end wrap, its child is interrupted once, and writes its
 // state; nothing is left that is not encrypted, and the lock is given back.
+//
+// Promise: Runs under wrap
 func TestUnusualSignals(t *testing.T) {
 	const script = "LOCK={} GET ready signal POST=" + state + " leave=errored.tfstate UNLOCK={} pending exit=7"
 	for name, signals := range map[string][]syscall.Signal{
@@ -133,6 +135,8 @@ func TestUnusualSignals(t *testing.T) {
 
 // TestHangupOfAll: a hangup that the child gets as well does not end it. The one that wrap
 // gets has it write its state.
+//
+// Promise: Runs under wrap
 func TestHangupOfAll(t *testing.T) {
 	s := newStore(t)
 	p, _ := start(t, s, "GET pid ready signal POST="+state+" pending exit=7", "plan")
@@ -153,6 +157,8 @@ func TestHangupOfAll(t *testing.T) {
 
 // TestReaderIsGone: if the reader of a pipe ends before the child, whether at a signal or by
 // itself, the child still writes its state.
+//
+// Promise: Runs under wrap
 func TestReaderIsGone(t *testing.T) {
 	for name, signal := range map[string]syscall.Signal{"by itself": 0, "a hangup": syscall.SIGHUP, "interrupted": syscall.SIGINT} {
 		t.Run(name, func(t *testing.T) {
@@ -183,6 +189,8 @@ func TestReaderIsGone(t *testing.T) {
 
 // TestAccSignals: at signals that would end Terraform or wrap, also if the reader of a pipe
 // ends with them, Terraform writes its state, and gives back the lock.
+//
+// Promise: Runs under wrap
 func TestAccSignals(t *testing.T) {
 	cliUnderTest(t)
 	for name, signal := range map[string]syscall.Signal{
@@ -262,6 +270,8 @@ func TestGoesOnAlone(t *testing.T) {
 
 // TestSignalsAfterTheChild: a signal that comes when the child has ended does not keep wrap
 // from giving back the lock, nor from removing its copies.
+//
+// Promise: Runs under wrap
 func TestSignalsAfterTheChild(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
@@ -315,6 +325,8 @@ func waitForDelivery(t *testing.T, pid int, signal syscall.Signal) {
 
 // TestLeftByAKilledRun: what a run that was killed has left is told of by the next one, and
 // what a run has that lives is not.
+//
+// Promise: Runs under wrap
 func TestLeftByAKilledRun(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)

@@ -49,6 +49,8 @@ func (s *store) bodies(method string) <-chan string {
 // TestChildLock: whoever finds the address of this run, such as a CLI that a provisioner
 // starts, gets no lock beside that of the child, writes nothing without it, and does not
 // give it back; whether the backend has locks or not.
+//
+// Promise: Only encrypted states
 func TestChildLock(t *testing.T) {
 	t.Parallel()
 	const written = "POST=" + state
@@ -101,6 +103,8 @@ func TestChildLock(t *testing.T) {
 
 // TestLeftLock: a lock that the child has left is given back after a command that only
 // reads. After any other it stays, and wrap says so, and how it is given back.
+//
+// Promise: Runs under wrap
 func TestLeftLock(t *testing.T) {
 	needSignals(t)
 	mistakes := wrap.OpenMistakes(t, "lock that is left")
@@ -181,6 +185,8 @@ func TestKilledWithoutLock(t *testing.T) {
 }
 
 // TestHolder: wrap says once who has the lock, and how it is given back.
+//
+// Promise: Runs under wrap
 func TestHolder(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)

@@ -55,6 +55,8 @@ func alike(t *testing.T, resources, length int) []byte {
 
 // TestHugePlans: an honest plan may unpack to hundreds of times its size, and nothing of it is kept. One that
 // is in its archive many times is refused, and so is one that is longer than any message of protobuf.
+//
+// Promise: Cost
 func TestHugePlans(t *testing.T) {
 	mistakes := OpenMistakes(t, "huge plan")
 	ours := slices.Clip(backendOf(t, map[string]any{}))

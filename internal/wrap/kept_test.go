@@ -15,6 +15,8 @@ import (
 
 // TestIdentityGoesAway: what was enough to encrypt before the run is enough in the end, when
 // the file with the identity has gone.
+//
+// Promise: Runs under wrap
 func TestIdentityGoesAway(t *testing.T) {
 	t.Parallel()
 	identity, err := age.GenerateX25519Identity()

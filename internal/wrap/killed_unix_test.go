@@ -20,6 +20,8 @@ import (
 // TestKilledRuns kills wrap, whatever it does at that moment, again and again. The next run finds
 // the old state or the new one, encrypted, and what was left of the lock; until the child has
 // ended, nobody else gets that.
+//
+// Promise: States in stores
 func TestKilledRuns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many processes are killed")
@@ -86,6 +88,8 @@ func TestKilledRuns(t *testing.T) {
 
 // TestKilledRunsInGit does so while the repository takes a lock or a state, and before and after. There
 // is the old state or the new one, the lock has its ID, and no folder stays.
+//
+// Promise: States in stores
 func TestKilledRunsInGit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many processes are killed")

@@ -15,6 +15,9 @@ import (
 
 // The state in a backend is replaced under its lock, or stays, and whatever happens, the
 // lock is given back.
+//
+// Promise: Files of the command
+// Promise: Runs under wrap
 func TestRotateInBackend(t *testing.T) {
 	t.Parallel()
 	const all = "LOCK GET GET POST GET UNLOCK"

@@ -39,6 +39,8 @@ func seenIn(t *testing.T, dir string) map[string]struct {
 
 // TestSixAtOnce: runs with different settings in one folder remember their states, and forget none of
 // the others.
+//
+// Promise: States in stores
 func TestSixAtOnce(t *testing.T) {
 	t.Parallel()
 	const runs = 6
@@ -72,6 +74,8 @@ func TestSixAtOnce(t *testing.T) {
 
 // TestSlowerRun: a run that learns late that it has written a state does not forget that another one
 // has gone on from that.
+//
+// Promise: States in stores
 func TestSlowerRun(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
@@ -133,6 +137,8 @@ func TestForcedBack(t *testing.T) {
 }
 
 // TestMemoryOfQueries: two states whose addresses differ in their queries are two.
+//
+// Promise: States in stores
 func TestMemoryOfQueries(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)

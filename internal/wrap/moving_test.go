@@ -19,6 +19,8 @@ import (
 )
 
 // Moving in seals the state that there is, once, and no other.
+//
+// Promise: Only encrypted states
 func TestMoveIn(t *testing.T) {
 	t.Parallel()
 	record := func(backend string) map[string]string {
@@ -120,6 +122,8 @@ const other = `{"version":4,"terraform_version":"1.11.4","serial":7,"lineage":"o
 
 // The state of another backend, or at another address, is read by a module that has
 // nothing else.
+//
+// Promise: Only encrypted states
 func TestMoveInFromAnotherBackend(t *testing.T) {
 	t.Parallel()
 	mistakes := wrap.OpenMistakes(t, "moving in from")
@@ -233,6 +237,8 @@ func TestInterruptedBefore(t *testing.T) {
 }
 
 // Only the state that is expected is read.
+//
+// Promise: Only encrypted states
 func TestPins(t *testing.T) {
 	t.Parallel()
 	mistakes := wrap.OpenMistakes(t, "pins")

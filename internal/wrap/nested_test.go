@@ -17,6 +17,8 @@ import (
 
 // TestDataDirectory: the child works in the module, and keeps its data there, whatever the
 // user's data directory is. What the child starts in another module finds no record there.
+//
+// Promise: Only encrypted states
 func TestDataDirectory(t *testing.T) {
 	t.Parallel()
 	elsewhere := t.TempDir()
@@ -64,6 +66,8 @@ func TestWorksInTheModule(t *testing.T) {
 // TestAccNested: a CLI that a provisioner starts without wrap in another module does not get
 // the state of this run, whatever it does first; nor if the backend has no locks, or this
 // run takes none. All of them are started in one run, each in folders of its own.
+//
+// Promise: Only encrypted states
 func TestAccNested(t *testing.T) {
 	t.Parallel()
 	cliUnderTest(t)

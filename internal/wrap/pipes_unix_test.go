@@ -14,6 +14,8 @@ import (
 
 // TestPipesInTheModule: what is no regular file is not read, whatever it is called: a pipe
 // would never be written to, and a device never end.
+//
+// Promise: Runs under wrap
 func TestPipesInTheModule(t *testing.T) {
 	t.Parallel()
 	mistakes := wrap.OpenMistakes(t, "no regular file")

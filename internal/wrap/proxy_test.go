@@ -262,6 +262,8 @@ state { method = method.aes_gcm.m }
 }
 
 // A state is sealed on its way, and the lock's ID goes with it.
+//
+// Promise: Only encrypted states
 func TestWrite(t *testing.T) {
 	t.Parallel()
 	answer := status(404, "")
@@ -367,6 +369,8 @@ func TestLineageFollows(t *testing.T) {
 
 // A run has one state. Another one in its place, or none at all, does not make way
 // for a write.
+//
+// Promise: Only encrypted states
 func TestLineageStays(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -400,6 +404,8 @@ func TestLineageStays(t *testing.T) {
 }
 
 // Nobody else on this machine gets anything.
+//
+// Promise: Only encrypted states
 func TestPassword(t *testing.T) {
 	t.Parallel()
 	answer := status(200, string(sealed(t, state)))
@@ -419,6 +425,8 @@ func TestPassword(t *testing.T) {
 }
 
 // A redirect leads to the same server, and no write becomes a read.
+//
+// Promise: Only encrypted states
 func TestRedirects(t *testing.T) {
 	t.Parallel()
 	var stray string
@@ -612,6 +620,8 @@ func asTerraform(ctx context.Context, url, password string, told *said) ([]byte,
 
 // What a server says of the encoding of the state is taken as by every source: a team that
 // could write it can read it.
+//
+// Promise: Runs under wrap
 func TestEncodings(t *testing.T) {
 	t.Parallel()
 	file := sealed(t, state)

@@ -13,6 +13,8 @@ import (
 
 // TestMoveInIsReadBack: that a state is in the backend is said only once it was read from
 // there, under the lock. Many a server answers 200 to anything.
+//
+// Promise: Runs under wrap
 func TestMoveInIsReadBack(t *testing.T) {
 	t.Parallel()
 	mistakes := wrap.OpenMistakes(t, "read back")
@@ -44,6 +46,8 @@ func TestMoveInIsReadBack(t *testing.T) {
 }
 
 // TestReadBackInAnotherForm: a backend may keep JSON in another form, as databases do.
+//
+// Promise: Runs under wrap
 func TestReadBackInAnotherForm(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
@@ -69,6 +73,8 @@ func TestReadBackInAnotherForm(t *testing.T) {
 
 // TestLeftInPlaintext: if init fails after the state was copied, wrap says that it is in
 // plaintext in its new place.
+//
+// Promise: Runs under wrap
 func TestLeftInPlaintext(t *testing.T) {
 	t.Parallel()
 	mistakes := wrap.OpenMistakes(t, "leaving, and it fails")
@@ -106,6 +112,8 @@ func TestAccLeaveFails(t *testing.T) {
 }
 
 // TestAccEncodings: a gateway that calls what it sends aws-chunked locks nobody out.
+//
+// Promise: Runs under wrap
 func TestAccEncodings(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)

@@ -13,6 +13,8 @@ import (
 
 // TestPlansForOthers: a plan is sealed for recipients alone, and whoever has a key opens it.
 // What cannot work is found before the child is run.
+//
+// Promise: Runs under wrap
 func TestPlansForOthers(t *testing.T) {
 	t.Parallel()
 	identity, err := age.GenerateX25519Identity()

@@ -18,6 +18,9 @@ import (
 
 // TestRecordIsNoLink: a link that a module brings along in place of the record leads to no
 // file of the user.
+//
+// Promise: Only encrypted states
+// Promise: Links in modules
 func TestRecordIsNoLink(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()

@@ -12,6 +12,8 @@ import (
 
 // TestRecoverDamaged: a file in the backend that is no state is replaced by force, once a copy is in the
 // folder of the module; nothing else is that does not open.
+//
+// Promise: Runs under wrap
 func TestRecoverDamaged(t *testing.T) {
 	sealed := string(seal(t, sealing, state))
 	damaged := map[string]string{

@@ -23,6 +23,8 @@ func (w oneWay) Decrypt(context.Context, driver.Keys, []byte) ([]byte, error) { 
 
 // TestRehearsalOfPlans: only plans for recipients whose identities are elsewhere are for others. Of
 // anything else, nobody would open the plan, or it would fail after the plan was made as well.
+//
+// Promise: Runs under wrap
 func TestRehearsalOfPlans(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

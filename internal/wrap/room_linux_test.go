@@ -85,6 +85,8 @@ type little struct {
 // TestLittleRoom: a state that neither the backend nor a disk with little room takes is not left in
 // plaintext while there is room elsewhere, and recover writes it. Without any room, the error has it,
 // encrypted, or says that it is plaintext.
+//
+// Promise: Runs under wrap
 func TestLittleRoom(t *testing.T) {
 	if !inNamespace(t) {
 		return

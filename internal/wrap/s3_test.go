@@ -98,6 +98,8 @@ func recordOf(arguments string) string {
 
 // TestInBucket: wrap keeps a state in a bucket as it does in a backend, and only a killed run leaves a
 // lock. A state in plaintext is encrypted in place only under the lock of those who work without wrap.
+//
+// Promise: Only encrypted states
 func TestInBucket(t *testing.T) {
 	needSignals(t)
 	const mine = `{"ID":"1","Operation":"OperationTypeApply","Who":"me@host","Created":"2026-11-27T00:00:00Z"}`
@@ -326,6 +328,8 @@ func withoutClouds(environ []string) []string {
 
 // TestWrittenMeanwhile: somebody without the lock, who has read the plaintext before, writes it again
 // while init works.
+//
+// Promise: States in stores
 func TestWrittenMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := newBucket(t)
@@ -348,6 +352,8 @@ func TestWrittenMeanwhile(t *testing.T) {
 }
 
 // TestFilesOfTheProgram: what counts are the files that the program reads, whatever it is called.
+//
+// Promise: Only encrypted states
 func TestFilesOfTheProgram(t *testing.T) {
 	t.Parallel()
 	const native = `backend "s3" {}`
@@ -387,6 +393,8 @@ func TestFilesOfTheProgram(t *testing.T) {
 }
 
 // TestBlockIsNotShown: of the block of another backend, nothing but its kind is in the error.
+//
+// Promise: Only encrypted states
 func TestBlockIsNotShown(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{

@@ -26,6 +26,8 @@ func isHarmless(text string) bool {
 
 // TestAnswersAreShown: the child prints what it is answered, and the texts of a lock are those of whoever
 // made it.
+//
+// Promise: Text from outside
 func TestAnswersAreShown(t *testing.T) {
 	t.Parallel()
 	var answer http.HandlerFunc
@@ -76,6 +78,8 @@ func TestAnswersAreShown(t *testing.T) {
 }
 
 // TestForceUnlockAsShown: an ID that was escaped can be named as it is shown, and as it is.
+//
+// Promise: Text from outside
 func TestForceUnlockAsShown(t *testing.T) {
 	t.Parallel()
 	var answer http.HandlerFunc

@@ -38,6 +38,8 @@ func listensAt(t *testing.T, ready <-chan struct{}, out *lines) string {
 
 // Nothing that a stranger sends keeps wrap alive: neither a request that it holds
 // open, nor a connection with none.
+//
+// Promise: Only encrypted states
 func TestStranger(t *testing.T) {
 	t.Parallel()
 	for name, sends := range map[string]string{
@@ -82,6 +84,8 @@ func TestStranger(t *testing.T) {
 // A page that a browser shows can have it ask whatever the name of the page leads to, and
 // the page decides where that is. Whichever host is named, a stranger gets nothing, and
 // nothing of it reaches the backend. By name, wrap cannot be reached at all.
+//
+// Promise: Only encrypted states
 func TestForgedHosts(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
@@ -140,6 +144,8 @@ func TestForgedHosts(t *testing.T) {
 }
 
 // Whoever takes the port of a wrap that was killed gets nothing from the child.
+//
+// Promise: Only encrypted states
 func TestImpostor(t *testing.T) {
 	t.Parallel()
 	needSignals(t)

@@ -10,6 +10,8 @@ import (
 )
 
 // TestNoTemporaryFolder: that there is none is said of it, and not of the plan.
+//
+// Promise: Runs under wrap
 func TestNoTemporaryFolder(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("another variable names it")

@@ -24,6 +24,8 @@ import (
 const reader = "arn:aws:iam::111122223333:role/reader"
 
 // Each way to credentials, and what it may cost: nothing, or one call of STS.
+//
+// Promise: Where secrets go
 func TestCredentials(t *testing.T) {
 	server, sts := standard(t), awskmstest.NewSTS(t)
 	key, stored := wrapped(t, server, static())
@@ -341,6 +343,8 @@ func TestProxy(t *testing.T) {
 }
 
 // Where requests go without an endpoint in the environment.
+//
+// Promise: Where secrets go
 func TestHosts(t *testing.T) {
 	server := standard(t)
 	_, stored := wrapped(t, server, static())

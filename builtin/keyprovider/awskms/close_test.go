@@ -11,6 +11,8 @@ import (
 )
 
 // TestClose is not parallel: it counts what the process has open.
+//
+// Promise: Long lives
 func TestClose(t *testing.T) {
 	server := standard(t)
 	server.Allow("GenerateDataKey")

@@ -66,6 +66,8 @@ func seen(t *testing.T, server http.Handler) string {
 
 // With the environment switched off, nothing of it is used, neither by us nor
 // by the SDK: the arguments, the shared files and the instance are left.
+//
+// Promise: use_environment = false (AWS, Azure, Google)
 func TestEnvironmentIsSwitchedOff(t *testing.T) {
 	server, sts := standard(t), awskmstest.NewSTS(t)
 	metadata, _ := instanceMetadata(t, "token")

@@ -13,6 +13,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 )
 
+// Promise: Fallbacks
 func TestFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the faults of networks take seconds")

@@ -229,6 +229,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// Promise: Cost
 func TestRetryAfterIsBounded(t *testing.T) {
 	t.Parallel()
 	_, stored := kindtest.NewKey(t, build(t, service().Start(t), working()))

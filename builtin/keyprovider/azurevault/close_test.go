@@ -13,6 +13,8 @@ import (
 
 // TestClose is not parallel: it counts what the process has open, and its transports
 // are made from the default one.
+//
+// Promise: Long lives
 func TestClose(t *testing.T) {
 	standard := http.DefaultTransport
 	defer func() { http.DefaultTransport = standard }()

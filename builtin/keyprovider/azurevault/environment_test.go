@@ -74,6 +74,8 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 
 // With the environment on, what the SDK reads of it by itself leads a secret of
 // the code to no other cloud, and to no other host.
+//
+// Promise: Where secrets go
 func TestSteered(t *testing.T) {
 	key, stored := kindtest.NewKey(t, build(t, service().Start(t), working()))
 	for name, c := range map[string]struct{ variable, value, host string }{

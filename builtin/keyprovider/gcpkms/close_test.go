@@ -14,6 +14,8 @@ import (
 )
 
 // TestClose is not parallel: it counts what the process has open.
+//
+// Promise: Long lives
 func TestClose(t *testing.T) {
 	users := service()
 	users.Accepts = isUser

@@ -135,6 +135,8 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 
 // Keys are sent to Google's own cloud alone: variables lead them nowhere else, and
 // credentials of another cloud are an error before anything is sent.
+//
+// Promise: Where secrets go
 func TestAnotherUniverse(t *testing.T) {
 	_, stored := kindtest.NewKey(t, build(t, service().Start(t), working()))
 	t.Setenv("GOOGLE_CLOUD_UNIVERSE_DOMAIN", "evil.example")

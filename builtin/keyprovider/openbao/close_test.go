@@ -9,6 +9,8 @@ import (
 )
 
 // TestClose is not parallel: it counts what the process has open.
+//
+// Promise: Long lives
 func TestClose(t *testing.T) {
 	s := openbaotest.New(t, master())
 	s.Token, s.MakesKeys = "canary-token", true

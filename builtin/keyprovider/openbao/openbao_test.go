@@ -111,6 +111,8 @@ func TestWrappedData(t *testing.T) {
 
 // A read is one call, and a refused datakey, encrypt or lookup-self harms
 // nobody: the server refuses them all.
+//
+// Promise: Key services
 func TestOnlyDecrypt(t *testing.T) {
 	t.Parallel()
 	s, base, key, stored := sealed(t, "associated_data", "YWFk")

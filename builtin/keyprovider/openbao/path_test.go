@@ -23,6 +23,8 @@ var odd = map[string]bool{
 // TestPathsOnTheWire: what becomes a part of a path arrives as that, below the path of the
 // address; what could lead elsewhere is an error before anything is sent. The error does
 // not show it: anything may be a secret in the wrong place.
+//
+// Promise: Where secrets go
 func TestPathsOnTheWire(t *testing.T) {
 	t.Parallel()
 	asked := make(chan string, 10)

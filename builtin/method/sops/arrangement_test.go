@@ -309,6 +309,8 @@ func canariesOpen(t *testing.T, state []byte) (open []string) {
 	return open
 }
 
+// Promise: Key services
+// Promise: Authentication
 func TestRearranged(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it tries every move; TestRearrangements has those that somebody would make")

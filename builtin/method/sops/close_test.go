@@ -12,6 +12,8 @@ import (
 
 // TestClose: what the method builds for a file is closed when the file has its data
 // key. It is not parallel: it counts what the process has open.
+//
+// Promise: Long lives
 func TestClose(t *testing.T) {
 	s := newVault(t)
 	file := vaultFile(t, s)

@@ -164,6 +164,8 @@ var everyRule = map[string]func(*getsops.Metadata){
 
 // TestLikeTheLibrary opens what the library seals, with every type and every
 // rule, and leaves out what it left out.
+//
+// Promise: As sops's library
 func TestLikeTheLibrary(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
@@ -228,6 +230,8 @@ func TestGroupsLikeTheLibrary(t *testing.T) {
 
 // TestDamageLikeTheLibrary changes bytes of a file, in two ways each. What opens here opens
 // there, to the same; what opens there alone is refused for a reason of our own.
+//
+// Promise: As sops's library
 func TestDamageLikeTheLibrary(t *testing.T) {
 	testkit.OneGoroutine(t)
 	t.Parallel()
@@ -246,6 +250,8 @@ func TestDamageLikeTheLibrary(t *testing.T) {
 }
 
 // TestForms writes a value in ways that sops does not.
+//
+// Promise: As sops's library
 func TestForms(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)

@@ -327,6 +327,8 @@ func TestAnswersOfGPG(t *testing.T) {
 }
 
 // TestGPGOfALayer: no variable says what gpg starts in turn if only TF_ENCRYPTION has it run.
+//
+// Promise: TF_ENCRYPTION
 func TestGPGOfALayer(t *testing.T) {
 	gpg := newGPG(t, "")
 	file := pgpFile(t, gpg)

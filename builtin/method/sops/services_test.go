@@ -157,6 +157,8 @@ func TestVault(t *testing.T) {
 
 // TestNotAllowed: a key that is not allowed is not asked for. The listener
 // counts every connection, whatever it is for.
+//
+// Promise: Key services
 func TestNotAllowed(t *testing.T) {
 	var connections atomic.Int32
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -525,6 +527,8 @@ func TestReasons(t *testing.T) {
 
 // TestBackendGitVariables: what terraform-backend-git writes with is a list of
 // what may be called, for a method without lists of its own.
+//
+// Promise: Key services
 func TestBackendGitVariables(t *testing.T) {
 	server := awskmstest.New(t, awskmstest.Key{ID: arn, Master: make([]byte, 32)})
 	server.Allow("GenerateDataKey")

@@ -496,6 +496,8 @@ func yamlBomb() string {
 }
 
 // TestMAC: values that decrypt one by one, and yet are not what was sealed.
+//
+// Promise: Authentication
 func TestMAC(t *testing.T) {
 	t.Parallel()
 	identity, recipient := newAge(t)
@@ -519,6 +521,8 @@ func TestMAC(t *testing.T) {
 
 // TestPartlyEncrypted: sops can leave values as they are, and then anybody can
 // exchange them.
+//
+// Promise: Plaintext
 func TestPartlyEncrypted(t *testing.T) {
 	t.Parallel()
 	identity, recipient := newAge(t)

@@ -112,6 +112,8 @@ func TestProgram(t *testing.T) {
 
 // TestPlain: users who do not encrypt notice nothing, and those who do get what
 // they encrypted and nothing else.
+//
+// Promise: Plain states
 func TestPlain(t *testing.T) {
 	const state = `{"version":4,"serial":1,"lineage":"l"}`
 	file, err := load(t, before).State().Encrypt(t.Context(), []byte(state))

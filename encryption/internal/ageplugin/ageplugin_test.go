@@ -397,6 +397,8 @@ func waitForEnd(t *testing.T, pid int) {
 
 // TestAgePluginsGetNoEnvironment: a plugin gets what its world allows, none of our secrets, and no identity but on its
 // standard input.
+//
+// Promise: use_environment = false
 func TestAgePluginsGetNoEnvironment(t *testing.T) {
 	for name, value := range map[string]string{"THEIRS": "theirs", "TF_ENCRYPTION": "canary", "STATE_PASSPHRASE": "canary",
 		"GITHUB_TOKEN": "canary", "AGEDEBUG": "theirs"} {
@@ -420,6 +422,8 @@ func TestAgePluginsGetNoEnvironment(t *testing.T) {
 }
 
 // TestPluginsAreInPath: the program is looked up in PATH, whatever the current directory has.
+//
+// Promise: Files of age
 func TestPluginsAreInPath(t *testing.T) {
 	says := golden(t, "not in PATH")
 	t.Chdir(t.TempDir())

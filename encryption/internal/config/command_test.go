@@ -14,6 +14,9 @@ import (
 
 // TestCommandsOfTheEnvironment: whoever can set a variable must not thereby
 // choose what runs here.
+//
+// Promise: TF_ENCRYPTION
+// Promise: Commands
 func TestCommandsOfTheEnvironment(t *testing.T) {
 	table := attr.Table{Name: "run", Attrs: []attr.Attr{
 		{Name: "command", Type: cty.List(cty.String), Required: true, Form: attr.Command},

@@ -333,6 +333,8 @@ func TestExpressions(t *testing.T) {
 
 // A secret that somebody forgot to quote, or put in the wrong place, must not
 // come back in an error.
+//
+// Promise: Secrets in text
 func TestErrorsHoldNoSecret(t *testing.T) {
 	allowed, says := options(cty.NilVal), golden(t, "secrets in the wrong place")
 	t.Chdir(t.TempDir())

@@ -250,6 +250,8 @@ func each(f func(situation)) (n int) {
 // TestRules: every combination of what an attribute is declared to be, of who
 // sets it, of which secret stands beside it, and of what the environment has to
 // say.
+//
+// Promise: Where secrets go
 func TestRules(t *testing.T) {
 	t.Parallel()
 	failed := 0

@@ -21,6 +21,8 @@ import (
 
 // The SDK's own chain asks services of the machine. One that never ends its answer
 // is not read any further than an answer of AWS may go.
+//
+// Promise: Cost
 func TestEndlessAnswers(t *testing.T) {
 	var sent atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

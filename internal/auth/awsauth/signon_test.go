@@ -19,6 +19,8 @@ import (
 
 // TestSingleSignOn: the token of a profile of the code goes to AWS, whatever
 // endpoints variables name.
+//
+// Promise: Where secrets go
 func TestSingleSignOn(t *testing.T) {
 	var asked nettest.Log[string]
 	trap := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

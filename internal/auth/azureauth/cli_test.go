@@ -66,6 +66,8 @@ func TestTokensOfTheCLI(t *testing.T) {
 }
 
 // No variable says what az starts in turn if only TF_ENCRYPTION has it run.
+//
+// Promise: TF_ENCRYPTION
 func TestCLIOfALayer(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the stand-in for az is a shell script")

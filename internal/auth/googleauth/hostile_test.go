@@ -10,6 +10,8 @@ import (
 )
 
 // A token of the code reaches nobody but Google, whatever variables say.
+//
+// Promise: Where secrets go
 func TestHostileVariables(t *testing.T) {
 	testkit.OneGoroutine(t)
 	t.Parallel()

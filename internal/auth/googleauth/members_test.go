@@ -27,6 +27,8 @@ import (
 // TestMembers: in credentials of any type, no member that is null, empty, given twice or
 // where it does not belong lets their program run, or has Google's client read variables,
 // if they must not.
+//
+// Promise: TF_ENCRYPTION
 func TestMembers(t *testing.T) {
 	testkit.OneGoroutine(t)
 	if runtime.GOOS == "windows" {

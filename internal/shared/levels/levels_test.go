@@ -45,6 +45,9 @@ func text(part [3]string, levels int) string {
 
 // TestLevels: what nests without end is refused, in each way in which it can, and what nests as deep as
 // it may is parsed, walked through and evaluated on a small stack.
+//
+// Promise: Repositories of others
+// Promise: Cost
 func TestLevels(t *testing.T) {
 	const child = "STATECRYPT_TEST_LEVELS"
 	if testing.Short() {

@@ -121,6 +121,8 @@ func TestCut(t *testing.T) {
 }
 
 // Whatever comes from outside, what is shown of it is short and plain.
+//
+// Promise: Text from outside
 func FuzzShown(f *testing.F) {
 	for _, s := range []string{"", "a\n ::error::\x1b##[", strings.Repeat("é", 40), "\xff\u202e::::####", strings.Repeat("\x80", 70)} {
 		f.Add(s)

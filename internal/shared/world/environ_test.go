@@ -6,6 +6,8 @@ import (
 )
 
 // TestWorlds: what programs get, and what is found, in each world.
+//
+// Promise: Where secrets go
 func TestWorlds(t *testing.T) {
 	names := map[kind][]string{
 		none: {"PATH", "HOME", "LC_ALL", "Path", "SystemRoot"},

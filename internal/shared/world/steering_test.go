@@ -9,6 +9,8 @@ import (
 
 // TestSteering: each variable that a client would follow although the environment
 // is off is reported, unless its value changes nothing.
+//
+// Promise: use_environment = false
 func TestSteering(t *testing.T) {
 	for _, some := range world.Steering() {
 		for name := range strings.FieldsSeq(some.Names) {
@@ -41,6 +43,8 @@ func TestSteering(t *testing.T) {
 }
 
 // TestZeroWorld: whoever forgets to pass a World on has the environment off.
+//
+// Promise: use_environment = false
 func TestZeroWorld(t *testing.T) {
 	t.Setenv("AWS_PROFILE", "theirs")
 	var off world.World

@@ -8,6 +8,8 @@ import (
 // TestAuthoritiesOfTheEnvironment: with the environment off, no secret goes over
 // a connection that was verified with the authorities of a variable. git is a
 // program: it does not get the variable.
+//
+// Promise: use_environment = false
 func TestAuthoritiesOfTheEnvironment(t *testing.T) {
 	rows := policies(t)
 	for _, k := range Kinds() {

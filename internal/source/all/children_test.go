@@ -28,6 +28,8 @@ var forPrograms = []struct{ why, names string }{
 
 // TestSecretsOfChildren: a program that is started here, such as one for keys, gets
 // no secret of a variable that only a backend of Terraform and its source read.
+//
+// Promise: Where secrets go
 func TestSecretsOfChildren(t *testing.T) {
 	listed := map[string]bool{} // :: name → a table has it
 	for _, some := range forPrograms {

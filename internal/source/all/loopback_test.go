@@ -17,6 +17,8 @@ import (
 // TestPlainHTTP: what each source says of plain http to another machine, and that it says
 // nothing of plain http to this one. The source remote refuses it, and pg, which is no HTTP,
 // has the rule in its own tests.
+//
+// Promise: Where secrets go
 func TestPlainHTTP(t *testing.T) {
 	title, because := "Unencrypted connection: ", " sent without encryption, because %s begins with http. Anybody on the way can "
 	credentials := title + "The credentials and the state were" + because + "read them and replace the state."

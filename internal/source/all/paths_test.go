@@ -15,6 +15,8 @@ import (
 
 // TestSecretsInPlaceOfPaths: no error shows what is in the place of a path, of a block or
 // of the environment. It may be what was to be in the file.
+//
+// Promise: Secrets in text
 func TestSecretsInPlaceOfPaths(t *testing.T) {
 	rows, found := policies(t), 0
 	for _, k := range Kinds() {

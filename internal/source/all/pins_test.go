@@ -14,6 +14,8 @@ import (
 
 // What README calls the pin of a source must not be empty: an empty variable would end
 // the pinning, and another state be read.
+//
+// Promise: Pins
 func TestPins(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile("../../../README.md")

@@ -540,6 +540,9 @@ func rules() map[string]func(*testing.T, arena) {
 }
 
 // Every kind is in the table, with its secrets, and every rule holds for it.
+//
+// Promise: Where secrets go (14 rules for every source; every variable for every key provider and method)
+// Promise: use_environment = false
 func TestPolicy(t *testing.T) {
 	all := policies(t)
 	for _, k := range Kinds() {

@@ -23,6 +23,8 @@ var oddSegments = []string{
 // TestSegments: whatever text of a data source becomes a part of the path of a request
 // arrives as it is, and as no more than that. It is an error, before anything is sent, if
 // it could lead elsewhere. The name of a workspace is checked where it is read.
+//
+// Promise: Where secrets go
 func TestSegments(t *testing.T) {
 	for _, k := range Kinds() {
 		if slices.Contains([]string{"file", "git", "http", "pg"}, k.Name) { // the first and the last have no URL, the others all of it

@@ -142,6 +142,8 @@ var setups = []setup{
 const customerKey = "T1dOT1dOT1dOT1dOT1dOT1dOT1dOT1dOT1dOT1dOT1c="
 
 // TestSetups: what ordinary set-ups come to.
+//
+// Promise: Where secrets go
 func TestSetups(t *testing.T) {
 	t.Parallel()
 	kinds := map[string]source.Kind{}

@@ -23,6 +23,8 @@ func (a arena) hostile(name string) []string {
 // TestSweep: no variables that libraries read by themselves, or that attributes name, lead
 // the secret of a block to a stranger, however many there are. git, which gets what is on a
 // list, has a sweep of its own.
+//
+// Promise: Where secrets go (every source; git with every variable, and with every setting that runs a program)
 func TestSweep(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it reads from each source a hundred times")

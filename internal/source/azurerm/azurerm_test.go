@@ -182,6 +182,8 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 
 // A read is one GET of the blob, and what signing in needs; an account that
 // allows nothing else is enough.
+//
+// Promise: Reading changes nothing
 func TestOneRead(t *testing.T) {
 	signIn := []string{
 		"GET login.microsoftonline.com/common/discovery/instance",

@@ -84,6 +84,8 @@ func TestIdentities(t *testing.T) {
 }
 
 // The host that gets secrets is Azure's own, in the cloud that is meant.
+//
+// Promise: Where secrets go
 func TestHosts(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -210,6 +212,8 @@ func TestEnvironmentIsSwitchedOff(t *testing.T) {
 
 // What the code gives to sign in with goes where the code says, or to Microsoft,
 // whatever variables say to the SDK.
+//
+// Promise: Where secrets go (Azure)
 func TestSecretsOfTheCode(t *testing.T) {
 	for _, name := range []string{"SYSTEM_OIDCREQUESTURI", "ARM_OIDC_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_URL"} {
 		t.Setenv(name, "https://steered.test/oidc")

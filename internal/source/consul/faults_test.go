@@ -18,6 +18,7 @@ func TestFaults(t *testing.T) {
 	sourcetest.Faults(t, faultHarness(t))
 }
 
+// Promise: Cost (answers of every API, plans, locks, git)
 func TestCosts(t *testing.T) { sourcetest.Costs(t, faultHarness(t)) }
 
 func faultHarness(t *testing.T) sourcetest.FaultHarness {

@@ -16,6 +16,8 @@ import (
 )
 
 // Small answers that would take much memory if all that is in them were kept.
+//
+// Promise: Cost
 func TestSmallAnswersWithMuchInThem(t *testing.T) {
 	const limit = 16 << 20
 	index := `{"current-hash":"","chunks":[` + strings.Repeat(`"",`, 5<<20) + `""]}`

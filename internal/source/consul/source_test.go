@@ -282,6 +282,8 @@ func TestReplacedMeanwhile(t *testing.T) {
 }
 
 // What an index may not do: name other keys, or more than there can be.
+//
+// Promise: Objects of others
 func TestHostileIndex(t *testing.T) {
 	hash := strings.Repeat("a", 32)
 	part := func(i int) string { return fmt.Sprintf(`"network/tfstate.%s/%d"`, hash, i) }

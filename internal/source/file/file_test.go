@@ -15,6 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 )
 
+// Promise: Reading changes nothing (the suite of every source)
 func TestFile(t *testing.T) {
 	sourcetest.Run(t, sourcetest.Harness{
 		Kind: Kind(),

@@ -9,6 +9,8 @@ import (
 )
 
 // TestWriting: a file that somebody writes is read once more before anything is said of it.
+//
+// Promise: States in stores
 func TestWriting(t *testing.T) {
 	t.Parallel()
 	const state = `{"version":4}`

@@ -18,6 +18,8 @@ import (
 // TestPasswordTravelsAlone: the password of a block reaches no program but git's own, and
 // no address but that of the block, whatever stands in variables and in the user's files.
 // The state is read nevertheless.
+//
+// Promise: Where secrets go
 func TestPasswordTravelsAlone(t *testing.T) {
 	long(t)
 	t.Parallel()
@@ -82,6 +84,8 @@ func TestPasswordTravelsAlone(t *testing.T) {
 
 // TestServerOfTheBlock: no file of the user has git take another server for that of the
 // block, or follow it to another one.
+//
+// Promise: Where secrets go
 func TestServerOfTheBlock(t *testing.T) {
 	long(t)
 	t.Parallel()
@@ -198,6 +202,8 @@ func TestInsteadOfBesidePassword(t *testing.T) {
 
 // TestMachineBesidePassword: the machine's proxy, in a variable or in the user's file, and
 // an authority of the user's file stay in effect.
+//
+// Promise: Where secrets go
 func TestMachineBesidePassword(t *testing.T) {
 	long(t)
 	t.Parallel()

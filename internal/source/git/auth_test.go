@@ -109,6 +109,8 @@ func TestPasswords(t *testing.T) {
 }
 
 // TestStraySecrets: without a block that covers the URL.
+//
+// Promise: Where secrets go
 func TestStraySecrets(t *testing.T) {
 	long(t)
 	t.Parallel()
@@ -187,6 +189,8 @@ func TestStraySecrets(t *testing.T) {
 
 // TestLookAlikes asks a real server, which answers at every path, and looks at
 // what it was sent.
+//
+// Promise: Where secrets go
 func TestLookAlikes(t *testing.T) {
 	t.Parallel()
 	repo := stateRepo(t)
@@ -273,6 +277,8 @@ func TestPlainHTTP(t *testing.T) {
 
 // What may be sent to this machine over plain http goes through no proxy, which curl would
 // ask for this machine, too.
+//
+// Promise: Where secrets go
 func TestNoProxyForThisMachine(t *testing.T) {
 	t.Parallel()
 	proxy := gittest.HTTP(t, stateRepo(t), gittest.HTTPOptions{})
@@ -511,6 +517,8 @@ func TestTLS(t *testing.T) {
 
 // TestSecretsStayHidden watches the arguments of all processes, the environment
 // of git and of all that it starts, and the disk, while git talks to a slow server.
+//
+// Promise: Secrets of programs
 func TestSecretsStayHidden(t *testing.T) {
 	long(t)
 	t.Parallel()

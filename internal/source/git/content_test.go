@@ -221,6 +221,7 @@ func TestDuplicatePathsInABatch(t *testing.T) {
 	}
 }
 
+// Promise: Cost
 func TestMaxSize(t *testing.T) {
 	t.Parallel()
 	repo := gittest.NewRepo(t, gittest.RepoOptions{})

@@ -74,6 +74,8 @@ func repositories() amplification.Grammar {
 
 // A folder that is in two others, which are in two others, and so on, is listed each
 // time: a pack of a few kB would give any number of files. Copies are honest.
+//
+// Promise: Cost
 func TestRepeatedFolders(t *testing.T) {
 	long(t)
 	fetch := func(files, copies, levels int) (allocated int, err error) {

@@ -15,6 +15,8 @@ import (
 
 // TestVariablesOfGit: what git gets is on a list. What writes down secrets, loads
 // code into git or belongs to another repository is not.
+//
+// Promise: Secrets of programs
 func TestVariablesOfGit(t *testing.T) {
 	kept := []string{
 		"GIT_SSH_COMMAND=x", "GIT_SSH=x", "SSH_AUTH_SOCK=x", "GIT_ASKPASS=x", "SSH_ASKPASS=x", "GIT_CONFIG_COUNT=1",
@@ -91,6 +93,8 @@ func TestVariablesOfAnotherRepository(t *testing.T) {
 
 // TestKeysOfConnections: nobody can decrypt a connection that a password goes
 // over, whichever variable of a TLS library asks for its keys.
+//
+// Promise: Secrets in text
 func TestKeysOfConnections(t *testing.T) {
 	long(t)
 	server := gittest.HTTP(t, stateRepo(t), gittest.HTTPOptions{TLS: true, Username: "u", Password: "p"})
@@ -113,6 +117,8 @@ func TestKeysOfConnections(t *testing.T) {
 }
 
 // TestOnlyBackendsPush: what a source is made of knows nothing of writing.
+//
+// Promise: Reading changes nothing
 func TestOnlyBackendsPush(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*.go")

@@ -37,6 +37,8 @@ const (
 )
 
 // TestFaultsOfRefs has the answers go wrong that say what there is.
+//
+// Promise: Cost
 func TestFaultsOfRefs(t *testing.T) {
 	long(t)
 	t.Parallel()
@@ -74,6 +76,8 @@ func TestFaultsOfRefs(t *testing.T) {
 }
 
 // TestFaultsOfPacks has servers die in the middle of a pack, and the like.
+//
+// Promise: Whole answers
 func TestFaultsOfPacks(t *testing.T) {
 	long(t)
 	t.Parallel()

@@ -21,6 +21,8 @@ const (
 
 // TestKilled kills a process that reads. What it started must end, and the next
 // one removes what it left, but nothing else.
+//
+// Promise: Nothing left on disk
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	if address := os.Getenv(victimURL); address != "" {
@@ -90,6 +92,8 @@ func TestKilled(t *testing.T) {
 }
 
 // TestLivingAreSpared has one run read while another one looks for what is left.
+//
+// Promise: Nothing left on disk
 func TestLivingAreSpared(t *testing.T) {
 	t.Parallel()
 	repo, g := stateRepo(t), newGate()

@@ -68,6 +68,8 @@ func TestSlowSource(t *testing.T) {
 // TestRepositoryOfAnother: a local repository may come from an archive, with its configuration. It has a
 // promise of objects that are absent, and names a program as the way to them, which older releases of git run
 // for a reader: here, a newer one that is told to.
+//
+// Promise: Repositories of others
 func TestRepositoryOfAnother(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {

@@ -202,6 +202,8 @@ func TestLockBranchIsNotTheState(t *testing.T) {
 }
 
 // Anybody who may push a branch may write anything here.
+//
+// Promise: Text from outside
 func TestHostileLocks(t *testing.T) {
 	t.Parallel()
 	for name, c := range testkit.Some(map[string]struct {

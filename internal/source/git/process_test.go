@@ -313,6 +313,8 @@ func TestHooksOfTheUserDoNotRun(t *testing.T) {
 }
 
 // TestChildrenGetNoSecrets asks a child: a credential helper is one.
+//
+// Promise: Secrets of programs
 func TestChildrenGetNoSecrets(t *testing.T) {
 	t.Parallel()
 	server := gittest.HTTP(t, stateRepo(t), gittest.HTTPOptions{Username: "u", Password: "p"})
@@ -398,6 +400,7 @@ func TestVersionIsAskedOnce(t *testing.T) {
 	}
 }
 
+// Promise: Nothing left on disk
 func TestTemporaryDirectory(t *testing.T) {
 	t.Parallel()
 	at := place{repository: stateRepo(t).FileURL(), path: "s"}
@@ -464,6 +467,8 @@ func noexecDir(t *testing.T) string {
 	return ""
 }
 
+// Promise: Reading changes nothing
+// Promise: Nothing left on disk
 func TestNothingLeftAfterErrors(t *testing.T) {
 	t.Parallel()
 	repo := stateRepo(t)

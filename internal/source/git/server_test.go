@@ -185,6 +185,7 @@ func TestDamagedAnswers(t *testing.T) {
 	}
 }
 
+// Promise: Text from outside
 func TestServerText(t *testing.T) {
 	t.Parallel()
 	server := gittest.HTTP(t, gittest.NewRepo(t, gittest.RepoOptions{}), gittest.HTTPOptions{

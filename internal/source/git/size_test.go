@@ -38,6 +38,8 @@ func bombRepo(t *testing.T, opts gittest.RepoOptions) (repo *gittest.Repo, id st
 
 // TestBombIsNotUnpacked looks at what is there when the files have arrived: had
 // git unpacked the file to see what it is, it would be among the objects.
+//
+// Promise: Cost
 func TestBombIsNotUnpacked(t *testing.T) {
 	long(t)
 	t.Parallel()
@@ -106,6 +108,8 @@ func TestBombBesideStates(t *testing.T) {
 
 // TestBombInASnapshot: from a server that sends all files, the bomb comes, too.
 // Nobody has to read it to know its size.
+//
+// Promise: Cost
 func TestBombInASnapshot(t *testing.T) {
 	long(t)
 	git, err := exec.LookPath("git")
@@ -131,6 +135,8 @@ func TestBombInASnapshot(t *testing.T) {
 
 // TestWork: a pack of a few kilobytes takes minutes to put together, and ends
 // nobody's patience but ours.
+//
+// Promise: Cost
 func TestWork(t *testing.T) {
 	long(t)
 	t.Parallel()
@@ -244,6 +250,8 @@ func diskUse(t *testing.T, dir string) (n int64) {
 
 // TestHugeCommit: git holds a commit in memory, also one that takes a thousandth
 // of it on the way.
+//
+// Promise: Cost
 func TestHugeCommit(t *testing.T) {
 	long(t)
 	t.Parallel()

@@ -30,6 +30,7 @@ func withPassword(origin, password string) source.Settings {
 	})}}}
 }
 
+// Promise: Reading changes nothing (the suite of every source)
 func TestSource(t *testing.T) {
 	sourcetest.Run(t, sourcetest.Harness{
 		Kind: Kind(),

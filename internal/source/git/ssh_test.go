@@ -246,6 +246,8 @@ func fingerprint(t *testing.T, keyFile string) string {
 
 // TestNothingIsRemembered: an unverified key that is written to known_hosts is
 // trusted from then on, and so is a connection that is kept for later.
+//
+// Promise: Reading changes nothing
 func TestNothingIsRemembered(t *testing.T) {
 	long(t)
 	t.Parallel()
@@ -429,6 +431,8 @@ func TestSCPAddress(t *testing.T) {
 
 // TestShellOfSSH: the configuration of ssh has commands, which ssh has the shell of SHELL run. With the
 // environment off, the variable chooses no program.
+//
+// Promise: use_environment = false
 func TestShellOfSSH(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the program is a shell script")

@@ -262,6 +262,8 @@ func gitsEnviron(t *testing.T, at place, block, variables vars) string {
 
 // TestSweepOfFiles: no settings of the user's files, whatever git knows, hand the password of
 // a block to a program, a file or another server.
+//
+// Promise: Where secrets go
 func TestSweepOfFiles(t *testing.T) {
 	long(t)
 	if runtime.GOOS == "windows" {

@@ -39,6 +39,8 @@ func exists(path string) bool {
 // TestEnvironmentIsOff: without a LookupEnv, no variable that is git's or ssh's
 // own reaches it, and none can have it run a program. With one, they do: it is
 // the user's set-up.
+//
+// Promise: use_environment = false (git)
 func TestEnvironmentIsOff(t *testing.T) {
 	repo := stateRepo(t)
 	server := gittest.HTTP(t, repo, gittest.HTTPOptions{Username: "u", Password: "p"})
@@ -88,6 +90,8 @@ func TestEnvironmentIsOff(t *testing.T) {
 
 // TestChildrenGetNoEnvironment asks a child, which the user's own configuration
 // file names.
+//
+// Promise: use_environment = false
 func TestChildrenGetNoEnvironment(t *testing.T) {
 	server := gittest.HTTP(t, stateRepo(t), gittest.HTTPOptions{Username: "u", Password: "p"})
 	home := t.TempDir()
@@ -146,6 +150,8 @@ func switches(t *testing.T, origin string) map[string]vars {
 
 // TestManInTheMiddle: whoever sets such a variable for the secrets of other
 // variables does not hand out the password of the provider block.
+//
+// Promise: Where secrets go
 func TestManInTheMiddle(t *testing.T) {
 	long(t)
 	t.Parallel()
@@ -226,6 +232,8 @@ func TestManInTheMiddle(t *testing.T) {
 
 // TestHeadersOfVariables: beside a block's password, no variable writes a part of
 // the request that carries it. A server may keep the pages of many.
+//
+// Promise: Where secrets go
 func TestHeadersOfVariables(t *testing.T) {
 	long(t)
 	t.Parallel()
@@ -258,6 +266,8 @@ func (v vars) environ() (pairs []string) {
 
 // TestUnverifiedWarns: the user's own files may turn verification off, for one
 // server or for all, and each read says so; but not beside the password of a block.
+//
+// Promise: Verified connections
 func TestUnverifiedWarns(t *testing.T) {
 	long(t)
 	t.Parallel()

@@ -14,6 +14,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 )
 
+// Promise: Secrets in text
 func TestRepositoryAddresses(t *testing.T) {
 	for text, want := range map[string]string{ // :: address → protocol, address for git, URL for credentials
 		"https://git.example.com/a/b.git":         "https https://git.example.com/a/b.git https://git.example.com/a/b.git",
@@ -140,6 +141,8 @@ func TestAdviceOnAddresses(t *testing.T) {
 
 // TestNoProgramIsRun gives git every chance to run a program of the address,
 // with a configuration that allows all transports.
+//
+// Promise: Commands
 func TestNoProgramIsRun(t *testing.T) {
 	t.Parallel()
 	r := newTestRun(t, nil)

@@ -153,6 +153,7 @@ func zip(data []byte) []byte {
 	return b.Bytes()
 }
 
+// Promise: Cost
 func TestGzip(t *testing.T) {
 	packed := zip([]byte("state"))
 	damaged := bytes.Clone(packed)
@@ -195,6 +196,8 @@ func TestGzip(t *testing.T) {
 }
 
 // A server that answers 200 without a body says that there is no state, as to the backend.
+//
+// Promise: Pins
 func TestEmptyBody(t *testing.T) {
 	for name, header := range map[string]http.Header{
 		"empty":            {"Content-Length": {"0"}},
@@ -256,6 +259,8 @@ func TestContentMD5(t *testing.T) {
 }
 
 // A body that is shorter than announced breaks off, and is asked for again.
+//
+// Promise: Whole answers
 func TestBrokenBody(t *testing.T) {
 	for name, answer := range map[string]string{
 		"length":       "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nstate",
@@ -296,6 +301,8 @@ func TestTooLargeByHeader(t *testing.T) {
 }
 
 // Without an announced size, no more is read than allowed.
+//
+// Promise: Cost
 func TestTooLargeInChunks(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.CopyN(w, zeros{}, 1<<30)

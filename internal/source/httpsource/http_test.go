@@ -219,6 +219,7 @@ func secretMap(name string) cty.Value {
 	return cty.MapVal(attrs{name: cty.StringVal(name + "=" + canary)})
 }
 
+// Promise: Reading changes nothing (the suite of every source)
 func TestHTTP(t *testing.T) {
 	place := func(address string) sourcetest.Place {
 		r := at(address, block(address, everything()))

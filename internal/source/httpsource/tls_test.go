@@ -37,6 +37,7 @@ func identity() attrs {
 
 func (r *recorder) trusted() attrs { return attrs{"client_ca_certificate_pem": r.ca()} }
 
+// Promise: Verified connections
 func TestOwnCA(t *testing.T) {
 	s := serveTLS(t, ok)
 	at(s.URL).wantError(t, netfail.UnknownAuthority, "client_ca_certificate_pem")
@@ -49,6 +50,8 @@ func TestOwnCA(t *testing.T) {
 
 // Under statecrypt wrap, Terraform's variables describe wrap. Its authority counts
 // for it alone, and its password goes to nobody else.
+//
+// Promise: Only encrypted states
 func TestUnderWrap(t *testing.T) {
 	s := serveTLS(t, ok)
 	variables := map[string]string{
@@ -77,6 +80,7 @@ func TestHTTPToTLS(t *testing.T) {
 	s.wantRequests(t, 0)
 }
 
+// Promise: Verified connections
 func TestSkipVerification(t *testing.T) {
 	s := serveTLS(t, ok)
 	snap := at(s.URL, block(s.URL, attrs{"skip_cert_verification": cty.True})).want(t, "state")

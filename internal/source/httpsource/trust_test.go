@@ -19,6 +19,7 @@ func internet(t *testing.T) (*recorder, map[string]string) {
 	return s, map[string]string{"HTTP_PROXY": s.URL}
 }
 
+// Promise: Where secrets go
 func TestLookAlikes(t *testing.T) {
 	for address, covered := range map[string]bool{
 		"http://example.com/acme/state":      true,
@@ -70,6 +71,7 @@ func TestLookAlikes(t *testing.T) {
 	}
 }
 
+// Promise: Secrets in text
 func TestAddress(t *testing.T) {
 	for address, want := range map[string]string{
 		"https://example.com/s ":                          "trimspace(…) removes it",
@@ -133,6 +135,8 @@ func TestRedirectWithinBlock(t *testing.T) {
 }
 
 // What one block allows does not follow a redirect to where it does not hold.
+//
+// Promise: Where secrets go
 func TestRedirectOutOfBlock(t *testing.T) {
 	elsewhere := serve(t, ok)
 	s := serve(t, func(w http.ResponseWriter, req *http.Request) {
@@ -199,6 +203,7 @@ func TestMissingAfterRedirect(t *testing.T) {
 	}
 }
 
+// Promise: Where secrets go
 func TestRefusedRedirects(t *testing.T) {
 	plain := serve(t, ok)
 	var to string

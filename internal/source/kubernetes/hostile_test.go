@@ -12,6 +12,8 @@ import (
 )
 
 // A server decides how many parts there are, and each of them comes in time.
+//
+// Promise: Cost
 func TestManySlowParts(t *testing.T) {
 	s := kubetest.New(t)
 	part := strings.Repeat("AAAA", chunk/3+1)

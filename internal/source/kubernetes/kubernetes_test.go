@@ -281,6 +281,8 @@ func TestFullSecret(t *testing.T) {
 }
 
 // A small secret that opens to a huge state is not opened.
+//
+// Promise: Cost
 func TestBomb(t *testing.T) {
 	s := kubetest.New(t)
 	var b bytes.Buffer

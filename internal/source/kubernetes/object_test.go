@@ -238,6 +238,8 @@ func TestObjectErrors(t *testing.T) {
 
 // An object that any tenant can write cannot make the reader fetch secrets of
 // another namespace.
+//
+// Promise: Objects of others
 func TestForeignSecret(t *testing.T) {
 	s := kubetest.New(t)
 	s.AddKind("aws.m.upbound.io", "v1beta1", "instances", "Instance", true)

@@ -152,6 +152,8 @@ func TestDefaultKubeconfig(t *testing.T) {
 
 // A secret of the code does not go to the cluster of ~/.kube/config, but to one that the
 // code names, which that file may be about.
+//
+// Promise: Where secrets go
 func TestSecretBesideTheHome(t *testing.T) {
 	s := prod(t)
 	own := atHome(t, s)

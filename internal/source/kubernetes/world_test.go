@@ -16,6 +16,8 @@ import (
 // TestPluginGetsNoEnvironment: without the environment, a credential plugin gets
 // what any program needs in order to run. With it, it gets its own, also beside what the
 // block sets, but nothing of ours.
+//
+// Promise: use_environment = false
 func TestPluginGetsNoEnvironment(t *testing.T) {
 	s := prod(t)
 	for name, value := range map[string]string{

@@ -175,6 +175,8 @@ func TestEncodings(t *testing.T) {
 }
 
 // An empty object is what the backends take it for: no state.
+//
+// Promise: Pins
 func TestEmptyObject(t *testing.T) {
 	for _, header := range []http.Header{{}, {"Content-Encoding": {"gzip"}}, {"Content-Encoding": {"aws-chunked"}}} {
 		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

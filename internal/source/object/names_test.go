@@ -37,6 +37,7 @@ func TestParseEndpoint(t *testing.T) {
 	}
 }
 
+// Promise: Where secrets go
 func TestIsLabel(t *testing.T) {
 	for text, want := range map[string]bool{
 		"a": true, "eu-central-1": true, "0": true, strings.Repeat("a", 63): true,

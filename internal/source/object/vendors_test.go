@@ -90,6 +90,8 @@ func TestCosts(t *testing.T) {
 	}
 }
 
+// Promise: Where secrets go
+// Promise: Reading changes nothing (the suite of every source)
 func TestVendors(t *testing.T) {
 	withoutProfiles(t)
 	for _, v := range vendors() {

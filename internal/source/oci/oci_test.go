@@ -118,6 +118,8 @@ func TestKeys(t *testing.T) {
 }
 
 // The key of an object that is encrypted with one of the customer's.
+//
+// Promise: Where secrets go
 func TestCustomerKey(t *testing.T) {
 	key := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32))
 	server := newStore()

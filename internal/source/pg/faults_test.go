@@ -27,6 +27,8 @@ import (
 
 // What the user sees of what goes wrong on the way, with TLS and
 // sslmode=verify-full unless said otherwise.
+//
+// Promise: Verified connections
 func TestFaults(t *testing.T) {
 	const (
 		lost      = netfail.BrokeOff

@@ -7,6 +7,8 @@ import (
 
 // TestKeywordsBesideAPassword: a variable of libpq completes what the code says
 // of a connection only if it does no harm to the password beside it.
+//
+// Promise: Where secrets go
 func TestKeywordsBesideAPassword(t *testing.T) {
 	t.Parallel()
 	harmless := map[string]string{

@@ -195,6 +195,8 @@ func TestNoOneIsAsked(t *testing.T) {
 }
 
 // The authority of the home is that of the user's own password, and not of the code's.
+//
+// Promise: Where secrets go
 func TestAuthorityOfTheHome(t *testing.T) {
 	ambient := ambientEnvironment(t)
 	home := ambient["HOME"]
@@ -285,6 +287,7 @@ func TestServiceOfTheProcess(t *testing.T) {
 	}
 }
 
+// Promise: Verified connections
 func TestWarnings(t *testing.T) {
 	ca := caFile(t, postgres(t))
 	for connStr, want := range map[string]string{
@@ -334,6 +337,8 @@ func TestFetchWarns(t *testing.T) {
 
 // Everything that is sent, but for the login: one SELECT in a transaction that
 // cannot write.
+//
+// Promise: Reading changes nothing
 func TestOnlyReads(t *testing.T) {
 	f := newFake(t, nettest.NewAuthority().Issue(nil).Pair(), "{}")
 	r := request(t, attrs{"schema_name": text(`a"b`), "table_name": text("C d")}, nil)

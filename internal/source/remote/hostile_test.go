@@ -16,6 +16,8 @@ import (
 const outputsPath = "/api/v2/workspaces/ws-0000000000000001/current-state-version-outputs"
 
 // A small document that would take much memory if all that is in it were kept.
+//
+// Promise: Cost
 func TestManyOutputs(t *testing.T) {
 	const limit = 1 << 20 // more must not be packed so tightly
 	a := answering(t, map[string]http.HandlerFunc{outputsPath: sourcetest.Packed(`{"data":[{}`, ",{}", "]}", limit)})
@@ -27,6 +29,8 @@ func TestManyOutputs(t *testing.T) {
 }
 
 // Each value is small enough, and there are many.
+//
+// Promise: Cost
 func TestLargeSensitiveOutputs(t *testing.T) {
 	const outputs, size = 100, 1 << 19
 	var asked atomic.Int64

@@ -339,6 +339,8 @@ func proxy(t *testing.T) (url string, asked func() string) {
 
 // Where requests go: to AWS's own hosts, unless the block says otherwise, or
 // the environment for the block without a name.
+//
+// Promise: Where secrets go
 func TestHosts(t *testing.T) {
 	via, asked := proxy(t)
 	aws := block("").With("endpoints", nil).With("use_path_style", nil).With("max_retries", 1).With("https_proxy", via).With("name", "a")
@@ -404,6 +406,8 @@ func customerKey(b byte) string {
 }
 
 // Objects that S3 encrypts with a key of the customer.
+//
+// Promise: Where secrets go
 func TestCustomerKey(t *testing.T) {
 	server := stored([]byte("{}"))
 	server.Seal(bucket, key, bytes.Repeat([]byte{1}, 32))

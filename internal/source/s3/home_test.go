@@ -19,6 +19,8 @@ import (
 // Endpoints of ~/.aws/config are for the identities that are in the home, or in the
 // environment: a secret of the code goes to AWS, or to where the code says. The reads run in
 // a process of their own, because the SDK looks for the home once.
+//
+// Promise: Where secrets go
 func TestSecretsBesideTheHome(t *testing.T) {
 	const own = "s3.eu-west-1.amazonaws.com:443"
 	keys := objecttest.Strings("access_key", "AKIATEST", "secret_key", "canary-secret", "token", "canary-token")

@@ -18,6 +18,10 @@ import (
 
 // TestFaults runs all rows on the wire that kinds share. Theirs are those in
 // which they have a say.
+//
+// Promise: Cost
+// Promise: Verified connections
+// Promise: Whole answers
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	const (

@@ -188,6 +188,8 @@ func TestAsk(t *testing.T) {
 }
 
 // Only reads leave the process.
+//
+// Promise: Reading changes nothing
 func TestReadOnly(t *testing.T) {
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodPut, "http://127.0.0.1:1/", strings.NewReader("x"))
 	resp, err := ReadOnly{Next: http.DefaultTransport}.RoundTrip(request)

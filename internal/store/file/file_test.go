@@ -96,6 +96,8 @@ func told(t *testing.T) (context.Context, *strings.Builder) {
 
 // TestLeaves: a lock leaves the state and nothing else, and a run one backup, of what it
 // found.
+//
+// Promise: States in stores
 func TestLeaves(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "terraform.tfstate")
@@ -125,6 +127,8 @@ func TestLeaves(t *testing.T) {
 
 // TestForce: what a killed run has left is said, and removed on request; a lock that somebody has is
 // not.
+//
+// Promise: States in stores
 func TestForce(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "terraform.tfstate")
@@ -170,6 +174,8 @@ func TestPlaces(t *testing.T) {
 }
 
 // TestNames: a state has the longest name that the files beside it leave room for, and no longer one.
+//
+// Promise: States in stores
 func TestNames(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -189,6 +195,8 @@ func TestNames(t *testing.T) {
 }
 
 // TestLinks: what was not finished by way of a link is found without it, and by another.
+//
+// Promise: States in stores
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -215,6 +223,8 @@ func TestLinks(t *testing.T) {
 
 // TestLinksBeside: a link in the place of a file beside the state is replaced, or refused, and what it
 // leads to stays as it is.
+//
+// Promise: Links in modules
 func TestLinksBeside(t *testing.T) {
 	t.Parallel()
 	const canary = "somebody's own"
@@ -363,6 +373,8 @@ func (d disk) Truncate(size int64) error {
 func (d disk) Sync() error { return d.step(d.File.Sync, func() {}) }
 
 // TestFull: on a full disk, the state stays.
+//
+// Promise: States in stores
 func TestFull(t *testing.T) {
 	t.Parallel()
 	full := errors.New("no space left on device")
@@ -399,6 +411,8 @@ func TestFull(t *testing.T) {
 
 // TestUnfinished: a run that is killed at any step leaves the old state, the new one, or what nobody
 // reads and the next run finishes.
+//
+// Promise: States in stores
 func TestUnfinished(t *testing.T) {
 	t.Parallel()
 	killed := errors.New("killed")
@@ -445,6 +459,8 @@ func TestUnfinished(t *testing.T) {
 
 // TestForeign: a state that somebody else has written after a run was killed stays, and
 // what that run was to write is kept.
+//
+// Promise: States in stores
 func TestForeign(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

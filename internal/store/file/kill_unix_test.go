@@ -48,6 +48,8 @@ func TestKillMe(t *testing.T) {
 
 // TestKilled kills whoever writes, at every step, again and again. There is the old state or the
 // new one afterwards, and no OpenTofu that waited meanwhile has found none.
+//
+// Promise: States in stores
 func TestKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many processes are killed")
@@ -153,6 +155,8 @@ func (p *tofu) apply(t *testing.T, text string) []byte {
 func (p *tofu) plan(t *testing.T) string { return p.run(t, 1, "plan", "-lock-timeout=5m") }
 
 // TestTofu: OpenTofu and the store stop at each other's locks.
+//
+// Promise: States in stores
 func TestTofu(t *testing.T) {
 	testkit.Program(t, "STATECRYPT_TOFU")
 	path := filepath.Join(t.TempDir(), "terraform.tfstate")

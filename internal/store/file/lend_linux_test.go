@@ -55,6 +55,8 @@ func checkRefused(t *testing.T, when, path string, refused bool) {
 
 // TestLent: a program that has inherited the file keeps the lock if this process is killed, and
 // not if the lock is given back.
+//
+// Promise: States in stores
 func TestLent(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -83,6 +85,8 @@ func TestLent(t *testing.T) {
 
 // TestLentThroughout: while the state is written, read and locked again, the lock is always there
 // when it should be, and the program that has inherited it has it as well.
+//
+// Promise: States in stores
 func TestLentThroughout(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "terraform.tfstate")
@@ -119,6 +123,8 @@ func TestLentThroughout(t *testing.T) {
 
 // TestLentIsRead: what a program writes to the file that it has inherited fails, whether the state is
 // locked or not.
+//
+// Promise: Runs under wrap
 func TestLentIsRead(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "terraform.tfstate")

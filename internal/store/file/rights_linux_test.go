@@ -14,6 +14,8 @@ import (
 )
 
 // TestRights: each right that is missing alone is said to be, and nothing is left behind.
+//
+// Promise: States in stores
 func TestRights(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -156,6 +156,8 @@ func TestReverts(t *testing.T) {
 
 // TestRepositoryOfAnother: what the configuration of a repository names does not run: the module
 // may come from an archive, with the folder .git in it.
+//
+// Promise: Repositories of others
 func TestRepositoryOfAnother(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {

@@ -147,6 +147,7 @@ func TestFile(t *testing.T) {
 	storetest.Run(t, harness(gittest.RepoOptions{}, local))
 }
 
+// Promise: States in stores (the suite of every store)
 func TestHTTP(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, again(harness(gittest.RepoOptions{}, overHTTP(gittest.HTTPOptions{}))))

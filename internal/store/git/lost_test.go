@@ -134,6 +134,8 @@ func TestAmbiguous(t *testing.T) {
 
 // TestInterrupted: whoever gives up while the lock is asked for leaves neither that nor a
 // folder.
+//
+// Promise: States in stores
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	for name, done := range map[string]bool{"after": true, "before": false} {
@@ -169,6 +171,8 @@ func TestInterrupted(t *testing.T) {
 
 // TestProgramsOfUser: what signs a commit sees no password, neither that of the block nor
 // those that are in variables for git's helpers, and knows who makes the commit.
+//
+// Promise: Where secrets go
 func TestProgramsOfUser(t *testing.T) {
 	repo := gittest.NewRepo(t, gittest.RepoOptions{Push: true})
 	repo.Commit("refs/heads/main", gittest.File{Path: "README", Data: "hello"})

@@ -15,6 +15,8 @@ import (
 
 // TestOthersStates: three write to states of their own at once, five times each, and no
 // commit is lost.
+//
+// Promise: States in stores
 func TestOthersStates(t *testing.T) {
 	t.Parallel()
 	repo := gittest.NewRepo(t, gittest.RepoOptions{Push: true})
@@ -49,6 +51,8 @@ func TestOthersStates(t *testing.T) {
 }
 
 // TestOneLocks: three ask for a lock at once, over http.
+//
+// Promise: States in stores
 func TestOneLocks(t *testing.T) {
 	t.Parallel()
 	repo := gittest.NewRepo(t, gittest.RepoOptions{Push: true})

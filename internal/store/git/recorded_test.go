@@ -34,6 +34,8 @@ func recordedRepo(t *testing.T) (*gittest.Repo, func(path string) store.State) {
 }
 
 // TestRecorded: its states are read, and its lock is one.
+//
+// Promise: States in stores
 func TestRecorded(t *testing.T) {
 	t.Parallel()
 	repo, open := recordedRepo(t)
@@ -72,6 +74,8 @@ func TestRecorded(t *testing.T) {
 var identity = regexp.MustCompile(`(?m)^(author|committer) .*$`)
 
 // TestForm compares what is written with what terraform-backend-git has written.
+//
+// Promise: States in stores
 func TestForm(t *testing.T) {
 	t.Parallel()
 	repo, open := recordedRepo(t)

@@ -10,6 +10,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/storetest"
 )
 
+// Promise: States in stores (the suite of every store)
 func TestSSH(t *testing.T) {
 	long(t)
 	storetest.Run(t, again(harness(gittest.RepoOptions{}, func(t *testing.T, repo *gittest.Repo) texts {

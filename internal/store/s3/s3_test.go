@@ -161,6 +161,8 @@ func must(t *testing.T, err error) {
 }
 
 // TestStore: what every store must pass, on AWS and on stores that have less, with each lock.
+//
+// Promise: States in stores (the suite of every store)
 func TestStore(t *testing.T) {
 	lockfile := func(b attrs) attrs { return b }
 	inTable := func(b attrs) attrs { return b.With("dynamodb_table", tableName) }
@@ -239,6 +241,8 @@ func tell(ctx context.Context, s store.State) error {
 
 // TestIgnored: a store that ignores conditions is found out before anything depends on it, and a
 // foreign lock stays there.
+//
+// Promise: States in stores
 func TestIgnored(t *testing.T) {
 	t.Parallel()
 	s := serve(t, objecttest.Ignored)
@@ -385,6 +389,8 @@ func isHeldBy(err error, id string) bool {
 
 // TestProof: the proof is asked for once, costs one request more if it is there, is none of AWS, and
 // names the right that it needs.
+//
+// Promise: States in stores
 func TestProof(t *testing.T) {
 	t.Parallel()
 	s := serve(t, objecttest.Kept)
@@ -564,6 +570,8 @@ func TestUnlockIsLookedAt(t *testing.T) {
 }
 
 // TestUnknownMatch: what a store does not do is said, once.
+//
+// Promise: States in stores
 func TestUnknownMatch(t *testing.T) {
 	t.Parallel()
 	for name, conditions := range map[string]objecttest.Conditions{"501": objecttest.UnknownMatch, "ignored": objecttest.IgnoredIfs} {
@@ -599,6 +607,8 @@ func (s *service) loses(is func(r *http.Request) bool, every bool) *atomic.Int32
 
 // TestAmbiguous: a request that was done, and whose answer was lost, is a success, whether the client
 // repeats it or gives up.
+//
+// Promise: States in stores
 func TestAmbiguous(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -665,6 +675,8 @@ func TestUnlockIsNotRepeated(t *testing.T) {
 }
 
 // TestAmbiguousTable is the same for the table; a digest that cannot be written is no success.
+//
+// Promise: States in stores
 func TestAmbiguousTable(t *testing.T) {
 	t.Parallel()
 	for _, operation := range []string{"PutItem", "DeleteItem"} {
@@ -877,6 +889,8 @@ func TestBlocks(t *testing.T) {
 }
 
 // TestDenied: of each right that is missing, the error names it.
+//
+// Promise: States in stores
 func TestDenied(t *testing.T) {
 	t.Parallel()
 	s := atAWS(t)

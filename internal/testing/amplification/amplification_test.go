@@ -148,6 +148,8 @@ const perUnit = 600
 
 // TestAmplification has files grow in each production of each grammar, and in each
 // pair of two. What they cost must grow as they do.
+//
+// Promise: Cost (a grammar for each reader of files)
 func TestAmplification(t *testing.T) {
 	alone(t)
 	nests := nestsApart(t)

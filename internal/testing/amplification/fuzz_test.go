@@ -4,6 +4,8 @@ import "testing"
 
 // FuzzCost looks for files that cost more than the meter allows. What it finds is
 // a production that a grammar lacks.
+//
+// Promise: Cost
 func FuzzCost(f *testing.F) {
 	if testing.Short() {
 		f.Skip("TestAmplification reads a sample of what this begins with")

@@ -75,6 +75,8 @@ func keepers() map[string]string {
 
 // TestEveryReaderIsKept fails when a package begins to read what strangers write,
 // and nothing says what that may cost.
+//
+// Promise: Cost
 func TestEveryReaderIsKept(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
 	names := map[string]bool{}

@@ -58,6 +58,8 @@ func TestCommand(t *testing.T) {
 
 // TestBuildsElsewhere: the example program, which has all kinds of package light, and sops build where no program
 // can be started.
+//
+// Promise: Builds
 func TestBuildsElsewhere(t *testing.T) {
 	needGo(t)
 	t.Parallel()

@@ -9,6 +9,9 @@ import (
 
 // TestOutside builds and tests a program in a module of its own, which uses this
 // one as others would.
+//
+// Promise: API
+// Promise: Plain states
 func TestOutside(t *testing.T) {
 	t.Parallel()
 	needGo(t)

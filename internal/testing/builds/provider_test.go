@@ -96,6 +96,8 @@ func startAndAskForSchema(tb testing.TB, path string) (schemaSize, resident int)
 
 // Among what plugin-go would write to this directory, for anyone to read, are
 // the secrets of ephemeral resources.
+//
+// Promise: Secrets in text
 func TestProtocolDataIsNotWritten(t *testing.T) {
 	path, _ := release(t, module, "dev")
 	dir := t.TempDir()

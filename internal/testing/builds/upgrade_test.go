@@ -88,6 +88,8 @@ func sealings(t *testing.T) map[string]sealing {
 }
 
 // TestUpgradeHasAllKinds: a kind is sealed with, or there is a reason why not.
+//
+// Promise: Earlier releases
 func TestUpgradeHasAllKinds(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -114,6 +116,8 @@ func TestUpgradeHasAllKinds(t *testing.T) {
 // TestUpgrade: what the command and the library of any earlier release encrypted, those of
 // today open. Before the first release, and in a clone without tags, what is committed
 // takes its place, so that all of this works when there is one.
+//
+// Promise: Earlier releases
 func TestUpgrade(t *testing.T) {
 	needGo(t)
 	t.Parallel()

@@ -54,6 +54,8 @@ var (
 
 // TestEveryProgramIsKnown looks for what the packages linked into the provider and the
 // command start, on three systems.
+//
+// Promise: TF_ENCRYPTION
 func TestEveryProgramIsKnown(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it reads the source of all packages that are linked")

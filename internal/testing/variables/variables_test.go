@@ -85,6 +85,9 @@ var computed = map[string]string{
 // TestEveryVariableIsKnown looks for the variables that the packages linked into
 // the provider and the command read, on three systems, and for what becomes of
 // each.
+//
+// Promise: use_environment = false
+// Promise: Where secrets go
 func TestEveryVariableIsKnown(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it reads the source of all packages that are linked")

@@ -19,6 +19,8 @@ import (
 // error, or the outputs, serial and lineage that were in it. The second is for
 // what a format does not authenticate and a reader can do without; each such
 // mutant is under one of the reasons of harmless, and they are counted.
+//
+// Promise: Authentication (every vector, every flipped bit)
 func TestDamage(t *testing.T) {
 	const (
 		small = 4 << 10

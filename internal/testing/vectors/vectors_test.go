@@ -41,6 +41,7 @@ var stricter = map[string]string{"tbg_aes_plain": "plaintext is read only if a m
 // sample are slow files that are read with -short, too.
 var sample = []string{"fallback_two_levels", "merge_code_and_env", "err_wrong_passphrase", "err_bad_base64"}
 
+// Promise: Earlier releases
 func TestVectors(t *testing.T) {
 	for _, v := range conformance.All() {
 		t.Run(v.Name, func(t *testing.T) {
