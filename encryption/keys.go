@@ -176,7 +176,10 @@ func (k fileKeys) stored(address string, provider keyProvider) json.RawMessage {
 	found, several := only(func(name string) bool { return k.encryption.claimant(name) == "" })
 	if found == nil && len(k.methods) > 0 {
 		used := k.encryption.used(k.methods)
-		found, several = only(func(name string) bool { return !slices.Contains(used, k.encryption.claimant(name)) })
+		found, several = only(func(name string) bool {
+			claimant := k.encryption.claimant(name)
+			return claimant != "" && !slices.Contains(used, claimant)
+		})
 	}
 	if several {
 		return nil
@@ -184,14 +187,15 @@ func (k fileKeys) stored(address string, provider keyProvider) json.RawMessage {
 	return found
 }
 
-// claimant is a configured key provider that stores under name, "" if there is none.
-func (e *Encryption) claimant(name string) string {
-	for _, address := range addresses(e.config.KeyProviders) {
-		if e.storesAs(address) == name || address == name {
-			return address
+// claimant is a configured key provider that stores under name, the first of several, "" if there is none.
+func (e *Encryption) claimant(name string) (found string) {
+	for address, entry := range e.config.KeyProviders {
+		stores := metadataKey(entry, e.keyKinds) == name || address == name
+		if stores && (found == "" || address < found) {
+			found = address
 		}
 	}
-	return ""
+	return found
 }
 
 func (e *Encryption) keyProvider(address string) (keyProvider, error) {

@@ -47,8 +47,8 @@ const (
 )
 
 func newMemory(at directory, b *backend) *memory {
-	address, text := b.Address(), b.String()
-	return &memory{at: at, of: string(store.Digest([]byte(b.kind.Name + " " + address))), text: b.kind.Name + " " + text, isWhole: address == text}
+	whole, text := b.kind.Name+" "+b.Address(), b.kind.Name+" "+b.String()
+	return &memory{at: at, of: string(store.Digest([]byte(whole))), text: text, isWhole: whole == text}
 }
 
 // locked does what nobody else does in this folder meanwhile, from reading a file of ours to writing
