@@ -17,6 +17,8 @@ type flaky struct {
 
 var errUnanswered = &UnansweredError{errors.New("no answer")}
 
+func (*flaky) Unkept() error { return ErrUnkept }
+
 func (f *flaky) Read(context.Context) ([]byte, Version, error) {
 	if f.dead--; f.dead >= 0 {
 		return nil, "", errUnanswered

@@ -95,7 +95,8 @@ type State interface {
 	// Ready finds out, before anything is made that a state has to hold, whether the store takes one.
 	Ready(ctx context.Context) error
 
-	// Unkept is the error about a state that the store has called written, and has not stored.
+	// Unkept is the error about a state that the store has called written, and has not stored. It is nil if
+	// Write and Remove find that out by themselves.
 	Unkept() error
 
 	// HasLocks reports whether locks keep others out, rather than nobody.
@@ -235,7 +236,7 @@ func (c *careful) Write(ctx context.Context, data []byte, read Version) (Version
 		read = now
 	}
 	next, err := c.State.Write(ctx, data, read)
-	if !errors.Is(err, ErrUnfinished) && (err != nil || next == "" || !c.proven[read != ""]) {
+	if !errors.Is(err, ErrUnfinished) && (err != nil || next == "" || c.Unkept() != nil && !c.proven[read != ""]) {
 		now, ours, unread := c.isThere(ctx, Identity(data))
 		switch {
 		case ours:
@@ -258,7 +259,7 @@ func (c *careful) Write(ctx context.Context, data []byte, read Version) (Version
 }
 
 func (c *careful) Remove(ctx context.Context, read Version) error {
-	if err := c.State.Remove(ctx, read); err != nil {
+	if err := c.State.Remove(ctx, read); err != nil || c.Unkept() == nil {
 		return err
 	}
 	there, _, err := c.State.Read(ctx)

@@ -72,7 +72,7 @@ func HTTP(tb testing.TB, repo *Repo, opts HTTPOptions) *HTTPServer {
 		if opts.Wrap != nil {
 			w = opts.Wrap(w, r)
 		}
-		if opts.Lost != Refused && repo.lies(w, r, opts.Lost) {
+		if repo.lies(w, r, opts.Lost) {
 			return
 		}
 		repo.serveCGI(backend, opts.ProtocolV0, w, r)

@@ -17,8 +17,10 @@ const (
 	Refused  Lost = iota
 	Dropped       // nothing is stored, as by dulwich
 	Replaces      // what is there is replaced, as by servers that are made of go-git
-	Nothing       // nothing is ever stored, whether a race was lost or not
 )
+
+// Drop has a server over HTTP store nothing from now on of a push to the refs that drops names, and say "ok".
+func (r *Repo) Drop(drops func(ref string) bool) { r.drops.Store(&drops) }
 
 // lies changes a push that has lost a race into one that has not, or reports that it has answered.
 func (r *Repo) lies(w http.ResponseWriter, req *http.Request, what Lost) bool {
@@ -34,19 +36,28 @@ func (r *Repo) lies(w http.ResponseWriter, req *http.Request, what Lost) bool {
 	if now == "" {
 		now = strings.Repeat("0", len(old))
 	}
+	drops := r.drops.Load()
 	switch {
-	case ref == "", what != Nothing && now == old:
+	case drops != nil && (*drops)(ref):
+		pushed(w, ref)
+		return true
+	case ref == "", what == Refused, now == old:
 	case what == Replaces:
 		body = bytes.Replace(body, []byte(old), []byte(now), 1)
 	default:
-		status := line("unpack ok\n") + line("ok "+ref+"\n") + "0000"
-		w.Header().Set("Content-Type", "application/x-git-receive-pack-result")
-		fmt.Fprint(w, line("\x01"+status)+"0000") // in a side band
+		pushed(w, ref)
 		return true
 	}
 	req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	req.Header.Set("Content-Length", strconv.Itoa(len(body)))
 	return false
+}
+
+// pushed says "ok" to a push.
+func pushed(w http.ResponseWriter, ref string) {
+	status := line("unpack ok\n") + line("ok "+ref+"\n") + "0000"
+	w.Header().Set("Content-Type", "application/x-git-receive-pack-result")
+	fmt.Fprint(w, line("\x01"+status)+"0000") // in a side band
 }
 
 // command is what a push expects, and of which ref: "<old> <new> <ref>\x00<capabilities>", after lines about a shallow

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -29,6 +30,8 @@ type Repo struct {
 	tb   testing.TB
 	home string
 	push bool
+
+	drops atomic.Pointer[func(ref string) bool] // see Drop
 }
 
 // NewRepo makes an empty repository whose HEAD is refs/heads/main.

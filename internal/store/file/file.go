@@ -167,6 +167,9 @@ func (s *state) Keeps(path string) bool {
 	return false
 }
 
+// Unkept is nil, because there is no server whose word could be wrong.
+func (s *state) Unkept() error { return nil }
+
 // EndsWithProcess is about the lock: the system gives it back.
 func (s *state) EndsWithProcess() bool { return true }
 

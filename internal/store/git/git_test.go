@@ -101,7 +101,7 @@ func harness(opts gittest.RepoOptions, address func(t *testing.T, repo *gittest.
 				repo.Commit("refs/heads/main", there...)
 			}
 			arguments := address(t, repo)
-			return storetest.Place{
+			p := storetest.Place{
 				Open: func(t *testing.T) store.State { return at(t, arguments, texts{"path": path}) },
 				Put: func(_ *testing.T, data []byte) {
 					repo.Commit("refs/heads/main", gittest.File{Path: "README", Data: "hello"}, gittest.File{Path: path, Data: string(data)})
@@ -109,6 +109,14 @@ func harness(opts gittest.RepoOptions, address func(t *testing.T, repo *gittest.
 				Lose:    func(*testing.T) { repo.Git("update-ref", "-d", "refs/heads/locks/"+path) },
 				Secrets: []string{canary},
 			}
+			if strings.HasPrefix(arguments["repository"], "http:") {
+				p.Lie = func(_ *testing.T, what storetest.Lie) {
+					repo.Drop(func(ref string) bool {
+						return strings.HasPrefix(ref, "refs/heads/locks/") == (what == storetest.LieOfLock)
+					})
+				}
+			}
+			return p
 		}
 	}
 	special := opts

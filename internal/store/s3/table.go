@@ -234,6 +234,9 @@ func (t *table) get(ctx context.Context, id string) (item, error) {
 	return t.call(ctx, "GetItem", map[string]any{"Key": key(id), "ConsistentRead": true})
 }
 
+// Unkept is nil, because the inner state has been looked at.
+func (s *tabled) Unkept() error { return nil }
+
 // Write writes the digest after the state.
 func (s *tabled) Write(ctx context.Context, data []byte, read store.Version) (store.Version, error) {
 	next, err := s.inner.Write(ctx, data, read)
