@@ -284,6 +284,18 @@ func TestGuides(t *testing.T) {
 		}
 	}
 
+	guides["wrap-in-ci"] = func(t *testing.T, follow follow) {
+		if _, err := exec.LookPath("terraform"); err != nil {
+			t.Skip("terraform is not on PATH")
+		}
+		dir := guideFolder(t, "wrap-in-ci")
+		write(t, filepath.Join(dir, "main.tf"), "terraform {\n  backend \"http\" {}\n}\n")
+		out := follow(dir, append(world.World{}.Environ().Pairs(), "HOME="+dir, "PATH="+bin+":"+os.Getenv("PATH")))
+		if !strings.Contains(out, "The configuration is valid") {
+			t.Errorf("it prints %s", out)
+		}
+	}
+
 	for name, run := range guides {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

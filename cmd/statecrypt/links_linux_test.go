@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"unsafe"
 
@@ -160,6 +161,24 @@ func (l *links) prepare(t *testing.T) {
 	}
 }
 
+// output takes what wrap and its child say at the same time.
+type output struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
 // run runs the command in the module.
 func (l *links) run(t *testing.T) (code int, said string) {
 	t.Helper()
@@ -171,8 +190,8 @@ func (l *links) run(t *testing.T) (code int, said string) {
 			args[i] = l.child
 		}
 	}
-	var out bytes.Buffer
-	code = run(t.Context(), args, strings.NewReader(""), &out, &out, []string{"PATH=" + os.Getenv("PATH")})
+	out := &output{}
+	code = run(t.Context(), args, strings.NewReader(""), out, out, []string{"PATH=" + os.Getenv("PATH")})
 	return code, out.String()
 }
 

@@ -132,7 +132,7 @@ func TestVectorNamedTarget(t *testing.T) {
 	patient(builtinCatalog()).evaluate(t, config...).wantOutputs(want)
 	// OpenTofu would take the default; here it is a mistake.
 	evaluateVector(t, v, provider, `name = "cnt[0]"`).wantError(`there is no remote_state_data_source "cnt[0]"`)
-	evaluateVector(t, v, provider).wantError("Step: getting the key", "method.aes_gcm.bad")
+	evaluateVector(t, v, provider).wantError("Step: decrypting the file", "method.aes_gcm.bad")
 }
 
 // On a real CLI: plaintext states of all versions and types, settings as text and

@@ -143,8 +143,8 @@ var reasons = map[string]string{
 	"err_wrong_passphrase":          "authentication failed",
 	"err_xor_lengths":               "they must be equally long",
 	"remote_state_default":          "authentication failed",
-	"merge_remote_states":           "stores nothing of this key provider",
-	"remote_state_selection":        "stores nothing of this key provider",
+	"merge_remote_states":           "authentication failed",
+	"remote_state_selection":        "authentication failed",
 	"remote_state_without_default":  "no method is selected",
 	"tbg_aes_plain":                 "plaintext is read only if",
 }
