@@ -12,7 +12,8 @@ import (
 // What may be wrong in any store, in the words that people read.
 var (
 	ErrChanged = errors.New("the state there is another one than was read: somebody has written it meanwhile, and it stays as it is")
-	ErrLost    = errors.New("the lock was lost, so nothing is written any more: somebody has removed it, or replaced what it is on")
+	ErrLost    = errors.New("the lock was lost, so nothing is written any more: somebody has removed it or replaced what it is on, or the " +
+		"store has never kept it")
 	ErrMissing = errors.New("nobody has this lock; it was given back already")
 	ErrDenied  = errors.New("access is denied")
 	ErrUntold  = errors.New("who has the lock is not told without locking")

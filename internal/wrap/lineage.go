@@ -2,21 +2,28 @@ package wrap
 
 import (
 	"bytes"
-	"crypto/sha256"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 )
 
-// withLineage is a state without a lineage as a CLI writes it for the first time: with one, and a serial. Of the
-// same state, it is the same each time, so that another try finds what one before has written.
-func withLineage(state []byte) ([]byte, error) {
-	sum := sha256.Sum256(state)
-	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80 // a UUID of version 8, RFC 9562
-	made := map[string]string{
-		"lineage": fmt.Sprintf(`"%x-%x-%x-%x-%x"`, sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16]), "serial": "1",
+// newLineage returns a random UUID of version 4 (RFC 9562). Everybody who can read the store sees it.
+func newLineage() string {
+	var id [16]byte
+	_, _ = rand.Read(id[:]) // which never fails
+	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
+}
+
+// withLineage returns a state without a lineage as a CLI writes it for the first time: with this one, and a serial.
+func withLineage(state []byte, lineage string) ([]byte, error) {
+	text, err := json.Marshal(lineage)
+	if err != nil {
+		return nil, err
 	}
+	made := map[string]string{"lineage": string(text), "serial": "1"}
 	var out bytes.Buffer
 	write := func(name string, value []byte) {
 		if out.Len() > 1 {
@@ -26,7 +33,7 @@ func withLineage(state []byte) ([]byte, error) {
 		out.Write(append(append(quoted, ':'), value...))
 	}
 	out.WriteByte('{')
-	err := jsonwalk.Members(state, func(name string, value []byte) (bool, error) {
+	err = jsonwalk.Members(state, func(name string, value []byte) (bool, error) {
 		switch field := jsonwalk.Fold(name); {
 		case field == "lineage", field == "serial" && (string(value) == "0" || string(value) == "null"):
 			name, value = field, []byte(made[field])

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
@@ -50,16 +51,27 @@ const noState = `{"version":3,"serial":1,"lineage":"00000000-0000-0000-0000-0000
 	`"backend":{"type":"local","config":{"path":"` + ownFolder + `/none.tfstate","workspace_dir":null},"hash":0},` +
 	`"modules":[{"path":["root"],"outputs":{},"resources":{},"depends_on":[]}]}`
 
-// hideBackend has init -backend=false find no state. The record of the next run takes the place of what is recorded
-// meanwhile, and without one, a CLI refuses to run.
+// hideBackend has init -backend=false find no state. Afterwards, the record of another run takes its place again.
+// Without one, a CLI refuses to run. Any command is refused in a folder that a link leads to.
 func (i *invocation) hideBackend(ctx context.Context) (forget func(), err error) {
+	data := i.own(i.id())
+	had := checkRecord(data) == nil
 	if i.Name != "init" || i.help {
+		if at, err := data.open(false); err == nil {
+			_ = at.Close()
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
 		return func() {}, nil
 	}
-	data := i.own(i.id())
 	err = writeText(ctx, data, noState)
 	return func() {
-		if at, err := data.open(false); err == nil {
+		if now, err := data.read(recordName); err != nil || string(now) != noState {
+			return // another run has written its own
+		}
+		if had {
+			_ = writeText(context.WithoutCancel(ctx), data, record)
+		} else if at, err := data.open(false); err == nil {
 			defer at.Close()
 			_ = at.Remove(recordName)
 		}
@@ -128,7 +140,11 @@ func parseRecord(text []byte, err error) (r recorded, _ error) {
 // checkRecord looks at the record after the run. The error says where the child
 // may have gone.
 func checkRecord(data directory) error {
-	r, err := parseRecord(data.read(recordName))
+	text, err := data.read(recordName)
+	if err == nil && string(text) == noState { // of init -backend=false beside this run
+		return nil
+	}
+	r, err := parseRecord(text, err)
 	switch {
 	case err != nil:
 		return err

@@ -119,7 +119,7 @@ func (m *recovery) find(ctx context.Context) error {
 	}
 	m.label.Serial, m.label.Lineage, err = store.Label(m.plain)
 	if err == nil && m.label.Lineage == "" {
-		m.named, err = withLineage(m.plain)
+		m.named, err = withLineage(m.plain, newLineage())
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", m.name, err)
@@ -288,10 +288,23 @@ func (m *recovery) compare(ctx context.Context) ([]byte, error) {
 			"the folder of the module, and replaces it", explain.Text(err, explain.Wrap{}))
 	case err != nil:
 		return nil, fmt.Errorf("the state in the backend: %s", explain.Text(err, explain.Wrap{}))
-	case there != nil && (bytes.Equal(opened.Data, m.plain) || m.named != nil && bytes.Equal(opened.Data, m.named)):
+	case there != nil && m.isThere(opened.Data, now):
 		return there, nil
 	}
 	return nil, m.mayReplace(now, digestOf(there))
+}
+
+// isThere reports whether the state in the backend is the one in the file, with the lineage that an earlier
+// try has given it if the file has none.
+func (m *recovery) isThere(there []byte, its *label) bool {
+	if bytes.Equal(there, m.plain) {
+		return true
+	}
+	if m.label.Lineage != "" || its.Lineage == "" {
+		return false
+	}
+	named, err := withLineage(m.plain, its.Lineage)
+	return err == nil && bytes.Equal(there, named)
 }
 
 // isNoState reports whether a file that does not open, with this error, is of no kind that anybody knows:

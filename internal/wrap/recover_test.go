@@ -447,6 +447,7 @@ func TestRecoverWithoutALineage(t *testing.T) {
 	mistakes := wrap.OpenMistakes(t, "recover without a lineage")
 	first := strings.NewReplacer(`"serial":1`, `"serial":0`, `"lineage":"l"`, `"lineage":""`).Replace(state)
 	second := strings.Replace(first, `"serial":0`, `"serial":2`, 1)
+	lineages := map[string]bool{} // one of two equal states must not tell anything of the state
 	for name, c := range map[string]struct {
 		there, left string
 		again       bool // what was written was not read back
@@ -486,6 +487,10 @@ func TestRecoverWithoutALineage(t *testing.T) {
 			if c.named != (len(label.Lineage) == 36 && label.Serial == 1) || !c.named && string(opened.Data) != c.left {
 				t.Errorf("it is %s", opened.Data)
 			}
+			if c.named && lineages[label.Lineage] {
+				t.Errorf("another state has the lineage %s", label.Lineage)
+			}
+			lineages[label.Lineage] = true
 		})
 	}
 }

@@ -564,10 +564,17 @@ func (s *state) Unlock(ctx context.Context, id string) error {
 // release removes a lock if it is this commit. Whatever is said of that, what is there then counts.
 func (s *state) release(ctx context.Context, v *gitsource.Visit, commit string) error {
 	p, err := s.push(ctx, v, 0, s.lockRef, commit, "")
-	if err == nil {
+	isOther := s.held == nil || s.held.commit != commit // one that a person wants to be gone
+	if err == nil && !isOther {
 		return nil
 	}
 	by, there, failed := s.look(ctx, v)
+	if err == nil && failed == nil && there == commit {
+		return errors.New("the server says that the lock is removed, and it is still there; look for what restores branches there, such as a hook")
+	}
+	if err == nil {
+		return nil
+	}
 	if failed == nil && there == commit {
 		head, unknown := v.Branches(ctx, "HEAD", func(string, string) {})
 		if unknown == nil && head == s.lockRef {

@@ -231,6 +231,20 @@ func TestLostWrite(t *testing.T) {
 	}
 }
 
+// TestRestored tests a server that says ok to the removal of a lock and keeps it: whoever removes the lock of somebody
+// else is told.
+func TestRestored(t *testing.T) {
+	t.Parallel()
+	says := golden(t, "the lock stays")
+	repo := gittest.NewRepo(t, gittest.RepoOptions{Push: true})
+	repo.Commit("refs/heads/main", gittest.File{Path: "net/prod", Data: "old"})
+	server := gittest.HTTP(t, repo, gittest.HTTPOptions{})
+	address := texts{"repository": server.URL, "path": "net/prod"}
+	must(t, at(t, address).Lock(t.Context(), storetest.Lock("1")))
+	repo.Drop(func(string) bool { return true })
+	says.Error(t, "unlock", store.Careful(at(t, address)).Unlock(t.Context(), "1"))
+}
+
 // TestNothing tests a server that says ok to each push and stores nothing: no write is a success.
 func TestNothing(t *testing.T) {
 	t.Parallel()

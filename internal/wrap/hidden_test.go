@@ -1,0 +1,67 @@
+package wrap
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestInitBesideARun: init -backend=false leaves the record of another run as it was, and a run beside it ends well.
+func TestInitBesideARun(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		before, during bool // another run writes its record
+	}{
+		"alone": {}, "beside a run": {before: true}, "a run begins": {during: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			i := &invocation{dir: t.TempDir()}
+			i.Name = "init"
+			data := i.own(i.id())
+			if c.before {
+				if err := writeRecord(t.Context(), data); err != nil {
+					t.Fatal(err)
+				}
+			}
+			forget, err := i.hideBackend(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := checkRecord(data); c.before && err != nil {
+				t.Errorf("the run beside it ends with %v", err)
+			}
+			if c.during {
+				if err := writeRecord(t.Context(), data); err != nil {
+					t.Fatal(err)
+				}
+			}
+			forget()
+			text, err := data.read(recordName)
+			if isThere := err == nil; isThere != (c.before || c.during) || isThere && string(text) != record {
+				t.Errorf("afterwards, there is %s, %v", text, err)
+			}
+		})
+	}
+}
+
+// TestLinkedFolder: a command that does nothing with a state is refused as well if a link is in the place of the
+// folder that its data would go to.
+//
+// Promise: Links in modules
+func TestLinkedFolder(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{"get", "init", "validate"} {
+		i := &invocation{dir: t.TempDir()}
+		i.Name = command
+		if err := os.Mkdir(filepath.Join(i.dir, dataName), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(t.TempDir(), filepath.Join(i.dir, dataName, ownName)); err != nil {
+			t.Skip(err)
+		}
+		if _, err := i.hideBackend(t.Context()); err == nil {
+			t.Errorf("%s writes through a link", command)
+		}
+	}
+}
