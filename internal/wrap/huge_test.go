@@ -9,6 +9,8 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"testing"
@@ -108,6 +110,19 @@ func TestHugePlans(t *testing.T) {
 		}
 	}
 	mistakes.Failed(t, "longer than it may be", "", checkMember(archive.File[0], 1))
+}
+
+// TestHugeErrored: a state that is too large for wrap is no file that is only in the way.
+func TestHugeErrored(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), errored)
+	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, maxState+1); err != nil {
+		t.Fatal(err)
+	}
+	OpenMistakes(t, "huge state").Failed(t, errored, "", asErrored(path, errored))
 }
 
 type zeros struct{}

@@ -149,6 +149,10 @@ func (i *invocation) findErrored() error {
 }
 
 func asErrored(path, name string) error {
+	if info, err := os.Stat(path); err == nil && info.Size() > maxState {
+		return fmt.Errorf("%s may hold the only copy of a state, in plaintext, and is larger than the %d bytes that wrap writes; keep it, and "+
+			"store it without wrap", outside.Line(name, 300), maxState)
+	}
 	content, err := readFile(path)
 	if isLink(path) { // the child would write to wherever it leads
 		err = errors.New("it is a link")
