@@ -570,7 +570,7 @@ func (s *state) release(ctx context.Context, v *gitsource.Visit, commit string) 
 	}
 	by, there, failed := s.look(ctx, v)
 	if err == nil && failed == nil && there == commit {
-		return errors.New("the server says that the lock is removed, and it is still there; look for what restores branches there, such as a hook")
+		return errors.New("the server says that the lock is removed, and it is still there; look for a hook that restores branches")
 	}
 	if err == nil {
 		return nil
