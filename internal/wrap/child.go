@@ -33,7 +33,7 @@ func (i *invocation) run(ctx context.Context, o Options, environ []string) (int,
 	}
 	copied.begin()
 	if err != nil {
-		return 0, fmt.Errorf("%s cannot be run: %w", outside.Quoted(i.program, 300), keyfile.Reason(err))
+		return 1, fmt.Errorf("%s cannot be run: %w", outside.Quoted(i.program, 300), keyfile.Reason(err))
 	}
 	before := o.signals.relay(forward) // until now, a signal ended ctx, and so interrupted the child
 	_ = cmd.Wait()                     // what the child has to say is in its exit code

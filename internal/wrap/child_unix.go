@@ -121,10 +121,29 @@ func lend(cmd *exec.Cmd, files []*os.File) (release func(), err error) {
 	for _, number := range handed {
 		err = errors.Join(err, inherit(uintptr(number), number))
 	}
-	if err != nil {
+	if err = errors.Join(err, expectFree()); err != nil {
 		release()
+		cmd.ExtraFiles = nil
+		release = func() {}
+	}
+	if errors.Is(err, unix.EMFILE) || errors.Is(err, unix.EINVAL) { // a number would be above the limit
+		err = nil
 	}
 	return release, err
+}
+
+// expectFree is an error if there are too few numbers left to start a program with.
+func expectFree() (err error) {
+	var files [4]*os.File
+	for i := range files {
+		if err == nil {
+			files[i], err = os.Open(os.DevNull)
+		}
+	}
+	for _, f := range files {
+		_ = f.Close() // nil has nothing to close
+	}
+	return err
 }
 
 // descriptors returns the limit of numbers, and the descriptors from 3 on that the caller has handed

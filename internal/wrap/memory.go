@@ -104,15 +104,24 @@ func save[T any](ctx context.Context, at *os.Root, name string, all map[string]T
 	return err
 }
 
-// find returns what was seen, nil if nothing was.
+// find returns the label that was seen, nil if there is none. If an earlier version has seen a higher serial since,
+// under the name that it has, that counts.
 func (m *memory) find(seen map[string]label) *label {
-	if was, ok := seen[m.of]; ok {
-		return &was
-	}
-	if was, ok := seen[m.text]; ok && m.isWhole {
+	was, ok := seen[m.of]
+	former, isFormer := seen[m.text]
+	isFormer = isFormer && m.isWhole
+	switch {
+	case isFormer && (!ok || former.Lineage == was.Lineage && former.isAfter(was)):
+		return &former
+	case ok:
 		return &was
 	}
 	return nil
+}
+
+// isAfter reports whether the serial is higher than that of another label.
+func (l label) isAfter(other label) bool {
+	return l.Serial != nil && (other.Serial == nil || *l.Serial > *other.Serial)
 }
 
 // accept refuses a state that is older than the one that was seen, another one, and that

@@ -212,6 +212,26 @@ func TestFormerMemory(t *testing.T) {
 			if _, there := seen["x"]; !there {
 				t.Errorf("another state is forgotten: %v", seen)
 			}
+			if !c.known {
+				return
+			}
+			seen[former] = struct {
+				Lineage string
+				Serial  int
+			}{"l", 8} // by an earlier version, which has gone on
+			text, err := json.Marshal(seen)
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, filepath.Join(dir, ".terraform", "statecrypt", "seen.json"), string(text))
+			put(7)
+			if code, err, told := run(t, o); code == 0 {
+				t.Errorf("an old one, by an earlier version: %v\n%s", err, told)
+			}
+			put(8)
+			if code, err, told := run(t, o); code != 0 || err != nil {
+				t.Errorf("the newest one: %d, %v\n%s", code, err, told)
+			}
 		})
 	}
 }
