@@ -25,7 +25,7 @@ type rotation struct {
 	from, to encryption.Target
 	again    bool // files that have the new key, too
 	alone    bool // there are no old settings
-	counts   bool // what gets another key gets the next serial
+	counts   bool // a state that gets another key gets the next serial
 }
 
 // stateInBackend stands for the name of a file.

@@ -37,7 +37,7 @@ func In(ctx context.Context, dir *os.Root, base string, data []byte) error {
 	return put(ctx, dir, base, data, original{})
 }
 
-// put writes a temporary file, and has it replace what has the name.
+// put writes a temporary file, and has it replace the file of the name.
 func put(ctx context.Context, dir folder, base string, data []byte, of original) error {
 	if err := mayWrite(dir, base); err != nil {
 		return err

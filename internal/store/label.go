@@ -56,12 +56,12 @@ func Next(state []byte) ([]byte, error) {
 	}
 }
 
-// Identity tells states apart in whatever form a server keeps their JSON: an envelope, and a file of
-// sops, by what nobody can make a second time, a state in plaintext by its label, and any other file
+// Identity tells states apart in any form in which a server keeps their JSON: an envelope, and a file of
+// sops, by a text that nobody can make a second time, a state in plaintext by its label, and any other file
 // by its bytes.
 func Identity(file []byte) Version {
 	var sealed, mac []byte
-	_ = jsonwalk.Members(file, func(name string, value []byte) (bool, error) { // what is no JSON has no such members
+	_ = jsonwalk.Members(file, func(name string, value []byte) (bool, error) { // a text that is no JSON has no such members
 		switch jsonwalk.Fold(name) {
 		case "encrypted_data":
 			sealed = textOf(value)

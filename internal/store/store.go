@@ -41,8 +41,8 @@ type Settings struct {
 	Limit    int64         // bytes of a state
 	Patience time.Duration // for one request
 
-	// Seal makes of a state that the store has found what a copy of it may hold. It returns nil
-	// if the file is no state, and no copy replaces an older one.
+	// Seal returns the encrypted form of a file that the store has found, for a copy of it. It returns nil
+	// if the file is no state; then, no copy replaces an older one.
 	Seal func(ctx context.Context, found []byte) ([]byte, error)
 }
 
@@ -65,8 +65,8 @@ type State interface {
 	// String says where it is, for people.
 	String() string
 
-	// Address says where it is, and tells it from any other state. Nobody shows it: what String leaves
-	// out may be a secret.
+	// Address says where it is, and tells it from any other state. Nobody shows it: the parts that String
+	// leaves out may be secret.
 	Address() string
 
 	// Read returns nil if there is none.

@@ -193,7 +193,7 @@ func (b *backend) giveBack(ctx context.Context, id string) error {
 }
 
 // keep puts a sealed state into the backend, unless ctx has ended. As the first write of a run, it is
-// looked at, see [store.Careful]: many a server answers 200 to whatever it gets, and the user may
+// looked at, see [store.Careful]: many servers answer 200 to anything, and the user may
 // delete the old state.
 func (b *backend) keep(ctx context.Context, sealed []byte, read store.Version) error {
 	if err := context.Cause(ctx); err != nil {

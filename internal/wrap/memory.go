@@ -31,7 +31,7 @@ type memory struct {
 	changes bool // the run may leave a state that it cannot write, also if wrap is killed
 
 	mu   sync.Mutex
-	last *label          // what this run has remembered last
+	last *label          // the label that this run has remembered last
 	from []store.Version // by their digests: the states that this run has gone on from, or has sent; nil if none was read
 }
 
@@ -182,8 +182,8 @@ func (m *memory) remember(ctx context.Context, state *label) {
 	})
 }
 
-// mayFollow reports whether a state is remembered in place of another one. A slower run does not have
-// what it has seen counted as newer than what a faster one has left, unless nobody has gone on since
+// mayFollow reports whether a state is remembered in place of another one. The state that a slower run
+// has seen does not count as newer than the one that a faster run has left, unless nobody has gone on since
 // this run, or the user has looked.
 func (m *memory) mayFollow(was, state *label) bool {
 	switch {
@@ -215,7 +215,7 @@ func (m *memory) sends(ctx context.Context, state []byte) {
 	m.note(ctx)
 }
 
-// note keeps what a state may replace that this run leaves when wrap has been killed.
+// note keeps a list of the states that may be replaced by the one which this run leaves if wrap is killed.
 func (m *memory) note(ctx context.Context) {
 	if !m.changes {
 		return
@@ -245,8 +245,8 @@ func (m *memory) leave(ctx context.Context, file []byte) {
 	})
 }
 
-// base is what the state in a file may replace, nil if that is not known. In a file that nobody has named,
-// it is that of the last run here if wrap was killed.
+// base returns the states that the one in a file may replace, nil if they are not known. For a file that nobody has
+// named, they are those of the last run here if wrap was killed.
 func (m *memory) base(file []byte, named bool) []store.Version {
 	all := m.bases()
 	for _, entry := range []string{m.entry(file), m.formerEntry(file)} {
@@ -301,7 +301,7 @@ func forget(all map[string][]store.Version, entries ...string) bool {
 	return len(all) < before
 }
 
-// bases is what states may replace, by their entries. What cannot be read is not known.
+// bases returns the file of replaceable states, by their entries. A file that cannot be read is empty.
 func (m *memory) bases() (all map[string][]store.Version) {
 	_ = m.locked(func(at *os.Root) (err error) {
 		all, err = load[[]store.Version](at, baseName)

@@ -34,7 +34,7 @@ func moveIn(ctx context.Context, p *proxy) error {
 // move is a state on its way in.
 type move struct {
 	*proxy
-	there  store.Version // what is in the backend
+	there  store.Version // the state in the backend
 	counts bool          // it is the same state, and gets the next serial
 }
 

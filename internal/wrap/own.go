@@ -134,7 +134,7 @@ func lockOwn(at *os.Root) (*os.File, error) {
 		return nil, err
 	}
 	if err != nil {
-		return nil, nil //nolint:nilerr,nilnil // what is read there is read without a lock
+		return nil, nil //nolint:nilerr,nilnil // the folder is read without a lock
 	}
 	_ = waitForLock(f)
 	return f, nil

@@ -36,7 +36,7 @@ func checkPlan(content []byte) error {
 	return errors.New("it holds more than one plan; plan again") // all of them could be the same bytes of the archive
 }
 
-// fewer is what to do about a plan that is too large.
+// fewer is the advice about a plan that is too large.
 const fewer = "; plan for fewer resources at once, by -target"
 
 func checkMember(member *zip.File, limit int64) error {
@@ -149,7 +149,7 @@ func (w *walked) skip(size uint64) error {
 	if w.left < 0 {
 		return errNoPlan
 	}
-	w.left -= int64(size)          //nolint:gosec // less than what was left
+	w.left -= int64(size)          //nolint:gosec // less than was left
 	_, err := w.Discard(int(size)) //nolint:gosec // likewise
 	return err
 }
@@ -196,7 +196,7 @@ func setting(packed []byte) (*string, error) {
 	content := bytes.NewReader(packed)
 	d := msgpack.NewDecoder(content)
 	code, err := d.PeekCode()
-	if err == nil && !msgpcode.IsFixedMap(code) && code != msgpcode.Map16 && code != msgpcode.Map32 { // what else the decoder takes for one
+	if err == nil && !msgpcode.IsFixedMap(code) && code != msgpcode.Map16 && code != msgpcode.Map32 { // the decoder takes other codes for one, too
 		err = errors.New("it is no object")
 	}
 	if err != nil {

@@ -40,9 +40,9 @@ type proxy struct {
 
 	told     told                          // of the requests of the child
 	memory   *memory                       // of earlier runs
-	lock     childLock                     // what a child has, of ours and of the real backend
+	lock     childLock                     // the locks of a child, of ours and of the real backend
 	used     atomic.Bool                   // a state was asked for, or sent
-	version  atomic.Pointer[store.Version] // of what was read last; nil if nothing was
+	version  atomic.Pointer[store.Version] // of the state that was read last; nil if none was
 	readers  atomic.Int64                  // for how many recipients of age the state was encrypted
 	lineage  atomic.Pointer[string]        // of the state of this run, "" if there is none; nil until one was looked for
 	unsure   atomic.Pointer[unsure]        // the state that was sent last, until it has arrived

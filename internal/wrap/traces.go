@@ -82,7 +82,7 @@ func (i *invocation) leftInPlaintext() bool {
 		return false
 	}
 	content, err := readFile(path)
-	info, _ := encryption.Inspect(content) // unknown, for what it does not know
+	info, _ := encryption.Inspect(content) // of the unknown kind, if it knows none
 	return err == nil && info.Kind == encryption.KindState
 }
 
@@ -193,7 +193,7 @@ func isLink(path string) bool {
 
 // canLeave reports whether the child can leave a state in the folder of the module, and wrap the
 // encrypted one beside it, which then takes its place. If the child cannot, it prints the state, or
-// says that it has left it. What is written is random, because some file systems compress the rest.
+// says that it has left it. The bytes are random, because some file systems compress the rest.
 func (i *invocation) canLeave(plain, sealed int) bool {
 	if info, err := os.Lstat(filepath.Join(i.dir, errored)); err == nil && !info.Mode().IsRegular() {
 		return false
@@ -202,7 +202,7 @@ func (i *invocation) canLeave(plain, sealed int) bool {
 	if err != nil {
 		return false
 	}
-	const beside = 64 << 10 // bytes, for the rest of blocks, and what the memory notes
+	const beside = 64 << 10 // bytes, for the rest of blocks, and the notes of the memory
 	_, err = io.CopyN(f, rand.Reader, int64(plain)+int64(sealed)+beside)
 	return errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name())) == nil
 }
@@ -218,7 +218,7 @@ func (i *invocation) save(ctx context.Context, sealed []byte) (where string) {
 }
 
 // saveInFile keeps a sealed state in the home directory, in the folder for temporary files, or at one
-// more path. It takes the place of what this run has saved before, and of nothing else, and is on the
+// more path. It takes the place of the file that this run has saved before, and of no other, and is on the
 // disk if the result is true.
 func (i *invocation) saveInFile(ctx context.Context, sealed []byte, more ...string) bool {
 	paths := []string{i.atHome(), i.saved}
@@ -244,7 +244,7 @@ func (i *invocation) saveInFile(ctx context.Context, sealed []byte, more ...stri
 	return true
 }
 
-// whereSaved is the name of that file, and what writes it: in the home directory, and in the folder of
+// whereSaved is the name of that file, and the command that writes it: in the home directory, and in the folder of
 // the module, that finds it.
 func (i *invocation) whereSaved() string {
 	name, named := outside.Line(i.saved, 300), ""

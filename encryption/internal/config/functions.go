@@ -363,7 +363,7 @@ func expectJSON(text string) error {
 	return nil
 }
 
-// expectYAML is about aliases, each of which may double what there is, and about what begins a level.
+// expectYAML is about aliases, each of which may double the value, and about characters that begin a level.
 func expectYAML(text string) error {
 	const most = 10_000
 	begins := 0

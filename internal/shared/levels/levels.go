@@ -19,8 +19,8 @@ var errDeep = fmt.Errorf("it is nested more than %d levels deep", most)
 
 // ExpectConfig refuses a file in native syntax that nests too deep.
 func ExpectConfig(text []byte) error {
-	tokens, _ := hclsyntax.LexConfig(text, "", hcl.InitialPos)    // the parser says what is wrong with it
-	return expect(tokens, bracket{closes: hclsyntax.TokenCBrace}) // a file is what is in a block
+	tokens, _ := hclsyntax.LexConfig(text, "", hcl.InitialPos)    // the parser reports mistakes
+	return expect(tokens, bracket{closes: hclsyntax.TokenCBrace}) // a file is the content of a block
 }
 
 // ExpectExpression refuses such an expression.
@@ -86,7 +86,7 @@ func expectString(quoted []byte) error {
 // bracket is one that is open.
 type bracket struct {
 	closes hclsyntax.TokenType
-	chain  int // what each deepens the expression that is inside
+	chain  int // links, each of which deepens the expression inside
 }
 
 var closing = map[hclsyntax.TokenType]hclsyntax.TokenType{
@@ -137,7 +137,7 @@ func expect(tokens hclsyntax.Tokens, around bracket) error {
 	return nil
 }
 
-// directive is how a directive of a template changes the level of what follows it.
+// directive is how a directive of a template changes the level of the text behind it.
 func directive(name string) int {
 	switch name {
 	case "if", "for":

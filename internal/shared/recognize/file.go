@@ -131,7 +131,7 @@ func besides(file []byte) fact.Stranger {
 		What: fmt.Sprintf("something follows its JSON, which ends at byte %d, as if it was appended with >>", len(object))}
 }
 
-// space is what may be before a value of JSON, and behind it.
+// space is the set of characters that may stand before and behind a value of JSON.
 const space = " \t\r\n"
 
 // beginsWith reports whether a file begins with a text, behind a little space.
@@ -139,7 +139,7 @@ func beginsWith(file []byte, begin string) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(startOf(file), space), []byte(begin))
 }
 
-// startOf is as much of a file as tells what it is.
+// startOf returns as much of a file as tells its kind.
 func startOf(file []byte) []byte { return file[:min(len(file), 4<<10)] }
 
 // What begins a line of files that are named by mistake.

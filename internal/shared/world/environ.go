@@ -60,7 +60,7 @@ func withholds(name string) bool {
 		strings.HasPrefix(name, "STATECRYPT_HTTP_") || strings.HasSuffix(name, "_PASSPHRASE")
 }
 
-// bareNames are what programs need in order to run at all, and to find the files of their user and of the
+// bareNames are the variables that programs need in order to run at all, and to find the files of their user and of the
 // system. None of them names a program: instead of SHELL and COMSPEC, by which ssh and others run commands of
 // their configuration, programs then take /bin/sh, or the cmd.exe of Windows.
 var bareNames = []string{

@@ -118,7 +118,7 @@ func inline(v attr.Values, where remote) *unstable.Entry {
 
 func (s *Server) String() string { return s.remote.String() }
 
-// Address is what String shows, whole and as it is written.
+// Address is the text of String, whole and as it is written.
 func (s *Server) Address() string { return s.remote.place() }
 
 // Visit is a throw-away repository, for one thing that is done.
@@ -299,7 +299,7 @@ func (v *Visit) Branches(ctx context.Context, pattern string, do func(commit, na
 	return head, err
 }
 
-// Explain says what to do about an error of Branches or Push, and what git said.
+// Explain adds advice to an error of Branches or Push, and the words of git.
 func (v *Visit) Explain(err error) error { return v.d.explain(err, ref{}) }
 
 // Said is what git said, fit to be shown but for its length.

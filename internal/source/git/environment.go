@@ -29,7 +29,7 @@ func (r *run) environment(secret bool) world.Environ {
 var forCommits = []string{
 	// Where the program's parts and libraries are, as PATH says where the program is.
 	"GIT_EXEC_PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "MSYSTEM",
-	// What runs the commands in the configuration of ssh and of agents.
+	// The shell that runs the commands in the configuration of ssh and of agents.
 	"SHELL", "COMSPEC",
 	// The user's configuration, see withhold.
 	"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "XDG_CONFIG_HOME", "GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_*",

@@ -448,7 +448,7 @@ var errTooManyNames = errors.New("the repository has too many branches and tags"
 func (d *repository) eachRef(ctx context.Context, do func(id, name string) error, args ...string) error {
 	command := append([]string{"git", "-c", "protocol.version=0", "ls-remote", "-q"}, args...)
 	_, err := d.ask(ctx, nil, func(stdout io.Reader) error {
-		lines := bufio.NewScanner(stdout) // git takes no name of a ref that is longer than what it reads of a line
+		lines := bufio.NewScanner(stdout) // git takes no name of a ref that is longer than its lines
 		for lines.Scan() {
 			if id, name, ok := strings.Cut(lines.Text(), "\t"); ok {
 				if err := do(id, name); err != nil {

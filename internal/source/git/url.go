@@ -27,7 +27,7 @@ func (r remote) String() string {
 	return shown(r.place())
 }
 
-// place is the address without what may be secret in it.
+// place is the address without the parts that may be secret.
 func (r remote) place() string {
 	if r.url == nil || r.url.User == nil || r.url.Scheme == "ssh" {
 		return r.address

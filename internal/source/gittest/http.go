@@ -29,8 +29,8 @@ type HTTPOptions struct {
 	// Wrap, if not nil, stands between git and the client, to damage answers.
 	Wrap func(http.ResponseWriter, *http.Request) http.ResponseWriter
 
-	// Lost is what becomes of a push that has lost a race, and is told "ok" nevertheless. The zero value is what git
-	// does, which refuses it.
+	// Lost is the fate of a push that has lost a race, and is told "ok" nevertheless. The zero value is that of git,
+	// which refuses it.
 	Lost Lost
 
 	IPv6 bool // listen on [::1]; skips the test where that is not possible

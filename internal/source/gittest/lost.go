@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// Lost is what a server makes of a push that expects another commit than there is.
+// Lost is the way in which a server treats a push that expects another commit than there is.
 type Lost int
 
-// Refused is what git does. A client is told "ok" by the others.
+// Refused is the way of git. A client is told "ok" by the others.
 const (
 	Refused  Lost = iota
 	Dropped       // nothing is stored, as by dulwich
-	Replaces      // what is there is replaced, as by servers that are made of go-git
+	Replaces      // the commit there is replaced, as by servers that are made of go-git
 )
 
 // Drop has a server over HTTP store nothing from now on of a push to the refs that drops names, and say "ok".
@@ -60,8 +60,8 @@ func pushed(w http.ResponseWriter, ref string) {
 	fmt.Fprint(w, line("\x01"+status)+"0000") // in a side band
 }
 
-// command is what a push expects, and of which ref: "<old> <new> <ref>\x00<capabilities>", after lines about a shallow
-// repository.
+// command returns the commit that a push expects, and its ref: "<old> <new> <ref>\x00<capabilities>", after lines about
+// a shallow repository.
 func command(body []byte) (old, ref string) {
 	for len(body) > 4 {
 		length, err := strconv.ParseUint(string(body[:4]), 16, 16)

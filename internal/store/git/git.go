@@ -233,7 +233,7 @@ type change struct {
 	read store.Version
 
 	sent     bool   // by an earlier attempt
-	blob     string // what was to be stored by it
+	blob     string // the state that it was to store
 	tip      string // what it was to follow
 	refusals int    // of attempts after which the tip was the same
 }
@@ -416,7 +416,7 @@ func (s *state) begin(ctx context.Context, v *gitsource.Visit) (again bool, err 
 	return p.otherFormat || p.isRace(), err
 }
 
-// isDefault says what to do about a lock that is the default branch.
+// isDefault is the advice about a lock that is the default branch.
 func isDefault(branch string) string {
 	return fmt.Sprintf("the lock %s is the default branch of the repository, so the server does not remove it, and others who clone get it; "+
 		"make another branch the default one there", outside.Quoted(strings.TrimPrefix(branch, "refs/heads/"), 300))

@@ -181,7 +181,7 @@ func checkRedirect(to *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// Read returns what is there. Its version is [store.Identity]: a server may send back other bytes
+// Read returns the state. Its version is [store.Identity]: a server may send back other bytes
 // than it got.
 func (b *backend) Read(ctx context.Context) ([]byte, store.Version, error) {
 	a, err := b.ask(ctx, b.read, "", nil)
@@ -213,7 +213,7 @@ func (b *backend) Unkept() error {
 		b.write.method, b.otherMethod("see its log"))
 }
 
-// otherMethod is what to do about a write of the usual method, and what else to do.
+// otherMethod is the advice about a write of the usual method, with more advice.
 func (b *backend) otherMethod(otherwise string) string {
 	if b.write.method == http.MethodPut {
 		return otherwise

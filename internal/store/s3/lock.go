@@ -223,7 +223,7 @@ func (o lockObject) add(ctx context.Context, lock store.Lock) (mark string, err 
 	return mark, err
 }
 
-// drop looks whether the lock is gone, on a store that may not do what it says.
+// drop looks whether the lock is gone, on a store that may not keep its word.
 func (o lockObject) drop(ctx context.Context, mark string) error {
 	client, err := o.client(ctx)
 	if err == nil {

@@ -41,7 +41,7 @@ func (b *bucket) get(ctx context.Context, key string, limit int64) (*object.Cont
 	return c, b.failed(ctx, key, err)
 }
 
-// strong is an ETag in the one form in which ETags are compared: a proxy that packs what it passes on may have
+// strong is an ETag in the one form in which ETags are compared: a proxy that compresses answers may have
 // made it weak, and some stores leave out the quotes.
 func strong(etag string) string { return `"` + unquoted(strings.TrimPrefix(etag, "W/")) + `"` }
 
@@ -142,7 +142,7 @@ func (s *state) remove(ctx context.Context, key, etag string) error {
 			return cmp.Or(failed, err)
 		}
 		if match != untried {
-			how = "" // what is there has just been looked at
+			how = "" // the object has just been looked at
 			continue
 		}
 		if err := s.proveMatch(ctx); err != nil {

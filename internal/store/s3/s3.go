@@ -53,7 +53,7 @@ type bucket struct {
 
 	mu      sync.Mutex
 	known   *awss3.Client
-	proven  bool // the store refuses what does not meet its condition, or nobody wants to know
+	proven  bool // the store refuses a write whose condition is not met, or nobody wants to know
 	match   form // of If-Match
 	noneOff bool // the store does not know If-None-Match
 }
@@ -65,7 +65,7 @@ const (
 	untried form = iota // it is sent in quotes, and a refusal is looked into
 	quoted              // an ETag in quotes, as HTTP has it
 	bare                // an ETag without its quotes
-	never               // not at all, so that what is there is looked at before
+	never               // not at all, so that the object is looked at before
 )
 
 func open(s store.Settings, n object.Network) (store.Store, error) {

@@ -59,7 +59,7 @@ type Server struct {
 	// Conditions is what becomes of those of writes.
 	Conditions Conditions
 
-	// WeakTags has the answer to a read call the object W/"…", as a proxy does that packs what it passes on.
+	// WeakTags has the answer to a read call the object W/"…", as a proxy does that compresses answers.
 	WeakTags bool
 
 	// Prefix begins the vendor's own headers, such as "X-Cos-". It is "" for

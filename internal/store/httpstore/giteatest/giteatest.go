@@ -1,5 +1,5 @@
 // Package giteatest is the registry of states that Gitea 1.26 has, for tests: it keeps one file
-// for each serial, and looks into what it gets.
+// for each serial, and looks into each state.
 package giteatest
 
 import (
