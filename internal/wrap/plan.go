@@ -196,7 +196,7 @@ func setting(packed []byte) (*string, error) {
 	content := bytes.NewReader(packed)
 	d := msgpack.NewDecoder(content)
 	code, err := d.PeekCode()
-	if err == nil && !msgpcode.IsFixedMap(code) && code != msgpcode.Map16 && code != msgpcode.Map32 { // the decoder takes other codes for one, too
+	if err == nil && !msgpcode.IsFixedMap(code) && code != msgpcode.Map16 && code != msgpcode.Map32 { // the decoder takes others, too
 		err = errors.New("it is no object")
 	}
 	if err != nil {
