@@ -3,7 +3,10 @@ package wrap
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
 // TestInitBesideARun: init -backend=false leaves the record of another run as it was, and a run beside it ends well.
@@ -42,6 +45,22 @@ func TestInitBesideARun(t *testing.T) {
 				t.Errorf("afterwards, there is %s, %v", text, err)
 			}
 		})
+	}
+}
+
+// TestKeptOut: a run that has read no state does not forget which state another run has begun with.
+func TestKeptOut(t *testing.T) {
+	t.Parallel()
+	at := directory{path: t.TempDir()}
+	holder, keptOut := &memory{at: at, of: "s", changes: true}, &memory{at: at, of: "s", changes: true}
+	holder.goOn(t.Context(), "digest")
+	keptOut.end(t.Context())
+	if base := keptOut.base([]byte("{}"), false); !slices.Equal(base, []store.Version{"digest"}) {
+		t.Errorf("the run with the lock has begun with %q", base)
+	}
+	holder.end(t.Context())
+	if base := keptOut.base([]byte("{}"), false); base != nil {
+		t.Errorf("afterwards, %q is left", base)
 	}
 }
 

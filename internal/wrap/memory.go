@@ -226,9 +226,10 @@ func (m *memory) note(ctx context.Context) {
 	})
 }
 
-// end forgets the run, of which everything is where it belongs, or was left.
+// end forgets the run, of which everything is where it belongs, or was left. A run that has read no state, such as one
+// that a lock has kept out, leaves the notes of the run that has the lock.
 func (m *memory) end(ctx context.Context) {
-	if m.changes {
+	if m.changes && m.from != nil {
 		m.rebase(ctx, func(all map[string][]store.Version) bool { return forget(all, m.of) })
 	}
 }
