@@ -14,13 +14,12 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 )
 
-// Reseal is [Target.Encrypt], with the target that has opened the file, for a tool that
-// has changed it and writes it back. It differs where Encrypt is [ErrNotConfigured] and
-// Decrypt is not: without any settings, what was plaintext stays plaintext, as in
-// OpenTofu, and the result is a copy of plain.
+// Reseal seals a changed state or plan with the target that opened the file, as
+// [Target.Encrypt] does. Without any settings, where Encrypt returns [ErrNotConfigured], a file
+// that was plaintext stays plaintext, as in OpenTofu, and the result is a copy of plain.
 //
-// With settings, the primary method seals, whichever has opened the file. So nothing
-// that was encrypted becomes plaintext, unless the primary method is unencrypted.
+// With settings, the primary method seals, even if a fallback opened the file. An encrypted
+// file becomes plaintext only if the primary method is unencrypted.
 func (o *Opened) Reseal(ctx context.Context, plain []byte) ([]byte, error) {
 	if o == nil {
 		o = &Opened{}
@@ -38,8 +37,8 @@ func (o *Opened) Reseal(ctx context.Context, plain []byte) ([]byte, error) {
 	return bytes.Clone(plain), nil
 }
 
-// seal encrypts plain with the method at address, and before that with those that its then
-// leads to.
+// seal encrypts plain with the method at its then, if it has one, and the result of that with
+// the method at address.
 func (e *Encryption) seal(ctx context.Context, kept *keptKeys, address string, plain []byte) ([]byte, error) {
 	m, encrypter, err := e.encrypter(address)
 	if err != nil {
@@ -86,8 +85,8 @@ func (e *Encryption) encrypter(address string) (method, driver.Encrypter, error)
 	return m, encrypter, err
 }
 
-// sealCopy has a copy of plain sealed in place, in the memory of the file. Env is nil for a
-// file without an envelope.
+// sealCopy copies plain into the memory of the new file and encrypts it there. Env is nil for
+// a file without an envelope.
 func sealCopy(ctx context.Context, e driver.Encrypter, keys *newKeys, env *envelope, plain []byte) ([]byte, error) {
 	size := len(plain) + methodRoom
 	room := size
@@ -115,12 +114,12 @@ func sealCopy(ctx context.Context, e driver.Encrypter, keys *newKeys, env *envel
 }
 
 const (
-	envelopeRoom = 4 << 10 // bytes of an envelope around its data; with more of them, the data is copied
-	methodRoom   = 64      // bytes that a method may add to what it seals in place
+	envelopeRoom = 4 << 10 // bytes of an envelope without its data; a larger envelope costs a copy of the data
+	methodRoom   = 64      // bytes that a method may add to the plaintext in place
 )
 
-// append appends what [json.Marshal] makes of the envelope with this data, which may
-// still be where sealCopy put it.
+// append appends the envelope with this data to dst, in the form of [json.Marshal]. The data
+// may be at the end of the memory of dst, where sealCopy put it.
 func (env *envelope) append(dst, data []byte) ([]byte, error) {
 	const end = `","encryption_version":"` + envelopeVersion + `"}`
 	env.Data = []byte{}
@@ -141,9 +140,9 @@ func (env *envelope) append(dst, data []byte) ([]byte, error) {
 	return append(dst, end...), nil
 }
 
-// checkNames refuses a state that has what stands on the envelope twice or in another
-// case: readers would disagree about which of them counts, and check about whether it is
-// the one on the envelope.
+// checkNames returns an error if a state has its version, serial or lineage twice or in
+// another case. Readers would disagree about which of them counts, and the check of the
+// envelope's copies could accept the wrong one.
 func checkNames(state []byte) error {
 	seen := map[string]bool{}
 	return jsonwalk.Members(state, func(name string, _ []byte) (bool, error) {

@@ -8,8 +8,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 )
 
-// inside goes on with what a method for whole files opened: with the method at
-// the address then or, without one, by checking that it is the plaintext.
+// inside continues after a method for whole files has decrypted opened.Data: it decrypts the
+// data with the method at the address then or, if that is "", checks that it is plaintext.
 func (t Target) inside(ctx context.Context, then string, opened *Opened) error {
 	kind, env, damage := identify(opened.Data)
 	switch {
@@ -42,9 +42,8 @@ func (t Target) inside(ctx context.Context, then string, opened *Opened) error {
 	return nil
 }
 
-// contentError says that what a method for whole files opened is not what its
-// then is for. Like the kind of the file itself, this decides which method is
-// the right one, so the next is tried.
+// contentError means that the method at then does not open files of the kind that the outer
+// method has decrypted. Another method may be the right one, so the next is tried.
 type contentError struct{ error }
 
 func (e *contentError) Unwrap() error { return e.error }
@@ -56,7 +55,8 @@ type thenError struct {
 	err     error
 }
 
-// newThenError leaves out what the error of the outer method says already.
+// newThenError returns the error of the method at then, without the line of a lone attempt,
+// which the error of the outer method has.
 func newThenError(then string, err error) error {
 	failed, _ := errors.AsType[*Error](err)
 	if len(failed.Attempts) == 1 {
