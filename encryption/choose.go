@@ -22,9 +22,9 @@ type candidate struct {
 	recognizes bool // the file has the method's own format
 }
 
-// candidate looks at what a method has to do with a file. The envelope is nil if it is
-// none. A program that OpenTofu runs as a method may have put a file with a format of
-// its own into an envelope.
+// candidate tells how the method at an address relates to a file. Env is nil if the file is
+// not an envelope. A program that OpenTofu runs as a method may have put a file with a format
+// of its own into an envelope.
 func (e *Encryption) candidate(address string, file []byte, env *envelope) candidate {
 	m, err := e.methods[address]()
 	kind, plaintext := e.kinds[e.kindOf(address)], e.isPlaintext(address)
@@ -35,8 +35,8 @@ func (e *Encryption) candidate(address string, file []byte, env *envelope) candi
 	}
 }
 
-// recognizesExactly reports whether a file has the format of a kind, which no other file
-// has.
+// recognizesExactly reports whether a file has the format of a kind whose OwnFormat accepts no
+// other files.
 func recognizesExactly(kind driver.Block[driver.Method], file []byte) bool {
 	return kind.OwnFormat != nil && !kind.Vague && kind.OwnFormat(file)
 }
@@ -49,8 +49,8 @@ func (e *Encryption) kindOf(address string) string {
 	return address
 }
 
-// choose returns the methods for this kind of file, in order. The envelope is
-// nil if the file is not an envelope or is damaged.
+// choose returns the selected methods that may open a file of this kind, in order. Env is nil
+// if the file is not an envelope or is damaged.
 func (t Target) choose(kind FileKind, file []byte, env *envelope) []candidate {
 	if kind == KindEmpty || kind == KindBackendRecord {
 		return nil
@@ -58,7 +58,7 @@ func (t Target) choose(kind FileKind, file []byte, env *envelope) []candidate {
 	var chosen []candidate
 	recognized := false
 	for i, address := range t.methods {
-		if slices.Contains(t.methods[:i], address) { // it would fail in the same way
+		if slices.Contains(t.methods[:i], address) { // a second try would fail in the same way
 			continue
 		}
 		c := t.encryption.candidate(address, file, env)
@@ -69,8 +69,8 @@ func (t Target) choose(kind FileKind, file []byte, env *envelope) []candidate {
 		}
 	}
 	if recognized && kind == KindState {
-		// The format keeps the shape of a state, as that of sops may. Without
-		// the key, its values are not plaintext.
+		// A format such as that of sops keeps the shape of a state, whose values are not
+		// plaintext without the key.
 		chosen = slices.DeleteFunc(chosen, func(c candidate) bool { return c.plaintext })
 	}
 	return chosen
@@ -82,15 +82,15 @@ func (c candidate) suits(kind FileKind, env *envelope) bool {
 	case c.plaintext:
 		return isPlain
 	case c.broken != nil:
-		return !isPlain // it cannot tell; its turn ends with the reason
+		return !isPlain // the error says why the method cannot be built
 	case c.whole:
 		return c.recognizes
 	}
 	return env != nil
 }
 
-// recognizing returns the first configured method whose format the file has, or
-// "".
+// recognizing returns the address of the first configured method whose format the file has,
+// and "" if there is none.
 func (e *Encryption) recognizing(file []byte) string {
 	for _, address := range addresses(e.config.Methods) {
 		if e.candidate(address, file, nil).recognizes {
@@ -103,7 +103,7 @@ func (e *Encryption) recognizing(file []byte) string {
 const isRecordOfBackend = "it is the record of a backend that Terraform and OpenTofu keep in .terraform, and the state is where " +
 	"that backend keeps it"
 
-// refuse explains why none of the methods is for this kind of file.
+// refuse returns the error for a file that none of the selected methods opens.
 func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 	switch kind {
 	case KindEmpty:
@@ -146,8 +146,8 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 	return unreadable(file)
 }
 
-// encryptedError is [ErrNotConfigured] beside what the settings have for such a file. The
-// envelope is nil for another format, or for a file that is still to be made.
+// encryptedError wraps [ErrNotConfigured], with the configured methods and key providers that
+// may open the file. Env is nil for a file in another format, and for a file to be sealed.
 func (t Target) encryptedError(format string, env *envelope, text error) error {
 	found := fact.NoMethod{
 		Format: format, Methods: t.encryption.configuredFor(format), Plan: t.kind == KindPlan, Selected: t.Methods(), In: t.name,
@@ -165,7 +165,7 @@ func (t Target) encryptedError(format string, env *envelope, text error) error {
 	return fact.With(&reasonError{text, ErrNotConfigured}, found)
 }
 
-// unselected says what there is for encrypted data.
+// unselected tells whether a method for encrypted data is configured, or only not selected.
 func (e *Encryption) unselected(selected string) string {
 	switch {
 	case len(e.configuredFor("")) == 0:
@@ -176,7 +176,7 @@ func (e *Encryption) unselected(selected string) string {
 	return "no method for encrypted data is selected" + selected
 }
 
-// format returns the kind of method whose format the file has, or "".
+// format returns the kind of method whose format the file has, and "" if there is none.
 func (e *Encryption) format(file []byte) string {
 	for _, name := range slices.Sorted(maps.Keys(e.kinds)) {
 		if recognizesExactly(e.kinds[name], file) {
@@ -186,8 +186,8 @@ func (e *Encryption) format(file []byte) string {
 	return ""
 }
 
-// configuredFor returns the configured methods for files of a format: a kind of
-// method, or "" for OpenTofu's envelope.
+// configuredFor returns the addresses of the configured methods for files of a format: a kind
+// of method, or "" for OpenTofu's envelope.
 func (e *Encryption) configuredFor(format string) []string {
 	var out []string
 	for _, address := range addresses(e.config.Methods) {
@@ -199,7 +199,8 @@ func (e *Encryption) configuredFor(format string) []string {
 	return out
 }
 
-// refuseInside is about content that is not plaintext if then is not set.
+// refuseInside returns the error for decrypted content that is not plaintext, if then is not
+// set.
 func (t Target) refuseInside(kind FileKind, content []byte) error {
 	if kind == KindEncrypted {
 		return fact.With(because(ErrNotConfigured, "it decrypted an OpenTofu envelope: the file was encrypted twice"), fact.NoThen{})
@@ -210,10 +211,10 @@ func (t Target) refuseInside(kind FileKind, content []byte) error {
 	return notOurs()
 }
 
-// names are those in the metadata.
+// names returns the names in the metadata, sorted.
 func (env *envelope) names() fact.Names { return slices.Sorted(maps.Keys(env.Meta)) }
 
-// stores is 1 if the metadata has something of this name, and else 0.
+// stores returns 1 if the metadata has an entry of this name, and else 0.
 func (env *envelope) stores(name string) int {
 	if _, stored := env.Meta[name]; stored {
 		return 1
@@ -221,12 +222,12 @@ func (env *envelope) stores(name string) int {
 	return 0
 }
 
-// kindAge is the key provider whose metadata has a mark of its own, whatever OpenTofu calls
-// the program that wrote it.
+// kindAge is a kind of key provider. Its metadata has a mark, by which it is known under every
+// name that a user of OpenTofu gave the program that wrote it.
 const kindAge = "age"
 
-// storedKind is the kind of the only key provider that is stored under its address, or is
-// known by its mark, "" if there is not one.
+// storedKind returns the kind of the only key provider in the metadata, if it is stored under
+// its address or is known by its mark, and else "".
 func (env *envelope) storedKind() string {
 	for name, stored := range env.Meta {
 		switch {

@@ -14,8 +14,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
-// withFacts is the error of a method that did not open a file, beside what is known about
-// it. Of the envelope, which has the whole file, only the metadata is kept.
+// withFacts adds facts to the error of a method that did not open a file. It keeps only the
+// metadata of the envelope, which refers to the whole file.
 func (t Target) withFacts(err error, c candidate, env *envelope) error {
 	if env != nil {
 		env = &envelope{Meta: env.Meta}
@@ -23,8 +23,8 @@ func (t Target) withFacts(err error, c candidate, env *envelope) error {
 	return fact.Later(err, func() []fact.Fact { return t.facts(err, c, env) })
 }
 
-// facts are what is odd in the settings of a method that did not open a file and, if it had
-// no key, why that may be another one.
+// facts returns facts about a method that did not open a file: oddities in its settings and,
+// if it had no key, reasons why another key may be the right one.
 func (t Target) facts(err error, c candidate, env *envelope) (facts []fact.Fact) {
 	e := t.encryption
 	facts = e.suspects(c)
@@ -38,8 +38,8 @@ func (t Target) facts(err error, c candidate, env *envelope) (facts []fact.Fact)
 	return facts
 }
 
-// factsOfKey are why another key may be the right one. Nothing is known of a key provider
-// of which the file stores nothing.
+// factsOfKey returns reasons why another key may be the right one. Nothing is true if the file
+// stores no metadata of the method's key provider.
 func (t Target) factsOfKey(nothing bool, c candidate, env *envelope) (facts []fact.Fact) {
 	e := t.encryption
 	if again := slices.DeleteFunc(t.Methods(), func(m string) bool { return m != c.address }); len(again) > 1 {
@@ -80,7 +80,8 @@ func (env *envelope) noKeyProvider() fact.NoKeyProvider {
 	return fact.NoKeyProvider{Stored: env.names(), OfAge: env.storedKind() == kindAge}
 }
 
-// other is a configured key provider that stored something in the file, "" if there is none.
+// other returns the address of a configured key provider that stored metadata in the file,
+// and "" if there is none.
 func (e *Encryption) other(env *envelope) string {
 	for _, address := range slices.Sorted(maps.Keys(e.config.KeyProviders)) {
 		if env.stores(e.storesAs(address)) > 0 {
@@ -90,17 +91,18 @@ func (e *Encryption) other(env *envelope) string {
 	return ""
 }
 
-// storesAs is the name under which a configured key provider stores something.
+// storesAs returns the name under which a configured key provider stores its metadata.
 func (e *Encryption) storesAs(address string) string {
 	return metadataKey(e.config.KeyProviders[address], e.keyKinds)
 }
 
-// isStatic reports whether a key is the same for all files, whatever they call it.
+// isStatic reports whether a key provider gives the same key for all files.
 func (e *Encryption) isStatic(address string) bool {
 	return e.config.KeyProviders[address].Kind == "static"
 }
 
-// partly is what the metadata names beside a configured key provider, "" for nothing.
+// partly returns a name in the metadata that no configured key provider has, if the metadata
+// also has a name of a configured one, and else "".
 func (e *Encryption) partly(env *envelope) string {
 	names := slices.Sorted(maps.Keys(env.Meta))
 	isClaimed := func(name string) bool { return e.claimant(name) != "" }
@@ -115,8 +117,8 @@ func (e *Encryption) partly(env *envelope) string {
 	return ""
 }
 
-// namesake is a configured key provider that may have stored in the file under the name of another one
-// of its kind, "" if there is none.
+// namesake returns the address of a configured key provider that may have stored its metadata
+// under the name of another one of its kind, and "" if there is none.
 func (e *Encryption) namesake(env *envelope, other string) string {
 	for _, address := range addresses(e.config.KeyProviders) {
 		entry := e.config.KeyProviders[address]
@@ -128,8 +130,7 @@ func (e *Encryption) namesake(env *envelope, other string) string {
 	return ""
 }
 
-// belongs reports whether a configured key provider may have stored something in the
-// file.
+// belongs reports whether a configured key provider may have stored metadata in the file.
 func (e *Encryption) belongs(env *envelope) bool {
 	for name, doc := range env.Meta {
 		if e.claimant(name) != "" {
@@ -145,15 +146,16 @@ func (e *Encryption) belongs(env *envelope) bool {
 	return false
 }
 
-// user is the place of the first selected method that builds on a key provider, -1 for none.
+// user returns the index of the first selected method that uses a key provider, and -1 if
+// there is none.
 func (t Target) user(address string) int {
 	return slices.IndexFunc(t.methods, func(m string) bool {
 		return slices.Contains(t.encryption.candidate(m, nil, nil).references, address)
 	})
 }
 
-// untried is a configured key provider that no selected method builds on, "" if there is
-// none.
+// untried returns the address of a configured key provider that no selected method uses, and
+// "" if there is none.
 func (t Target) untried() string {
 	used := t.encryption.used(t.methods)
 	for _, address := range slices.Sorted(maps.Keys(t.encryption.config.KeyProviders)) {
@@ -164,7 +166,7 @@ func (t Target) untried() string {
 	return ""
 }
 
-// used are the key providers that methods build on.
+// used returns the addresses of all key providers that methods use, directly or through others.
 func (e *Encryption) used(methods []string) (all []string) {
 	for _, m := range methods {
 		all = append(all, e.candidate(m, nil, nil).references...)
@@ -172,11 +174,11 @@ func (e *Encryption) used(methods []string) (all []string) {
 	return e.withUpstream(all)
 }
 
-// withUpstream adds to key providers those that they build on.
+// withUpstream returns the addresses of key providers and of all others that they build on.
 func (e *Encryption) withUpstream(addresses []string) []string {
 	addresses = slices.Clone(addresses)
 	for i := 0; i < len(addresses); i++ {
-		provider, _ := e.keyProvider(addresses[i]) // nothing was asked that cannot be built
+		provider, _ := e.keyProvider(addresses[i]) // one that cannot be built has no references
 		for _, upstream := range provider.references {
 			if !slices.Contains(addresses, upstream) {
 				addresses = append(addresses, upstream)
@@ -186,8 +188,8 @@ func (e *Encryption) withUpstream(addresses []string) []string {
 	return addresses
 }
 
-// oddities are what is probably not what was meant in the settings and variables of a method,
-// and of the key providers that it builds on.
+// oddities returns the probable mistakes in the settings and environment variables of a method
+// and of the key providers that it uses.
 func (e *Encryption) oddities(c candidate) (all []entries.Oddity) {
 	add := func(address string, values attr.Values) {
 		for _, odd := range entries.Oddities(values) {
@@ -203,7 +205,7 @@ func (e *Encryption) oddities(c candidate) (all []entries.Oddity) {
 	return all
 }
 
-// suspects are what is said of them beside an error.
+// suspects returns the oddities of a method as facts.
 func (e *Encryption) suspects(c candidate) (facts []fact.Fact) {
 	for _, odd := range e.oddities(c) {
 		facts = append(facts, odd.Suspect)
@@ -211,7 +213,8 @@ func (e *Encryption) suspects(c candidate) (facts []fact.Fact) {
 	return facts
 }
 
-// isLayered reports whether something is set elsewhere than in TF_ENCRYPTION.
+// isLayered reports whether any method setting comes from the configuration and not from
+// TF_ENCRYPTION.
 func (e *Encryption) isLayered() bool {
 	for _, entry := range e.config.Methods {
 		for _, s := range entry.Settings {
