@@ -34,9 +34,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// functions are those that configuration text may call. They behave as
-// OpenTofu's functions of the same name; relative paths begin in dir, "" for
-// that of the process.
+// functions returns the functions that configuration text may call. They behave as OpenTofu's
+// functions of the same names. Relative paths begin in dir, and with "" in the working directory.
 func functions(dir string) map[string]function.Function {
 	all := map[string]function.Function{
 		"abs":             stdlib.AbsoluteFunc,
@@ -125,8 +124,8 @@ func functions(dir string) map[string]function.Function {
 	return all
 }
 
-// ofFiles are the functions that read files in ways that the file function does not. The
-// environment may not call them.
+// ofFiles returns the functions that read files, apart from the function file. TF_ENCRYPTION
+// must not call them.
 func ofFiles(dir string) map[string]function.Function {
 	all := map[string]function.Function{
 		"fileexists":   fileExistsFunction(dir),
@@ -144,13 +143,13 @@ func ofFiles(dir string) map[string]function.Function {
 	return all
 }
 
-// elsewhere are those of OpenTofu that are missing here: no encryption block has had one yet, or
-// they give another key each time.
+// elsewhere lists OpenTofu's functions that are missing here. No known encryption block calls
+// one, or they return another value at each call, and so would give another key.
 const elsewhere = " alltrue anytrue base64gunzip base64gzip bcrypt cidrcontains cidrhost cidrnetmask cidrsubnet cidrsubnets " +
 	"ephemeralasnull fileset index issensitive list map matchkeys plantimestamp rsadecrypt setproduct sum templatestring " +
 	"textdecodebase64 textencodebase64 timecmp timestamp transpose type uuid uuidv5 "
 
-// digests are the functions of the same name, of bytes.
+// digests returns OpenTofu's digest functions by their names.
 func digests() map[string]func([]byte) string {
 	inHex := func(content []byte, h hash.Hash) string {
 		h.Write(content)
@@ -177,8 +176,7 @@ func textFunction(f func(string) (string, error)) function.Function {
 	})
 }
 
-// coalesceFunction is OpenTofu's coalesce, which passes over empty strings.
-// The one of cty does not.
+// coalesceFunction returns OpenTofu's coalesce, which skips empty strings, unlike cty's.
 func coalesceFunction() function.Function {
 	return function.New(&function.Spec{
 		VarParam: &function.Parameter{Name: "values", Type: cty.DynamicPseudoType, AllowNull: true, AllowDynamicType: true},
@@ -195,8 +193,7 @@ func coalesceFunction() function.Function {
 	})
 }
 
-// replaceFunction is OpenTofu's replace, which treats /…/ as a regular
-// expression.
+// replaceFunction returns OpenTofu's replace, which treats /…/ as a regular expression.
 func replaceFunction() function.Function {
 	return function.New(&function.Spec{
 		Params: stdlib.ReplaceFunc.Params(),
