@@ -15,7 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 )
 
-// explain says what an error of KMS means. The codes are those of
+// explain returns the error for an error of KMS, whose codes are documented in
 // https://docs.aws.amazon.com/kms/latest/APIReference/API_Decrypt.html
 func (p *provider) explain(operation string, err error) error {
 	api, ok := errors.AsType[smithy.APIError](err)

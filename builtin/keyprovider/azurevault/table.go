@@ -15,7 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// keyHarmless is the reason of what describes a key, see [attr.Attr.Harmless].
+// keyHarmless is the [attr.Attr.Harmless] of attributes that describe a key.
 const keyHarmless = "It says which key the vault is asked for, and not which vault is asked."
 
 func table() attr.Table {

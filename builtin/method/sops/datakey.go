@@ -23,8 +23,8 @@ type group struct {
 // key is one of the keys that a file names.
 type key struct {
 	name   string // for messages; escaped
-	effort int    // what it takes to ask for it; the cheapest are tried first
-	id     string // everything of the file that decides what it gives
+	effort int    // the costs of a request; the cheapest are tried first
+	id     string // all parts of the file that the key depends on
 	open   func(context.Context) ([]byte, error)
 }
 
@@ -35,8 +35,8 @@ const (
 	network
 )
 
-// groups decides what to do about each key of a file. What is not allowed is
-// known before anything is contacted.
+// groups decides how to ask for each key of a file. It refuses keys that are not allowed before
+// any server is contacted.
 func (m *method) groups(doc *document) []group {
 	var out []group
 	runs := &programs{}
@@ -159,7 +159,7 @@ func (g group) open(ctx context.Context) (part []byte, failed []keyError) {
 // readable.
 type groupsError struct {
 	needed, opened, all int        // key groups
-	keys                []keyError // of those that gave nothing
+	keys                []keyError // the failed keys
 }
 
 type keyError struct {

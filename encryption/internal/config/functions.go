@@ -401,8 +401,8 @@ func fileExistsFunction(dir string) function.Function {
 	})
 }
 
-// templateFunction is templatefile. What the file calls is what the settings may call, apart
-// from templatefile itself.
+// templateFunction returns OpenTofu's templatefile. The file may call the functions that the
+// settings may call, except templatefile.
 func templateFunction(dir string) function.Function {
 	render := func(args []cty.Value) (cty.Value, error) {
 		if !args[0].IsKnown() || !args[1].IsKnown() {
@@ -439,7 +439,7 @@ func templateFunction(dir string) function.Function {
 	})
 }
 
-// from is a path that begins in dir if it is relative.
+// from returns path, and dir joined with it if it is relative.
 func from(dir, path string) string {
 	if !filepath.IsAbs(path) && !strings.HasPrefix(path, "~") {
 		path = filepath.Join(dir, path)
@@ -472,7 +472,8 @@ func readBytes(dir, path string) ([]byte, error) {
 	return b, nil
 }
 
-// shown is a path for an error only if it is one: it may be a secret by mistake.
+// shown returns the path in quotation marks, for an error. It does not repeat a text that does
+// not look like a path, because it may be a secret by mistake.
 func shown(path string) string {
 	if recognize.IsPath(path) {
 		return fmt.Sprintf("%q", path)

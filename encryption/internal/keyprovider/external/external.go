@@ -1,8 +1,7 @@
 // Package external gets keys from a program that the user names.
 //
-// Options, protocol and metadata are those of OpenTofu's key provider of the
-// same name: opentofu/internal/encryption/keyprovider/external. A program
-// written for it runs unchanged.
+// It has the options, the protocol and the metadata of OpenTofu's key provider of the same name
+// (opentofu/internal/encryption/keyprovider/external), and runs the same programs.
 package external
 
 import (
@@ -25,7 +24,7 @@ const (
 	magic = "OpenTofu-External-Key-Provider"
 
 	maxKeyLength = 1024    // bytes
-	maxMetadata  = 1 << 20 // bytes; what a file may make us hand to a program
+	maxMetadata  = 1 << 20 // bytes of a file's metadata that are passed to a program
 	maxAnswer    = 1 << 20 // bytes
 )
 
@@ -60,13 +59,13 @@ var (
 	_ driver.Deriver    = (*provider)(nil)
 )
 
-// metadata is what a file stores, and what the program is given. Numbers in it
-// go through float64, as in OpenTofu.
+// metadata is the document that a file stores and that the program receives. Its numbers pass
+// through float64, as in OpenTofu.
 type metadata struct {
 	ExternalData map[string]any `json:"external_data"`
 }
 
-// output is what the program answers, field by field as in OpenTofu's OutputV1.
+// output is the program's answer, with the fields of OpenTofu's OutputV1.
 type output struct {
 	Keys struct {
 		EncryptionKey []byte `json:"encryption_key"`
@@ -130,8 +129,8 @@ func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawM
 	return key, stored, err
 }
 
-// Recognizes reports whether document is metadata of a program. What the key provider
-// age stores is not, unless it is found by its name.
+// Recognizes reports whether document is metadata of a program, apart from the metadata of the
+// key provider age, which is found by its name only.
 func (p *provider) Recognizes(document json.RawMessage) bool {
 	m, err := parse(document)
 	_, ofAge := m.ExternalData[mark.AgeKey]
@@ -151,7 +150,7 @@ func parse(stored json.RawMessage) (m metadata, err error) {
 var errDamaged = fmt.Errorf("%w: the metadata in it is not that of an external key provider; restore an intact copy", driver.ErrDamaged)
 
 func (p *provider) run(ctx context.Context, m metadata) (output, error) {
-	input := []byte("null") // also when what is stored is null: OpenTofu's Encode
+	input := []byte("null") // also for stored metadata of null, as OpenTofu's Encode has it
 	if m.ExternalData != nil {
 		var err error
 		if input, err = json.Marshal(m); err != nil {

@@ -1,7 +1,7 @@
 // Package aesgcm encrypts with AES in Galois/counter mode (NIST SP 800-38D).
 //
-// The layout is that of opentofu/internal/encryption/method/aesgcm: a nonce of
-// 12 random bytes, the ciphertext, a tag of 16 bytes.
+// The layout is a nonce of 12 random bytes, the ciphertext, and a tag of 16 bytes, as in
+// opentofu/internal/encryption/method/aesgcm.
 package aesgcm
 
 import (

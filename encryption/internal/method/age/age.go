@@ -56,7 +56,7 @@ func build(v attr.Values) (driver.Method, error) {
 	return m, nil
 }
 
-// Decrypt opens file with the first identity that it is for, or the passphrase.
+// Decrypt opens file with the first identity that fits, or with the passphrase.
 func (m *method) Decrypt(ctx context.Context, _ driver.Keys, file []byte) ([]byte, error) {
 	identities, err := m.identities.Load()
 	if err != nil {
