@@ -42,7 +42,7 @@ func (s *selection) has(name string) (bool, error) {
 }
 
 // selects reads the rules for unencrypted values, which are in the file and not authenticated.
-// It returns nil if every value must be encrypted.
+// If partial is false, every value must be encrypted, and it selects none.
 func (m *metadata) selects(partial bool, cost *meter.Meter) (*selection, error) {
 	s := &selection{seals: m.EncryptedSuffix != "" || m.EncryptedRegex != "", known: map[string]bool{}, cost: cost}
 	pattern := m.EncryptedRegex + m.UnencryptedRegex // one of the rules at most is there
