@@ -34,7 +34,7 @@ import (
 type Access struct {
 	Transport  policy.Transporter // carries every request; nil for one of our own
 	RetryDelay time.Duration      // before the second try; 0 leaves it to the SDK
-	Cloud      Cloud              // zero for that of a metadata host, until [Access.FindCloud]
+	Cloud      Cloud              // zero for the cloud of a metadata host, until [Access.FindCloud]
 	Pipeline   string             // the service connection of Azure Pipelines that gives tokens; "" is none
 
 	values attr.Values // with [Attrs]
@@ -83,7 +83,8 @@ func (a Access) ways() []way {
 	}
 }
 
-// half says what is missing of a service principal whose secret or certificate is set.
+// half returns a text about the missing part of a service principal whose secret or certificate
+// is set, and "" if it is complete.
 func (a Access) half() string {
 	for _, name := range []string{"client_secret", "client_secret_file_path", "client_certificate", "client_certificate_path"} {
 		switch {
