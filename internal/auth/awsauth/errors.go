@@ -30,8 +30,8 @@ type failure struct {
 
 func (f *failure) Error() string { return f.text }
 
-// Is reports whether the cause is target, for errors of a context only. Unwrap does not return
-// the cause, whose text repeats answers of servers and programs.
+// Is reports whether the cause is target, for errors of a context only. There is no Unwrap, because
+// the text of the cause repeats answers of servers and programs.
 func (f *failure) Is(target error) bool {
 	return (target == context.Canceled || target == context.DeadlineExceeded) &&
 		errors.Is(f.cause, target) //nolint:errorlint // it is compared by errors.Is
