@@ -113,7 +113,7 @@ func (r *run) check(grant source.Grant) string {
 }
 
 func (r *run) httpAccess(where remote, grant source.Grant) (*access, error) {
-	a := &access{username: grant.String("username"), password: grant.String("password"), block: r.check(grant), stays: r.block != ""}
+	a := &access{username: grant.String("username"), password: grant.String("password"), block: r.check(grant), stays: !r.followsRedirects}
 	named := where // whose user counts
 	var err error
 	switch {
@@ -129,7 +129,7 @@ func (r *run) httpAccess(where remote, grant source.Grant) (*access, error) {
 		a.password, err = secretFile(passwordFileVar, grant.String(passwordFileVar))
 	}
 	if err == nil && a.password == "" {
-		err = r.useToken(a, where, named, grant.Found && r.block == "")
+		err = r.useToken(a, where, named, grant.Found && r.tokenForBlocks)
 	}
 	if err != nil {
 		return nil, err
