@@ -197,7 +197,7 @@ type Settings struct {
 
 // World is the machine as the sources of this kind may see it that are handed no secret
 // of the code: see [world.World.Beside].
-func (s Settings) World() world.World { return world.For(s.LookupEnv != nil, false) }
+func (s Settings) World() world.World { return world.For(s.LookupEnv, false) }
 
 // TooLarge is the error for a file above Request.MaxSize.
 func TooLarge(max int64) error { return fact.With(tooLargeError(max), fact.TooLarge{}) }

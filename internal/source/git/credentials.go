@@ -97,7 +97,7 @@ func (r *run) accessTo(where remote) (*access, error) {
 		return nil, err
 	}
 	a, err := r.httpAccess(where, grant)
-	if err != nil || a.password != "" || grant.Found || grant.Env != nil {
+	if err != nil || a.password != "" || grant.Found || grant.ReadsEnvironment() {
 		return a, err
 	}
 	_, err = r.http.For(where.url)
@@ -119,7 +119,7 @@ func (r *run) httpAccess(where remote, grant source.Grant) (*access, error) {
 	switch {
 	case grant.Found:
 		err = a.useBlock(where, grant)
-	case grant.Env != nil:
+	case grant.ReadsEnvironment():
 		named = r.backend.repository
 		a.useRepository(where)
 	default:
