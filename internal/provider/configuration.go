@@ -14,6 +14,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -299,9 +300,15 @@ func (b providerBlock) openSources() map[string]source.Open {
 		name := kind.Credentials.Name
 		credentials := source.Credentials{Table: kind.Credentials, Env: b.env, Entries: blocks[name], Others: maps.Clone(blocks)}
 		delete(credentials.Others, name)
-		out[kind.Name] = kind.Start(source.Settings{Credentials: credentials, LookupEnv: b.env})
+		out[kind.Name] = kind.Start(source.Settings{Credentials: credentials, LookupEnv: b.env, Voice: ofCredentials(name)})
 	}
 	return out
+}
+
+// ofCredentials is the voice of the provider to the sources of a kind.
+func ofCredentials(kind string) fault.Voice {
+	return fault.Voice{Words: map[string]string{
+		"credentials": "the " + kind + " block of credentials, in the provider block", "settings": "the provider block"}}
 }
 
 // credentials are the blocks of one kind. What is wrong in them is an error of the data

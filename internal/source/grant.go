@@ -18,6 +18,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
+// ReadsEnvironment reports whether variables have a say about the place.
+func (g Grant) ReadsEnvironment() bool { return g.Env != nil }
+
 // Blame says that err is about a block of credentials, if the error does not name a
 // block itself.
 func (g Grant) Blame(err error) error {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
@@ -193,11 +194,12 @@ type Open func(Request) (Source, error)
 type Settings struct {
 	Credentials Credentials
 	LookupEnv   attr.LookupEnv // nil if the environment is not to be used
+	Voice       fault.Voice    // of the program, for what its users write: {credentials} and {settings}
 }
 
 // World is the machine as the sources of this kind may see it that are handed no secret
 // of the code: see [world.World.Beside].
-func (s Settings) World() world.World { return world.For(s.LookupEnv != nil, false) }
+func (s Settings) World() world.World { return world.For(s.LookupEnv, false) }
 
 // TooLarge is the error for a file above Request.MaxSize.
 func TooLarge(max int64) error { return fact.With(tooLargeError(max), fact.TooLarge{}) }

@@ -117,7 +117,7 @@ func parseRecipient(text string, v attr.Values) (age.Recipient, error) {
 // parsePlugin parses a recipient or an identity that names a plugin. It returns an error if the
 // attribute must not choose programs.
 func parsePlugin(text string, v attr.Values, attribute string) (*ageplugin.Plugin, error) {
-	plugin, err := ageplugin.Parse(text, world.For(v.Environment() != nil, false))
+	plugin, err := ageplugin.Parse(text, world.For(v.Environment(), false))
 	if err != nil {
 		return nil, err
 	}

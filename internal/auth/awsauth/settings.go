@@ -75,7 +75,7 @@ type webIdentity struct {
 // Parse reads the values of a block with [CredentialAttrs] and [NetworkAttrs], for a region.
 func Parse(v attr.Values, region string) (Settings, error) {
 	s := Settings{
-		Region: region, Timeout: requestTimeout, Exposed: new(netfail.Exposed), World: world.For(v.Environment() != nil, false),
+		Region: region, Timeout: requestTimeout, Exposed: new(netfail.Exposed), World: world.For(v.Environment(), false),
 		OwnEndpoints: v.Environment() == nil || v.Hands(), // variables that the SDK reads itself choose no endpoint
 		values:       v, profile: v.String("profile"),
 		command:     v.LeadsToCommand("profile", "shared_config_files", "shared_credentials_files"),

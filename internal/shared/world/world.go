@@ -39,10 +39,11 @@ const (
 // Here is this machine with its environment.
 func Here() World { return World{user} }
 
-// For returns the World of a client or a program. Environment is true if variables may be read,
-// and secret if the client receives a secret of the configuration.
-func For(environment, secret bool) World {
-	if !environment {
+// For returns the World of a client or a program. Lookup is the environment as the client may
+// read it, and nil if it must read none; secret is true if the client receives a secret of the
+// configuration.
+func For(lookup func(name string) (string, bool), secret bool) World {
+	if lookup == nil {
 		return World{}
 	}
 	return Here().Beside(secret)

@@ -58,7 +58,7 @@ func newIdentity(g source.Grant) (i identity, err error) {
 		i.profile = g.String("profile")
 	case own == "cam_role_name":
 		i.camRole = g.String("cam_role_name")
-	case !g.Has("shared_credentials_dir") && g.Env == nil:
+	case !g.Has("shared_credentials_dir") && !g.ReadsEnvironment():
 		err = g.Errorf("", "%w", errNoKeys)
 	default:
 		i.profile, i.ambient = "default", true

@@ -33,7 +33,7 @@ type access struct {
 	asGit          bool   // the address has no user, and terraform-backend-git's variables give the key
 
 	local      bool // the server is on this machine, without TLS
-	stays      bool // nothing is written, or looked at for that, where a server redirects
+	stays      bool // git does not follow redirects
 	overSSH    bool
 	redirected bool // offer the password by a credential helper, not in a header
 	warnings   []source.Warning

@@ -97,7 +97,7 @@ func (r *run) accessTo(where remote) (*access, error) {
 		return nil, err
 	}
 	a, err := r.httpAccess(where, grant)
-	if err != nil || a.password != "" || grant.Found || grant.Env != nil {
+	if err != nil || a.password != "" || grant.Found || grant.ReadsEnvironment() {
 		return a, err
 	}
 	_, err = r.http.For(where.url)
@@ -113,13 +113,13 @@ func (r *run) check(grant source.Grant) string {
 }
 
 func (r *run) httpAccess(where remote, grant source.Grant) (*access, error) {
-	a := &access{username: grant.String("username"), password: grant.String("password"), block: r.check(grant), stays: r.block != ""}
+	a := &access{username: grant.String("username"), password: grant.String("password"), block: r.check(grant), stays: !r.followsRedirects}
 	named := where // whose user counts
 	var err error
 	switch {
 	case grant.Found:
 		err = a.useBlock(where, grant)
-	case grant.Env != nil:
+	case grant.ReadsEnvironment():
 		named = r.backend.repository
 		a.useRepository(where)
 	default:
@@ -129,7 +129,7 @@ func (r *run) httpAccess(where remote, grant source.Grant) (*access, error) {
 		a.password, err = secretFile(passwordFileVar, grant.String(passwordFileVar))
 	}
 	if err == nil && a.password == "" {
-		err = r.useToken(a, where, named, grant.Found && r.block == "")
+		err = r.useToken(a, where, named, grant.Found && r.tokenForBlocks)
 	}
 	if err != nil {
 		return nil, err

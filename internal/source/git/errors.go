@@ -122,7 +122,7 @@ func refAdvice(d *repository, at ref) error {
 	}
 	short := d.remote.ofPage()
 	switch {
-	case d.run.block != "" && slices.Contains(d.others, at.name):
+	case at.isBranch() && slices.Contains(d.others, at.name):
 		return fmt.Errorf("there is no branch %s in the repository, but a tag of that name; a branch is required", at)
 	case len(d.others) > 0:
 		short, page = syntax.Configured(shortName(at.name), d.others), ""

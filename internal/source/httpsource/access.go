@@ -122,5 +122,5 @@ func (a *Access) identify(g source.Grant, c *tls.Config) error {
 // caller's part to follow no redirect to another origin.
 func Connect(v attr.Values) (*Access, error) {
 	env := v.Environment()
-	return newAccess(world.For(env != nil, true), source.Grant{Values: v, Found: true, Env: env}, web.Proxies(env))
+	return newAccess(world.For(env, true), source.Grant{Values: v, Found: true, Env: env}, web.Proxies(env))
 }

@@ -150,7 +150,7 @@ func urlWithSecret(q url.Values) string {
 
 // access makes a grant ready to be used, once.
 func (r *run) access(ctx context.Context, g source.Grant) (*Access, error) {
-	return r.accesses.Do(ctx, accessKey{g.String("url"), g.Env != nil}, func(context.Context) (*Access, error) {
+	return r.accesses.Do(ctx, accessKey{g.String("url"), g.ReadsEnvironment()}, func(context.Context) (*Access, error) {
 		return newAccess(r.world, g, r.proxies)
 	})
 }

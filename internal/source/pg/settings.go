@@ -68,7 +68,7 @@ func choose(credentials source.Credentials, name string) (target, error) {
 	}
 	if len(t.settings) == 0 {
 		hint := "set conn_str in a pg block of credentials, in the provider block"
-		if g.Env != nil {
+		if g.ReadsEnvironment() {
 			hint += ", or " + connStrVar + ", or the variables of libpq, such as PGHOST"
 		}
 		nothing := errors.New("nothing says which database is meant; " + hint)
