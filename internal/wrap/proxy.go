@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
@@ -391,7 +391,7 @@ func (p *proxy) remove(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *proxy) receive(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
-	body, err := source.Read(r.Body, r.ContentLength, maxState)
+	body, err := meter.Read(r.Body, r.ContentLength, maxState)
 	if err != nil {
 		p.fail(w, ours, "what the child sent cannot be read: "+web.Reason(err, ""))
 	}

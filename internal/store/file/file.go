@@ -17,11 +17,11 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	filesource "github.com/statecrypt/terraform-provider-statecrypt/internal/source/file"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
@@ -232,7 +232,7 @@ func (s *state) content(f handle) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return source.Read(io.NewSectionReader(f, 0, s.limit+1), info.Size(), s.limit)
+	return meter.Read(io.NewSectionReader(f, 0, s.limit+1), info.Size(), s.limit)
 }
 
 // version of no bytes is that of no file.
@@ -460,7 +460,7 @@ func (s *state) inInfo() *store.Lock {
 	}
 	defer f.Close()
 	const most = 1 << 20 // bytes, as of other small files
-	text, err := source.Read(f, -1, most)
+	text, err := meter.Read(f, -1, most)
 	if lock, ok := store.ParseLock(text); err == nil && ok && lock.ID != "" {
 		return &lock
 	}

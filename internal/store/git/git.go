@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -518,7 +519,7 @@ func (s *state) look(ctx context.Context, v *gitsource.Visit) (by *store.Lock, c
 	if _, none := errors.AsType[*gitsource.NoBranchError](err); none {
 		return nil, "", nil
 	}
-	if source.IsTooLarge(err) {
+	if meter.IsTooLarge(err) {
 		err = fmt.Errorf("what is in the branch locks/%s is no lock: %w", outside.Line(s.name, 300), err)
 	}
 	if err != nil {

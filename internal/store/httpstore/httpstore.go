@@ -21,14 +21,14 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/answers"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/httpsource"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
@@ -389,7 +389,7 @@ func (b *backend) ask(ctx context.Context, to endpoint, id string, body []byte) 
 		}
 		body, err = web.ReadBody(resp, b.limit, io.Discard)
 	}
-	if source.IsTooLarge(err) || errors.Is(err, meter.ErrExpands) {
+	if meter.IsTooLarge(err) || errors.Is(err, meter.ErrExpands) {
 		err = fmt.Errorf("the answer is refused: %s", web.Reason(err, "")) // another try would only take as long again
 	} else if err != nil {
 		err = &store.UnansweredError{Err: errors.New(web.Reason(err, "set client_ca_certificate_pem"))}

@@ -20,9 +20,9 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/answers"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
