@@ -15,8 +15,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
-// withSuspects is the error of a read, beside what is probably not meant in what a request
-// and the blocks of credentials say, for a place, as its source names it. No value is in it.
+// withSuspects adds to the error of a read the probable mistakes in a request and in the blocks of
+// credentials for a place. It shows no values.
 func (k Kind) withSuspects(err error, place string, req Request, credentials []*unstable.Entry, env attr.LookupEnv) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -52,7 +52,7 @@ func (k Kind) suspects(req Request, credentials []*unstable.Entry, env attr.Look
 		}
 	}
 	add("", req.Values)
-	for _, block := range credentials { // what is odd is there beside any error
+	for _, block := range credentials { // an invalid block has oddities, too
 		values, _ := block.Resolve(k.Credentials, unstable.Scope{})
 		add("credentials", values)
 	}
@@ -73,8 +73,8 @@ func namesWorkspace(text, workspace string) bool {
 		func(part string) bool { return part == workspace || part == workspace+".tfstate" })
 }
 
-// Oddities are what is odd about values and not said by an error, each with the name of its
-// attribute.
+// Oddities returns the probable mistakes in values that the error said does not mention, each with
+// the name of its attribute.
 func Oddities(said error, v attr.Values) (all []string) {
 	err := fact.Later(said, func() (facts []fact.Fact) {
 		for _, odd := range unstable.Oddities(v) {

@@ -159,9 +159,9 @@ func listKeys(ctx context.Context, identity azcore.TokenCredential, a azureauth.
 	return answer.Keys[0].Value, nil
 }
 
-// limitedTransport keeps from the SDK what could mislead it: a challenge, by which a
-// server chooses whom the next token is for, and an error that is too long or too deep.
-// net/http would unpack whatever is packed, without end; see [web.Decode].
+// limitedTransport hides parts of answers from the SDK: a challenge, by which a server would choose
+// the audience of the next token, and an error that is too long or nested too deeply. It also
+// keeps net/http from decompressing without a limit; see [web.Decode].
 type limitedTransport struct{ policy.Transporter }
 
 func (t limitedTransport) Do(request *http.Request) (*http.Response, error) {

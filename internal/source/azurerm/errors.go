@@ -30,7 +30,7 @@ var (
 	errBrokeOff  = errors.New(netfail.BrokeOff)
 )
 
-// explain says in our own words what went wrong.
+// explain returns an error whose text does not repeat answers of the service.
 func (l *location) explain(limited context.Context, err error) error {
 	asked := "storage account " + l.account.name
 	_, lookup := errors.AsType[lookupError](err)
@@ -66,8 +66,8 @@ func (l *location) explain(limited context.Context, err error) error {
 	}
 }
 
-// refused says what an error of the storage account means. The codes are those
-// of a closed list; others are not shown.
+// refused returns the error for an error of the storage account. It knows a closed list of codes,
+// and does not show others.
 // https://learn.microsoft.com/rest/api/storageservices/blob-service-error-codes
 func (l *location) refused(answered *azcore.ResponseError) error {
 	code := ""
@@ -138,7 +138,7 @@ func (l *location) advice(code string) string {
 	}, 0, code, "").Text
 }
 
-// lookupRefused says what an error of the resource manager means.
+// lookupRefused returns the error for an error of the resource manager.
 func (l *location) lookupRefused(status int) error {
 	const instead = "; or leave resource_group_name out, and the identity itself reads the blob (role Storage Blob Data Reader)"
 	what := fmt.Sprintf("the access key of the storage account %s cannot be looked up (%s)", l.account.name, web.Status(status))

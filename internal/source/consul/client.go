@@ -23,7 +23,7 @@ import (
 
 const maxRefusal = 4 << 10 // bytes of an answer that is an error
 
-// where is what the query of a request says.
+// where holds the parameters of a request.
 type where struct{ datacenter, namespace, partition string }
 
 // client asks one server.
@@ -158,7 +158,7 @@ func (x *exchange) receive(resp *http.Response) error {
 	switch resp.StatusCode {
 	case http.StatusOK:
 	case http.StatusNotFound:
-		// Whatever else is at the address has no index to tell.
+		// Other servers do not send an index.
 		if n, err := strconv.ParseUint(resp.Header.Get("X-Consul-Index"), 10, 64); err != nil || n == 0 {
 			return web.Final("the server has no key-value store of Consul (404 Not Found); check the address")
 		}

@@ -12,8 +12,8 @@ import (
 
 var errNoKey = web.Final("there is no such key")
 
-// refusal is an answer that is not the key. Consul says why in words; those that
-// are looked for are its own, and none is shown.
+// refusal returns the error for an answer without the key. Consul gives reasons as texts; this
+// function looks for known texts, and shows none.
 func (x *exchange) refusal(resp *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // as much as there is
 	code, status, isPlain := resp.StatusCode, web.Status(resp.StatusCode), x.where.namespace == "" && x.where.partition == ""
@@ -40,8 +40,8 @@ func (x *exchange) refusal(resp *http.Response) error {
 
 var partPattern = lazyregexp.New(`^(.*/tfstate\.)[0-9a-f]{32}/[0-9]+$`)
 
-// rule is what a policy needs for the key, in Consul's language. The names of
-// the parts change with the state.
+// rule returns the rule that a policy needs to read the key, in Consul's language. The names of the
+// parts of a large state change with each write.
 func (x *exchange) rule() string {
 	if m := partPattern.FindStringSubmatch(x.key); m != nil {
 		return fmt.Sprintf("key_prefix %q { policy = \"read\" }", m[1])

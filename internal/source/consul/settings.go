@@ -39,7 +39,7 @@ func choose(credentials source.Credentials, name string) (settings, error) {
 	return s, nil
 }
 
-// unreached says of an address what may be wrong with it if nobody answers there.
+// unreached returns advice for an address at which no server answers, and "" for none.
 func unreached(address string) string {
 	_, host, _ := strings.Cut("//"+address, "//")
 	switch {

@@ -101,7 +101,7 @@ func (i identity) resolve(ctx context.Context, n object.Network, region string) 
 	return i.assume(ctx, n, keys, region)
 }
 
-// readProfile replaces the name of the profile by what it says.
+// readProfile replaces the name of the profile by its values.
 func (i *identity) readProfile() error {
 	path := filepath.Join(i.folder, i.profile+".credential")
 	text, err := keyfile.ReadText(path)

@@ -21,7 +21,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// run is what the sources of one configured provider share: who reads.
+// run is shared by the sources of one configured provider. It keeps identities.
 type run struct {
 	credentials source.Credentials
 	patience    web.Patience
@@ -113,7 +113,7 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	}
 	x := &exchange{location: l, transport: c.transport}
 	asks := web.Wire{
-		Patience: l.patience, Transport: c.transport, Authorize: c.authorize, // and no redirects: what is sent is for the endpoint alone
+		Patience: l.patience, Transport: c.transport, Authorize: c.authorize, // without redirects, because only the endpoint may receive the token
 	}
 	header := http.Header{"Accept-Encoding": {"gzip"}, "User-Agent": {"terraform-provider-statecrypt"}}
 	err = asks.Get(ctx, l.address, header, x.receive)

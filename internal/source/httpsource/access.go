@@ -19,9 +19,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// Access is a [source.Grant], ready to be used: what is added to each request, and
-// connections of its own. A client certificate and a proxy belong to the
-// connection, so no two grants share one.
+// Access sends requests with the values of a [source.Grant]: headers, and connections of its own. A
+// client certificate and a proxy belong to the connection, so grants do not share connections.
 type Access struct {
 	header     http.Header
 	query      string // encoded
@@ -31,8 +30,8 @@ type Access struct {
 	certified  atomic.Bool // the server asked for the client certificate, and got it
 }
 
-// Doubts say what is probably wrong with the credentials that a server refuses, for the
-// end of a sentence, behind what was said before.
+// Doubts returns text with the probable mistakes in credentials that a server refused, for the end
+// of a sentence.
 func Doubts(text string, v attr.Values) error {
 	err := errors.New(text)
 	add := func(format string, args ...any) { err = fmt.Errorf("%w; %w", err, fmt.Errorf(format, args...)) }
@@ -117,9 +116,9 @@ func (a *Access) identify(g source.Grant, c *tls.Config) error {
 	return nil
 }
 
-// Connect makes connections of what a block with the table of [Backend] says: who
-// asks, and whom to trust. Each request has the credentials in it, so it is the
-// caller's part to follow no redirect to another origin.
+// Connect returns an Access with the credentials and the authorities of a block with the table of
+// [Backend]. It adds the credentials to each request, so the caller must not follow redirects to
+// another origin.
 func Connect(v attr.Values) (*Access, error) {
 	env := v.Environment()
 	return newAccess(world.For(env, true), source.Grant{Values: v, Found: true, Env: env}, web.Proxies(env))

@@ -37,8 +37,7 @@ func (x *exchange) client() web.Wire {
 	}
 }
 
-// RoundTrip sends one request, which may be a redirect, with what its own URL
-// may have.
+// RoundTrip sends one request, which may be a redirect, with the credentials for its own URL.
 func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	g, err := x.credentials.Redirected(req.URL)
 	if err != nil {
@@ -56,7 +55,7 @@ func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// warn says, once, what is wrong with the connection of a request although it works.
+// warn adds the warnings about the connection of a request, once.
 func (x *exchange) warn(req *http.Request) {
 	var warning source.Warning
 	switch {
@@ -118,7 +117,7 @@ func isPage(contentType string, data []byte) bool {
 	return (media == "text/html" || media == "application/xhtml+xml") && recognize.IsWebPage(data)
 }
 
-// refusal says what an unwelcome status means.
+// refusal returns the error for a status that is not a success.
 func (x *exchange) refusal(resp *http.Response) error {
 	code, origin := resp.StatusCode, source.Origin(x.asked)
 	challenge, arguments := recognize.Challenge(resp.Header.Values("WWW-Authenticate")), []string{"bearer_token = var.state_token"}
@@ -149,7 +148,7 @@ func (x *exchange) refusal(resp *http.Response) error {
 		missed = "; add them to the provider block"
 	}
 	refused := fmt.Errorf("the server answered %s, and no credentials were sent to %s%s%s", web.Status(code), origin, x.redirected(), missed)
-	if !elsewhere { // or else, whoever redirects chose what gets credentials
+	if !elsewhere { // or a server could choose by redirects which URL receives credentials
 		refused = fact.With(refused, source.NoCredentials("http", x.asked, arguments...))
 	}
 	return web.Final("%w", refused)

@@ -23,7 +23,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// run is what the sources of one configured provider share.
+// run is shared by the sources of one configured provider.
 type run struct {
 	credentials source.Credentials
 	proxies     *httpproxy.Config
@@ -31,8 +31,8 @@ type run struct {
 	accesses    memo.Memo[accessKey, *Access]
 }
 
-// accessKey tells apart what grants allow: url is that of the block, "" if there
-// is none; the environment is told in that case.
+// accessKey identifies the credentials of a grant. Its url is the url of the block; "" stands for
+// the environment.
 type accessKey struct {
 	url         string
 	environment bool
@@ -91,7 +91,7 @@ func checkAddress(text string) error {
 		return errors.New("the part after the # never gets to a server; remove it, or write %23 if the # is part of a name")
 	}
 	q, err := url.ParseQuery(u.RawQuery)
-	if err != nil { // what cannot be taken apart cannot be searched for secrets
+	if err != nil { // a URL that cannot be parsed cannot be searched for secrets
 		return fmt.Errorf("the part after the ? is not made of name=value pairs with & between them; encode what else " +
 			"is in it with urlencode(…)")
 	}
@@ -108,8 +108,8 @@ func checkAddress(text string) error {
 
 const maxName = 100 // bytes of the name of a parameter that are shown
 
-// secretNames are what tokens and signatures are called in the queries of
-// common servers and of signed URLs.
+// secretNames matches the names of tokens and signatures in the queries of common servers and of
+// signed URLs.
 var secretNames = lazyregexp.New(`(?i)^(private_token|job_token|access_token|id_token|token|password|passwd` +
 	`|secret|api_?key|sig|signature|x-(amz|goog)-(signature|security-token))$`)
 

@@ -17,13 +17,13 @@ import (
 var (
 	errPatience = errors.New("the server did not answer in time")
 
-	// errUnauthorized is for callers that may try again with new credentials.
+	// errUnauthorized lets callers try again with new credentials.
 	errUnauthorized = errors.New("the server did not accept the credentials (401 Unauthorized)")
 	// errNotThere means that the server knows the kind, and has no such object.
 	errNotThere = errors.New("there is no such object")
 )
 
-// explain says in our own words what went wrong.
+// explain returns an error whose text does not repeat answers of the server.
 func (c *client) explain(ctx context.Context, what document, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
