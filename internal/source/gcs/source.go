@@ -25,7 +25,7 @@ import (
 type run struct {
 	credentials source.Credentials
 	patience    web.Patience
-	roots       *x509.CertPool // nil for those of the system
+	roots       *x509.CertPool // nil for the system's
 
 	clients memo.Memo[string, *client] // :: name of the block → client
 }
@@ -33,7 +33,7 @@ type run struct {
 func start(s source.Settings) source.Open { return newRun(s).open }
 
 func newRun(s source.Settings) *run {
-	// The waits are those of Google's own clients.
+	// Google's own clients wait as long.
 	return &run{credentials: s.Credentials, patience: web.Patience{
 		Timeout: 2 * time.Minute, Tries: 4, WaitMin: time.Second, WaitMax: 30 * time.Second,
 	}}

@@ -42,7 +42,7 @@ type Network struct {
 	Proxy func(*url.URL) (*url.URL, error)
 	Roots *x509.CertPool // nil for those of the system
 
-	// Writes is for a program that keeps states there. A source only reads.
+	// Writes allows requests that write. A source only reads.
 	Writes bool
 
 	Attempts int           // of one request
@@ -54,7 +54,7 @@ type Network struct {
 	// place of the vendor's own.
 	Metadata string
 
-	Exposed *netfail.Exposed // what else was called without encryption, of one block of credentials
+	Exposed *netfail.Exposed // other services that were called without encryption for one block of credentials
 }
 
 func (n Network) transport() *http.Transport {

@@ -17,8 +17,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// Words are what errors call things, which differs between stores. They are
-// parts of sentences; what a store does not have is "".
+// Words are parts of error texts that differ between stores. A store leaves a word "" if it does not
+// have the feature.
 type Words struct {
 	Store, Short string // "Alibaba Cloud OSS", "OSS"
 	Block        string // where access is set: "the oss block of credentials, in the provider block"
@@ -31,8 +31,8 @@ type Words struct {
 	PathStyle   string // the attribute that puts the bucket behind the host, "" if there is none
 	Trust       string // what to do about an unknown authority: "set custom_ca_bundle in " and the block
 
-	// Reasons are further codes of errors, and what they mean. They go before
-	// those that are known here.
+	// Reasons maps further error codes to their meanings. They take precedence over the codes of
+	// this package.
 	Reasons map[string]string
 }
 
@@ -48,7 +48,7 @@ func (s Store) missing(why string) error {
 	return &source.MissingError{Detail: s.Words.Store + " answered that " + why, CredentialsSent: s.Client.Options().Credentials != nil}
 }
 
-// Answer is what a store answered in place of what it was asked for.
+// Answer is an answer of a store without the requested object.
 type Answer struct {
 	Status int    // 0 if there was none
 	Code   string // in the store's words, not to be shown
@@ -57,8 +57,8 @@ type Answer struct {
 
 func (a *Answer) Error() string { return a.text }
 
-// Explain puts an error into words. What the store wrote is not in it, nor in
-// what it wraps.
+// Explain returns an error that explains err. Neither the error nor the errors that it wraps repeat
+// text of the store.
 func (s Store) Explain(o Object, err error) error {
 	var status int
 	var header http.Header
@@ -85,7 +85,7 @@ func (s Store) Explain(o Object, err error) error {
 	return &Answer{status, code, s.reason(o, status, code, api.ErrorMessage(), header.Get("X-Amz-Bucket-Region"))}
 }
 
-// reason says what a refusal means. The codes are those of
+// reason returns the meaning of a refusal by its code, see
 // https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
 func (s Store) reason(o Object, status int, code, message, region string) string {
 	text := s.Words.Reasons[code]

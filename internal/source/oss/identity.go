@@ -87,7 +87,7 @@ func (i identity) resolve(n object.Network) (keys aws.CredentialsProvider, regio
 	}), region, nil
 }
 
-// apply replaces the name of the profile by what it says.
+// apply replaces the name of the profile by its values.
 func (i *identity) apply(p profile) error {
 	i.keys = object.Keys(p.AccessKeyID, p.AccessKeySecret, "")
 	switch p.Mode {

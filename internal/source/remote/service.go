@@ -50,8 +50,7 @@ func (l *location) discover(ctx context.Context) (*url.URL, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", x.origin(), err)
 	}
-	// The first two are what the backends cloud and remote ask for; the last one
-	// serves states alone.
+	// The backends cloud and remote ask for the first two; the last one serves states only.
 	for _, id := range []string{"tfe.v2", "tfe.v2.1", "tfe.v2.2", "state.v2"} {
 		var text string
 		if json.Unmarshal(offered[id], &text) == nil && text != "" {

@@ -85,7 +85,7 @@ func Connect(v attr.Values, n object.Network) (*Server, error) {
 	return &Server{Location: l, Words: words, access: a}, nil
 }
 
-// Endpoint is what the block says of where the store is, "" for AWS's own.
+// Endpoint returns the endpoint of the store in the block, "" for AWS's own.
 func (s *Server) Endpoint() string { return s.access.endpoint }
 
 // IsAWS reports whether a client asks AWS itself.

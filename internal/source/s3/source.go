@@ -54,8 +54,8 @@ func checkRegion(name string) error {
 	return nil
 }
 
-// checkBucket takes names and the ARNs of access points. Other ARNs lead to
-// other services, some of which run programs of whoever owns them.
+// checkBucket accepts names and the ARNs of access points. Other ARNs lead to other services, some of
+// which run programs of their owners.
 func checkBucket(name, region string) error {
 	if !strings.HasPrefix(name, "arn:") {
 		return object.CheckBucket(name)
