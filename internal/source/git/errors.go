@@ -15,8 +15,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// What git says when another attempt may help. It exits with 128 for all of
-// these, so its words, in the C locale, are all there is.
+// These patterns match messages of git after which another attempt may help. Git exits with 128 for all
+// of them, so only its messages, in the C locale, tell them apart.
 var (
 	noSuchRef     = lazyregexp.New(`couldn't find remote ref`)
 	otherFormat   = lazyregexp.New(`mismatched algorithms|does not support this repository.s hash algorithm`)
@@ -45,8 +45,7 @@ func says(err error, what *lazyregexp.Regexp) bool {
 // isRefusal: the server does not have, or does not give out, the objects.
 func isRefusal(err error) bool { return says(err, notOurRef) || says(err, unadvertised) }
 
-// advice says what to do about a failure, recognised by git's words. The first match
-// counts.
+// advice maps messages of git to remedies. The first match counts.
 var advice = []struct {
 	when *lazyregexp.Regexp
 	then func(d *repository, at ref) error
@@ -218,8 +217,7 @@ func notFoundAdvice(d *repository, _ ref) error {
 	return errors.New(hidden)
 }
 
-// explain says what to do about a failure, and what git said. The caller says which
-// repository it was.
+// explain returns an error with a remedy and git's messages. The caller adds the repository.
 func (d *repository) explain(err error, at ref) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -261,7 +259,7 @@ func (d *repository) explain(err error, at ref) error {
 	return &explainedError{fmt.Errorf("%w%sgit said: %s", what, end, outside.End(said, maxSaid)), failed}
 }
 
-// explainedError is one that says what to do.
+// explainedError is an error with a remedy.
 type explainedError struct {
 	error
 	failed *commandError
@@ -282,11 +280,11 @@ var (
 // IsDenied reports whether the server wants other credentials, or other rights.
 func IsDenied(err error) bool { return IsRejected(err) || says(err, forbidden) }
 
-// IsRejected reports whether the server wants other credentials, whatever their rights are.
+// IsRejected reports whether the server refused the credentials themselves, and not their rights.
 func IsRejected(err error) bool { return says(err, signInError) }
 
-// IsUnanswered reports whether the connection failed: what was asked for may have been
-// done, and another try may succeed.
+// IsUnanswered reports whether the connection failed: the server may have executed the request, and
+// another try may succeed.
 func IsUnanswered(err error) bool {
 	e, ok := errors.AsType[*commandError](err)
 	return ok && (e.wasKilled() || says(err, unanswered) && !says(err, clientError) && !IsDenied(err))
@@ -304,7 +302,7 @@ func oneLine(said string) string {
 }
 
 const (
-	maxSaid = 1024 // bytes of what git says that are shown
+	maxSaid = 1024 // bytes of git's messages in an error
 	maxName = 1024 // bytes of a path or a ref that are shown
 )
 

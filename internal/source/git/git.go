@@ -91,7 +91,7 @@ func credentialsTable() attr.Table {
 	}
 }
 
-// run is what the git sources of one configured provider share.
+// run is shared by the git sources of one configured provider.
 type run struct {
 	backend   backend
 	lookup    attr.LookupEnv // nil if the environment is not to be used
@@ -107,7 +107,7 @@ type run struct {
 	tokenForBlocks bool
 
 	world   world.World
-	environ []string // variables beside those of the world, for tests
+	environ []string // further variables, for tests
 	tempDir string   // where throw-away repositories are made; "" is the system's place
 
 	sweep sync.Once

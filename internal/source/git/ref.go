@@ -11,7 +11,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
-// ref is what the user asked for, checked.
+// ref is the checked ref of a request.
 type ref struct {
 	name       string   // as written; "HEAD" when absent
 	candidates []string // full names or one object id, to be tried in this order

@@ -35,12 +35,12 @@ const (
 	maxAttempts   = 5                // of a request that may be worth it
 )
 
-// Network is how stores are reached, and the services that give keys for them.
-// Zero values are what is usual, without proxies; tests have less patience.
+// Network holds the settings of connections to stores, and to the services that give keys for them.
+// Zero values stand for defaults, without proxies; tests have less patience.
 type Network struct {
 	Env   attr.LookupEnv // nil if the environment is not to be used
 	Proxy func(*url.URL) (*url.URL, error)
-	Roots *x509.CertPool // nil for those of the system
+	Roots *x509.CertPool // nil for the system's
 
 	// Writes allows requests that write. A source only reads.
 	Writes bool
