@@ -20,15 +20,15 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// configured is the provider after ConfigureProvider: what one provider block
-// says, and what its data sources and ephemeral resources share.
+// configured is the provider after ConfigureProvider: the settings of one provider block, and the
+// objects that its data sources and ephemeral resources share.
 type configured struct {
 	encryption *encryption.Encryption
 	env        attr.LookupEnv                  // nil if the environment is not to be used
 	enforced   cty.Value                       // which may be unknown
 	sources    map[string]source.Open          // :: kind of source → how to open one
 	states     memo.Memo[string, *openedState] // :: see stateRequest.identity → state
-	unknown    error                           // what of the provider block is not known yet
+	unknown    error                           // names the unknown parts of the provider block
 	complete   bool                            // all of the block is known, and has a meaning
 	settings   encryptionSettings              // which it is about
 	blocks     bool                            // the encryption settings are blocks
@@ -88,8 +88,8 @@ type providerBlock struct {
 	value cty.Value
 }
 
-// known returns the blocks of one kind. If they are not known, it returns none, and
-// records what is not known.
+// known returns the blocks of one kind. If they are unknown, it returns none, and records that what is
+// unknown.
 func (b providerBlock) known(block cty.Value, name, what string) []cty.Value {
 	list, known := blocks(block, name)
 	if !known {
@@ -104,7 +104,7 @@ type encryptionSettings struct {
 	*unstable.Config
 	registry encryption.Registry
 	places   map[string]path.Path // :: address of a key provider or method → its block; nil for text
-	layered  bool                 // TF_ENCRYPTION is not known yet, and adds to a text what is not in it
+	layered  bool                 // TF_ENCRYPTION is not known yet, and may add settings to a text
 }
 
 // settings come from the blocks or from text, never from both.
@@ -178,8 +178,8 @@ func (b providerBlock) readBlocks(into *encryptionSettings) {
 	}
 }
 
-// entries reads all key_provider or method blocks, and notes their places. One is an
-// example of what may be in them.
+// entries reads all key_provider or method blocks, and records their paths. One is an example of a
+// block.
 func (b providerBlock) entries(
 	places map[string]path.Path, what string, tables []attr.Table, one fact.NoBlock,
 ) map[string]*unstable.Entry {
@@ -311,8 +311,8 @@ func ofCredentials(kind string) fault.Voice {
 		"credentials": "the " + kind + " block of credentials, in the provider block", "settings": "the provider block"}}
 }
 
-// credentials are the blocks of one kind. What is wrong in them is an error of the data
-// source that uses them, so they are called by their place.
+// credentials returns the blocks of one kind. Errors in them are reported by the data source that uses
+// them, so their addresses are paths in the provider block.
 func (b providerBlock) credentials(groups []cty.Value, table attr.Table) []*unstable.Entry {
 	var out []*unstable.Entry
 	for i, group := range groups {

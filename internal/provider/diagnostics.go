@@ -17,8 +17,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// This file is the one place that turns errors into diagnostics, and so the only
-// exit for what strangers wrote: it goes through [outside.Text] here.
+// Only this file turns errors into diagnostics. It escapes texts of strangers with [outside.Text].
 
 func errorDiagnostic(summary, detail string) *tfprotov6.Diagnostic {
 	return &tfprotov6.Diagnostic{
@@ -51,7 +50,7 @@ const (
 	stepDerive        = step("derive")
 )
 
-// words are the headline of the step's errors, and what was being done.
+// words returns the headline of the step's errors, and a phrase for the work of the step.
 func (s step) words() (summary, doing string) {
 	switch s {
 	case stepFetch:
@@ -133,7 +132,7 @@ func problemDiagnostics(problems []problem) diagnostics {
 	var out diagnostics
 	for _, p := range problems {
 		err := p.err
-		if len(p.path.Steps()) > 0 { // some versions print a deep path as that of the whole block
+		if len(p.path.Steps()) > 0 { // some versions print the path of the whole block for a deep path
 			err = fmt.Errorf("%s: %w", strings.ReplaceAll(p.path.String(), "[0]", ""), err)
 		}
 		d := errorDiagnostic(invalidConfiguration, explain.Text(err, explain.Provider{}))
@@ -143,8 +142,9 @@ func problemDiagnostics(problems []problem) diagnostics {
 	return out
 }
 
-// beforeBlock is the path of an argument, or of what a block is in: Terraform prints the line where a
-// block begins, and one with a single argument, which may be a secret, fits into a line.
+// beforeBlock returns the path of an argument, and for a block the path of its parent: Terraform prints
+// the line where a block begins, and a block with a single argument, which may be a secret, fits
+// into that line.
 func beforeBlock(p path.Path) path.Path {
 	steps := p.Steps()
 	if last := len(steps) - 1; last > 0 {

@@ -170,8 +170,8 @@ func (r *result) describe(stored map[string]tfstate.Output, wanted []string) {
 	}
 }
 
-// wanted returns the names of the outputs to give, sorted: those of only, else
-// all that the state or the defaults have.
+// wanted returns the names of the requested outputs, sorted: the names in only, else all names in the
+// state and the defaults.
 func (r remoteStateRequest) wanted(stored map[string]tfstate.Output) ([]string, error) {
 	names := slices.AppendSeq(slices.Collect(maps.Keys(stored)), maps.Keys(r.defaults))
 	names = slices.AppendSeq(names, maps.Keys(r.sensitiveDefaults))
@@ -218,11 +218,11 @@ func nearOutputs(name string, names []string) string {
 	return "; there are: " + strings.Join(shown, ", ")
 }
 
-// maxMessage is what the plugin protocol carries in one message, 256 MiB,
-// less some room for all but the outputs.
+// maxMessage is the largest message of the plugin protocol, 256 MiB, less some room for the other
+// attributes.
 const maxMessage = 255 << 20 // bytes
 
-// checkSize counts what will be sent.
+// checkSize returns an error if the outputs do not fit into a message.
 func checkSize(state *tfstate.State, names []string, limit int) error {
 	size := 0
 	for _, name := range names {

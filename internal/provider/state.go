@@ -134,7 +134,7 @@ func (r stateRequest) parse(plaintext []byte) (*tfstate.State, error) {
 	return s.WithoutResources(), nil // which frees the memory of the file: the state may be kept for long
 }
 
-// warnings are those of whoever has fetched and opened the state.
+// warnings returns the warnings of the source and of the methods that opened the state.
 func (s *openedState) warnings() (out []source.Warning) {
 	warn := func(title, format string, args ...any) {
 		out = append(out, source.Warning{Title: title, Text: s.source.String() + fmt.Sprintf(format, args...)})
@@ -164,8 +164,8 @@ func attempts(opened encryption.Opened) string {
 	return out
 }
 
-// acceptPins checks the state against what the user pinned. A missing state is
-// refused as well: a deletion is a rollback.
+// acceptPins returns an error if the state does not meet the user's pins. It refuses a missing state, too,
+// because a deletion is a rollback.
 func (r stateRequest) acceptPins(s *openedState) error {
 	switch {
 	case s.missing != nil && (r.expectedLineage != "" || r.minimumSerial != nil):

@@ -16,10 +16,10 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// This file is about provider blocks that say nothing, or not what their users think.
+// This file finds provider blocks that are empty, or that do not have the effect that users expect.
 
-// isEmpty reports whether nothing is written in a block. A CLI makes such a block up if
-// a data source is for a provider without an alias, and there is none.
+// isEmpty reports whether a block has no arguments. A CLI makes up such a block if a data source uses a
+// provider without an alias that has no block.
 func isEmpty(block cty.Value) bool {
 	for _, v := range block.AsValueMap() {
 		noBlocks := v.IsKnown() && !v.IsNull() && v.Type().IsListType() && v.LengthInt() == 0
@@ -39,7 +39,7 @@ func (c *configured) audience() explain.Provider {
 	return explain.Provider{Empty: c.empty, Text: c.text, InText: c.inText, Names: c.names, Environment: c.unread, Example: example}
 }
 
-// example is what a block of that path has at least, nil for a kind that there is not.
+// example returns the required arguments of a block at a path, and nil for an unknown kind.
 func example(path string) []string {
 	what, kind, _ := strings.Cut(path, ".")
 	registry := builtin.Registry()

@@ -14,7 +14,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 )
 
-// stranger is what people often have in place of a state.
+// stranger is a file that users often name in place of a state.
 type stranger struct {
 	do   fact.Advice
 	what string
@@ -142,7 +142,7 @@ func beginsWith(file []byte, begin string) bool {
 // startOf returns as much of a file as tells its kind.
 func startOf(file []byte) []byte { return file[:min(len(file), 4<<10)] }
 
-// What begins a line of files that are named by mistake.
+// These patterns match the beginnings of lines in files that are named by mistake.
 var (
 	settingsBlock = lazyregexp.New(`(?m)^(key_provider|method|backend|terraform|encryption|provider|resource|data|variable|module|output|locals)\b` +
 		`[^"\n]*("[^\n]*)?\{`)
@@ -152,10 +152,10 @@ var (
 	assignment = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_-]* *= `)
 )
 
-// isWord reports whether a file is text without spaces that does not begin as JSON, and is
-// long enough for what Kubeform writes.
+// isWord reports whether a file is text without spaces that does not begin as JSON, and is long enough
+// to be a state of Kubeform.
 func isWord(file []byte) bool {
-	const least, most = 49, 1000 // bytes; what follows them is not looked at
+	const least, most = 49, 1000 // bytes; the rest of the file is not read
 	word := bytes.TrimSpace(file[:min(len(file), most)])
 	return len(word) >= least && !bytes.ContainsAny(word, " \t\r\n") && !bytes.ContainsAny(word[:1], `{["`)
 }
@@ -212,13 +212,12 @@ func HoldsPrivateKey(text string) bool { return privateKey.MatchString(text) }
 // IsPEM reports whether text begins as a key, a certificate or a message in PEM does.
 func IsPEM(text string) bool { return strings.HasPrefix(strings.TrimSpace(text), "-----BEGIN ") }
 
-// IsAge reports whether a file begins as those that age encrypts, armored or not.
+// IsAge reports whether a file begins like an age file, armored or not.
 func IsAge(file []byte) bool {
 	return bytes.HasPrefix(file, []byte("age-encryption.org/")) || IsArmored(file)
 }
 
-// IsArmored reports whether a file begins as those that age writes as text: there may be
-// white space before it.
+// IsArmored reports whether a file begins like an armored age file, also behind white space.
 func IsArmored(file []byte) bool {
 	return beginsWith(file, "-----BEGIN AGE ENCRYPTED FILE-----")
 }
@@ -242,8 +241,8 @@ var page = lazyregexp.New(`^(\x{feff}|[ \t\r\n])*(?i)<(!doctype|html|\?xml|!--)`
 // IsWebPage reports whether a file begins as a web page does, or other XML.
 func IsWebPage(file []byte) bool { return page.Match(file) }
 
-// IsKubeconfig reports whether text in the place of the path of a kubeconfig is what belongs
-// in it, in base64 or not.
+// IsKubeconfig reports whether text, in place of the path of a kubeconfig, is its content, in base64 or
+// not.
 func IsKubeconfig(text string) bool {
 	const encoded = "YXBpVmVyc2lvbj" // apiVersion
 	return strings.Contains(text, "apiVersion") || strings.HasPrefix(text, encoded) || IsContent(text)
@@ -265,7 +264,7 @@ func NoSSHKey(file []byte) string {
 	return ""
 }
 
-// NotText says what is in the place of text in UTF-8, "" for text.
+// NotText describes content that is not text in UTF-8, and returns "" for text.
 func NotText(content []byte) string {
 	switch {
 	case IsUTF16(content):
