@@ -78,6 +78,16 @@ func commands() cli.Table[effect] {
 	}
 }
 
+// Known returns the flags of each command of Terraform and OpenTofu that wrap runs, as its table has them, and the
+// flags and the commands that it refuses by name, with the reasons.
+func Known() (flags map[string]string, refusedFlags []cli.Mistake, refusedCommands map[string]string) {
+	flags = map[string]string{}
+	for _, c := range commands() {
+		flags[c.Name] = c.Flags
+	}
+	return flags, refused(), map[string]string{"workspace": noWorkspaces}
+}
+
 // subcommands are those of two words that begin with name.
 func subcommands(name string) []string {
 	return slices.DeleteFunc(commands().Names(), func(c string) bool { return !strings.HasPrefix(c, name+" ") })
