@@ -24,7 +24,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
-// TestDrift is make drift: it asks the module proxy for the source of the CLIs.
+// TestDrift compares with the source that the module proxy has; make drift runs it.
 func TestDrift(t *testing.T) {
 	if os.Getenv("STATECRYPT_DRIFT") == "" {
 		t.Skip("make drift runs it")
@@ -33,7 +33,8 @@ func TestDrift(t *testing.T) {
 	for _, v := range newer(t, found, versions(t)) {
 		theirs, err := read(&source{dir: v.download(t), module: v.module()})
 		if err != nil {
-			t.Fatalf("%s: %v", v, err)
+			t.Errorf("%s: %v", v, err)
+			continue
 		}
 		if program := root + ".tools/bin/" + v.String(); exists(program) {
 			theirs.help(t, program)
@@ -65,7 +66,7 @@ const root = "../../../"
 // findings are the names that our tables do not have, such as "wrap plan: -out", each with the versions that have it.
 type findings map[string][]string
 
-// add adds the names of theirs that ours have not.
+// add adds the names of theirs that ours does not have.
 func (f findings) add(version, subject string, theirs, ours []string) {
 	for _, name := range theirs {
 		key := subject + ": " + name
@@ -103,7 +104,7 @@ func (f findings) without(exceptions string) (left []string, err error) {
 	return left, err
 }
 
-// theirs is what a version has.
+// theirs has the names of a version.
 type theirs struct {
 	commands                        map[string]flags
 	backends, keyProviders, methods map[string][]string
@@ -111,7 +112,7 @@ type theirs struct {
 	members, calls, capabilities    []string
 }
 
-// read reads the source of a version.
+// read returns the names that the source of a version has.
 func read(s *source) (*theirs, error) {
 	s, err := newSource(s.dir, s.module)
 	if err != nil {
@@ -137,7 +138,7 @@ func read(s *source) (*theirs, error) {
 	return t, errors.Join(wrong[:]...)
 }
 
-// tables are ours.
+// tables have the names that we know.
 type tables struct {
 	commands                        map[string]string // :: name → flags
 	refused                         map[string]string // :: name → why
@@ -146,6 +147,7 @@ type tables struct {
 	members, calls, capabilities    []string
 }
 
+// ours returns our tables, by the functions that the programs themselves read them with.
 func ours(t *testing.T) *tables {
 	o := &tables{backends: map[string][]string{}, keyProviders: map[string][]string{}, methods: map[string][]string{}}
 	o.commands, o.refusedFlags, o.refused = wrap.Known()
@@ -177,7 +179,7 @@ func ours(t *testing.T) *tables {
 	return o
 }
 
-// capabilitiesIn are the capabilities that a message of the protocol can hold.
+// capabilitiesIn returns the capabilities that a message of the protocol can hold.
 func capabilitiesIn(message reflect.Type) (names []string) {
 	if message.Kind() != reflect.Pointer || message.Elem().Kind() != reflect.Struct {
 		return nil
@@ -193,7 +195,7 @@ func capabilitiesIn(message reflect.Type) (names []string) {
 	return names
 }
 
-// compare finds what a version has and our tables have not.
+// compare adds the names that a version has and our tables have not.
 func (o *tables) compare(f findings, version string, t *theirs) {
 	for name, has := range t.commands {
 		row := cli.Command[struct{}]{Name: name, Flags: o.commands[name]}
@@ -252,7 +254,7 @@ func (o *tables) isRefused(name string) bool {
 	return false
 }
 
-// leaves are the names of attributes, those in a block behind the name of the block.
+// leaves returns the names of attributes, in a block behind the name of the block.
 func leaves(prefix string, attrs []attr.Attr) (names []string) {
 	for _, a := range attrs {
 		if a.Attrs == nil {
@@ -263,7 +265,7 @@ func leaves(prefix string, attrs []attr.Attr) (names []string) {
 	return names
 }
 
-// flat are the names of attributes and blocks, without the names of the blocks that they are in.
+// flat returns the names of attributes and blocks, without the names of the blocks around them.
 func flat(attrs []attr.Attr) (names []string) {
 	for _, a := range attrs {
 		names = append(append(names, a.Name), flat(a.Attrs)...)

@@ -13,7 +13,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cli"
 )
 
-// opentofu is the source of the OpenTofu that tests compile, if it is on this machine.
+// opentofu returns the source of the OpenTofu that tests compile, if it is on this machine.
 func opentofu(t *testing.T) *source {
 	t.Helper()
 	module := version{name: "tofu"}.module()
@@ -28,7 +28,7 @@ func opentofu(t *testing.T) *source {
 	return &source{dir: dir, module: module}
 }
 
-// besides returns what is found of a version, and was not before.
+// besides returns the findings of a version that are not among those before.
 func (o *tables) besides(before findings, has *theirs) []string {
 	all := findings{}
 	o.compare(all, "a", has)
@@ -36,7 +36,7 @@ func (o *tables) besides(before findings, has *theirs) []string {
 	return slices.Collect(maps.Keys(all))
 }
 
-// TestFinds: what a table loses is found.
+// TestFinds takes names out of our tables, and expects them to be found.
 func TestFinds(t *testing.T) {
 	has, err := read(opentofu(t))
 	if err != nil {
@@ -76,7 +76,7 @@ func TestFinds(t *testing.T) {
 	}
 }
 
-// TestAddedFlag: a flag that a copy of a CLI's source has besides is found, of one command.
+// TestAddedFlag adds a flag to a copy of a CLI's source, and expects it to be found, in one command.
 func TestAddedFlag(t *testing.T) {
 	s, dir := opentofu(t), t.TempDir()
 	for _, folder := range []string{"cmd/tofu", "internal/command", "internal/command/arguments", "internal/command/flags"} {

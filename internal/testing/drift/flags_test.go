@@ -32,8 +32,12 @@ func (s *source) commands() (map[string]flags, error) {
 					return true
 				}
 				found := flags{}
-				for _, command := range s.made(factory) {
-					w := walk{source: s, found: found, mentioned: flags{}, seen: map[string]bool{}}
+				runs := s.made(factory)
+				if _, ok := factory.(*ast.FuncLit); ok && len(runs) == 0 {
+					wrong = errors.Join(wrong, fmt.Errorf("%s has no method Run: the source is not built as it was", name))
+				}
+				for _, command := range runs {
+					w := walk{source: s, found: found, mentioned: flags{}, seen: map[string]bool{}, called: map[*ast.Ident]bool{}}
 					w.body(command, nil)
 					maps.Copy(w.mentioned, found) // a definition says more than a mention
 					found = w.mentioned
@@ -50,7 +54,7 @@ func (s *source) commands() (map[string]flags, error) {
 	return all, wrong
 }
 
-// registered returns the name of a command, and what makes it, if the map of all commands gets one here.
+// registered returns the name and the factory of a command, if the map of all commands gets one here.
 func registered(n ast.Node) (name string, factory ast.Expr) {
 	var key, value ast.Expr
 	switch n := n.(type) {
@@ -106,6 +110,7 @@ type walk struct {
 	found     flags
 	mentioned flags // those that a loop over all words looks for
 	seen      map[string]bool
+	called    map[*ast.Ident]bool
 	err       error
 }
 
@@ -156,7 +161,11 @@ func (w *walk) visit(part ast.Node, fn *types.Func, values known) {
 			return false
 		case *ast.CallExpr:
 			w.call(n, fn, values)
-		case *ast.AssignStmt: // such as prefix := "-flag="
+		case *ast.Ident: // a function that is given away, to be called
+			if given, ok := w.info.Uses[n].(*types.Func); ok && !w.called[n] {
+				w.body(given, nil)
+			}
+		case *ast.AssignStmt: // prefix := "-flag="
 			for i, right := range n.Rhs {
 				name, ok := n.Lhs[i].(*ast.Ident)
 				if v := w.value(right, values); ok && n.Tok == token.DEFINE && v != nil && v.Kind() == constant.String &&
@@ -187,6 +196,7 @@ func (w *walk) call(call *ast.CallExpr, fn *types.Func, values known) {
 		return
 	}
 	if called, ok := w.info.Uses[name].(*types.Func); ok {
+		w.called[name] = true
 		var arguments []constant.Value
 		for _, a := range call.Args {
 			arguments = append(arguments, w.value(a, values))

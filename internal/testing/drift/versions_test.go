@@ -30,6 +30,7 @@ func (v version) module() string {
 	return "github.com/hashicorp/" + v.name
 }
 
+// versions returns the versions of scripts/versions.txt.
 func versions(t *testing.T) (all []version) {
 	data, err := os.ReadFile(root + "scripts/versions.txt")
 	if err != nil {
@@ -47,8 +48,8 @@ func versions(t *testing.T) (all []version) {
 	return all
 }
 
-// goTool runs the go command outside all modules. The proxy alone answers: who asks for versions that may not exist
-// needs no answer of a repository.
+// goTool runs the go command outside all modules. The proxy alone answers it: a repository would take long to say that
+// it does not have a version.
 func goTool(t *testing.T, toolchain string, args ...string) (string, error) {
 	c := exec.CommandContext(t.Context(), "go", args...)
 	c.Dir = t.TempDir()
@@ -57,6 +58,7 @@ func goTool(t *testing.T, toolchain string, args ...string) (string, error) {
 	return string(out), err
 }
 
+// proxy returns the setting GOPROXY without repositories.
 func proxy(t *testing.T) string {
 	out, err := exec.CommandContext(t.Context(), "go", "env", "GOPROXY").Output()
 	if err != nil {
@@ -112,6 +114,7 @@ func newer(t *testing.T, found findings, pinned []version) []version {
 	return all
 }
 
+// listed returns the versions in the proxy's list of a module, sorted.
 func listed(t *testing.T, module string) []string {
 	out, err := goTool(t, "auto", "list", "-m", "-versions", module)
 	if err != nil {
