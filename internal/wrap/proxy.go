@@ -101,7 +101,7 @@ func (p *proxy) get(w http.ResponseWriter, r *http.Request) {
 	}
 	// Without a lock, what was read first counts: before the first write, Terraform reads once
 	// more if there was no state, and would send back what it planned nothing for.
-	if p.version.Load() == nil || p.backend.HasLocks() && p.lock.isHeld() {
+	if p.version.Load() == nil || p.backend.HasLocks && p.lock.isHeld() {
 		p.goOnFrom(r.Context(), version, digest)
 	}
 	if state == nil {

@@ -27,8 +27,8 @@ import (
 // loadWithoutEnvironment makes the configuration of the clients from the settings and the shared
 // files only. The SDK's own loader always reads the environment.
 //
-// The SDK still reads three switches: AWS_NEW_RETRIES_2026 and the like change the wait between
-// attempts, but neither requests nor their servers.
+// The SDK still reads four variables, which no option replaces. They change how long it waits for an
+// answer (AWS_ENABLE_DEFAULT_SOCKET_TIMEOUT_2026), and the runtime and the trace in its headers.
 func (s Settings) loadWithoutEnvironment(ctx context.Context, client aws.HTTPClient) (aws.Config, error) {
 	profile, err := s.loadProfile(ctx)
 	if err != nil {

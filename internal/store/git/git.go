@@ -64,6 +64,9 @@ func open(s store.Settings) (store.Store, error) {
 // Close has nothing to do: between two calls, nothing is left.
 func (*branch) Close() error { return nil }
 
+// Properties are those of a branch, where each commit is looked up after it was pushed.
+func (*branch) Properties() store.Properties { return store.Properties{HasLocks: true, Verifies: true} }
+
 // State is the file of that name.
 func (b *branch) State(name string) (store.State, error) {
 	name, err := gitsource.CleanPath(name)
@@ -89,7 +92,6 @@ func (b *branch) List(ctx context.Context, prefix string) (names []string, err e
 
 // state is one file.
 type state struct {
-	store.Usual
 	*branch
 	name, lockRef string
 
@@ -179,9 +181,6 @@ func reached(err error) error {
 	}
 	return err
 }
-
-// Unkept is nil, because each commit is looked up after it was pushed.
-func (s *state) Unkept() error { return nil }
 
 // Write makes a commit with the state.
 func (s *state) Write(ctx context.Context, data []byte, read store.Version) (store.Version, error) {
