@@ -18,7 +18,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
-// inspection is what is printed of a file. The help of the command documents it.
+// inspection is the printed description of a file. The help of the command documents it.
 type inspection struct {
 	File         string   `json:"file"`
 	Kind         string   `json:"kind"`
@@ -43,7 +43,7 @@ func (c *call) inspect(ctx context.Context) error {
 	})
 }
 
-// printInspection prints what a file is. For programs, that includes a damaged one.
+// printInspection prints the description of a file. In JSON, it also describes a damaged file.
 func (c *call) printInspection(found inspection, file []byte, damage error) error {
 	var text string
 	switch {
@@ -126,7 +126,7 @@ func inspectFile(name string, file []byte) (inspection, error) {
 	return found, err
 }
 
-// why says what an unknown file is, as an error about a state does.
+// why describes a file of an unknown kind, with the texts of errors about a state.
 func why(file []byte) string {
 	err := notState(file)
 	if stranger, ok := fact.Find[fact.Stranger](err); ok {

@@ -27,7 +27,7 @@ import (
 // opentofu/internal/encryption/keyprovider/external/protocol.go.
 const keyProviderHeader = `{"magic":"OpenTofu-External-Key-Provider","version":1}` + "\n"
 
-// keyProviderAnswer is what follows it.
+// keyProviderAnswer is the document after the header.
 type keyProviderAnswer struct {
 	Keys struct {
 		EncryptionKey []byte `json:"encryption_key"`
@@ -36,7 +36,7 @@ type keyProviderAnswer struct {
 	Meta json.RawMessage `json:"meta"`
 }
 
-const maxStored = 1 << 20 // bytes of what a file may store of a key provider
+const maxStored = 1 << 20 // bytes of a key provider's metadata in a file
 
 // keyProvider is a program for OpenTofu's key provider external. OpenTofu wants a new
 // key from each call, also if it only reads.
@@ -112,7 +112,7 @@ func (c *call) openedKey(ctx context.Context, provider driver.KeyProvider, store
 	return key, err
 }
 
-// checkIdentities is about what belongs elsewhere than in -i.
+// checkIdentities returns an error for texts in -i that belong elsewhere.
 func (c *call) checkIdentities() error {
 	for _, path := range c.identities {
 		if recognize.HoldsPrivateKey(path) {

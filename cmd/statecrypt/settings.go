@@ -34,7 +34,7 @@ var errNoSettings = errors.New("there are no settings: -config, or TF_ENCRYPTION
 for plans with plan in place of state; in a file of -config, TF_VAR_passphrase sets var.passphrase, and in TF_ENCRYPTION, write the
 passphrase itself; plaintext is accepted only if the method or a fallback is "unencrypted"`)
 
-// settings are those of a file or a folder, with TF_ENCRYPTION merged over them.
+// settings returns the settings of a file or a folder, with TF_ENCRYPTION merged over them.
 func (c *call) settings(from string) (*encryption.Encryption, error) {
 	code, err := c.code(from)
 	if err != nil {
@@ -92,9 +92,9 @@ func (c *call) misplaced(err error) error {
 
 func isSettings(arg string) bool { return strings.HasSuffix(arg, ".hcl") }
 
-// check is about the target for states or plans. What is doubtful in it is kept until
-// something is sealed. Without any settings, the library lets plaintext pass, as OpenTofu
-// does. Whoever calls this program does not want that.
+// check returns an error if the target for states or plans cannot be used, and keeps doubts about it until
+// the program first encrypts. Without any settings, it returns an error, unlike the library, which
+// then lets plaintext pass as OpenTofu does.
 func (c *call) check(enc *encryption.Encryption, plan bool) (err error) {
 	target, beside, kind, other := enc.State(), enc.Plan(), "state", "plan"
 	if plan {
@@ -118,16 +118,16 @@ func (c *call) check(enc *encryption.Encryption, plan bool) (err error) {
 	if text, set := world.Lookup(c.environ)("TF_ENCRYPTION"); set && c.config == "" && strings.TrimSpace(text) == "" {
 		return fmt.Errorf("TF_ENCRYPTION is empty, as if a secret of the pipeline were missing, and %w", errNoSettings)
 	}
-	_, err = target.Encrypt(context.Background(), nil) // which nothing is encrypted with, and says what there is
+	_, err = target.Encrypt(context.Background(), nil) // it encrypts nothing, and returns the error about the settings
 	if e, ok := fact.Find[fact.NoMethod](err); ok && len(e.Methods)+len(e.KeyProviders) > 0 {
 		return err
 	}
 	return errNoSettings
 }
 
-// found is what is doubtful in a target, or a mistake that no file could do without. A
-// method that cannot be used beside one that can is an error when its turn comes, and that
-// of a fallback may never come.
+// found returns the doubts about a target, or a mistake with which it cannot open any file. An unusable
+// method beside a usable one is an error only when a file needs it, which may never happen for a
+// fallback.
 func found(t encryption.Target) (doubts []encryption.Finding, err error) {
 	for _, f := range t.Check() {
 		if !f.Doubt {
@@ -138,8 +138,8 @@ func found(t encryption.Target) (doubts []encryption.Finding, err error) {
 	return doubts, nil
 }
 
-// code is the layer of -config, or its like. It is the caller's own, so commands in it
-// run. What it uses of TF_VAR_… is noted, and so is its backend block.
+// code returns the layer of -config or of a similar flag. It belongs to the caller, so its commands run.
+// code also records the TF_VAR_… variables that it uses, and its backend block.
 func (c *call) code(from string) (encryption.Layer, error) {
 	arguments, err := c.variables()
 	if err != nil {
@@ -185,8 +185,8 @@ func (c *call) uses(name, file string) {
 // setIn is a variable of the settings, and a file that sets it.
 type setIn struct{ name, file string }
 
-// noteDoubts says what is probably not meant in the key that something is sealed with:
-// nothing fails until somebody with the right one opens it.
+// noteDoubts prints the probable mistakes in the key that encrypts: a wrong key fails only when another
+// user opens the file.
 func (c *call) noteDoubts() {
 	if c.config != "" && c.hasEnvironment() {
 		c.say(yellow, "note:", "TF_ENCRYPTION is set, and merged over the settings of -config")
@@ -246,7 +246,7 @@ func (c *call) variables() (arguments []string, err error) {
 	return arguments, nil
 }
 
-// given is what -var or -var-file says.
+// given is the value of a -var or -var-file flag.
 type given struct {
 	text   string
 	isFile bool

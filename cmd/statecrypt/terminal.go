@@ -40,7 +40,7 @@ func (c *call) paint(stream any, colour, text string) string {
 	return "\x1b[" + colour + "m" + text + "\x1b[0m"
 }
 
-// progress says what is being done with a large file, on a line that is replaced.
+// progress shows the work on a large file, on a line that is replaced.
 func (c *call) progress(what string, size int) {
 	c.printing.Lock()
 	defer c.printing.Unlock()
