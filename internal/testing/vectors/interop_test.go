@@ -188,7 +188,7 @@ func clouds(t *testing.T, kms http.Handler) (*cloudtest.Internet, *cloudtest.Ser
 		AllowEncrypt: true,
 	}
 	return cloudtest.New(t, map[string]http.Handler{
-		"kms.eu-west-1.amazonaws.com": kms, "cloudkms.googleapis.com": cloudtest.CloudKMS(t, google, account),
+		"kms.eu-west-1.amazonaws.com": kms, "cloudkms.googleapis.com": gcpkmstest.CloudKMS(t, google, account),
 		"interop.vault.azure.net": azure, "login.microsoftonline.com": azure,
 	}), account
 }
