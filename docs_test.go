@@ -462,6 +462,28 @@ func TestVersionsAreTold(t *testing.T) {
 	}
 }
 
+// TestServicesAreTold checks that the page on services has the versions that scripts/services.sh runs.
+func TestServicesAreTold(t *testing.T) {
+	page := readText(t, "docs/services.md")
+	for service, pin := range map[string]struct{ file, version string }{
+		"Vault":           {"tools/vault/go.mod", `hashicorp/vault v(\S+)\n`},
+		"Consul":          {"tools/consul/go.mod", `hashicorp/consul v(\S+)\n`},
+		"Kubernetes":      {"tools/kubeapiserver/go.mod", `k8s.io/kubernetes v(\S+)`},
+		"Gitea":           {"tools/gitea/go.mod", `code.gitea.io/gitea v(\S+)`},
+		"versitygw":       {"scripts/tool.sh", `versitygw@v(\S+)`},
+		"rclone":          {"scripts/tool.sh", `rclone@v(\S+)`},
+		"Azurite":         {"tools/azurite/package.json", `"azurite": "(\S+)"`},
+		"fake-gcs-server": {"tools/fakegcs/go.mod", `fake-gcs-server v(\S+)`},
+	} {
+		found := regexp.MustCompile(pin.version).FindStringSubmatch(readText(t, pin.file))
+		if found == nil {
+			t.Errorf("%s has no version of %s", pin.file, service)
+		} else if row := "\n| " + service + " | " + found[1] + " | "; !strings.Contains(page, row) {
+			t.Errorf("docs/services.md has no row %q: run make test-services, and then change the version and the date", row)
+		}
+	}
+}
+
 // TestHelp checks that make help prints each target, and that the pages name no others.
 func TestHelp(t *testing.T) {
 	makefile := readText(t, "GNUmakefile")
