@@ -109,7 +109,7 @@ func NeedsNoState(o Options) bool {
 	return err == nil && call.effect() == passes
 }
 
-const noWorkspaces = "there are none under wrap; each state has an address of its own, in the backend block of a file for -config"
+const noWorkspaces = "wrap has no workspaces; each state has an address of its own, in the backend block of a file for -config"
 
 // protect runs a command that has to do with the state.
 func protect(ctx context.Context, o Options, call *invocation) (code int, err error) {
