@@ -98,6 +98,16 @@ func refusedCommands() map[string]string {
 	}
 }
 
+// Known returns the flags of each command of Terraform and OpenTofu that wrap runs, as its table has them, and the
+// flags and the commands that it refuses by name, with the reasons.
+func Known() (map[string]string, []cli.Mistake, map[string]string) {
+	flags := map[string]string{}
+	for _, c := range commands() {
+		flags[c.Name] = c.Flags
+	}
+	return flags, refused(), refusedCommands()
+}
+
 // subcommands are those of two words that begin with name.
 func subcommands(name string) []string {
 	return slices.DeleteFunc(commands().Names(), func(c string) bool { return !strings.HasPrefix(c, name+" ") })
@@ -139,14 +149,4 @@ func refused() []cli.Mistake {
 		{Flags: "chdir", Meant: "it belongs before the subcommand"},
 		{Flags: "config encrypt-existing leave", Meant: "that of wrap belongs before the program"},
 	}
-}
-
-// Known returns the flags of each command of Terraform and OpenTofu that wrap runs, as its table has them, and the
-// flags and the commands that it refuses by name, with the reasons.
-func Known() (flags map[string]string, refusedFlags []cli.Mistake, whyRefused map[string]string) {
-	flags = map[string]string{}
-	for _, c := range commands() {
-		flags[c.Name] = c.Flags
-	}
-	return flags, refused(), refusedCommands()
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/faults"

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
 // ReadBody reads a body of at most limit bytes. Compression is undone here, not
@@ -17,7 +16,7 @@ import (
 // sum gets that as it was.
 func ReadBody(resp *http.Response, limit int64, sum io.Writer) ([]byte, error) {
 	if resp.ContentLength > limit {
-		return nil, Final("%w", source.TooLarge(limit))
+		return nil, Final("%w", meter.TooLarge(limit))
 	}
 	data, err := Decode(io.TeeReader(resp.Body, sum), resp.Header, resp.ContentLength, limit)
 	if resp.Request != nil && resp.Request.Context().Err() != nil { // net/http may take what comes while it hangs up for an answer
@@ -73,7 +72,7 @@ func encodings(header http.Header) (found []string) {
 func decode(sent io.Reader, encodings []string, size, limit int64) ([]byte, error) {
 	switch {
 	case len(encodings) == 0:
-		return source.Read(sent, size, limit)
+		return meter.Read(sent, size, limit)
 	case len(encodings) > 1 || encodings[0] != "gzip":
 		return nil, fmt.Errorf("the answer is encoded with %s, and only gzip is undone here, once; have the server send it as it is",
 			encodings[len(encodings)-1])
@@ -88,16 +87,12 @@ func decode(sent io.Reader, encodings []string, size, limit int64) ([]byte, erro
 // gunzip stops at the limit: a few kilobytes can unpack to gigabytes, and any
 // number of bytes to nothing.
 func gunzip(sent io.Reader, size, limit int64) ([]byte, error) {
-	packed, err := source.Read(sent, size, source.PackedLimit(limit))
+	packed, err := meter.Read(sent, size, meter.PackedLimit(limit))
+	if meter.IsTooLarge(err) {
+		err = meter.TooLarge(limit)
+	}
 	if err != nil || len(packed) == 0 { // an empty body is an empty file
-		if source.IsTooLarge(err) {
-			err = source.TooLarge(limit)
-		}
 		return packed, err
 	}
-	data, err := meter.Unpack(packed, limit, gzip.NewReader)
-	if errors.Is(err, meter.ErrLarge) {
-		err = source.TooLarge(limit)
-	}
-	return data, err
+	return meter.Unpack(packed, limit, gzip.NewReader)
 }

@@ -8,9 +8,14 @@ import (
 	"strconv"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/answers"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
 )
+
+// Answer is an error that [Wire.Get] returns as it is: the server was reached, and this is its answer.
+type Answer interface {
+	error
+	IsAnswer() bool
+}
 
 // ownError is in our own words, and so safe to show. Errors of net/http are not:
 // see [netfail.Reason].
@@ -37,7 +42,7 @@ func isFinal(err error) bool {
 	if own, ok := errors.AsType[ownError](err); ok {
 		return own.final
 	}
-	if _, missing := source.IsMissing(err); missing {
+	if _, ok := errors.AsType[Answer](err); ok {
 		return true
 	}
 	return netfail.IsTLS(err)

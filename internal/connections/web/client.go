@@ -1,5 +1,5 @@
-// Package web is how sources ask over HTTP without an SDK: how long they wait
-// and how often they ask, how they read an answer, and what they say of one
+// Package web asks over HTTP without an SDK, for sources, stores and key providers: how long
+// they wait and how often they ask, how they read an answer, and what they say of one
 // that does not come.
 package web
 
@@ -15,7 +15,7 @@ import (
 
 	"github.com/hashicorp/go-retryablehttp"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
 // Patience says how long a source waits and how often it asks again.
@@ -54,8 +54,8 @@ type Wire struct {
 
 // Get asks for what is at from, again if that may help, and has read look at
 // the answer. One with a status that is worth another try gets there only after
-// the last try. An error of read is the end if it is [Final] or a
-// [source.MissingError]; after others, such as that of a body that breaks off,
+// the last try. An error of read is the end if it is [Final] or an
+// [Answer]; after others, such as that of a body that breaks off,
 // Get asks again. The errors are in our own words, and wrap those of [Final] and
 // [Again].
 func (w Wire) Get(ctx context.Context, from *url.URL, header http.Header, read func(*http.Response) error) error {
@@ -72,7 +72,7 @@ func (w Wire) Ask(ctx context.Context, method, url string, header http.Header) (
 	err = w.send(ctx, method, url, header, func(resp *http.Response) (err error) {
 		status = resp.StatusCode
 		body, err = ReadBody(resp, maxAnswer, io.Discard)
-		if source.IsTooLarge(err) {
+		if meter.IsTooLarge(err) {
 			return Final("the answer is longer than %d bytes", maxAnswer)
 		}
 		return err
@@ -146,7 +146,7 @@ func (w Wire) checkRedirect(to *http.Request, via []*http.Request) error {
 	if len(via) > MaxRedirects {
 		return Final("the server redirected more than %d times; set the address to where it leads", MaxRedirects)
 	}
-	if err := source.MayLead(via[len(via)-1].URL, to.URL); err != nil {
+	if err := MayLead(via[len(via)-1].URL, to.URL); err != nil {
 		return Final("the server redirected us: the answer is %w", err)
 	}
 	return nil
@@ -176,8 +176,8 @@ func Backoff(shortest, longest time.Duration, try int, resp *http.Response) time
 
 // explain makes an error for people: what happened, and how often.
 func (w Wire) explain(ctx context.Context, err error, tries int) error {
-	if missing, ok := source.IsMissing(err); ok {
-		return missing
+	if answer, ok := errors.AsType[Answer](err); ok {
+		return answer
 	}
 	if ctx.Err() != nil {
 		return fmt.Errorf("the read was cancelled: %w", context.Cause(ctx))

@@ -13,12 +13,11 @@ import (
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/trust"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/trust"
 )
 
 // Transport makes connections of its own, which trust whom w does. What it gets is not unpacked: see
@@ -34,13 +33,13 @@ func Transport(w world.World, settings *tls.Config, proxies *httpproxy.Config) *
 	return t
 }
 
-// TransportFor is [Transport] with what a grant says in skip_cert_verification,
+// TransportFor is [Transport] with the values of skip_cert_verification,
 // client_ca_certificate_pem and proxy.
-func TransportFor(w world.World, g source.Grant, settings *tls.Config, proxies *httpproxy.Config) *http.Transport {
-	settings.InsecureSkipVerify = g.Bool("skip_cert_verification") //nolint:gosec // the user's choice, with a warning at each read
-	settings.RootCAs = Authorities([]byte(g.String("client_ca_certificate_pem")))
+func TransportFor(w world.World, v attr.Values, settings *tls.Config, proxies *httpproxy.Config) *http.Transport {
+	settings.InsecureSkipVerify = v.Bool("skip_cert_verification") //nolint:gosec // the user's choice, with a warning at each read
+	settings.RootCAs = Authorities([]byte(v.String("client_ca_certificate_pem")))
 	t := Transport(w, settings, proxies)
-	if text := g.String("proxy"); text != "" {
+	if text := v.String("proxy"); text != "" {
 		own, _ := url.Parse(text) // its Check has
 		t.Proxy = http.ProxyURL(own)
 	}
@@ -58,24 +57,24 @@ func Authorities(text []byte) *x509.CertPool {
 }
 
 // Unverified is the warning of a connection that works.
-func Unverified(whose, because string) source.Warning {
-	return source.Warning(netfail.Unverified(whose, because, "read the credentials and replace the state"))
+func Unverified(whose, because string) netfail.Warning {
+	return netfail.Unverified(whose, because, "read the credentials and replace the state")
 }
 
 // Unencrypted is the warning of a connection without TLS, over which credentials
 // were sent.
-func Unencrypted(because string) source.Warning {
-	return source.Warning(netfail.Unencrypted("The credentials and the state were", because, "read them and replace the state"))
+func Unencrypted(because string) netfail.Warning {
+	return netfail.Unencrypted("The credentials and the state were", because, "read them and replace the state")
 }
 
 // Warnings are those of a connection that works: it is not verified, or can be read on the way,
 // because of what is said behind each.
-func Warnings(unverified bool, setting string, exposed bool, because string) []source.Warning {
+func Warnings(unverified bool, setting string, exposed bool, because string) []netfail.Warning {
 	switch {
 	case unverified:
-		return []source.Warning{Unverified("the server", setting)}
+		return []netfail.Warning{Unverified("the server", setting)}
 	case exposed:
-		return []source.Warning{Unencrypted(because)}
+		return []netfail.Warning{Unencrypted(because)}
 	}
 	return nil
 }

@@ -19,8 +19,8 @@ import (
 	"syscall"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/answers"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/trust"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/trust"
 )
 
 const maxReason = 300 // bytes of an error that are shown
@@ -189,8 +189,11 @@ const (
 	NotEncrypted = "Unencrypted connection"
 )
 
-// Warning is converted to that of the package that passes it on.
-type Warning struct{ Title, Text string }
+// Warning is something to know about a connection that works.
+type Warning struct {
+	Title string // a few words
+	Text  string // complete sentences
+}
 
 // Unverified is the warning of a connection whose other end is not known. Others
 // on the way can do the harm.

@@ -13,8 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/trust"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/trust"
 )
 
 const address = "STATECRYPT_TEST_SERVER"

@@ -1,13 +1,13 @@
-package source
+package meter
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"runtime/debug"
-	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 )
 
 // Read reads all of r, which holds size bytes, or -1 when nobody knows. More
@@ -47,36 +47,19 @@ func expectEnd(r io.Reader) error {
 	}
 }
 
-// Patience is enough for the requests for one state, however large it is.
-const Patience = 10 * time.Minute
+// TooLarge is the error for a file of more than max bytes.
+func TooLarge(max int64) error { return fact.With(tooLargeError(max), fact.TooLarge{}) }
 
-// bounded is what every source has around it: reads end in time, and hold no more
-// than may be.
-type bounded struct {
-	Source
-	patience time.Duration // 0 for the source's own
-	limit    int64
-	explain  func(error) error
+type tooLargeError int64
+
+func (e tooLargeError) Error() string {
+	return fmt.Sprintf("the file is larger than %d bytes", int64(e))
 }
 
-// Fetch reads the file.
-func (b bounded) Fetch(ctx context.Context) (*Snapshot, error) {
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	limited, cancel := ctx, func() {}
-	if b.patience > 0 {
-		limited, cancel = context.WithTimeout(ctx, b.patience)
-	}
-	defer cancel()
-	snapshot, err := b.Source.Fetch(limited)
-	switch {
-	case err != nil && limited.Err() != nil && ctx.Err() == nil:
-		return nil, fmt.Errorf("the state could not be read within %s, with all the requests that it takes; try again later", b.patience)
-	case err == nil && int64(len(snapshot.Data)) > b.limit:
-		return nil, TooLarge(b.limit)
-	}
-	return snapshot, b.explain(err)
+// IsTooLarge reports whether err comes from [TooLarge].
+func IsTooLarge(err error) bool {
+	_, ok := errors.AsType[tooLargeError](err)
+	return ok
 }
 
 // PackedLimit is how many bytes may be stored or sent, with gzip or without, of a

@@ -12,7 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"google.golang.org/grpc/grpclog"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/logs"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/logs"
 )
 
 const (

@@ -13,7 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
@@ -92,14 +93,14 @@ func TestGet(t *testing.T) {
 		"not implemented":          {[]http.HandlerFunc{status(501)}, 1, "the server answered 501 Not Implemented"},
 		"missing":                  {[]http.HandlerFunc{status(404)}, 1, "there is no state: nothing"},
 		"missing, after a failure": {[]http.HandlerFunc{status(500), status(404)}, 2, "there is no state: nothing"},
-		"too large":                {[]http.HandlerFunc{long}, 1, source.TooLarge(100).Error()},
+		"too large":                {[]http.HandlerFunc{long}, 1, meter.TooLarge(100).Error()},
 		"not packed":               {[]http.HandlerFunc{packed}, 1, "unpacking the gzip data: unexpected EOF"},
 	} {
 		data, tries, err := get(t, c.answers...)
 		if c.err == "" && (err != nil || data != "state1") || c.err != "" && (err == nil || err.Error() != c.err) || tries != c.tries {
 			t.Errorf("%s: got %q, %v after %d tries", name, data, err, tries)
 		}
-		if source.IsTooLarge(err) != (name == "too large") {
+		if meter.IsTooLarge(err) != (name == "too large") {
 			t.Errorf("%s: %v is taken for too much, or not", name, err)
 		}
 	}
