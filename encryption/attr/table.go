@@ -3,6 +3,7 @@
 package attr
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -93,6 +94,12 @@ type Attr struct {
 	// Terraform, a block or an object attribute in text. If Default is [cty.EmptyObjectVal],
 	// an absent block counts as an empty one, which environment variables can fill.
 	Attrs []Attr
+}
+
+// Without returns the table without the named attributes, for a block that has them in another form.
+func (t Table) Without(names ...string) Table {
+	t.Attrs = slices.DeleteFunc(slices.Clone(t.Attrs), func(a Attr) bool { return slices.Contains(names, a.Name) })
+	return t
 }
 
 // Attr returns the attribute called name, and false if there is none. Names of attributes in

@@ -36,6 +36,12 @@ func SecretVariable(table attr.Table, env attr.LookupEnv) string {
 	return entries.SecretVariable(table, env)
 }
 
+// ExpectConfig returns an error for a file in HCL that is nested too deeply to be parsed.
+func ExpectConfig(text []byte) error { return config.ExpectConfig(text) }
+
+// ExpectJSON returns the same error for HCL in JSON.
+func ExpectJSON(text []byte) error { return config.ExpectJSON(text) }
+
 // Oddities returns the probable mistakes in the texts of an entry's values.
 func Oddities(v attr.Values) []entries.Oddity { return entries.Oddities(v) }
 

@@ -294,6 +294,9 @@ func (i *invocation) arguments() []string {
 	for _, f := range i.flags {
 		args = append(args, f.String())
 	}
+	if i.help { // some versions take an argument for the name of a page
+		return args
+	}
 	return append(args, i.args...)
 }
 

@@ -38,9 +38,9 @@ const (
 func commands() cli.Table[effect] {
 	return cli.Table[effect]{
 		{Name: "apply", Does: changes, Max: 1, Flags: operation + "auto-approve suppress-forget-errors"},
-		{Name: "console", Does: reads, Flags: view + "plan scope= target="},
+		{Name: "console", Does: reads, Flags: view + "lock lock-timeout= plan scope= target="},
 		{Name: "destroy", Does: changes, Flags: operation + "auto-approve suppress-forget-errors"},
-		{Name: "fmt", Does: passes, Max: cli.Many, Flags: everyone + "list write diff check recursive"},
+		{Name: "fmt", Does: passes, Max: cli.Many, Flags: view + "list write diff check recursive"},
 		{Name: "force-unlock", Does: writes, Max: 1, Flags: view + "force"},
 		{Name: "get", Does: passes, Flags: view + "update test-directory="},
 		{Name: "graph", Does: reads, Flags: view + "draw-cycles type= format= module-depth= verbose plan="},
@@ -75,7 +75,7 @@ func commands() cli.Table[effect] {
 		{Name: "taint", Does: writes, Max: 1, Flags: locks + "allow-missing"},
 		{Name: "untaint", Does: writes, Max: 1, Flags: locks + "allow-missing"},
 		{Name: "validate", Does: passes, Flags: view + "test-directory= no-tests query"},
-		{Name: "version", Does: passes, Flags: view},
+		{Name: "version", Does: passes, Flags: view + "v version"},
 		{Name: "workspace show", Does: reads, Flags: view},
 	}
 }
