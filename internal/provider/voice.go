@@ -146,7 +146,7 @@ func (r reader) next(err error) string {
 	if slices.ContainsFunc(failed.Attempts, func(a encryption.Attempt) bool { return a.Method == "sops" }) {
 		settings = " To give sops settings, configure method.sops.main, and name it in place of sops."
 	}
-	return "Check the passphrase or key, and whether this is the right file. If the key was changed after the file was written, " +
+	return "Check the passphrase or key and whether this is the right file. If the key was changed after the file was written, " +
 		"add the old one as a fallback." + settings
 }
 
