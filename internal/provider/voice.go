@@ -10,8 +10,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
 // reader is who reads an error: the author of a configuration with the provider in it.
@@ -92,7 +92,7 @@ func (r reader) say(f fault.Fact) string {
 // tell returns the text of an error: the reasons with their advice, and the next step.
 func (r reader) tell(err error) string {
 	text := fault.Voice{Words: map[string]string{"settings": "the provider block"}, Say: r.say}.Text(err)
-	if source.IsTooLarge(err) {
+	if meter.IsTooLarge(err) {
 		text += "; if that is expected, raise max_size"
 	}
 	paragraphs := []string{sentence(text), r.next(err)}

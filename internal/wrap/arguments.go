@@ -167,9 +167,6 @@ func (i *invocation) subcommand(words []string) (rest []string, err error) {
 			return words[n:], nil
 		}
 	}
-	if words[0] == "workspace" {
-		return nil, errors.New("workspaces are refused: " + noWorkspaces)
-	}
 	var names []string
 	for _, name := range commands().Names() {
 		names = append(names, strings.Fields(name)[0], name)
@@ -179,14 +176,14 @@ func (i *invocation) subcommand(words []string) (rest []string, err error) {
 		words = words[:end]
 	}
 	written := strings.Join(words[:min(2, len(words))], " ")
+	if why := cmp.Or(refusedCommands()[written], refusedCommands()[words[0]]); why != "" {
+		return nil, fmt.Errorf("the subcommand %s is refused: %s", outside.Quoted(written, 100), why)
+	}
 	near := syntax.Suggest(written, names)
 	if more := subcommands(written); len(more) > 0 {
 		return nil, fmt.Errorf("%s requires a subcommand: %s", written, strings.Join(more, ", "))
 	}
-	switch {
-	case slices.Contains([]string{"test", "env", "cloud"}, words[0]): // there is one, whatever it resembles
-		near = ""
-	case near == "":
+	if near == "" {
 		near = syntax.Suggest(words[0], names)
 	}
 	return nil, fmt.Errorf("the subcommand %s is refused: wrap does not know what it does with a state%s", outside.Quoted(written, 100),

@@ -23,6 +23,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/all"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/careful"
 )
 
 const (
@@ -33,6 +34,7 @@ const (
 // backend is the state where it is kept.
 type backend struct {
 	store.State
+	store.Properties
 	store store.Store
 	kind  store.Kind
 
@@ -76,15 +78,32 @@ func (b *backend) mayEncrypt() error {
 	}
 	err := b.unread
 	if err == nil || errors.Is(err, fs.ErrNotExist) { // then the block says which lock others take
-		_, err = b.Former(b.former.Backend.Type, b.former.Backend.Config)
+		_, err = b.succeeds(b.former)
 	}
-	if err == nil && b.unlocked && b.HasLocks() {
+	if err == nil && b.unlocked && b.HasLocks {
 		err = errors.New("-lock=false keeps out nobody who works on it without wrap; leave that out")
 	}
 	if err != nil {
 		err = fmt.Errorf("it is not encrypted, and stays so: %w", err)
 	}
 	return err
+}
+
+// succeeds compares the state with one that the module has had without wrap. It returns an error if the lock keeps
+// out nobody who goes on there.
+func (b *backend) succeeds(former recorded) (same bool, err error) {
+	if s, ok := store.As[store.Successor](b.State); ok {
+		return s.Former(former.Backend.Type, former.Backend.Config)
+	}
+	return false, nil
+}
+
+// settle has others accept a state who compare it with a digest.
+func (b *backend) settle(ctx context.Context, state []byte) error {
+	if s, ok := store.As[store.Digested](b.State); ok {
+		return s.Settle(ctx, state)
+	}
+	return nil
 }
 
 // lookAgain finds out, if a state was encrypted in its place, whether somebody who had read it
@@ -188,7 +207,8 @@ func (s *States) state(name string) (*backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &backend{State: store.Careful(state), store: s.Store, kind: s.kind}, nil
+	p := s.Properties()
+	return &backend{State: careful.New(state, p), Properties: p, store: s.Store, kind: s.kind}, nil
 }
 
 func openStates(o Options, module string) (*States, error) {

@@ -26,26 +26,27 @@ const (
 // Flags that several commands have, in any version of Terraform and OpenTofu. One
 // that a version does not have is refused there.
 const (
-	everyone  = "no-color help h "
-	inputs    = everyone + "var= var-file= "
-	view      = inputs + "input json json-into= compact-warnings concise consolidate-warnings consolidate-errors deprecation= show-sensitive "
+	everyone = "no-color help h "
+	inputs   = everyone + "var= var-file= "
+	view     = inputs + "input json json-into= compact-warnings concise consolidate-warnings consolidate-errors deprecation= lint= " +
+		"show-sensitive "
 	locks     = view + "lock lock-timeout= ignore-remote-version "
-	operation = locks + "parallelism= refresh refresh-only destroy allow-deferral target= target-file= exclude= exclude-file= replace= " +
-		"invoke= "
+	operation = locks + "parallelism= refresh refresh-only minimal-refresh destroy allow-deferral target= target-file= exclude= " +
+		"exclude-file= replace= invoke= policies= "
 )
 
 func commands() cli.Table[effect] {
 	return cli.Table[effect]{
 		{Name: "apply", Does: changes, Max: 1, Flags: operation + "auto-approve suppress-forget-errors"},
-		{Name: "console", Does: reads, Flags: view + "plan target="},
+		{Name: "console", Does: reads, Flags: view + "plan scope= target="},
 		{Name: "destroy", Does: changes, Flags: operation + "auto-approve suppress-forget-errors"},
 		{Name: "fmt", Does: passes, Max: cli.Many, Flags: everyone + "list write diff check recursive"},
 		{Name: "force-unlock", Does: writes, Max: 1, Flags: view + "force"},
 		{Name: "get", Does: passes, Flags: view + "update test-directory="},
-		{Name: "graph", Does: reads, Flags: view + "draw-cycles type= module-depth= verbose plan="},
+		{Name: "graph", Does: reads, Flags: view + "draw-cycles type= format= module-depth= verbose plan="},
 		{Name: "import", Does: changes, Max: 2, Flags: operation},
 		{Name: "init", Does: writes,
-			Flags: locks + "backend cloud get upgrade lockfile= plugin-dir= target= test-directory= create-default-workspace"},
+			Flags: locks + "backend cloud get upgrade lockfile= plugin-dir= policies= target= test-directory= create-default-workspace"},
 		{Name: "login", Does: passes, Max: 1, Flags: view},
 		{Name: "logout", Does: passes, Max: 1, Flags: view},
 		{Name: "metadata functions", Does: passes, Flags: view},
@@ -54,9 +55,10 @@ func commands() cli.Table[effect] {
 		{Name: "plan", Does: reads, Flags: operation + "out= generate-config-out= detailed-exitcode"},
 		{Name: "providers", Does: reads, Flags: view + "test-directory="},
 		{Name: "providers lock", Does: passes, Max: cli.Many,
-			Flags: view + "platform= fs-mirror= net-mirror= enable-plugin-cache test-directory="},
+			Flags: view + "platform= fs-mirror= net-mirror= oci-mirror= enable-plugin-cache test-directory="},
 		{Name: "providers mirror", Does: passes, Max: 1, Flags: view + "platform= lock-file"},
 		{Name: "providers schema", Does: reads, Flags: view},
+		{Name: "query", Does: reads, Flags: view + "generate-config-out= policies="},
 		{Name: "refresh", Does: changes, Flags: operation},
 		{Name: "show", Does: reads, Max: 1, Flags: view + "state plan= config module="},
 		{Name: "state identities", Does: reads, Max: cli.Many, Flags: view + "id="},
@@ -76,6 +78,34 @@ func commands() cli.Table[effect] {
 		{Name: "version", Does: passes, Flags: view},
 		{Name: "workspace show", Does: reads, Flags: view},
 	}
+}
+
+// refusedCommands are commands of Terraform and OpenTofu, and why they are refused: of one word, with all that
+// begin with it, or of two.
+func refusedCommands() map[string]string {
+	const elsewhere = "its states are in HCP Terraform, and it needs none of this module; run it without wrap"
+	return map[string]string{
+		"cloud":         elsewhere,
+		"completion":    "it completes what a shell reads; run it without wrap",
+		"env":           noWorkspaces,
+		"push":          "Terraform and OpenTofu have removed it; state push writes a state",
+		"rpcapi":        "it serves other programs, which can write a state elsewhere",
+		"stacks":        elsewhere,
+		"state migrate": "it would move the state past the encryption; wrap -encrypt-existing moves one in, and wrap -leave moves one out",
+		"test": "its runs have states of their own, which it writes in plaintext if it cannot destroy something; " +
+			"run it without wrap, after an init -backend=false without wrap",
+		"workspace": noWorkspaces,
+	}
+}
+
+// Known returns the flags of each command of Terraform and OpenTofu that wrap runs, as its table has them, and the
+// flags and the commands that it refuses by name, with the reasons.
+func Known() (map[string]string, []cli.Mistake, map[string]string) {
+	flags := map[string]string{}
+	for _, c := range commands() {
+		flags[c.Name] = c.Flags
+	}
+	return flags, refused(), refusedCommands()
 }
 
 // subcommands are those of two words that begin with name.
@@ -113,6 +143,8 @@ func refused() []cli.Mistake {
 		{Flags: "state state-out backup backup-out",
 			Meant: "it names a state that is not encrypted; leave it out: the state is where the backend has it"},
 		{Flags: "migrate-state force-copy reconfigure", Meant: "wrap -encrypt-existing moves a state in, and wrap -leave moves one out"},
+		{Flags: "enable-pluggable-state-storage-experiment state-provider-lock-file",
+			Meant: "a provider would keep the state, where wrap cannot encrypt it; leave it out"},
 		{Flags: "from-module", Meant: "it brings a module that wrap has not read"},
 		{Flags: "chdir", Meant: "it belongs before the subcommand"},
 		{Flags: "config encrypt-existing leave", Meant: "that of wrap belongs before the program"},

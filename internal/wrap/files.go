@@ -16,8 +16,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
 // handover is what the child gets in the place of files that are sealed, or that
@@ -289,7 +289,7 @@ func (h *handover) finish(ctx context.Context) error {
 	if err == nil {
 		err = checkPlan(content)
 	}
-	if source.IsTooLarge(err) {
+	if meter.IsTooLarge(err) {
 		err = errors.New(err.Error() + fewer)
 	}
 	if h.place == "" && err != nil {
@@ -303,7 +303,7 @@ func (h *handover) finish(ctx context.Context) error {
 		sealed, _, err = SealForOthers(ctx, h.Plan, content)
 	}
 	if err == nil && int64(len(sealed)) > h.most() {
-		err = errors.New(source.TooLarge(h.most()).Error() + fewer)
+		err = errors.New(meter.TooLarge(h.most()).Error() + fewer)
 	}
 	if err == nil {
 		err = replace.File(ctx, h.place, sealed, nil)
@@ -352,7 +352,7 @@ func readUpTo(limit int64, path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return source.Read(f, -1, limit)
+	return meter.Read(f, -1, limit)
 }
 
 func expectFile(path string) error {

@@ -47,7 +47,11 @@ const (
 )
 
 func newMemory(at directory, b *backend) *memory {
-	whole, text := b.kind.Name+" "+b.Address(), b.kind.Name+" "+b.String()
+	text := b.kind.Name + " " + b.String()
+	whole := text
+	if a, ok := store.As[store.Addressed](b.State); ok {
+		whole = b.kind.Name + " " + a.Address()
+	}
 	return &memory{at: at, of: string(store.Digest([]byte(whole))), text: text, isWhole: whole == text}
 }
 

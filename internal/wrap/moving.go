@@ -53,7 +53,7 @@ func (m *move) sealExisting(ctx context.Context) error {
 	case info.Kind == encryption.KindEncrypted:
 		say(m.Stderr, "the state in the backend is encrypted already")
 		m.call.warnOfLeft(m.Stderr)
-		return m.backend.Settle(ctx, there)
+		return m.backend.settle(ctx, there)
 	case info.Kind != encryption.KindState:
 		if there, err = m.ofOtherTool(ctx, there); err != nil {
 			return err
@@ -133,7 +133,7 @@ func (i *invocation) former() (file string, r recorded, err error) {
 	path, _ := r.Backend.Config["path"].(string)
 	same := false
 	if i.backend != nil {
-		same, _ = i.backend.Former(r.Backend.Type, r.Backend.Config)
+		same, _ = i.backend.succeeds(r)
 	}
 	switch local := slices.Contains([]string{"", "local"}, r.Backend.Type); {
 	case err != nil:

@@ -118,10 +118,10 @@ func TestSuggestions(t *testing.T) {
 	t.Parallel()
 	plan := command{Name: "plan", Flags: operation}
 	mistakes := OpenMistakes(t, "suggestion")
-	for _, flag := range []string{"--", "-x", "-log", "-refesh", "--no-colour"} {
+	for _, flag := range []string{"--", "-x", "-log", "-refesh", "-minimal-refesh", "--no-colour"} {
 		mistakes.Failed(t, flag, "", (&invocation{command: plan}).parse([]string{flag}))
 	}
-	for _, word := range []string{"test", "query", "stacks", "pln", "state lst"} {
+	for _, word := range []string{"test", "test cleanup", "stacks list", "state migrate", "workspace new", "env", "push", "pln", "state lst"} {
 		_, err := (&invocation{}).subcommand(strings.Fields(word))
 		mistakes.Failed(t, word, "", err)
 	}

@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/words"
 )
@@ -101,7 +101,7 @@ func (p *proxy) get(w http.ResponseWriter, r *http.Request) {
 	}
 	// Without a lock, what was read first counts: before the first write, Terraform reads once
 	// more if there was no state, and would send back what it planned nothing for.
-	if p.version.Load() == nil || p.backend.HasLocks() && p.lock.isHeld() {
+	if p.version.Load() == nil || p.backend.HasLocks && p.lock.isHeld() {
 		p.goOnFrom(r.Context(), version, digest)
 	}
 	if state == nil {
@@ -391,7 +391,7 @@ func (p *proxy) remove(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *proxy) receive(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
-	body, err := source.Read(r.Body, r.ContentLength, maxState)
+	body, err := meter.Read(r.Body, r.ContentLength, maxState)
 	if err != nil {
 		p.fail(w, ours, "what the child sent cannot be read: "+web.Reason(err, ""))
 	}

@@ -191,7 +191,7 @@ func (m *recovery) write(ctx context.Context) error {
 		return err
 	case there != nil:
 		say(m.Stderr, "the state in "+m.name+" is in the backend already")
-		if err := m.backend.Settle(ctx, there); err != nil {
+		if err := m.backend.settle(ctx, there); err != nil {
 			return err
 		}
 	default:

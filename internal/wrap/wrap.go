@@ -35,6 +35,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
 // Options say what to run, and where its state is.
@@ -109,7 +110,7 @@ func NeedsNoState(o Options) bool {
 	return err == nil && call.effect() == passes
 }
 
-const noWorkspaces = "there are none under wrap; each state has an address of its own, in the backend block of a file for -config"
+const noWorkspaces = "wrap has no workspaces; each state has an address of its own, in the backend block of a file for -config"
 
 // protect runs a command that has to do with the state.
 func protect(ctx context.Context, o Options, call *invocation) (code int, err error) {
@@ -176,11 +177,14 @@ func connect(ctx context.Context, o Options, call *invocation) (*proxy, error) {
 	}
 	p := newProxy(o, call, upstream)
 	p.memory = newMemory(call.own(), upstream)
-	p.memory.accepts, p.memory.reverts, p.memory.changes = o.Accept, upstream.Reverts(ctx), call.effect() == changes
-	p.lock.begin(call)
-	if call.effect() == changes {
-		call.lent = upstream.Lend()
+	p.memory.accepts, p.memory.changes = o.Accept, call.effect() == changes
+	if local, ok := store.As[store.Local](upstream.State); ok {
+		p.memory.reverts = local.Reverts(ctx)
+		if call.effect() == changes {
+			call.lent = local.Lend()
+		}
 	}
+	p.lock.begin(call)
 	if call.effect() == changes || call.Name == "plan" {
 		p.elsewhere = call.elsewhere()
 	}
@@ -272,7 +276,13 @@ func (i *invocation) kindOf(file string) encryption.FileKind {
 }
 
 // keeps reports whether a file belongs to the state in the backend.
-func (i *invocation) keeps(path string) bool { return i.backend != nil && i.backend.Keeps(path) }
+func (i *invocation) keeps(path string) bool {
+	if i.backend == nil {
+		return false
+	}
+	local, ok := store.As[store.Local](i.backend.State)
+	return ok && local.Keeps(path)
+}
 
 // elsewhere is about a state that the module has without wrap, nil if it has none. While the
 // backend has none, the child would make all that is in it a second time.
@@ -361,8 +371,8 @@ func (p *proxy) checkUse(code int) error {
 // rehearse seals a state before a run whose own could not be written otherwise.
 func rehearse(ctx context.Context, target encryption.Target, b *backend) error {
 	_, _, err := Seal(ctx, target, []byte(`{"version":4,"serial":1,"lineage":"rehearsal"}`))
-	if err == nil {
-		err = b.Ready(ctx)
+	if prover, ok := store.As[store.Prover](b.State); ok && err == nil {
+		err = prover.Ready(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("the run was not started, because its state could not be written afterwards: %w", err)
@@ -412,10 +422,10 @@ func (p *proxy) variables(address, authority string) []string {
 		"TF_HTTP_ADDRESS=" + address + "/state", "TF_HTTP_USERNAME=" + username, "TF_HTTP_PASSWORD=" + p.password,
 		"TF_HTTP_CLIENT_CA_CERTIFICATE_PEM=" + authority,
 	}
-	if !p.Leave || p.backend.HasLocks() { // or the backend that a state leaves for would be filled with it
+	if !p.Leave || p.backend.HasLocks { // or the backend that a state leaves for would be filled with it
 		told = append(told, "TF_HTTP_LOCK_ADDRESS="+address+"/lock", "TF_HTTP_UNLOCK_ADDRESS="+address+"/lock")
 	}
-	return append(told, p.backend.Retries()...)
+	return append(told, p.backend.Retries...)
 }
 
 // environ is the environment of the child: without the keys, the credentials of the

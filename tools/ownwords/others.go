@@ -7,7 +7,7 @@ var others = map[string]string{
 	"encryption.describeJSON":                   "encoding/json has no mark for what is nested too deeply",
 	"encryption/internal/program.answer.decode": "encoding/json has no type for an unknown field",
 	"internal/shared/jsonwalk.IsCutOff":         "encoding/json has no mark for text that ends in the middle",
-	"internal/netfail.reasonInText":             "net/http and crypto/tls have errors.New for some of what a proxy or a server does",
+	"internal/connections/netfail.reasonInText": "net/http and crypto/tls have errors.New for some of what a proxy or a server does",
 	"internal/auth/awsauth.Settings.noInstance": "the SDK has no type for a metadata service that is disabled",
 	"internal/auth/awsauth.Settings.explainSTS": "package ssocreds has no types of errors",
 	"internal/auth/azureauth.knownReason":       "the SDK puts the code of Entra ID into the text",

@@ -9,7 +9,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/awskms"
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/awskms/awskmstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 )
 
