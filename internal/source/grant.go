@@ -14,7 +14,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
@@ -111,9 +111,9 @@ type Grant struct {
 }
 
 // NoCredentials is the block that target lacks, with arguments: one that covers little else.
-func NoCredentials(kind string, target *url.URL, arguments ...string) fact.NoBlock {
+func NoCredentials(kind string, target *url.URL, arguments ...string) fault.NoBlock {
 	at := fmt.Sprintf("url = %q", narrowest(target))
-	return fact.NoBlock{Path: "credentials." + kind, Arguments: append([]string{at}, arguments...)}
+	return fault.NoBlock{Path: "credentials." + kind, Arguments: append([]string{at}, arguments...)}
 }
 
 // narrowest is the url of a block for target and what is below it, or for the folder next to
@@ -147,7 +147,7 @@ func (c Credentials) For(target *url.URL) (Grant, error) {
 		if len(c.Home.Vars) > 0 {
 			or = "set " + c.Home.Vars[0] + ", or "
 		}
-		return g, fact.With(fmt.Errorf("%s is set, and nothing says that it is meant for %s; if it is not, unset it; if it is, %sadd this to "+
+		return g, fault.Known(fmt.Errorf("%s is set, and nothing says that it is meant for %s; if it is not, unset it; if it is, %sadd this to "+
 			"the provider block", name, origin, or), NoCredentials(c.Table.Name, target))
 	}
 	return g, nil

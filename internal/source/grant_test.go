@@ -10,7 +10,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
 )
 
@@ -319,7 +319,7 @@ func TestHomeIsURL(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%s: got %v, want %q", name, err, tt.want)
 			}
-			if lacks, _ := fact.Find[fact.NoBlock](err); lacks.Path != "credentials.http" || lacks.Arguments[0] != `url = "`+place+`"` {
+			if lacks, _ := fault.Find[fault.NoBlock](err); lacks.Path != "credentials.http" || lacks.Arguments[0] != `url = "`+place+`"` {
 				t.Errorf("%s: got %+v", name, lacks)
 			}
 			if along, err := c.Redirected(u); err != nil || along.Has("password") {

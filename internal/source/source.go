@@ -12,6 +12,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
@@ -192,6 +193,7 @@ type Open func(Request) (Source, error)
 type Settings struct {
 	Credentials Credentials
 	LookupEnv   attr.LookupEnv // nil if the environment is not to be used
+	Voice       fault.Voice    // of the program, for what its users write: {credentials} and {settings}
 }
 
 // World is the machine as the sources of this kind may see it that are handed no secret

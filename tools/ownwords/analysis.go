@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -12,8 +13,12 @@ import (
 
 const module = "github.com/statecrypt/terraform-provider-statecrypt/"
 
-// programs are who may explain an error.
-var programs = []string{"cmd/statecrypt", "internal/provider", "internal/wrap"}
+// users are the packages that may say what users call a place: the programs, and the voices
+// that they share.
+var users = regexp.MustCompile(`^(cmd/|internal/(provider|wrap|shared/fault)(/|$)|internal/testing/|examples/|conformance|tools/)`)
+
+// places are what users call a place in one of the programs.
+var places = regexp.MustCompile(`provider block|(^|[^\w-])-config\b|TF_VAR_`)
 
 func run(pass *analysis.Pass) (any, error) {
 	path := strings.TrimPrefix(strings.TrimSuffix(pass.Pkg.Path(), "_test"), module)
@@ -25,10 +30,8 @@ func run(pass *analysis.Pass) (any, error) {
 		return nil, nil // what only tests import
 	}
 	for _, file := range files {
-		for _, spec := range file.Imports {
-			if spec.Path.Value == `"`+module+`internal/explain"` && !slices.Contains(programs, path) {
-				pass.Reportf(spec.Pos(), "only programs explain errors: %s has facts instead", path)
-			}
+		if !users.MatchString(path) {
+			reportPlaces(pass, path, file)
 		}
 	}
 	t := texts{path, pass.Pkg, pass.TypesInfo, map[types.Object]bool{}}
@@ -52,6 +55,28 @@ func run(pass *analysis.Pass) (any, error) {
 		}
 	}
 	return nil, nil
+}
+
+// reportPlaces finds literals that only one of the programs may have. The documentation of a table
+// is that of the provider.
+func reportPlaces(pass *analysis.Pass, path string, file *ast.File) {
+	for _, decl := range file.Decls {
+		if reading[path+"."+nameOf(decl)] != "" {
+			continue
+		}
+		ast.Inspect(decl, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.KeyValueExpr:
+				name, ok := n.Key.(*ast.Ident)
+				return !ok || name.Name != "Doc"
+			case *ast.BasicLit:
+				if place := places.FindString(n.Value); n.Kind == token.STRING && place != "" {
+					pass.Reportf(n.Pos(), "only a program calls a place %q: have a placeholder of package fault for it", strings.TrimSpace(place))
+				}
+			}
+			return true
+		})
+	}
 }
 
 func importsTesting(file *ast.File) bool {

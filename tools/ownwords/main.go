@@ -4,7 +4,8 @@
 // about words. Errors of others, which often have nothing but their texts, are read in the
 // places that others.go lists.
 //
-// It also finds imports of internal/explain from anywhere but the programs that have users.
+// It also finds literals with the name that one program has for a place, such as the provider block,
+// in the packages that all programs use.
 //
 //	go vet -vettool=$(command -v ownwords) ./...
 package main

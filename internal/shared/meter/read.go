@@ -6,8 +6,6 @@ import (
 	"io"
 	"math"
 	"runtime/debug"
-
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 )
 
 // Read reads all of r, which holds size bytes, or -1 when nobody knows. More
@@ -48,7 +46,7 @@ func expectEnd(r io.Reader) error {
 }
 
 // TooLarge is the error for a file of more than max bytes.
-func TooLarge(max int64) error { return fact.With(tooLargeError(max), fact.TooLarge{}) }
+func TooLarge(max int64) error { return tooLargeError(max) }
 
 type tooLargeError int64
 

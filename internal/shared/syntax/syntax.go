@@ -98,6 +98,15 @@ func swapped(address string) string {
 	return strings.Join([]string{parts[0], parts[2], parts[1]}, ".")
 }
 
+// Or lists choices, each as text has it.
+func Or(choices []string, text func(string) string) string {
+	out := make([]string, len(choices))
+	for i, choice := range choices {
+		out[i] = text(choice)
+	}
+	return strings.Join(out, " or ")
+}
+
 // Nearest returns the candidate that name is probably a misspelling of, "" if none is
 // near.
 func Nearest(name string, candidates []string) string {

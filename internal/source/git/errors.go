@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
@@ -189,7 +189,7 @@ func deniedAdvice(d *repository, _ ref) error {
 	if missed := d.uncovered(); missed != "" {
 		err = errors.New("the server wants credentials: " + missed)
 	}
-	return fact.With(err, source.NoCredentials("git", d.remote.url, "username = var.git_username", "password = var.git_password"))
+	return fault.Known(err, source.NoCredentials("git", d.remote.url, "username = var.git_username", "password = var.git_password"))
 }
 
 // uncovered names the blocks of credentials that do not apply, for protocols that they
@@ -250,22 +250,28 @@ func (d *repository) explain(err error, at ref) error {
 		if !failed.wasKilled() {
 			what = fmt.Errorf("%w (%w)", what, failed.err)
 		}
-		return &explainedError{what, failed}
+		return &explainedError{what, "", failed}
 	}
 	end := ". "
-	if fact.Has[fact.NoBlock](what) {
+	if fault.Has[fault.NoBlock](what) {
 		end = "\n\n"
 	} else if _, asks := errors.AsType[question](what); asks {
 		end = " "
 	}
-	return &explainedError{fmt.Errorf("%w%sgit said: %s", what, end, outside.End(said, maxSaid)), failed}
+	return &explainedError{what, fmt.Sprintf("%sgit said: %s", end, outside.End(said, maxSaid)), failed}
 }
 
 // explainedError is one that says what to do.
 type explainedError struct {
 	error
+	said   string // by git, behind the advice
 	failed *commandError
 }
+
+func (e *explainedError) Error() string { return e.Tell(error.Error) }
+
+// Tell is Error with another text for the reason.
+func (e *explainedError) Tell(text func(error) string) string { return text(e.error) + e.said }
 
 func (e *explainedError) Unwrap() []error { return []error{e.error, e.failed} }
 

@@ -15,7 +15,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 )
@@ -93,7 +93,7 @@ func TestDigest(t *testing.T) {
 	})
 	for _, blocks := range [][]attrs{nil, {block(s.URL, everything())}} {
 		err := at(s.URL+"/state", blocks...).wantError(t, "it requires an authentication that is not supported, such as Digest")
-		if fact.Has[fact.NoBlock](err) {
+		if fault.Has[fault.NoBlock](err) {
 			t.Errorf("a block is advised: %v", err)
 		}
 	}

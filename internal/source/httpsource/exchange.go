@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
@@ -150,7 +150,7 @@ func (x *exchange) refusal(resp *http.Response) error {
 	}
 	refused := fmt.Errorf("the server answered %s, and no credentials were sent to %s%s%s", web.Status(code), origin, x.redirected(), missed)
 	if !elsewhere { // or else, whoever redirects chose what gets credentials
-		refused = fact.With(refused, source.NoCredentials("http", x.asked, arguments...))
+		refused = fault.Known(refused, source.NoCredentials("http", x.asked, arguments...))
 	}
 	return web.Final("%w", refused)
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/answers"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain" // want `only programs explain errors`
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
 var errGone = errors.New("it is gone")
@@ -47,7 +47,7 @@ func decisions(err error, name string) bool {
 		regexp.MustCompile("gone").MatchString(text[1:]) || // want `this decides`
 		strings.HasSuffix(f.text, "?") || // want `this decides`
 		answers.Find([]answers.Row{{Text: text}}, 0, "", text).Text != "" || // want `this decides`
-		strings.Contains(explain.Text(err), "gone") || // want `this decides`
+		strings.Contains(fault.Text(err), "gone") || // want `this decides`
 		handed(err.Error())
 }
 
@@ -83,3 +83,13 @@ func none(err error, name string) bool {
 func stepOf(error) step { return "key" }
 
 func code(error) string { return "NotFound" }
+
+type table struct{ Doc, Text string }
+
+func placesOfUsers() []any {
+	return []any{
+		table{Doc: "Set it in the provider block.", Text: "set it in the provider block"}, // want `only a program calls a place`
+		"give it with -config", "TF_VAR_x sets it", // want `calls a place "-config"` `calls a place "TF_VAR_"`
+		"https://example.com/openid-config", "{settings}",
+	}
+}

@@ -1,0 +1,85 @@
+package fault
+
+import "strings"
+
+// Voice is how a program speaks to its users about what they write: in a provider block, in a
+// file, or behind a flag.
+type Voice struct {
+	// Words fill the placeholders: "credentials" is where the credentials of a source are set,
+	// such as "the git block of credentials, in the provider block", and "settings" is where the
+	// other settings are.
+	Words map[string]string
+
+	// Say returns the words of the program for a fact; "" stands for the words that are true for
+	// everybody. It may be nil.
+	Say func(Fact) string
+}
+
+// everybody has the words of the zero Voice.
+var everybody = map[string]string{"credentials": "the block with the credentials", "settings": "the settings"}
+
+// Fill puts the words of the voice in the place of the placeholders in a text.
+func (v Voice) Fill(text string) string {
+	for name, word := range everybody {
+		if own, ok := v.Words[name]; ok {
+			word = own
+		}
+		text = strings.ReplaceAll(text, "{"+name+"}", word)
+	}
+	return text
+}
+
+// Text is the text of an error, with each advice behind its reason.
+func (v Voice) Text(err error) string {
+	switch e := err.(type) {
+	case *advised:
+		return v.Text(e.reason) + v.said(e.fact())
+	case teller:
+		return e.Tell(v.Text)
+	}
+	text, behind := err.Error(), ""
+	for _, part := range parts(err) {
+		if before, ends := strings.CutSuffix(text, part.Error()); ends {
+			text = before + v.Text(part)
+		} else {
+			behind += v.beside(part)
+		}
+	}
+	return text + behind
+}
+
+// teller is an error that composes its text of the texts of others, or hides them.
+type teller interface {
+	Tell(text func(error) string) string
+}
+
+// beside is the advice in an error that stands in the middle of another text.
+func (v Voice) beside(err error) (text string) {
+	switch e := err.(type) {
+	case *advised:
+		return v.beside(e.reason) + v.said(e.fact())
+	case teller:
+		return ""
+	}
+	for _, part := range parts(err) {
+		text += v.beside(part)
+	}
+	return text
+}
+
+// said has the words for a fact, behind the mark that stands between the reason and them.
+func (v Voice) said(f Fact) (text string) {
+	if f == nil {
+		return ""
+	}
+	if v.Say != nil {
+		text = v.Say(f)
+	}
+	if text == "" {
+		text = f.advice()
+	}
+	if text = v.Fill(text); text == "" || strings.ContainsAny(text[:1], ",:;.") {
+		return text
+	}
+	return "; " + text
+}
