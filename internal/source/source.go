@@ -138,7 +138,9 @@ func (k Kind) Start(s Settings) Open {
 	open := k.Begin(s.For(k))
 	return func(req Request) (Source, error) {
 		place := ""
-		explain := func(err error) error { return k.withSuspects(err, place, req, s.Credentials.Entries, s.LookupEnv) }
+		explain := func(err error) error {
+			return s.Voice.Speak(k.withSuspects(err, place, req, s.Credentials.Entries, s.LookupEnv))
+		}
 		if err := checkNames(req, k.Attrs); err != nil {
 			return nil, err
 		}

@@ -2,8 +2,10 @@ package main
 
 import (
 	"go/ast"
+	"go/constant"
 	"go/token"
 	"go/types"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -31,6 +33,11 @@ func run(pass *analysis.Pass) (any, error) {
 			}
 		}
 	}
+	if !speaks(path) {
+		for _, file := range files {
+			ast.Inspect(file, func(n ast.Node) bool { return !isDoc(pass.TypesInfo, n) && reportVoice(pass, n) })
+		}
+	}
 	t := texts{path, pass.Pkg, pass.TypesInfo, map[types.Object]bool{}}
 	for t.spread(files) {
 	}
@@ -52,6 +59,46 @@ func run(pass *analysis.Pass) (any, error) {
 		}
 	}
 	return nil, nil
+}
+
+// speaks reports whether a package has the words of a program.
+func speaks(path string) bool {
+	return slices.ContainsFunc([]string{"cmd", "internal/provider", "internal/wrap", "internal/shared/fault"}, func(of string) bool {
+		return path == of || strings.HasPrefix(path, of+"/")
+	})
+}
+
+// ofPrograms is what the users of one program write, in a sentence. The prefix TF_VAR_ alone is a name, and no sentence.
+var ofPrograms = regexp.MustCompile(`provider block|provider's (credentials )?block|(^|[^\w-])-config\b|\s\S*TF_VAR_|TF_VAR_\S*\s`)
+
+// reportVoice reports a sentence for the users of one program. A sentence in several parts is one.
+func reportVoice(pass *analysis.Pass, n ast.Node) (goOn bool) {
+	e, ok := n.(ast.Expr)
+	if !ok {
+		return true
+	}
+	value := pass.TypesInfo.Types[e].Value
+	if value == nil || value.Kind() != constant.String {
+		return true
+	}
+	if found := ofPrograms.FindString(constant.StringVal(value)); found != "" {
+		pass.Reportf(e.Pos(), "%q is a word of one program: write {settings} or {credentials}, which its voice fills", strings.TrimSpace(found))
+	}
+	return false
+}
+
+// isDoc reports whether a node is the Doc of an attribute or a table: the documentation of the provider is made of these.
+func isDoc(info *types.Info, n ast.Node) bool {
+	literal, ok := n.(*ast.KeyValueExpr)
+	if !ok {
+		return false
+	}
+	key, ok := literal.Key.(*ast.Ident)
+	if !ok || key.Name != "Doc" {
+		return false
+	}
+	field := info.ObjectOf(key)
+	return field != nil && field.Pkg() != nil && field.Pkg().Path() == module+"encryption/attr"
 }
 
 func importsTesting(file *ast.File) bool {

@@ -131,7 +131,7 @@ func parse(text, filename string, p parser) (*Config, error) {
 	p.root(body)
 	if err := p.errs.Err(); err != nil {
 		if strings.HasSuffix(filename, ".tfvars") {
-			err = mistakeAtStart(filename, errors.New("this file has the values of variables, which -var-file reads; -config is for the settings"))
+			err = mistakeAtStart(filename, errors.New("this file has the values of variables, and not the settings; both are given, each by an argument of its own"))
 		}
 		return nil, err
 	}
@@ -570,7 +570,7 @@ func (p *parser) renamed(detail string, schema *hcl.BodySchema, attrs []attr.Att
 	case strings.Contains(detail, `of type "terraform"`), strings.Contains(detail, `of type "encryption"`):
 		return " Only what is inside the encryption block is required here."
 	case strings.Contains(detail, `of type "backend"`):
-		return " It is for statecrypt wrap, in the file of its -config, outside of all other blocks; elsewhere, leave it out."
+		return " It is for the settings of statecrypt wrap, outside of all other blocks; elsewhere, leave it out."
 	case strings.Contains(detail, `of type "variable"`):
 		return " Variables need no declaration here: they are used as var.NAME."
 	case strings.Contains(detail, `of type "provider"`):

@@ -19,7 +19,7 @@ type access struct {
 	username string
 	password string // "" leaves authentication to git
 	caFile   string
-	block    string // what to look at if the server rejects them
+	grant    source.Grant
 
 	ownPassword bool   // the password is a block's: git gets nothing that the environment says of other secrets
 	told        string // what git is told in place of the address that gets it; a setting of ours has that
