@@ -25,6 +25,8 @@ type (
 	Config  = config.Config  // all of them
 	Target  = config.Target  // which methods apply to one kind of data
 	Options = config.Options // what text may use
+
+	NotSettingsError = config.NotSettingsError // says what a text is that has no settings in it
 )
 
 // Module stands for the folder of a module in what a backend block says.

@@ -12,7 +12,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
@@ -204,7 +203,7 @@ type Settings struct {
 func (s Settings) World() world.World { return world.For(s.LookupEnv, false) }
 
 // TooLarge is the error for a file above Request.MaxSize.
-func TooLarge(max int64) error { return fact.With(tooLargeError(max), fact.TooLarge{}) }
+func TooLarge(max int64) error { return tooLargeError(max) }
 
 type tooLargeError int64
 

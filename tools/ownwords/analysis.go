@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"go/ast"
 	"go/constant"
 	"go/token"
@@ -14,9 +15,6 @@ import (
 
 const module = "github.com/statecrypt/terraform-provider-statecrypt/"
 
-// programs are who may explain an error.
-var programs = []string{"cmd/statecrypt", "internal/provider", "internal/wrap"}
-
 func run(pass *analysis.Pass) (any, error) {
 	path := strings.TrimPrefix(strings.TrimSuffix(pass.Pkg.Path(), "_test"), module)
 	files := slices.DeleteFunc(slices.Clone(pass.Files), func(file *ast.File) bool {
@@ -26,16 +24,9 @@ func run(pass *analysis.Pass) (any, error) {
 		slices.ContainsFunc(files, importsTesting) {
 		return nil, nil // what only tests import
 	}
-	for _, file := range files {
-		for _, spec := range file.Imports {
-			if spec.Path.Value == `"`+module+`internal/explain"` && !slices.Contains(programs, path) {
-				pass.Reportf(spec.Pos(), "only programs explain errors: %s has facts instead", path)
-			}
-		}
-	}
 	if !speaks(path) {
 		for _, file := range files {
-			ast.Inspect(file, func(n ast.Node) bool { return !isDoc(pass.TypesInfo, n) && reportVoice(pass, n) })
+			reportVoice(pass, file)
 		}
 	}
 	t := texts{path, pass.Pkg, pass.TypesInfo, map[types.Object]bool{}}
@@ -71,20 +62,40 @@ func speaks(path string) bool {
 // ofPrograms is what the users of one program write, in a sentence. The prefix TF_VAR_ alone is a name, and no sentence.
 var ofPrograms = regexp.MustCompile(`provider block|provider's (credentials )?block|(^|[^\w-])-config\b|\s\S*TF_VAR_|TF_VAR_\S*\s`)
 
-// reportVoice reports a sentence for the users of one program. A sentence in several parts is one.
-func reportVoice(pass *analysis.Pass, n ast.Node) (goOn bool) {
-	e, ok := n.(ast.Expr)
-	if !ok {
-		return true
+// reportVoice reports sentences for the users of one program.
+func reportVoice(pass *analysis.Pass, root ast.Node) {
+	ast.Inspect(root, func(n ast.Node) bool {
+		e, ok := n.(ast.Expr)
+		if !ok || isDoc(pass.TypesInfo, n) {
+			return !ok
+		}
+		sentence, others := wording(pass.TypesInfo, e)
+		if found := ofPrograms.FindString(sentence); found != "" {
+			pass.Reportf(e.Pos(), "%q is a word of one program: write {settings} or {credentials}, which its voice fills", strings.TrimSpace(found))
+		}
+		if sentence == "" {
+			return true
+		}
+		for _, other := range others {
+			reportVoice(pass, other)
+		}
+		return false
+	})
+}
+
+// wording returns a text that is written in one or several parts, "" for another expression, and the parts that are
+// expressions of other kinds.
+func wording(info *types.Info, e ast.Expr) (text string, others []ast.Expr) {
+	if value := info.Types[e].Value; value != nil && value.Kind() == constant.String {
+		return constant.StringVal(value), nil
 	}
-	value := pass.TypesInfo.Types[e].Value
-	if value == nil || value.Kind() != constant.String {
-		return true
+	sum, ok := e.(*ast.BinaryExpr)
+	if !ok || sum.Op != token.ADD || !isString(info.TypeOf(sum)) {
+		return "", []ast.Expr{e}
 	}
-	if found := ofPrograms.FindString(constant.StringVal(value)); found != "" {
-		pass.Reportf(e.Pos(), "%q is a word of one program: write {settings} or {credentials}, which its voice fills", strings.TrimSpace(found))
-	}
-	return false
+	left, ofLeft := wording(info, sum.X)
+	right, ofRight := wording(info, sum.Y)
+	return cmp.Or(left, "…") + cmp.Or(right, "…"), append(ofLeft, ofRight...)
 }
 
 // isDoc reports whether a node is the Doc of an attribute or a table: the documentation of the provider is made of these.

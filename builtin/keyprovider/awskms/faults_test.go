@@ -74,7 +74,6 @@ func faultHarness(t *testing.T) kindtest.Faults {
 
 			"403":                            "the answer is not one of AWS (HTTP status 403)",
 			"500":                            "the answer is not one of AWS (HTTP status 500)",
-			"429 with Retry-After, once":     "the answer is not one of AWS (HTTP status 429)",
 			"429 with Retry-After":           "the answer is not one of AWS (HTTP status 429)",
 			"429 with Retry-After of a year": "the answer is not one of AWS (HTTP status 429)",
 

@@ -16,7 +16,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/levels"
@@ -131,7 +131,7 @@ func parse(text, filename string, p parser) (*Config, error) {
 	p.root(body)
 	if err := p.errs.Err(); err != nil {
 		if strings.HasSuffix(filename, ".tfvars") {
-			err = mistakeAtStart(filename, errors.New("this file has the values of variables, and not the settings; both are given, each by an argument of its own"))
+			err = mistakeAtStart(filename, errors.New("this file has the values of variables, which -var-file reads, and the settings are required here"))
 		}
 		return nil, err
 	}
@@ -202,7 +202,12 @@ func noneOfSettings(filename, text string) error {
 	return mistakeAtStart(filename, notSettings(what))
 }
 
-func notSettings(text string) error { return fact.With(errors.New(text), fact.NotSettings{}) }
+func notSettings(text string) error { return &NotSettingsError{text} }
+
+// NotSettingsError says what a text is that has no settings in it.
+type NotSettingsError struct{ text string }
+
+func (e *NotSettingsError) Error() string { return e.text }
 
 // What begins a line of files that are given in place of settings.
 var (
@@ -258,7 +263,7 @@ type parser struct {
 	fromEnvironment bool
 	config          *Config
 	scope           scope
-	errs            fact.List
+	errs            fault.List
 }
 
 // isLayer reports whether the environment says what the text says.

@@ -14,7 +14,7 @@ import (
 	"github.com/hashicorp/hcl/v2/json"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -185,7 +185,7 @@ func (s scope) check(t hcl.Traversal, expr hcl.Expression) error {
 	case s.module != nil:
 		return errors.New("only var.<name>, local.<name>, path.module and terraform.workspace can be used here; " + instead(t, expr))
 	default:
-		return fact.With(errors.New("only var.<name> can be used here; "+instead(t, expr)), fact.NoValue{})
+		return fault.Known(errors.New("only var.<name> can be used here; "+instead(t, expr)), fault.NoValue{})
 	}
 	name, ok := memberOf(t, "var")
 	if t.RootName() == "var" && s.uses != nil {
@@ -197,9 +197,9 @@ func (s scope) check(t hcl.Traversal, expr hcl.Expression) error {
 	case !ok || !s.variables.IsKnown() || s.has(name):
 		return nil
 	case s.module != nil:
-		return fact.With(fmt.Errorf("var.%s has no value and no default", name), fact.NoValue{Name: name})
+		return fault.Known(fmt.Errorf("var.%s has no value and no default", name), fault.NoValue{Name: name})
 	}
-	return fact.With(fmt.Errorf("var.%s has no value%s", name, s.near(name)), fact.NoValue{Name: name})
+	return fault.Known(fmt.Errorf("var.%s has no value%s", name, s.near(name)), fault.NoValue{Name: name})
 }
 
 // near names the variable that has a value and whose name is most like this one.

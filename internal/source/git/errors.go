@@ -244,7 +244,7 @@ func (d *repository) explain(err error, at ref) error {
 		if !failed.wasKilled() {
 			what = fmt.Errorf("%w (%w)", what, failed.err)
 		}
-		return &explainedError{what, failed}
+		return &explainedError{what, "", failed}
 	}
 	end := ". "
 	if fault.Has[fault.NoBlock](what) {
@@ -252,14 +252,20 @@ func (d *repository) explain(err error, at ref) error {
 	} else if _, asks := errors.AsType[question](what); asks {
 		end = " "
 	}
-	return &explainedError{fmt.Errorf("%w%sgit said: %s", what, end, outside.End(said, maxSaid)), failed}
+	return &explainedError{what, fmt.Sprintf("%sgit said: %s", end, outside.End(said, maxSaid)), failed}
 }
 
 // explainedError is one that says what to do.
 type explainedError struct {
 	error
+	said   string // by git, behind the advice
 	failed *commandError
 }
+
+func (e *explainedError) Error() string { return e.Tell(error.Error) }
+
+// Tell is Error with another text for the reason.
+func (e *explainedError) Tell(text func(error) string) string { return text(e.error) + e.said }
 
 func (e *explainedError) Unwrap() []error { return []error{e.error, e.failed} }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 
@@ -14,7 +15,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
@@ -134,7 +135,11 @@ func (s *state) Fetch(ctx context.Context) (*source.Snapshot, error) {
 		return nil, context.Cause(ctx)
 	case err != nil:
 		err = s.blame(err)
-		return nil, fact.With(errors.New(err.Error()), fact.In(err)...) // what it wraps may repeat what servers and programs answered
+		reason := errors.New(err.Error()) // what err wraps may repeat the answers of servers and programs
+		for _, f := range slices.Backward(fault.In(err)) {
+			reason = fault.Known(reason, f)
+		}
+		return nil, reason
 	}
 	warnings, err := s.CheckEncryption(client, s.Words)
 	if err != nil {

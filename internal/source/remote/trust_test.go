@@ -51,7 +51,7 @@ func TestNearestBlock(t *testing.T) {
 		credentials source.Credentials
 		want        string
 	}{
-		"none": {blocks(), "or add it to the settings"},
+		"none": {blocks(), "or add it to {settings}"},
 		"another host": {blocks(block("app.terraform.io", "", readToken)), "no remote block of credentials covers " +
 			"https://tfe.example.com/app/acme/workspaces/network; yours covers https://app.terraform.io/ (the host differs)"},
 		"another organization": {blocks(block("tfe.example.com/app/emca", "", readToken)), "(the path differs)"},

@@ -22,6 +22,10 @@ func say(name string) error {
 	if of, ok := strings.CutPrefix(name, "TF_VAR_"); ok {
 		return fmt.Errorf("set TF_VAR_%s", of) // want `"TF_VAR_.*" is a word`
 	}
+	if name == "" {
+		return errors.New("set " + name + " in the provider " + // want `"provider block" is a word`
+			"block")
+	}
 	if name == "TF_VAR_x" {
 		return errors.New("set it in the file of -config") // want `"-config" is a word`
 	}
