@@ -97,8 +97,7 @@ func (e *Error) Tell(text func(error) string) string {
 	return b.String()
 }
 
-// indented is a text of several lines in a list: what begins a line of its own stays below the
-// entry of the list.
+// indented is a text of several lines in a list: each line stays below the entry of the list.
 func indented(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {

@@ -206,7 +206,7 @@ func (e *Encryption) oddities(c candidate) (all []entries.Oddity) {
 	return all
 }
 
-// suspects are what is said of them beside an error.
+// suspects are the oddities as facts beside an error.
 func (e *Encryption) suspects(c candidate) (facts []fault.Fact) {
 	for _, odd := range e.oddities(c) {
 		facts = append(facts, odd.Suspect())

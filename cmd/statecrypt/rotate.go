@@ -260,7 +260,7 @@ func notOpened(errOld, errNew error) error {
 	case isOfFile(errOld) && isOfFile(errNew) && reflect.DeepEqual(fault.In(errOld), fault.In(errNew)):
 		return errNew
 	}
-	return fmt.Errorf("it opens neither with -from nor with -to.\n-from: %w\n-to: %w", errOld, errNew)
+	return fault.List{fmt.Errorf("it opens neither with -from nor with -to.\n-from: %w", errOld), fmt.Errorf("-to: %w", errNew)}
 }
 
 // isOfFile reports whether an error is about a file, and not about a method that was tried.

@@ -56,7 +56,7 @@ func (e environment) String() string {
 	return ""
 }
 
-// say is what is said of a fact right behind its reason.
+// say returns the words of the provider for a fact, which stand right behind the reason.
 func (r reader) say(f fault.Fact) string {
 	switch f := f.(type) {
 	case fault.OnlyEnvironment:
@@ -89,8 +89,7 @@ func (r reader) say(f fault.Fact) string {
 	return ""
 }
 
-// tell is the text of an error: the reasons with all that is said beside them, and what to do
-// next.
+// tell returns the text of an error: the reasons with their advice, and the next step.
 func (r reader) tell(err error) string {
 	text := fault.Voice{Words: map[string]string{"settings": "the provider block"}, Say: r.say}.Text(err)
 	if source.IsTooLarge(err) {
@@ -123,7 +122,7 @@ func lacksCredentials(err error) bool {
 	return fault.Has[fault.NoCredentials](err) || lacks && strings.HasPrefix(block.Path, "credentials.")
 }
 
-// next says what to do next if the error itself does not.
+// next returns the next step for an error that has no advice about it.
 func (r reader) next(err error) string {
 	if e, ok := errors.AsType[*attr.Error](err); ok && e.Unknown {
 		if r.deriving {
@@ -146,7 +145,7 @@ func (r reader) next(err error) string {
 	if slices.ContainsFunc(failed.Attempts, func(a encryption.Attempt) bool { return a.Method == "sops" }) {
 		settings = " To give sops settings, configure method.sops.main, and name it in place of sops."
 	}
-	return "Check the passphrase or key, and whether this is the right file. If the key was changed after the file was written, " +
+	return "Check the passphrase or key and whether this is the right file. If the key was changed after the file was written, " +
 		"add the old one as a fallback." + settings
 }
 

@@ -7,8 +7,6 @@
 // It finds the words of one program, such as "in the provider block", in sentences of packages that several programs
 // use: these write a placeholder. Doc of an attribute or a table is the documentation of the provider, and may have them.
 //
-// It also finds imports of internal/explain from anywhere but the programs that have users.
-//
 //	go vet -vettool=$(command -v ownwords) ./...
 package main
 

@@ -1,7 +1,7 @@
-// Package fault says why something failed, and what to do about it.
+// Package fault has the reason of a failure, and the advice about it.
 //
-// The code that fails returns a reason, which is one line that says what is so, and writes the
-// advice into the same expression:
+// The code that fails returns a reason, which is one line, and writes the advice into the same
+// expression:
 //
 //	fault.With(errors.New("the file is a tar archive"), "extract the state from it")
 //

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// advised is a reason with what is known beside it.
+// advised is a reason with a fact beside it.
 type advised struct {
 	reason error
 	fact   func() Fact

@@ -13,7 +13,7 @@ type Voice struct {
 	// other settings are.
 	Words map[string]string
 
-	// Say returns what the program says of a fact; "" for the words that are true for
+	// Say returns the words of the program for a fact; "" stands for the words that are true for
 	// everybody. It may be nil.
 	Say func(Fact) string
 }
@@ -61,9 +61,7 @@ func (v Voice) Text(err error) string {
 		maps.Copy(words, e.voice.Words)
 		v.Words = words
 		return v.Fill(v.Text(e.error))
-	case interface {
-		Tell(func(error) string) string
-	}:
+	case teller:
 		return e.Tell(v.Text)
 	}
 	text, behind := err.Error(), ""
@@ -77,13 +75,17 @@ func (v Voice) Text(err error) string {
 	return text + behind
 }
 
+// teller is an error that composes its text of the texts of others, or hides them.
+type teller interface {
+	Tell(text func(error) string) string
+}
+
 // beside is the advice in an error that stands in the middle of another text.
 func (v Voice) beside(err error) (text string) {
-	e, ok := err.(*advised)
-	switch {
-	case ok:
+	switch e := err.(type) {
+	case *advised:
 		return v.beside(e.reason) + v.said(e.fact())
-	case tells(err):
+	case teller:
 		return ""
 	}
 	for _, part := range parts(err) {
@@ -92,14 +94,7 @@ func (v Voice) beside(err error) (text string) {
 	return text
 }
 
-func tells(err error) bool {
-	_, ok := err.(interface {
-		Tell(func(error) string) string
-	})
-	return ok
-}
-
-// said is what is said of a fact right behind a reason, with the mark between the two.
+// said has the words for a fact, behind the mark that stands between the reason and them.
 func (v Voice) said(f Fact) (text string) {
 	if f == nil {
 		return ""

@@ -63,15 +63,15 @@ const (
 		"read a secret with the source kubernetes, or decode and decompress its data.tfstate"
 )
 
-// Stranger says what a file is that is neither a state nor a plan.
+// Stranger is an error that names the kind of a file that is neither a state nor a plan.
 type Stranger struct{ Err error }
 
 // Is returns a [Stranger] with an advice beside it.
-func Is(what, advice string) error { return Stranger{fault.With(errors.New(what), advice)} }
+func Is(kind, advice string) error { return Stranger{fault.With(errors.New(kind), advice)} }
 
 func (s Stranger) Error() string { return s.Err.Error() }
 
-// Unwrap returns what the file is, with the advice.
+// Unwrap returns the reason, with its advice.
 func (s Stranger) Unwrap() error { return s.Err }
 
 // File returns a [Stranger] for a file that people often have in place of a state, and nil for

@@ -13,7 +13,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
-// voice has the words of both.
+// voice returns the words that both share.
 func voice() fault.Voice {
 	return fault.Voice{Words: map[string]string{"settings": "the file of -config"}}
 }
@@ -93,7 +93,7 @@ func State(err error) string {
 // Seal is the text of an error about a state that wrap encrypts.
 func Seal(err error) string { return voice().Text(err) + variableOfText(err) }
 
-// Doubt says which setting of the key that something is sealed with is probably not meant so.
+// Doubt names a setting of the key for sealing that was probably meant otherwise, and why.
 func Doubt(f encryption.Finding) string {
 	setting := f.Err.Attr
 	if f.Err.Address != "" {
