@@ -18,6 +18,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
+// ReadsEnvironment reports whether variables have a say about the place.
+func (g Grant) ReadsEnvironment() bool { return g.Env != nil }
+
 // Blame says that err is about a block of credentials, if the error does not name a
 // block itself.
 func (g Grant) Blame(err error) error {
@@ -25,14 +28,6 @@ func (g Grant) Blame(err error) error {
 		return err
 	}
 	return fmt.Errorf("%s: %w", g.Address(), err)
-}
-
-// Check says which block to look at if a server refuses what was sent.
-func (g Grant) Check() string {
-	if g.Found {
-		return "; check what is " + g.Address()
-	}
-	return ""
 }
 
 // Credentials decide which secret may go where: those of the blocks of one kind
@@ -147,8 +142,7 @@ func (c Credentials) For(target *url.URL) (Grant, error) {
 		if len(c.Home.Vars) > 0 {
 			or = "set " + c.Home.Vars[0] + ", or "
 		}
-		return g, fault.Known(fmt.Errorf("%s is set, and nothing says that it is meant for %s; if it is not, unset it; if it is, %sadd this to "+
-			"the provider block", name, origin, or), NoCredentials(c.Table.Name, target))
+		return g, fault.Known(fmt.Errorf("%s is set, and nothing says that it is meant for %s; if it is not, unset it; if it is, %sadd this to {settings}", name, origin, or), NoCredentials(c.Table.Name, target))
 	}
 	return g, nil
 }
@@ -386,7 +380,7 @@ func (c Credentials) called(choice, name string) (*unstable.Entry, error) {
 	case chosen != nil, name == "" && len(others) == 0:
 		return chosen, nil
 	case name != "":
-		return nil, fmt.Errorf("no %s block of credentials, in the provider block, has the name %q; there are: %s", c.Table.Name, name,
+		return nil, fmt.Errorf("no %s block of credentials has the name %q; there are: %s", c.Table.Name, name,
 			cmp.Or(strings.Join(others, ", "), "none"))
 	}
 	slices.Sort(others)

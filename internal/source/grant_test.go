@@ -95,7 +95,7 @@ func TestCredentialsNamed(t *testing.T) {
 		err          string
 	}{
 		"no blocks":          {nil, "", "the environment variables for s3", "from X_TOKEN", ""},
-		"no block of a name": {nil, "a", "", "", `no s3 block of credentials, in the provider block, has the name "a"`},
+		"no block of a name": {nil, "a", "", "", `no s3 block of credentials has the name "a"`},
 		"the one without":    {[]*unstable.Entry{a, unnamed}, "", "unnamed", "from X_TOKEN", ""},
 		"by name":            {[]*unstable.Entry{unnamed, a, b}, "b", "second", "", ""},
 		"only names": {[]*unstable.Entry{a, b}, "", "", "", `every s3 block of credentials has a name; set credentials_name to one of ` +
@@ -300,7 +300,7 @@ func TestHomeIsURL(t *testing.T) {
 		"a look-alike":          {"https://example.com.evil.io/a/state", "https://example.com/", ""},
 		"nonsense":              {"https://%", "https://example.com/", ""},
 		"no home": {"", "", `X_PASSWORD is set, and nothing says that it is meant for https://example.com; ` +
-			"if it is not, unset it; if it is, set X_ADDRESS, or add this to the provider block"},
+			"if it is not, unset it; if it is, set X_ADDRESS, or add this to {settings}"},
 		"no home, a block":   {"", "https://example.com/", "u"},
 		"no home, another's": {"", "https://example.org/", "if it is, set X_ADDRESS, or add this"},
 	} {

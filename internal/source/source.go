@@ -137,7 +137,9 @@ func (k Kind) Start(s Settings) Open {
 	open := k.Begin(s.For(k))
 	return func(req Request) (Source, error) {
 		place := ""
-		explain := func(err error) error { return k.withSuspects(err, place, req, s.Credentials.Entries, s.LookupEnv) }
+		explain := func(err error) error {
+			return s.Voice.Speak(k.withSuspects(err, place, req, s.Credentials.Entries, s.LookupEnv))
+		}
 		if err := checkNames(req, k.Attrs); err != nil {
 			return nil, err
 		}
@@ -198,7 +200,7 @@ type Settings struct {
 
 // World is the machine as the sources of this kind may see it that are handed no secret
 // of the code: see [world.World.Beside].
-func (s Settings) World() world.World { return world.For(s.LookupEnv != nil, false) }
+func (s Settings) World() world.World { return world.For(s.LookupEnv, false) }
 
 // IsMissing reports whether err says that the place holds no file.
 func IsMissing(err error) (*MissingError, bool) {

@@ -47,7 +47,7 @@ func newServer(v attr.Values) *server {
 	s := &server{
 		address: v.String("address"), namespace: v.String("namespace"), token: v.String("token"),
 		redirects: !v.Bool("disable_redirects"),
-		world:     world.For(v.Environment() != nil, false),
+		world:     world.For(v.Environment(), false),
 		turn:      make(chan struct{}, 1),
 		retries:   int(v.Int("max_retries")),
 		tls: api.TLSConfig{

@@ -116,7 +116,7 @@ func (a ageKeys) run(ctx context.Context, runs *programs, recipient string) ([]a
 	if err != nil {
 		return nil, fmt.Errorf("age_identity_command: %w", err)
 	}
-	p := program(world.For(a.env != nil, false), patience, maxKeyFile, nil, a.command...)
+	p := program(world.For(a.env, false), patience, maxKeyFile, nil, a.command...)
 	p.Environ = p.Environ.With("SOPS_AGE_RECIPIENT=" + strings.ReplaceAll(recipient, "\x00", ""))
 	printed, _, err := p.Run(ctx)
 	switch {

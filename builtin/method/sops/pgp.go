@@ -34,7 +34,7 @@ type pgpKeys struct {
 }
 
 func newPGPKeys(v attr.Values) pgpKeys {
-	p := pgpKeys{useGPG: v.Environment() != nil, gpg: v.String("gpg_command"), world: world.For(v.Environment() != nil, false)}
+	p := pgpKeys{useGPG: v.Environment() != nil, gpg: v.String("gpg_command"), world: world.For(v.Environment(), false)}
 	if v.LeadsToCommand() != nil { // gpg is the machine's; what it starts in turn is not for TF_ENCRYPTION and GNUPGHOME to say
 		p.world, p.why = p.world.Beside(true), "; it gets none of its variables, such as GNUPGHOME, because only TF_ENCRYPTION has it run"
 	}

@@ -116,7 +116,7 @@ func parseRecipient(text string, v attr.Values) (age.Recipient, error) {
 
 // parsePlugin reads what names a plugin, in an attribute that may.
 func parsePlugin(text string, v attr.Values, attribute string) (*ageplugin.Plugin, error) {
-	plugin, err := ageplugin.Parse(text, world.For(v.Environment() != nil, false))
+	plugin, err := ageplugin.Parse(text, world.For(v.Environment(), false))
 	if err != nil {
 		return nil, err
 	}

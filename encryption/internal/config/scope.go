@@ -216,7 +216,7 @@ func (s scope) near(name string) string {
 	for _, other := range slices.Sorted(maps.Keys(s.given)) {
 		switch file := s.given[other].file; {
 		case file != "" && other == "TF_VAR_"+name:
-			return fmt.Sprintf("; %.200q has %s, and without TF_VAR_ it is the name of the variable", file, other)
+			return fmt.Sprintf("; %.200q has %s, which is a name for the environment; in a file, it is %s", file, other, name)
 		case file != "":
 			inFiles = append(inFiles, "var."+other)
 		}

@@ -77,7 +77,7 @@ type webIdentity struct {
 // a region.
 func Parse(v attr.Values, region string) (Settings, error) {
 	s := Settings{
-		Region: region, Timeout: requestTimeout, Exposed: new(netfail.Exposed), World: world.For(v.Environment() != nil, false),
+		Region: region, Timeout: requestTimeout, Exposed: new(netfail.Exposed), World: world.For(v.Environment(), false),
 		OwnEndpoints: v.Environment() == nil || v.Hands(), // what the SDK finds in the environment by itself chooses none
 		values:       v, profile: v.String("profile"),
 		command:     v.LeadsToCommand("profile", "shared_config_files", "shared_credentials_files"),

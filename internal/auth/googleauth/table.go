@@ -39,7 +39,7 @@ func New(v attr.Values, env attr.LookupEnv, scopes ...string) Access {
 		Credentials: v.String("credentials"), From: v.Variable("credentials"), Token: v.String("access_token"),
 		Impersonate: v.String("impersonate_service_account"), Delegates: v.Strings("impersonate_service_account_delegates"),
 		Scopes: scopes, ImpersonateScopes: scopes,
-		World: world.For(env != nil, false), Secret: v.Hands("credentials", "access_token"), Command: v.LeadsToCommand("credentials"),
+		World: world.For(env, false), Secret: v.Hands("credentials", "access_token"), Command: v.LeadsToCommand("credentials"),
 	}
 	if project, _ := env.Get(quotaVar); recognize.IsWord(project) {
 		a.QuotaProject = project

@@ -118,3 +118,29 @@ func TestFind(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 }
+
+// The part of a program that knows more has the first word: what it has no words for is left to the rest.
+func TestSpeak(t *testing.T) {
+	t.Parallel()
+	source := fault.Voice{Words: map[string]string{"credentials": "the git block"}}
+	program := fault.Voice{Words: map[string]string{"credentials": "a block", "settings": "the provider block"},
+		Say: func(f fault.Fact) string {
+			if f == fault.Fact(blind) {
+				return "look at {credentials}"
+			}
+			return ""
+		}}
+	reason := fault.With(fmt.Errorf("beside {settings}, nothing is in {credentials}: %w", fault.Known(errReason, blind)), "set it in {credentials}")
+	err := fmt.Errorf("step: %w", source.Speak(reason))
+	for want, got := range map[string]string{
+		"step: beside the settings, nothing is in the git block: there is no state":                                                       err.Error(),
+		"step: beside the provider block, nothing is in the git block: there is no state; look at the git block; set it in the git block": program.Text(err),
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if !errors.Is(err, errReason) || !fault.Has[fault.Untried](err) || source.Speak(nil) != nil {
+		t.Error("the error that was spoken is lost")
+	}
+}

@@ -1,6 +1,9 @@
 package fault
 
-import "strings"
+import (
+	"maps"
+	"strings"
+)
 
 // Voice is how a program speaks to its users about what they write: in a provider block, in a
 // file, or behind a flag.
@@ -29,11 +32,35 @@ func (v Voice) Fill(text string) string {
 	return text
 }
 
+// Speak returns an error with the words of the voice in the place of its placeholders.
+func (v Voice) Speak(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &spoken{err, v}
+}
+
+type spoken struct {
+	error
+	voice Voice
+}
+
+func (e *spoken) Error() string { return e.voice.Fill(e.error.Error()) }
+
+// Unwrap returns the error with its placeholders.
+func (e *spoken) Unwrap() error { return e.error }
+
 // Text is the text of an error, with each advice behind its reason.
 func (v Voice) Text(err error) string {
 	switch e := err.(type) {
 	case *advised:
 		return v.Text(e.reason) + v.said(e.fact())
+	case *spoken:
+		words := map[string]string{}
+		maps.Copy(words, v.Words)
+		maps.Copy(words, e.voice.Words)
+		v.Words = words
+		return v.Fill(v.Text(e.error))
 	case teller:
 		return e.Tell(v.Text)
 	}

@@ -39,10 +39,10 @@ const (
 // Here is this machine with its environment.
 func Here() World { return World{user} }
 
-// For is the World of a client or a program that is handed a secret of the code, or none,
-// if the environment may be read, or must not be.
-func For(environment, secret bool) World {
-	if !environment {
+// For returns the World of a client or a program that is handed a secret of the code, or none. Lookup is the
+// environment as that client may read it, and nil if it must read none.
+func For(lookup func(name string) (string, bool), secret bool) World {
+	if lookup == nil {
 		return World{}
 	}
 	return Here().Beside(secret)

@@ -71,7 +71,7 @@ func choose(credentials source.Credentials, name string) (grant, error) {
 			return grant{}, v.Errorf("blob_endpoint", "without TLS, the token of an identity is not sent; set access_key or sas_token, or use https")
 		}
 	}
-	if g.access, err = azureauth.New(v.Values, world.For(credentials.Env != nil, false)); err != nil {
+	if g.access, err = azureauth.New(v.Values, world.For(credentials.Env, false)); err != nil {
 		return grant{}, err
 	}
 	g.access.Pipeline = v.String("ado_service_connection_id")

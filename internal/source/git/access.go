@@ -19,7 +19,7 @@ type access struct {
 	username string
 	password string // "" leaves authentication to git
 	caFile   string
-	block    string // what to look at if the server rejects them
+	grant    source.Grant
 
 	ownPassword bool   // the password is a block's: git gets nothing that the environment says of other secrets
 	told        string // what git is told in place of the address that gets it; a setting of ours has that
@@ -33,7 +33,7 @@ type access struct {
 	asGit          bool   // the address has no user, and terraform-backend-git's variables give the key
 
 	local      bool // the server is on this machine, without TLS
-	stays      bool // nothing is written, or looked at for that, where a server redirects
+	stays      bool // git does not follow redirects
 	overSSH    bool
 	redirected bool // offer the password by a credential helper, not in a header
 	warnings   []source.Warning

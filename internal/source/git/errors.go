@@ -1,7 +1,6 @@
 package git
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -122,7 +121,7 @@ func refAdvice(d *repository, at ref) error {
 	}
 	short := d.remote.ofPage()
 	switch {
-	case d.run.block != "" && slices.Contains(d.others, at.name):
+	case at.isBranch() && slices.Contains(d.others, at.name):
 		return fmt.Errorf("there is no branch %s in the repository, but a tag of that name; a branch is required", at)
 	case len(d.others) > 0:
 		short, page = syntax.Configured(shortName(at.name), d.others), ""
@@ -145,58 +144,53 @@ type question struct{ error }
 
 func certificateAdvice(d *repository, _ ref) error {
 	if d.access.caFile != "" {
-		return errors.New("the server's certificate was not accepted: ca_file is set, and is not that of the authority that signed it, or " +
-			"holds no certificate" + d.access.block)
+		return d.access.grant.Blame(errors.New("the server's certificate was not accepted: ca_file is set, and is not that of the authority " +
+			"that signed it, or holds no certificate"))
 	}
-	return errors.New("the server's certificate was not accepted; for a private authority, set ca_file in " + d.ofCredentials())
-}
-
-// ofCredentials says where credentials are set.
-func (d *repository) ofCredentials() string {
-	return cmp.Or(d.run.block, "the provider's credentials block")
+	return errors.New("the server's certificate was not accepted; for a private authority, set ca_file in {credentials}")
 }
 
 func keyAdvice(d *repository, _ ref) error {
 	switch a := d.access; {
 	case a.keyMistake != "":
-		return errors.New("the ssh server accepted no key: " + a.keyMistake + a.block)
+		return a.grant.Blame(errors.New("the ssh server accepted no key: " + a.keyMistake))
 	case a.sshKeyFile != "":
-		return errors.New("the ssh server did not accept the private key; add its public key there, and check the user in the address, which " +
-			"is git as a rule" + a.block)
+		return a.grant.Blame(errors.New("the ssh server did not accept the private key; add its public key there, and check the user in the " +
+			"address, which is git as a rule"))
 	case a.passwordUnused:
-		return errors.New("the ssh server accepted no key: a password is for https:// addresses alone; set ssh_private_key_file, or use the " +
-			"https address" + a.block)
+		return a.grant.Blame(errors.New("the ssh server accepted no key: a password is for https:// addresses alone; set " +
+			"ssh_private_key_file, or use the https address"))
 	}
-	return errors.New("the ssh server accepted no key; load one into the ssh agent, " +
-		"or set ssh_private_key_file in " + d.ofCredentials() + " for this server")
+	return errors.New("the ssh server accepted no key; load one into the ssh agent, or set ssh_private_key_file in {credentials}")
 }
 
 const rejected = "the server rejected the credentials"
 
 func deniedAdvice(d *repository, _ ref) error {
-	if d.access.password != "" {
-		return errors.New(rejected + d.access.block)
-	}
-	if d.access.username != "" {
-		return errors.New("the server wants a password: the user name is set, and password is not; in " +
-			cmp.Or(d.run.block, "the git block of credentials") + ", set password, to a token as a rule")
-	}
-	if d.run.block != "" {
+	switch a := d.access; {
+	case a.password != "":
+		return a.grant.Blame(errors.New(rejected))
+	case a.username != "":
+		return errors.New("the server wants a password: the user name is set, and password is not; in {credentials}, set password, to a token " +
+			"as a rule")
+	case a.grant.Found:
 		return errors.New("the server wants credentials and there are none; set up a credential helper of git, or set username and password in " +
-			d.run.block)
+			"{credentials}")
 	}
-	err := errors.New("the server wants credentials and there are none; set up a credential helper of git, or add them to the provider block")
+	err := errors.New("the server wants credentials and there are none; set up a credential helper of git, or add them to {settings}")
 	if missed := d.uncovered(); missed != "" {
 		err = errors.New("the server wants credentials: " + missed)
 	}
 	return fault.Known(err, source.NoCredentials("git", d.remote.url, "username = var.git_username", "password = var.git_password"))
 }
 
-// uncovered names the blocks of credentials that do not apply, for protocols that they
-// are for.
+// uncovered says why no block of credentials applies, for protocols that they are for.
 func (d *repository) uncovered() string {
-	if d.run.block != "" || d.remote.url == nil || d.remote.url.Scheme != "https" && d.remote.url.Scheme != "http" {
+	switch {
+	case d.remote.url == nil || d.remote.url.Scheme != "https" && d.remote.url.Scheme != "http":
 		return ""
+	case d.access.grant.Found:
+		return "there are none in {credentials}"
 	}
 	return d.run.http.Uncovered(d.remote.url)
 }

@@ -20,6 +20,11 @@ type ref struct {
 
 func (r ref) String() string { return shown(r.name) }
 
+// isBranch reports whether nothing but a branch is meant.
+func (r ref) isBranch() bool {
+	return len(r.candidates) == 1 && strings.HasPrefix(r.candidates[0], "refs/heads/")
+}
+
 var objectID = lazyregexp.New(`^([0-9A-Fa-f]{40}|[0-9A-Fa-f]{64})$`)
 
 // parseRef expands a short name to a full one, because git fetch, given a

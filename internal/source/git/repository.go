@@ -187,7 +187,7 @@ func (d *repository) config(promised bool) string {
 		extensions += "\tobjectFormat = " + d.format + "\n"
 	}
 	address := cmp.Or(d.access.told, d.access.address(d.remote))
-	if d.access.told != "" { // url.<base>.pushInsteadOf does not apply beside it
+	if d.access.ownPassword { // url.<base>.pushInsteadOf does not apply beside it
 		promisor += "\tpushurl = \"" + d.access.told + "\"\n"
 	}
 	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(address)

@@ -33,7 +33,7 @@ type exchange struct {
 func (x *exchange) client() web.Wire {
 	return web.Wire{
 		Patience: x.patience, Transport: x, Redirects: true,
-		Trust: "set client_ca_certificate_pem in an http block of credentials, in the provider block",
+		Trust: "set client_ca_certificate_pem in {credentials}",
 	}
 }
 
@@ -135,7 +135,7 @@ func (x *exchange) refusal(resp *http.Response) error {
 	case code != http.StatusUnauthorized && code != http.StatusForbidden:
 		return web.Unexpected("the server", code)
 	case x.access.sends():
-		return web.Final("the server refused the credentials (%s)%w", web.Status(code), x.access.check)
+		return web.Final("%w", x.access.refused(web.Status(code)))
 	}
 	switch {
 	case missed != "":
@@ -146,7 +146,7 @@ func (x *exchange) refusal(resp *http.Response) error {
 		missed = "; " + sibling + ofSibling
 		arguments = nil
 	default:
-		missed = "; add them to the provider block"
+		missed = "; add them to {settings}"
 	}
 	refused := fmt.Errorf("the server answered %s, and no credentials were sent to %s%s%s", web.Status(code), origin, x.redirected(), missed)
 	if !elsewhere { // or else, whoever redirects chose what gets credentials

@@ -82,8 +82,8 @@ func checkAddress(text string) error {
 	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
 		return fmt.Errorf("a URL with http or https and a host is required, such as " + anAddress)
 	case u.User != nil:
-		return fmt.Errorf("a user name or password does not belong in an address; set it in an http block of credentials, in " +
-			"the provider block")
+		return fault.With(errors.New("a user name or password does not belong in an address"),
+			"set it in an http block of credentials, in {settings}")
 	case u.Hostname() == "http", u.Hostname() == "https":
 		return errors.New("http:// or https:// stands in it twice; write it once")
 	}
@@ -96,8 +96,8 @@ func checkAddress(text string) error {
 			"is in it with urlencode(…)")
 	}
 	if name := secretInQuery(q); name != "" {
-		return fmt.Errorf("%s does not belong in an address, which is stored in the state; set it as query in an http block "+
-			"of credentials, in the provider block", name)
+		return fault.With(fmt.Errorf("%s does not belong in an address, which is stored in the state", name),
+			"set it as query in an http block of credentials, in {settings}")
 	}
 	if name := urlWithSecret(q); name != "" {
 		return fmt.Errorf("the URL in %s holds a user name, password or token, which do not belong in an address, "+
@@ -150,7 +150,7 @@ func urlWithSecret(q url.Values) string {
 
 // access makes a grant ready to be used, once.
 func (r *run) access(ctx context.Context, g source.Grant) (*Access, error) {
-	return r.accesses.Do(ctx, accessKey{g.String("url"), g.Env != nil}, func(context.Context) (*Access, error) {
+	return r.accesses.Do(ctx, accessKey{g.String("url"), g.ReadsEnvironment()}, func(context.Context) (*Access, error) {
 		return newAccess(r.world, g, r.proxies)
 	})
 }

@@ -250,7 +250,7 @@ func TestRefusedElsewhere(t *testing.T) {
 		t.Errorf("suggested: %+v", block)
 	}
 	to = "/x"
-	err = at(s.URL+"/state").wantError(t, "(redirected to "+s.URL+"/x); add them to the provider block")
+	err = at(s.URL+"/state").wantError(t, "(redirected to "+s.URL+"/x); add them to the settings")
 	if block, _ := fault.Find[fault.NoBlock](err); len(block.Arguments) == 0 || block.Arguments[0] != `url = "`+s.URL+`/x"` {
 		t.Errorf("suggested: %+v", block)
 	}

@@ -57,7 +57,7 @@ type Network struct {
 }
 
 func (n Network) transport() *http.Transport {
-	t := web.Transport(world.For(n.Env != nil, true), &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: n.Roots}, new(httpproxy.Config))
+	t := web.Transport(world.For(n.Env, true), &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: n.Roots}, new(httpproxy.Config))
 	if n.Proxy != nil {
 		t.Proxy = func(r *http.Request) (*url.URL, error) { return n.Proxy(r.URL) }
 	}

@@ -84,7 +84,7 @@ func (l *location) checkToken(service *url.URL) error {
 		return err
 	}
 	if service.Host == l.host {
-		add := ", or add it to the provider block"
+		add := ", or add it to {settings}"
 		if missed := l.credentials.Uncovered(l.target(service)); missed != "" {
 			add = "; " + missed
 		}
@@ -96,7 +96,7 @@ func (l *location) checkToken(service *url.URL) error {
 			l.noToken(service))
 	}
 	return fault.Known(fmt.Errorf("%s says that its service is at %s, and the token of one is not sent to the other; if this is right, "+
-		"add its token to the provider block", l.host, outside.Line(source.Origin(service), maxHost)), l.noToken(service))
+		"add its token to {settings}", l.host, outside.Line(source.Origin(service), maxHost)), l.noToken(service))
 }
 
 // noToken is the block for a token that a server is to get.

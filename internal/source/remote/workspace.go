@@ -213,6 +213,6 @@ func (x *exchange) notDownloaded(code int) error {
 			"versions?", origin, web.Status(code))
 	default:
 		return fault.Known(fmt.Errorf("the state cannot be downloaded: %s answered %s, and no token was sent there; if it needs one, "+
-			"add it to the provider block", origin, web.Status(code)), x.noToken(x.asked))
+			"add it to {settings}", origin, web.Status(code)), x.noToken(x.asked))
 	}
 }

@@ -29,7 +29,7 @@ func newAccess(g source.Grant, n object.Network, region string) (access, error) 
 	}
 	// Who asks may come from the environment for every block, as an identity
 	// that assumes its role. Where is asked may not.
-	settings.World, settings.MaxWait, settings.Exposed = world.For(n.Env != nil, false), n.MaxWait, n.Exposed
+	settings.World, settings.MaxWait, settings.Exposed = world.For(n.Env, false), n.MaxWait, n.Exposed
 	if err := settings.FillProxies(g.Values, n.Env); err != nil {
 		return access{}, err
 	}

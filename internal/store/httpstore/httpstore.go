@@ -105,7 +105,7 @@ func (b *backend) Properties() store.Properties {
 
 // doubts are about what the backend was given.
 func (b *backend) doubts() string {
-	said := httpsource.Doubts("", b.values)
+	said := httpsource.Doubts(errors.New(""), b.values)
 	text := said.Error()
 	for _, odd := range source.Oddities(said, b.values) {
 		text += "; " + odd

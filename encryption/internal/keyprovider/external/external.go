@@ -78,7 +78,7 @@ type output struct {
 func build(v attr.Values) (driver.KeyProvider, error) {
 	p := &provider{
 		Wrapping: driver.Wrapping[metadata]{Kind: "an external key provider", Parse: parse},
-		command:  program.Command{Argv: v.Strings("command"), Magic: magic, World: world.For(v.Environment() != nil, false)},
+		command:  program.Command{Argv: v.Strings("command"), Magic: magic, World: world.For(v.Environment(), false)},
 	}
 	if err := p.command.Check(); err != nil {
 		return nil, v.Errorf("command", "%w", err)

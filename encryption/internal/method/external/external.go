@@ -63,7 +63,7 @@ type output struct {
 }
 
 func build(v attr.Values) (driver.Method, error) {
-	w := world.For(v.Environment() != nil, false)
+	w := world.For(v.Environment(), false)
 	m := &method{
 		keys:    v.String("keys"),
 		encrypt: program.Command{Argv: v.Strings("encrypt_command"), Magic: magic, World: w},

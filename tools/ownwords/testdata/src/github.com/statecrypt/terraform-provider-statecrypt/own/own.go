@@ -83,13 +83,3 @@ func none(err error, name string) bool {
 func stepOf(error) step { return "key" }
 
 func code(error) string { return "NotFound" }
-
-type table struct{ Doc, Text string }
-
-func placesOfUsers() []any {
-	return []any{
-		table{Doc: "Set it in the provider block.", Text: "set it in the provider block"}, // want `only a program calls a place`
-		"give it with -config", "TF_VAR_x sets it", // want `calls a place "-config"` `calls a place "TF_VAR_"`
-		"https://example.com/openid-config", "{settings}",
-	}
-}
