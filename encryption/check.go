@@ -10,7 +10,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
@@ -118,7 +118,7 @@ type findings []Finding
 // recorded for a target.
 func (f *findings) add(target, address string, err error) {
 	before := *f
-	for _, err := range fact.All(err) {
+	for _, err := range fault.All(err) {
 		mistake, ok := errors.AsType[*attr.Error](err)
 		switch {
 		case !ok:
@@ -166,7 +166,7 @@ func (f *findings) dangling(e *Encryption, target, address string, values attr.V
 			continue
 		}
 		_, err := e.keyProvider(name)
-		if missing, ok := fact.Find[fact.NotConfigured](err); ok && missing.Address == name {
+		if missing, ok := fault.Find[fault.NotConfigured](err); ok && missing.Address == name {
 			others := slices.DeleteFunc(addresses(e.config.KeyProviders), func(other string) bool { return other == address })
 			err := notConfigured(name, others, syntax.Configured(name, others))
 			f.add(target, address, &attr.Error{Address: address, Attr: given.Path, Pos: given.Pos, Err: err})
@@ -185,7 +185,7 @@ func (f *findings) doubt(t Target) {
 	for address := t.methods[0]; e.methods[address] != nil && !seen[address]; { // the method, and the methods of its then
 		seen[address] = true
 		for _, odd := range e.oddities(e.candidate(address, nil, nil)) {
-			if err := (&attr.Error{Address: odd.Address, Attr: odd.Attr, Pos: odd.Pos, Err: fact.Odd(odd.What)}); odd.Sure == recognize.Surely {
+			if err := (&attr.Error{Address: odd.Address, Attr: odd.Attr, Pos: odd.Pos, Err: fault.Odd(odd.What)}); odd.Sure == recognize.Surely {
 				*f = append(*f, Finding{Err: err, Target: t.name, Doubt: true})
 			}
 		}
@@ -198,9 +198,9 @@ func (f *findings) doubt(t Target) {
 }
 
 // mistakes returns the mistakes with which the target cannot open or seal any file.
-func (t Target) mistakes() (all fact.List) {
+func (t Target) mistakes() (all fault.List) {
 	if !t.encryption.made() {
-		return fact.List{errNotMade()}
+		return fault.List{errNotMade()}
 	}
 	for i, address := range t.methods {
 		if err := t.mistake(i, address); err != nil {
@@ -218,8 +218,8 @@ func (t Target) mistake(i int, address string) error {
 		return t.fail("%w", t.encryption.notConfigured(address, t.methods[:i]...))
 	}
 	if t.enforced && t.encryption.isPlaintext(address) {
-		return t.fail("%w", is(fact.EnforcedPlaintext{}, "the %s %s reads plaintext, which enforced = true forbids",
-			[...]string{"method", "fallback"}[min(i, 1)], address))
+		return t.fail("%w", fault.Known(fault.With(fmt.Errorf("the %s %s reads plaintext, which enforced = true forbids",
+			[...]string{"method", "fallback"}[min(i, 1)], address), "remove one of the two"), fault.Lasting{}))
 	}
 	return t.encryption.checkThen(address, nil)
 }
@@ -263,8 +263,8 @@ func (e *Encryption) checkThen(address string, path []string) error {
 		return fail("%w", e.notConfigured(m.then, path...))
 	case slices.Contains(path, m.then):
 		start := slices.Index(path, m.then)
-		return fail("%w", is(fact.CircleOfMethods, "the methods lead to one another in a circle: %s",
-			strings.Join(append(path[start:], m.then), " → ")))
+		return fail("%w", fault.With(fmt.Errorf("the methods lead to one another in a circle: %s",
+			strings.Join(append(path[start:], m.then), " → ")), "leave out the argument then of one"))
 	}
 	return e.checkThen(m.then, path)
 }
@@ -282,8 +282,7 @@ func (e *Encryption) notConfigured(method string, others ...string) error {
 			return fmt.Errorf("a method of the kind %s is configured with settings, so it is named by its address: %s",
 				method, strings.Join(there, " or "))
 		}
-		return fact.With(fmt.Errorf("the kind %s requires settings, so it cannot be named alone", method),
-			fact.KindAlone{Kind: method, Never: true})
+		return fault.With(fmt.Errorf("the kind %s requires settings, so it cannot be named alone", method), ": "+ownBlock(method))
 	}
 	all := slices.DeleteFunc(slices.Sorted(maps.Keys(e.methods)), isOther)
 	if entry := e.config.Methods[syntax.Nearest(method, all)]; entry != nil && e.kinds[entry.Kind].Build == nil {
@@ -303,7 +302,7 @@ func notConfigured(address string, others []string, then string) error {
 	if len(others) == 0 {
 		then = ""
 	}
-	return fact.With(errors.New(address+" is not configured"+then), fact.NotConfigured{Address: address, Alone: len(others) == 0})
+	return fault.Known(errors.New(address+" is not configured"+then), fault.NotConfigured{Address: address, Alone: len(others) == 0})
 }
 
 // isPlaintext reports whether the method at address reads unencrypted data.

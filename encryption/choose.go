@@ -8,7 +8,8 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/mark"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -107,9 +108,10 @@ const isRecordOfBackend = "it is the record of a backend that Terraform and Open
 func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 	switch kind {
 	case KindEmpty:
-		return fact.With(because(ErrDamaged, "the file is empty; "+isEmpty), fact.CutOff, fact.EmptyAnswer)
+		return fault.With(because(ErrDamaged, "the file is empty; "+isEmpty),
+			"fetch it again, or restore a copy; if a server sent it, check the address")
 	case KindBackendRecord:
-		return fact.With(because(ErrBackendRecord, "the file is not a state: %s", isRecordOfBackend), fact.BackendRecord)
+		return fault.With(because(ErrBackendRecord, "the file is not a state: %s", isRecordOfBackend), ": read it from there")
 	}
 	selected := ""
 	if len(t.methods) > 0 {
@@ -133,12 +135,14 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 		if selected != "" {
 			among = ", which is not among those selected (" + strings.Join(t.methods, ", ") + ")"
 		}
-		then, may := "", fact.NotSelected
+		err := because(ErrPlaintext, "the file is a %s; plaintext is read only if the method or a fallback is %q%s",
+			kind, syntax.Unencrypted, among)
 		if t.enforced {
-			then, may = "; and enforced = true forbids that", fact.Enforced
+			err = fault.With(because(ErrPlaintext, "%w; and enforced = true forbids that", err), ": check which file is read, or encrypt it")
+		} else {
+			err = fault.With(err, "if plaintext is meant, set the method or a fallback to that, and otherwise check which file is read")
 		}
-		return fact.With(because(ErrPlaintext, "the file is a %s; plaintext is read only if the method or a fallback is %q%s%s",
-			kind, syntax.Unencrypted, among, then), may, fact.Plaintext{Plan: kind == KindPlan})
+		return fault.Known(err, fault.Plaintext{Plan: kind == KindPlan})
 	}
 	if address := t.encryption.recognizing(file); address != "" {
 		return because(ErrNotConfigured, "%s; %s may be the method for it, and it is not selected%s", neither, address, selected)
@@ -149,7 +153,7 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 // encryptedError wraps [ErrNotConfigured], with the configured methods and key providers that
 // may open the file. Env is nil for a file in another format, and for a file to be sealed.
 func (t Target) encryptedError(format string, env *envelope, text error) error {
-	found := fact.NoMethod{
+	found := fault.NoMethod{
 		Format: format, Methods: t.encryption.configuredFor(format), Plan: t.kind == KindPlan, Selected: t.Methods(), In: t.name,
 		KeyProviders: addresses(t.encryption.config.KeyProviders),
 	}
@@ -162,7 +166,7 @@ func (t Target) encryptedError(format string, env *envelope, text error) error {
 		stores := func(address string) int { return env.stores(t.encryption.storesAs(address)) }
 		slices.SortStableFunc(found.KeyProviders, func(a, b string) int { return stores(b) - stores(a) })
 	}
-	return fact.With(&reasonError{text, ErrNotConfigured}, found)
+	return fault.Known(&reasonError{text, ErrNotConfigured}, found)
 }
 
 // unselected tells whether a method for encrypted data is configured, or only not selected.
@@ -203,16 +207,29 @@ func (e *Encryption) configuredFor(format string) []string {
 // set.
 func (t Target) refuseInside(kind FileKind, content []byte) error {
 	if kind == KindEncrypted {
-		return fact.With(because(ErrNotConfigured, "it decrypted an OpenTofu envelope: the file was encrypted twice"), fact.NoThen{})
+		return fault.Known(because(ErrNotConfigured, "it decrypted an OpenTofu envelope: the file was encrypted twice"), fault.NoThen{})
 	}
 	if address := t.encryption.recognizing(content); address != "" {
-		return fact.With(because(ErrNotConfigured, "what it decrypted is not a state"), fact.NoThen{Method: address})
+		return fault.Known(because(ErrNotConfigured, "what it decrypted is not a state"), fault.NoThen{Method: address})
 	}
 	return notOurs()
 }
 
-// names returns the names in the metadata, sorted.
-func (env *envelope) names() fact.Names { return slices.Sorted(maps.Keys(env.Meta)) }
+// names are the names in the metadata, in brackets behind a space; "" for none.
+func (env *envelope) names() string {
+	const most = 5
+	var shown []string
+	for _, name := range slices.Sorted(maps.Keys(env.Meta)) {
+		shown = append(shown, outside.Quoted(name, maxName))
+	}
+	if len(shown) == 0 {
+		return ""
+	}
+	if len(shown) > most {
+		shown = append(shown[:most], "…")
+	}
+	return " (its metadata names " + strings.Join(shown, ", ") + ")"
+}
 
 // stores returns 1 if the metadata has an entry of this name, and else 0.
 func (env *envelope) stores(name string) int {

@@ -9,7 +9,7 @@ import (
 	"fmt"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
 // Derivation describes a key to derive. Equal derivations give equal keys.
@@ -44,11 +44,13 @@ func (e *Encryption) DeriveKey(ctx context.Context, address string, d Derivation
 		return nil, keyError(address, err)
 	}
 	if !provider.exportable {
-		return nil, &providerError{address, is(fact.NotExportable, "keys are derived only from a key provider with exportable = true")}
+		return nil, &providerError{address, fault.With(
+			errors.New("keys are derived only from a key provider with exportable = true"), "set that in its block, or choose {settings} with it")}
 	}
 	deriver, ok := provider.KeyProvider.(driver.Deriver)
 	if !ok {
-		return nil, &providerError{address, is(fact.NoDeriver, "this kind of key provider cannot serve derived keys")}
+		return nil, &providerError{address, fault.With(
+			errors.New("this kind of key provider cannot serve derived keys"), "choose another, such as pbkdf2")}
 	}
 	stored, err := deriver.Stored(d.Salt, d.Wrapped)
 	if err != nil {

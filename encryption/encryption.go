@@ -35,7 +35,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
@@ -155,10 +155,15 @@ func alone(kind string, build func() (method, error)) func() (method, error) {
 	return func() (method, error) {
 		m, err := build()
 		if err != nil {
-			err = fact.With(err, fact.KindAlone{Kind: kind})
+			err = fault.With(err, ownBlock(kind))
 		}
 		return m, err
 	}
+}
+
+// ownBlock is the advice for a method that is named by its kind, and needs settings.
+func ownBlock(kind string) string {
+	return fmt.Sprintf("configure a method of this kind, and name its address, such as method.%s.main", kind)
 }
 
 // needsSettings reports whether a kind requires a block, because it has a required argument

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 )
 
 // These are the reasons that a program can tell apart with [errors.Is]. An error wraps at most
@@ -50,14 +49,12 @@ type reasonError struct {
 
 func (e *reasonError) Unwrap() []error { return []error{e.error, e.reason} }
 
+// Tell leaves out the reason.
+func (e *reasonError) Tell(text func(error) string) string { return text(e.error) }
+
 // because returns an error with a text of its own that wraps reason.
 func because(reason error, format string, args ...any) error {
 	return &reasonError{fmt.Errorf(format, args...), reason}
-}
-
-// is returns an error that is a case.
-func is(c fact.Fact, format string, args ...any) error {
-	return fact.With(fmt.Errorf(format, args...), c)
 }
 
 // Attempt describes a method that did not open a file.
@@ -85,15 +82,29 @@ type Error struct {
 	Err      error     // the reason; the text of Error adds the attempts
 }
 
-func (e *Error) Error() string {
+func (e *Error) Error() string { return e.Tell(func(err error) string { return fmt.Sprint(err) }) }
+
+// Tell returns the text of Error with the given texts for the reason and the errors of the attempts.
+func (e *Error) Tell(text func(error) string) string {
 	var b strings.Builder
 	if e.Err != nil {
-		b.WriteString(e.Err.Error())
+		b.WriteString(text(e.Err))
 	}
 	for _, a := range e.Attempts {
-		fmt.Fprintf(&b, "\n  - %s: %s", a.Method, fact.Indented(fmt.Sprint(a.Err)))
+		fmt.Fprintf(&b, "\n  - %s: %s", a.Method, indented(text(a.Err)))
 	}
 	return b.String()
+}
+
+// indented is a text of several lines in a list: each line stays below the entry of the list.
+func indented(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if i > 0 && line != "" && line[0] != ' ' {
+			lines[i] = "    " + line
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // Unwrap returns Err. It wraps the error of the last attempt if that attempt was final.

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
@@ -213,8 +213,8 @@ func identify(file []byte) (FileKind, *envelope, error) {
 	case header.Version == envelopeVersion:
 		return KindEncrypted, &header.envelope, nil
 	case header.Version != "":
-		return KindEncrypted, nil, is(fact.NewerFile, "encryption_version %s is not known here, only %q: the file is newer than this release of "+
-			"statecrypt, or damaged", quoted(header.Version), envelopeVersion)
+		return KindEncrypted, nil, fault.With(fmt.Errorf("encryption_version %s is not known here, only %q: the file is newer than this release "+
+			"of statecrypt, or damaged", quoted(header.Version), envelopeVersion), "install a newer release")
 	case string(header.StateVersion) == "3" && isRecord(backend, modules):
 		return KindBackendRecord, nil, nil
 	case isNumber(header.StateVersion) && (isState || !isOther):
@@ -265,28 +265,27 @@ func isBroken(file []byte) bool {
 
 // unreadable returns the error for a file of an unknown kind that no method recognizes.
 func unreadable(file []byte) error {
-	what := describeOther(file)
-	return fact.With(because(ErrDamaged, "%s: %s", neither, what.What), what)
+	return because(ErrDamaged, "%s: %w", neither, describeOther(file))
 }
 
 // describeOther describes a file that is neither a state nor a plan.
-func describeOther(file []byte) fact.Stranger {
-	if what := recognize.File(file); what.What != "" {
+func describeOther(file []byte) error {
+	if what := recognize.File(file); what != nil {
 		return what
 	}
 	err := json.Unmarshal(file, &struct{}{})
 	if jsonwalk.IsCutOff(err) && len(bytes.TrimSpace(file)) > 0 {
-		return fact.Stranger{What: "it is JSON that ends in the middle, so something cut it off", Do: fact.CutOff}
+		return recognize.Is("it is JSON that ends in the middle, so something cut it off", "fetch it again, or restore a copy")
 	}
 	if err != nil {
-		return fact.Stranger{What: describeJSON(err).Error(), Do: fact.OtherOrBroken}
+		return recognize.Is(describeJSON(err).Error(), "check which file is read, or restore an intact copy")
 	}
 	const beginning = 1 << 10
 	if bytes.Contains(file[:min(len(file), beginning)], []byte(`"encrypted_data"`)) {
-		return fact.Stranger{Do: fact.PartOfFile,
-			What: "it has encrypted_data and no encryption_version, so it is a part of an encrypted state, or was edited"}
+		return recognize.Is("it has encrypted_data and no encryption_version, so it is a part of an encrypted state, or was edited",
+			"give the whole file")
 	}
-	return fact.Stranger{What: "it is JSON of something else", Do: fact.OtherFile}
+	return recognize.Is("it is JSON of something else", "check which file is read")
 }
 
 // isEmpty explains an empty file.
@@ -297,14 +296,14 @@ const neither = "the file is neither an encrypted state nor a plaintext one"
 
 // notOurs returns the error for plaintext that is neither a state nor a plan.
 func notOurs() error {
-	return fact.With(because(ErrDamaged, "what it decrypted is not a state and not a plan"), fact.OtherFile)
+	return fault.With(because(ErrDamaged, "what it decrypted is not a state and not a plan"), "check which file is read")
 }
 
 func damaged(err error) error { return broken("the encrypted file is damaged: %w", describeJSON(err)) }
 
 // broken returns the error for a file that was edited or cut off.
 func broken(format string, args ...any) error {
-	return fact.With(because(ErrDamaged, format, args...), fact.Broken)
+	return fault.With(because(ErrDamaged, format, args...), "restore an intact copy")
 }
 
 // isRecord reports whether a file of version 3 is the record of a backend. Up to Terraform 1.8,
@@ -358,7 +357,8 @@ func (env *envelope) check(plain []byte) (FileKind, error) {
 		}
 		return found < 3, err // the rest of the state may be large
 	}); err != nil {
-		return KindUnknown, fact.With(because(ErrDamaged, "the decrypted data is not a state: %w", describeJSON(err)), fact.OtherFile)
+		return KindUnknown, fault.With(because(ErrDamaged, "the decrypted data is not a state: %w", describeJSON(err)),
+			"check which file is read")
 	}
 	if !isNumber(inner.Version) {
 		return KindUnknown, notOurs()

@@ -10,7 +10,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/mark"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
@@ -20,16 +20,23 @@ func (t Target) withFacts(err error, c candidate, env *envelope) error {
 	if env != nil {
 		env = &envelope{Meta: env.Meta}
 	}
-	return fact.Later(err, func() []fact.Fact { return t.facts(err, c, env) })
+	return fault.Later(err, func() []fault.Fact { return t.facts(err, c, env) })
 }
 
-// facts returns facts about a method that did not open a file: oddities in its settings and,
-// if it had no key, reasons why another key may be the right one.
-func (t Target) facts(err error, c candidate, env *envelope) (facts []fact.Fact) {
+// facts are the suspects in the settings of a method that did not open a file and, if it had
+// no key, why another key may be the right one. Only the first is said.
+func (t Target) facts(err error, c candidate, env *envelope) (facts []fault.Fact) {
 	e := t.encryption
 	facts = e.suspects(c)
 	if errors.Is(err, ErrNoKey) {
-		return append(facts, t.factsOfKey(errors.Is(err, mark.ErrNothingStored), c, env)...)
+		if t.pos.File == "TF_ENCRYPTION" && e.isWrittenBeside() {
+			facts = append(facts, fault.Advice("the method was chosen by TF_ENCRYPTION, which is merged over the other settings"))
+		}
+		facts = append(facts, t.factOfKey(errors.Is(err, mark.ErrNothingStored), c, env))
+		if again := slices.DeleteFunc(t.Methods(), func(m string) bool { return m != c.address }); len(again) > 1 {
+			facts = append(facts, fault.Advice("it is listed more than once, and a fallback must be another method"))
+		}
+		return facts
 	}
 	isMissing := func(address string) bool { return e.keyProviders[address] == nil }
 	if env != nil && len(env.Meta) > 0 && slices.ContainsFunc(c.references, isMissing) && !e.belongs(env) {
@@ -38,46 +45,42 @@ func (t Target) facts(err error, c candidate, env *envelope) (facts []fact.Fact)
 	return facts
 }
 
-// factsOfKey returns reasons why another key may be the right one. Nothing is true if the file
-// stores no metadata of the method's key provider.
-func (t Target) factsOfKey(nothing bool, c candidate, env *envelope) (facts []fact.Fact) {
+// factOfKey is why another key may be the right one, nil for nothing. Nothing is known of a key
+// provider of which the file stores nothing.
+func (t Target) factOfKey(nothing bool, c candidate, env *envelope) fault.Fact {
 	e := t.encryption
-	if again := slices.DeleteFunc(t.Methods(), func(m string) bool { return m != c.address }); len(again) > 1 {
-		facts = append(facts, fact.Repeated)
-	}
-	if t.pos.File == "TF_ENCRYPTION" && e.isLayered() {
-		facts = append(facts, fact.Layered)
-	}
 	if env == nil {
-		return facts
+		return nil
 	}
 	other := e.other(env)
 	own, user := slices.Index(t.methods, c.address), t.user(other)
 	switch empty := len(env.Meta) == 0; {
 	case empty && nothing:
-		facts = append(facts, fact.Keyless)
+		return fault.Advice(", nor of any other: it was encrypted with a key as it is, as static has it, or it is damaged; then restore an " +
+			"intact copy")
 	case empty:
 	case !e.belongs(env):
-		facts = append(facts, env.noKeyProvider())
+		return env.noKeyProvider()
 	case nothing && own >= 0 && user >= own: // it is a fallback of this one, and has the name that it had
 	case nothing && other != "":
-		facts = append(facts, fact.KeyElsewhere{Address: other, Stored: e.storesAs(other), Selected: user >= 0})
+		return fault.KeyElsewhere{Address: other, Stored: e.storesAs(other), Selected: user >= 0}
 	case nothing:
-		facts = append(facts, fact.Renamed{Stored: env.names()})
+		return fault.Advice("if it was encrypted under another name, set encrypted_metadata_alias" + env.names())
 	case other != "" && !slices.Contains(e.used(t.methods), other):
-		facts = append(facts, fact.KeyElsewhere{Address: other, Stored: e.storesAs(other), Tried: !e.isStatic(other)})
+		return fault.KeyElsewhere{Address: other, Stored: e.storesAs(other), Tried: !e.isStatic(other)}
 	case e.partly(env) != "":
-		facts = append(facts, fact.Chained{Name: e.partly(env)})
+		return fault.Chained{Name: e.partly(env)}
 	case e.namesake(env, other) != "":
-		facts = append(facts, fact.Namesake{Address: e.namesake(env, other), Stored: e.storesAs(other)})
+		return fault.Advice(fmt.Sprintf("if the key of the file is %s, which is configured as well, set encrypted_metadata_alias = %q beside it, "+
+			"and let keys of the method name it", e.namesake(env, other), e.storesAs(other)))
 	case t.untried() != "":
-		facts = append(facts, fact.Untried{Address: t.untried()})
+		return fault.Untried{Address: t.untried()}
 	}
-	return facts
+	return nil
 }
 
-func (env *envelope) noKeyProvider() fact.NoKeyProvider {
-	return fact.NoKeyProvider{Stored: env.names(), OfAge: env.storedKind() == kindAge}
+func (env *envelope) noKeyProvider() fault.NoKeyProvider {
+	return fault.NoKeyProvider{Stored: env.names(), OfAge: env.storedKind() == kindAge}
 }
 
 // other returns the address of a configured key provider that stored metadata in the file,
@@ -205,17 +208,16 @@ func (e *Encryption) oddities(c candidate) (all []entries.Oddity) {
 	return all
 }
 
-// suspects returns the oddities of a method as facts.
-func (e *Encryption) suspects(c candidate) (facts []fact.Fact) {
+// suspects are the oddities as facts beside an error.
+func (e *Encryption) suspects(c candidate) (facts []fault.Fact) {
 	for _, odd := range e.oddities(c) {
-		facts = append(facts, odd.Suspect)
+		facts = append(facts, odd.Suspect())
 	}
 	return facts
 }
 
-// isLayered reports whether any method setting comes from the configuration and not from
-// TF_ENCRYPTION.
-func (e *Encryption) isLayered() bool {
+// isWrittenBeside reports whether a setting of a method is written elsewhere than in TF_ENCRYPTION.
+func (e *Encryption) isWrittenBeside() bool {
 	for _, entry := range e.config.Methods {
 		for _, s := range entry.Settings {
 			if !s.FromEnvironment {
@@ -229,12 +231,10 @@ func (e *Encryption) isLayered() bool {
 // protects returns an error if a method would seal with a passphrase that is no secret.
 func (e *Encryption) protects(c candidate) error {
 	for _, odd := range e.oddities(c) {
-		what := fmt.Sprintf("%s of %s", odd.Attr, odd.Address)
-		if odd.Variable != "" {
-			what = "the environment variable " + odd.Variable
-		}
-		if odd.Sure == recognize.NoSecret {
-			return is(fact.NoSecret, "%s %s. It is no secret, so nothing is encrypted with it", what, odd.What)
+		if is := odd.Suspect(); odd.Sure == recognize.NoSecret {
+			return fault.With(fmt.Errorf("%s %s. It is no secret, so nothing is encrypted with it", is.Setting, is.What),
+				": set the passphrase itself. If something was encrypted with this one before, keep it in a key provider of its own, whose "+
+					"method is the fallback")
 		}
 	}
 	return nil

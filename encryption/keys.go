@@ -15,7 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -208,8 +208,8 @@ func (e *Encryption) keyProvider(address string) (keyProvider, error) {
 		if entry := e.config.KeyProviders[near]; entry != nil && e.keyKinds[entry.Kind].Build == nil {
 			return e.keyProviders[near]() // the entry is misspelt, and not this reference
 		}
-		return keyProvider{}, fact.With(fmt.Errorf("this key provider is not configured%s",
-			syntax.Configured(address, addresses(e.config.KeyProviders))), fact.NotConfigured{Address: address})
+		return keyProvider{}, fault.Known(fmt.Errorf("this key provider is not configured%s",
+			syntax.Configured(address, addresses(e.config.KeyProviders))), fault.NotConfigured{Address: address})
 	}
 	return build()
 }
@@ -220,8 +220,9 @@ func (e *Encryption) circle(path []string) error {
 	if entry, ok := e.config.KeyProviders[path[len(path)-2]]; ok {
 		pos = entry.Pos
 	}
-	return &providerError{path[len(path)-1], &attr.Error{Pos: pos, Err: is(fact.CircleOfKeys{}, "the key providers build on one "+
-		"another in a circle: %s", strings.Join(path[start:], " → "))}}
+	return &providerError{path[len(path)-1], &attr.Error{Pos: pos, Err: fault.Known(fault.With(
+		fmt.Errorf("the key providers build on one another in a circle: %s", strings.Join(path[start:], " → ")),
+		"let one of them have a key of its own"), fault.Lasting{})}}
 }
 
 func addresses(entries map[string]*entries.Entry) []string { return slices.Sorted(maps.Keys(entries)) }
@@ -266,14 +267,15 @@ func (k *newKeys) make(ctx context.Context, address string) ([]byte, error) {
 	}
 	maker, ok := provider.KeyProvider.(driver.KeyMaker)
 	if !ok {
-		return nil, is(fact.OpensOnly, "this kind of key provider can open files, but not encrypt them")
+		return nil, fault.With(errors.New("this kind of key provider can open files, but not encrypt them"), "choose another to encrypt")
 	}
 	key, store, err := maker.NewKey(ctx, k.key)
 	if err != nil || store == nil {
 		return key, err
 	}
 	if _, taken := k.meta[provider.metadataKey]; taken {
-		return nil, is(fact.SameAlias, "another key provider stores its metadata under %q as well", provider.metadataKey)
+		return nil, fault.With(fmt.Errorf("another key provider stores its metadata under %q as well", provider.metadataKey),
+			"give one of them another encrypted_metadata_alias")
 	}
 	k.meta[provider.metadataKey] = store
 	return key, nil

@@ -5,12 +5,13 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 )
 
@@ -66,7 +67,7 @@ func (e *Encryption) seal(ctx context.Context, kept *keptKeys, address string, p
 		sealed, err = sealCopy(ctx, encrypter, keys, env, plain)
 	}
 	if err != nil {
-		err = fact.Later(err, func() []fact.Fact { return e.suspects(e.candidate(address, nil, nil)) })
+		err = fault.Later(err, func() []fault.Fact { return e.suspects(e.candidate(address, nil, nil)) })
 		return nil, failure(ctx, []Attempt{{address, err}}, "the data could not be encrypted:")
 	}
 	kept.keep(address, keys)
@@ -77,7 +78,8 @@ func (e *Encryption) encrypter(address string) (method, driver.Encrypter, error)
 	m, err := e.methods[address]()
 	encrypter, ok := m.Method.(driver.Encrypter)
 	if err == nil && !ok {
-		err = &attr.Error{Address: address, Err: is(fact.OpensOnly, "this method can open files, but not encrypt them")}
+		err = &attr.Error{Address: address, Err: fault.With(
+			errors.New("this method can open files, but not encrypt them"), "choose another to encrypt")}
 	}
 	if err == nil {
 		err = e.protects(e.candidate(address, nil, nil))
@@ -151,8 +153,8 @@ func checkNames(state []byte) error {
 			return true, nil
 		}
 		if seen[meant] || name != meant {
-			return false, is(fact.Broken, "the state has its %s twice or in another case, as Terraform and OpenTofu never write it: it was "+
-				"edited or damaged", meant)
+			return false, fault.With(fmt.Errorf("the state has its %s twice or in another case, as Terraform and OpenTofu never write it: "+
+				"it was edited or damaged", meant), "restore an intact copy")
 		}
 		seen[meant] = true
 		return true, nil

@@ -8,7 +8,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
@@ -160,14 +160,13 @@ func (t Target) checkPlain(plain []byte) error {
 	err := t.accept(kind)
 	switch {
 	case kind == KindEmpty:
-		err = is(fact.CutOff, "there is nothing to encrypt: "+isEmpty)
+		err = fault.With(errors.New("there is nothing to encrypt: "+isEmpty), "fetch it again, or restore a copy")
 	case kind == KindEncrypted, t.encryption.format(plain) != "", t.encryption.recognizing(plain) != "":
 		err = errors.New("this is encrypted already")
 	case kind == KindBackendRecord:
-		err = is(fact.BackendRecord, "this is not a state: "+isRecordOfBackend)
+		err = fault.With(errors.New("this is not a state: "+isRecordOfBackend), ": read it from there")
 	case kind != KindState && kind != KindPlan:
-		what := describeOther(plain)
-		err = fact.With(fmt.Errorf("this is not a state and not a plan: %s", what.What), what)
+		err = fmt.Errorf("this is not a state and not a plan: %w", describeOther(plain))
 	case err == nil && kind == KindState:
 		err = checkNames(plain)
 	}

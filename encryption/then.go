@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
 // inside continues after a method for whole files has decrypted opened.Data: it decrypts the
@@ -14,7 +14,7 @@ func (t Target) inside(ctx context.Context, then string, opened *Opened) error {
 	kind, env, damage := identify(opened.Data)
 	switch {
 	case kind == KindEmpty:
-		return fact.With(because(ErrDamaged, "what it decrypted is empty"), fact.EmptyInside)
+		return fault.With(because(ErrDamaged, "what it decrypted is empty"), "restore an earlier version")
 	case then == "" && (kind == KindState || kind == KindPlan):
 		opened.Kind = kind
 		return nil
@@ -27,11 +27,15 @@ func (t Target) inside(ctx context.Context, then string, opened *Opened) error {
 	case len(candidates) == 0 && damage != nil:
 		return &thenError{then, StepEnvelope, damage}
 	case len(candidates) == 0:
-		reason, facts := ErrNotConfigured, []fact.Fact{fact.OtherThen}
-		if kind == KindState || kind == KindPlan {
-			reason, facts = ErrPlaintext, append(facts, fact.Plaintext{Plan: kind == KindPlan})
+		reason, isPlain := ErrNotConfigured, kind == KindState || kind == KindPlan
+		if isPlain {
+			reason = ErrPlaintext
 		}
-		return &contentError{fact.With(because(reason, "it decrypted a %s, which is not for its then, %s", kind, then), facts...)}
+		err := fault.With(because(reason, "it decrypted a %s, which is not for its then, %s", kind, then), "correct that argument")
+		if isPlain {
+			err = fault.Known(err, fault.Plaintext{Plan: kind == KindPlan})
+		}
+		return &contentError{err}
 	}
 	inner, err := t.try(ctx, candidates, opened.Data, env, true)
 	if err != nil {

@@ -16,12 +16,12 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cli"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/words"
 )
 
 // These are the exit codes of the program.
@@ -247,7 +247,7 @@ func (c *call) dispatch(ctx context.Context, args []string) error {
 	case errors.Is(err, flag.ErrHelp):
 		return c.print(c.stdout, c.Name+".txt")
 	case err != nil:
-		return usageError(explain.Usage(err, c.Name))
+		return usageError(words.Usage(err, c.Name))
 	}
 	return c.Does(c, notice.With(ctx, func(text string) { c.say(yellow, "note:", text) }))
 }
@@ -325,8 +325,7 @@ func completed(script string) string {
 	return b.String()
 }
 
-// forFish describes a flag to fish: what follows it is a file, another value or nothing, as the help of the command
-// has it.
+// forFish describes a flag to fish: a file, another value or nothing follows it, as in the help of the command.
 func forFish(c command, name string) string {
 	help, _ := texts.ReadFile("text/" + c.Name + ".txt") // of each command
 	_, row, _ := strings.Cut(string(help), "\n  -"+name+" ")

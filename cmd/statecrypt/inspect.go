@@ -11,11 +11,11 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/words"
 )
 
 // inspection is the printed description of a file. The help of the command documents it.
@@ -49,7 +49,7 @@ func (c *call) printInspection(found inspection, file []byte, damage error) erro
 	switch {
 	case c.json:
 		if damage != nil {
-			found.Error = explain.Text(damage, c.audience())
+			found.Error = c.audience().Text(damage)
 		}
 		encoded, _ := json.Marshal(found) // of texts and numbers
 		text = outside.JSON(string(encoded)) + "\n"
@@ -129,15 +129,15 @@ func inspectFile(name string, file []byte) (inspection, error) {
 // why describes a file of an unknown kind, with the texts of errors about a state.
 func why(file []byte) string {
 	err := notState(file)
-	if stranger, ok := fact.Find[fact.Stranger](err); ok {
-		err = fact.With(errors.New(stranger.What), stranger)
+	if stranger, ok := errors.AsType[recognize.Stranger](err); ok {
+		err = stranger
 	} else if failed, ok := errors.AsType[*encryption.Error](err); ok {
 		err = failed.Err
 	}
 	if err == nil {
 		return ""
 	}
-	return ": " + outside.Line(explain.Text(err, explain.Command{Name: "inspect"}), maxWhy)
+	return ": " + outside.Line(words.Command{Name: "inspect"}.Text(err), maxWhy)
 }
 
 const maxWhy = 300 // bytes

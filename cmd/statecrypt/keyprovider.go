@@ -16,7 +16,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
@@ -80,7 +79,7 @@ func (c *call) keyProvider(ctx context.Context) error {
 func (c *call) newKey(ctx context.Context, provider driver.KeyProvider) (key []byte, stored json.RawMessage, err error) {
 	key, stored, err = provider.(driver.KeyMaker).NewKey(ctx, nil) //nolint:forcetypeassert // age makes keys
 	if errors.Is(err, encryption.ErrNoKey) {
-		c.say(yellow, "note:", explain.Text(err, c.audience()))
+		c.say(yellow, "note:", c.audience().Text(err))
 		if provider, err = c.ageKeyProvider(nil); err == nil {
 			return c.newKey(ctx, provider)
 		}
@@ -106,7 +105,7 @@ func (c *call) openedKey(ctx context.Context, provider driver.KeyProvider, store
 	}
 	key, err := provider.Key(ctx, nil, bytes.TrimSpace(stored))
 	if errors.Is(err, encryption.ErrNoKey) {
-		c.say(yellow, "note:", explain.Text(err, c.audience()))
+		c.say(yellow, "note:", c.audience().Text(err))
 		return nil, nil
 	}
 	return key, err

@@ -14,7 +14,6 @@ import (
 	"syscall"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
@@ -76,7 +75,7 @@ func (c *call) all(ctx context.Context, examine func(ctx context.Context, name s
 			f.File = shown(name)
 		}
 		if err != nil {
-			f.Error, f.err = explain.Text(err, c.audience()), err
+			f.Error, f.err = c.audience().Text(err), err
 		}
 		return f
 	}) {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
@@ -257,10 +257,10 @@ func notOpened(errOld, errNew error) error {
 	case errors.Is(errOld, encryption.ErrPlaintext) && errors.Is(errNew, encryption.ErrPlaintext):
 		return errors.New("it is not encrypted, so there is no key to change; to encrypt it, have -from select a method " +
 			`"unencrypted", or, if it is a file, use statecrypt encrypt`)
-	case isOfFile(errOld) && isOfFile(errNew) && reflect.DeepEqual(fact.In(errOld), fact.In(errNew)):
+	case isOfFile(errOld) && isOfFile(errNew) && reflect.DeepEqual(fault.In(errOld), fault.In(errNew)):
 		return errNew
 	}
-	return fmt.Errorf("it opens neither with -from nor with -to.\n-from: %w\n-to: %w", errOld, errNew)
+	return fault.List{fmt.Errorf("it opens neither with -from nor with -to.\n-from: %w", errOld), fmt.Errorf("-to: %w", errNew)}
 }
 
 // isOfFile reports whether an error is about a file, and not about a method that was tried.

@@ -11,12 +11,12 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/words"
 )
 
 var errNoSettings = errors.New("there are no settings: -config, or TF_ENCRYPTION if it is exported, must say how the file is encrypted, such as" + `
@@ -52,12 +52,12 @@ func (c *call) hasEnvironment() bool {
 // target returns the methods for states or, with -plan, for plans.
 func (c *call) target(from string) (encryption.Target, error) {
 	enc, err := c.settings(from)
-	if fact.Has[fact.NotSettings](err) && len(c.args) == 0 {
-		err = fmt.Errorf("%w; -config took the name that follows it: is a variable between them empty?", err)
+	if _, ok := errors.AsType[*unstable.NotSettingsError](err); ok && len(c.args) == 0 {
+		err = fault.With(err, "-config took the name that follows it: is a variable between them empty?")
 	}
 	if at := slices.IndexFunc(c.args, isSettings); err != nil && at >= 0 && c.Name != "wrap" { // whose arguments are Terraform's
-		err = fmt.Errorf("%w; -config is for the settings, and a file without it is a state or a plan: is %s the one with the settings?", err,
-			shown(c.args[at]))
+		err = fault.With(err, fmt.Sprintf("-config is for the settings, and a file without it is a state or a plan: is %s the one with the "+
+			"settings?", shown(c.args[at])))
 	}
 	if err != nil {
 		return encryption.Target{}, err
@@ -119,7 +119,7 @@ func (c *call) check(enc *encryption.Encryption, plan bool) (err error) {
 		return fmt.Errorf("TF_ENCRYPTION is empty, as if a secret of the pipeline were missing, and %w", errNoSettings)
 	}
 	_, err = target.Encrypt(context.Background(), nil) // it encrypts nothing, and returns the error about the settings
-	if e, ok := fact.Find[fact.NoMethod](err); ok && len(e.Methods)+len(e.KeyProviders) > 0 {
+	if e, ok := fault.Find[fault.NoMethod](err); ok && len(e.Methods)+len(e.KeyProviders) > 0 {
 		return err
 	}
 	return errNoSettings
@@ -192,7 +192,7 @@ func (c *call) noteDoubts() {
 		c.say(yellow, "note:", "TF_ENCRYPTION is set, and merged over the settings of -config")
 	}
 	for _, doubt := range c.doubts {
-		c.say(yellow, "note:", explain.Doubt(doubt))
+		c.say(yellow, "note:", words.Doubt(doubt))
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/mark"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
 // DecodeStored decodes the JSON document that [KeyProvider.Key] receives. Errors name the key
@@ -18,7 +18,7 @@ func DecodeStored(stored json.RawMessage, kind string, into any) error {
 		return fmt.Errorf("%w: %w", ErrNoKey, mark.ErrNothingStored)
 	}
 	if json.Unmarshal(stored, into) != nil {
-		return fact.With(fmt.Errorf("%w: the metadata in it is not that of %s", ErrDamaged, kind), fact.Broken)
+		return fault.With(fmt.Errorf("%w: the metadata in it is not that of %s", ErrDamaged, kind), "restore an intact copy")
 	}
 	return nil
 }

@@ -25,6 +25,8 @@ type (
 	Config  = config.Config  // all of them
 	Target  = config.Target  // the methods for one kind of data
 	Options = config.Options // the kinds, blocks and values that a text may use
+
+	NotSettingsError = config.NotSettingsError // describes a text without any settings
 )
 
 // Module stands for the folder of the module in values of a backend block.

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
 // Row is an answer of a service, and its meaning. A field that is not set fits all answers.
@@ -22,7 +22,7 @@ type Row struct {
 	Wraps error // comes before the text, and may be without one
 	Text  string
 
-	Advice string // what to do about it; see fact.Advice
+	Advice string // what to do about it; see fault.Advice
 }
 
 // Find returns the first row that fits, the zero Row if none does. A status of 600 and more is
@@ -50,5 +50,5 @@ func (r Row) Err() error {
 	case r.Text != "":
 		err = fmt.Errorf("%w: %s", r.Wraps, r.Text)
 	}
-	return fact.Advise(err, r.Advice)
+	return fault.With(err, r.Advice)
 }

@@ -12,8 +12,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
@@ -37,7 +35,7 @@ type configured struct {
 	empty      bool                            // nothing is written in the provider block
 	broken     []problem                       // of TF_ENCRYPTION without a provider block; each read fails with them
 	names      []string                        // of the text's remote_state_data_source blocks, sorted
-	unread     explain.Environment             // what became of TF_ENCRYPTION
+	unread     environment                     // whether TF_ENCRYPTION was read
 
 	resourceReads cty.Value // allow_resource_reads, which may be unknown
 }
@@ -117,12 +115,13 @@ func (b providerBlock) settings() encryptionSettings {
 			continue
 		}
 		if hasText {
-			b.failAs(fact.TextBesideBlocks, path.Empty(), "the argument encryption and %s blocks are mutually exclusive", name)
+			b.failAt(path.Empty(), fault.With(fmt.Errorf("the argument encryption and %s blocks are mutually exclusive", name),
+				": write all encryption settings in one place"))
 			return out
 		}
 		if !b.value.GetAttr("encryption_variables").IsNull() {
-			b.failAs(fact.ValuesBesideBlocks, path.Root("encryption_variables"), "these are values for the text of the argument encryption, and "+
-				"the encryption settings are in %s blocks, which can use var.NAME themselves", name)
+			b.failAt(path.Root("encryption_variables"), fault.With(fmt.Errorf("these are values for the text of the argument encryption, and "+
+				"the encryption settings are in %s blocks, which can use var.NAME themselves", name), "remove this argument"))
 		}
 		b.readBlocks(&out)
 		return out
@@ -155,9 +154,9 @@ func (b providerBlock) readText() *unstable.Config {
 // failInText reports problems without a path: at the path of an argument,
 // Terraform prints the source of its value, and this text may hold secrets.
 func (f *findings) failInText(err error) {
-	var all fact.List
+	var all fault.List
 	if err != nil && !errors.As(err, &all) {
-		all = fact.List{err}
+		all = fault.List{err}
 	}
 	for _, e := range all {
 		f.failAt(path.Empty(), e)
@@ -181,7 +180,7 @@ func (b providerBlock) readBlocks(into *encryptionSettings) {
 // entries reads all key_provider or method blocks, and records their paths. One is an example of a
 // block.
 func (b providerBlock) entries(
-	places map[string]path.Path, what string, tables []attr.Table, one fact.NoBlock,
+	places map[string]path.Path, what string, tables []attr.Table, one fault.NoBlock,
 ) map[string]*unstable.Entry {
 	out := map[string]*unstable.Entry{}
 	for i, group := range b.known(b.value, what, what) {
@@ -196,7 +195,8 @@ func (b providerBlock) entries(
 					if _, named := given(block, "name"); named {
 						p = p.AtName("name")
 					}
-					b.failAs(fact.SameName, p, "%s is configured twice", entry.Address)
+					b.failAt(p, fault.With(fmt.Errorf("%s is configured twice", entry.Address),
+						`: give each a name of its own, such as name = "old"`))
 				default:
 					places[entry.Address], out[entry.Address] = p, entry
 				}
@@ -255,7 +255,7 @@ func (f *findings) target(registry encryption.Registry, block cty.Value, p path.
 	method := text(block, "method")
 	switch {
 	case method == "" && !block.GetAttr("method").IsNull():
-		f.failAs(fact.EmptyMethod, p.AtName("method"), "a method must not be empty")
+		f.failAt(p.AtName("method"), fault.With(errors.New("a method must not be empty"), "leave the argument out to use the default"))
 		return nil
 	case method == "" && only != nil:
 		method = only.Method
@@ -264,7 +264,8 @@ func (f *findings) target(registry encryption.Registry, block cty.Value, p path.
 			"configured that decrypts")
 		return nil
 	case method == "" && len(fallbacks) > 0:
-		f.failAs(fact.NoMethodBesideFallback, p.AtName("method"), "a fallback requires a method beside it")
+		f.failAt(p.AtName("method"), fault.With(errors.New("a fallback requires a method beside it"),
+			`, such as method = "method.aes_gcm.main"; to use the fallbacks of the provider's default block, leave out both`))
 		return nil
 	case method == "":
 		return nil

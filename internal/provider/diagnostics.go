@@ -12,7 +12,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
@@ -109,9 +108,9 @@ func readDiagnostics(err error, c *configured) diagnostics {
 	if failed.source != nil {
 		from = fmt.Sprintf("Source: %s\n", failed.source)
 	}
-	reader := c.audience()
-	reader.Deriving = failed.step == stepDerive
-	detail := fmt.Sprintf("%sStep: %s\n\n%s", from, doing, explain.Text(failed.err, reader))
+	reader := readerOf(c)
+	reader.deriving = failed.step == stepDerive
+	detail := fmt.Sprintf("%sStep: %s\n\n%s", from, doing, reader.tell(failed.err))
 	return diagnostics{errorDiagnostic(summary, detail)}
 }
 
@@ -135,7 +134,7 @@ func problemDiagnostics(problems []problem) diagnostics {
 		if len(p.path.Steps()) > 0 { // some versions print the path of the whole block for a deep path
 			err = fmt.Errorf("%s: %w", strings.ReplaceAll(p.path.String(), "[0]", ""), err)
 		}
-		d := errorDiagnostic(invalidConfiguration, explain.Text(err, explain.Provider{}))
+		d := errorDiagnostic(invalidConfiguration, readerOf(nil).tell(err))
 		d.Attribute = attributePath(beforeBlock(p.path))
 		out.add(d)
 	}

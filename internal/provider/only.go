@@ -9,7 +9,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -57,7 +57,7 @@ func (s encryptionSettings) writeOutKeys(table attr.Table, keys []string) {
 			case 1:
 				method.Settings[a.Name] = unstable.Setting{Value: cty.StringVal(keys[0])}
 			case 0:
-				s.failAt(place, fact.With(errors.New("there is no key provider; add one, such as"), aBlock(aKeyProvider)))
+				s.failAt(place, fault.Known(errors.New("there is no key provider; add one, such as"), aBlock(aKeyProvider)))
 			default:
 				choices := make([]string, len(keys))
 				for i, key := range keys {

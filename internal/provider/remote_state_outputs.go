@@ -11,9 +11,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/address"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
@@ -27,9 +26,9 @@ func (r remoteStateRequest) acceptMissing(s *openedState) error {
 		return s.missing
 	}
 	if r.object != nil {
-		return fact.With(r.about(s.missing), fact.NoState{})
+		return fault.Known(r.about(s.missing), fault.NoState{})
 	}
-	return fact.With(r.about(s.missing), fact.NoState{Block: r.kind.Name})
+	return fault.Known(r.about(s.missing), fault.NoState{Block: r.kind.Name})
 }
 
 // result lays the outputs of the state over the defaults.
@@ -59,7 +58,7 @@ func (r remoteStateRequest) result(s *openedState) (*result, error) {
 		if len(plain)+len(sensitive) == 0 {
 			used = "There are no defaults either, so there are no outputs; set defaults."
 		}
-		got.warn("Defaults in place of a state", "%s %s", explain.Text(r.about(s.missing), explain.Provider{}), used)
+		got.warn("Defaults in place of a state", "%s %s", readerOf(nil).tell(r.about(s.missing)), used)
 	}
 	return got, nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/kubestate"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
@@ -155,7 +155,7 @@ func (a *arguments) values(table attr.Table, block cty.Value) (attr.Values, bool
 		return nil, false
 	}
 	values, err := unstable.NewEntry(table.Name, table, blockValues(block)).Decode(table, a.env)
-	for _, err := range fact.All(err) {
+	for _, err := range fault.All(err) {
 		if mistake, ok := errors.AsType[*attr.Error](err); ok && mistake.Address == table.Name { // which the place shows
 			err = reason(err)
 			if mistake.Attr != "" {

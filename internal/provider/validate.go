@@ -14,7 +14,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -33,11 +33,6 @@ type findings struct {
 
 func (f *findings) fail(p path.Path, format string, args ...any) {
 	f.failAt(p, fmt.Errorf(format, args...))
-}
-
-// failAs is fail for what is a case.
-func (f *findings) failAs(is fact.Fact, p path.Path, format string, args ...any) {
-	f.failAt(p, fact.With(fmt.Errorf(format, args...), is))
 }
 
 func (f *findings) failAt(p path.Path, err error) { f.problems = append(f.problems, problem{p, err}) }
@@ -83,12 +78,12 @@ func (s encryptionSettings) check(e *encryption.Encryption) {
 func (s encryptionSettings) isFinal(mistake *attr.Error) bool {
 	entry := s.entry(mistake.Address)
 	name, _, _ := strings.Cut(mistake.Attr, ".")
-	isWritten := entry != nil && entry.Settings[name].IsSet() && !fact.Has[fact.NotConfigured](mistake)
+	isWritten := entry != nil && entry.Settings[name].IsSet() && !fault.Has[fault.NotConfigured](mistake)
 	switch {
 	case mistake.Unknown:
 		return false
 	case s.layered && !isWritten:
-		return fact.Has[fact.CircleOfKeys](mistake) || fact.Has[fact.EnforcedPlaintext](mistake)
+		return fault.Has[fault.Lasting](mistake)
 	case entry == nil: // of a target
 		return true
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
@@ -28,14 +28,6 @@ func (g Grant) Blame(err error) error {
 		return err
 	}
 	return fmt.Errorf("%s: %w", g.Address(), err)
-}
-
-// Check says which block to look at if a server refuses what was sent.
-func (g Grant) Check() string {
-	if g.Found {
-		return "; check what is " + g.Address()
-	}
-	return ""
 }
 
 // Credentials decide which server receives a secret: of the blocks of one kind inside
@@ -114,9 +106,9 @@ type Grant struct {
 }
 
 // NoCredentials is the block that target lacks, with arguments: one that covers little else.
-func NoCredentials(kind string, target *url.URL, arguments ...string) fact.NoBlock {
+func NoCredentials(kind string, target *url.URL, arguments ...string) fault.NoBlock {
 	at := fmt.Sprintf("url = %q", narrowest(target))
-	return fact.NoBlock{Path: "credentials." + kind, Arguments: append([]string{at}, arguments...)}
+	return fault.NoBlock{Path: "credentials." + kind, Arguments: append([]string{at}, arguments...)}
 }
 
 // narrowest returns the url of a block that covers target, or the nearest folder above it that a
@@ -150,8 +142,7 @@ func (c Credentials) For(target *url.URL) (Grant, error) {
 		if len(c.Home.Vars) > 0 {
 			or = "set " + c.Home.Vars[0] + ", or "
 		}
-		return g, fact.With(fmt.Errorf("%s is set, and nothing says that it is meant for %s; if it is not, unset it; if it is, %sadd this to "+
-			"the provider block", name, origin, or), NoCredentials(c.Table.Name, target))
+		return g, fault.Known(fmt.Errorf("%s is set, and nothing says that it is meant for %s; if it is not, unset it; if it is, %sadd this to {settings}", name, origin, or), NoCredentials(c.Table.Name, target))
 	}
 	return g, nil
 }
@@ -388,7 +379,7 @@ func (c Credentials) called(choice, name string) (*unstable.Entry, error) {
 	case chosen != nil, name == "" && len(others) == 0:
 		return chosen, nil
 	case name != "":
-		return nil, fmt.Errorf("no %s block of credentials, in the provider block, has the name %q; there are: %s", c.Table.Name, name,
+		return nil, fmt.Errorf("no %s block of credentials has the name %q; there are: %s", c.Table.Name, name,
 			cmp.Or(strings.Join(others, ", "), "none"))
 	}
 	slices.Sort(others)

@@ -136,7 +136,9 @@ func (k Kind) Start(s Settings) Open {
 	open := k.Begin(s.For(k))
 	return func(req Request) (Source, error) {
 		place := ""
-		explain := func(err error) error { return k.withSuspects(err, place, req, s.Credentials.Entries, s.LookupEnv) }
+		explain := func(err error) error {
+			return s.Voice.Speak(k.withSuspects(err, place, req, s.Credentials.Entries, s.LookupEnv))
+		}
 		if err := checkNames(req, k.Attrs); err != nil {
 			return nil, err
 		}
@@ -191,7 +193,7 @@ type Open func(Request) (Source, error)
 type Settings struct {
 	Credentials Credentials
 	LookupEnv   attr.LookupEnv // nil if the environment is not to be used
-	Voice       fault.Voice    // of the program, for what its users write: {credentials} and {settings}
+	Voice       fault.Voice    // the program's words for {credentials} and {settings}
 }
 
 // World is the machine as the sources of this kind may see it that are handed no secret

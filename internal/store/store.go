@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
 // Kind is a kind of store. Its table declares the block backend "<kind>".
@@ -40,6 +41,12 @@ type Settings struct {
 	// Seal returns the encrypted form of a file that the store has found, for a copy of it. It returns nil
 	// if the file is no state; then, no copy replaces an older one.
 	Seal func(ctx context.Context, found []byte) ([]byte, error)
+}
+
+// Voice has the words for the block of the settings.
+func (s Settings) Voice() fault.Voice {
+	block := "the block " + s.Values.Address()
+	return fault.Voice{Words: map[string]string{"credentials": block, "settings": block}}
 }
 
 // Store keeps states. Opening it, and naming a state, contacts nothing.

@@ -83,8 +83,8 @@ func build(v attr.Values) (driver.KeyProvider, error) {
 }
 
 // Key unwraps the stored key: one decrypt call, after a login if one is
-// configured, and nothing else. The associated data is that of the file, as in
-// OpenTofu from 1.13 on; the configured one is for new keys.
+// configured, and nothing else. It uses the associated data of the file, as OpenTofu does from
+// 1.13 on. The configured associated data counts for new keys only.
 func (p *provider) Key(ctx context.Context, _ driver.Keys, document json.RawMessage) ([]byte, error) {
 	m, err := parse(document)
 	if err != nil {

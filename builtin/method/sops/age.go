@@ -17,7 +17,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
@@ -62,14 +62,14 @@ func (a ageKeys) open(ctx context.Context, runs *programs, recipient, sealed str
 	}
 	if len(found) == 0 {
 		if len(problems) > 0 {
-			return nil, errors.Join(problems...)
+			return nil, fault.List(problems)
 		}
 		return nil, a.advise(fmt.Errorf("%w: there is no age identity", driver.ErrNoKey), "set age_identities or age_identity_files", recipient)
 	}
 	dataKey, err := openAge(sealed, found)
 	if _, other := errors.AsType[*age.NoIdentityMatchError](err); other {
 		if len(problems) > 0 {
-			return nil, errors.Join(problems...)
+			return nil, fault.List(problems)
 		}
 		if len(found) == 1 {
 			return nil, a.advise(fmt.Errorf("%w: the only age identity does not fit", driver.ErrNoKey), "", recipient)
@@ -98,16 +98,15 @@ func ageParts(sealed string) int {
 
 // advise adds advice if sops itself would have tried another key.
 func (a ageKeys) advise(err error, advice, recipient string) error {
-	err = fact.Advise(err, advice)
 	if strings.HasPrefix(recipient, "ssh-") && !a.useSSH {
-		return fact.Advise(err, "use_ssh_keys = true tries the SSH keys of the home directory")
+		return fault.With(err, "use_ssh_keys = true tries the SSH keys of the home directory")
 	}
 	for _, name := range []string{"SOPS_AGE_KEY_CMD", "SOPS_AGE_SSH_PRIVATE_KEY_CMD"} {
 		if _, set := a.env.Get(name); set {
-			return fact.Advise(err, "the command in "+name+" is not run, because only the environment names it: set age_identity_command")
+			return fault.With(err, "the command in "+name+" is not run, because only the environment names it: set age_identity_command")
 		}
 	}
-	return err
+	return fault.With(err, advice)
 }
 
 // run has the user's program print identities. The recipient is passed as sops
@@ -144,7 +143,7 @@ func (a ageKeys) identities() (found []age.Identity, problems []error) {
 		if err != nil {
 			err = fmt.Errorf("%s %w", a.textFrom(i), err)
 			if is := recognize.Text(strings.TrimSpace(text), recognize.Identity).Said(a.textsFrom); is != "" {
-				err = fmt.Errorf("%w; it %w", err, fact.Odd(is))
+				err = fmt.Errorf("%w; it %w", err, fault.Odd(is))
 			}
 			problems = append(problems, err)
 		}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -49,7 +49,7 @@ func newPGPKeys(v attr.Values) pgpKeys {
 
 func (p pgpKeys) open(ctx context.Context, runs *programs, sealed string) ([]byte, error) {
 	if p.own == nil && !p.useGPG {
-		return nil, fact.Advise(fmt.Errorf("%w: there is no PGP key", driver.ErrNoKey), "set pgp_private_keys, or use_gpg = true")
+		return nil, fault.With(fmt.Errorf("%w: there is no PGP key", driver.ErrNoKey), "set pgp_private_keys, or use_gpg = true")
 	}
 	if p.own == nil {
 		return p.askGPG(ctx, runs, sealed)
@@ -103,7 +103,7 @@ func (p pgpKeys) openHere(sealed string) ([]byte, error) {
 	message, err := openpgp.ReadMessage(block.Body, ring, nil, &packet.Config{MaxDecompressedMessageSize: &limit})
 	// Without a key that opened it, anybody could have written it.
 	if err != nil || !message.IsEncrypted || message.DecryptedWith.PrivateKey == nil {
-		return nil, fact.Advise(fmt.Errorf("%w: none of pgp_private_keys fits", driver.ErrNoKey), "add that of one of its recipients")
+		return nil, fault.With(fmt.Errorf("%w: none of pgp_private_keys fits", driver.ErrNoKey), "add that of one of its recipients")
 	}
 	dataKey, err := io.ReadAll(io.LimitReader(message.UnverifiedBody, maxPart+1))
 	if err != nil || len(dataKey) > maxPart {
@@ -148,7 +148,7 @@ func (k pgpKeys) askGPG(ctx context.Context, runs *programs, sealed string) ([]b
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, fmt.Errorf("the program gpg does not answer within %v; its agent may be waiting for a passphrase", programPatience)
 	case errors.Is(err, exec.ErrNotFound):
-		return nil, fact.Advise(fmt.Errorf("%w: the program %s is not there", driver.ErrNoKey, quote(k.gpg)),
+		return nil, fault.With(fmt.Errorf("%w: the program %s is not there", driver.ErrNoKey, quote(k.gpg)),
 			"install GnuPG, or set pgp_private_keys")
 	case strings.Contains(said, "\n[GNUPG:] DECRYPTION_OKAY") && (err == nil || errors.Is(err, world.ErrTooLong)):
 		if err != nil || len(dataKey) == 0 {
@@ -156,7 +156,7 @@ func (k pgpKeys) askGPG(ctx context.Context, runs *programs, sealed string) ([]b
 		}
 		return dataKey, nil
 	case strings.Contains(said, "[GNUPG:] NO_SECKEY"):
-		return nil, fact.Advise(fmt.Errorf("%w: the user's gpg does not have the private key%s", driver.ErrNoKey, k.why),
+		return nil, fault.With(fmt.Errorf("%w: the user's gpg does not have the private key%s", driver.ErrNoKey, k.why),
 			"import it, or set pgp_private_keys")
 	}
 	exit, ran := errors.AsType[*exec.ExitError](err)

@@ -17,7 +17,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
@@ -193,7 +193,7 @@ func (s services) vault(k masterKey) (opener, error) {
 		set(attrs, "token", token)
 		part, err := ask(ctx)
 		if errors.Is(err, driver.ErrNoKey) && token == "" { // an agent may not want one
-			return nil, fact.Advise(fmt.Errorf("%w: there is no token, and the server requires one", driver.ErrNoKey),
+			return nil, fault.With(fmt.Errorf("%w: there is no token, and the server requires one", driver.ErrNoKey),
 				"set vault_token or VAULT_TOKEN")
 		}
 		return part, err

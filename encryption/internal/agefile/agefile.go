@@ -21,7 +21,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/ageplugin"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
@@ -175,10 +175,10 @@ func Open(ctx context.Context, file []byte, identities []age.Identity) ([]byte, 
 			return nil, failed
 		}
 		if slices.Equal(none.StanzaTypes, []string{"scrypt"}) {
-			return nil, fact.Advise(fmt.Errorf("%w: it is encrypted with a passphrase, and none is set here, or another one", driver.ErrNoKey),
+			return nil, fault.With(fmt.Errorf("%w: it is encrypted with a passphrase, and none is set here, or another one", driver.ErrNoKey),
 				"set passphrase to the one that it was encrypted with")
 		}
-		return nil, fact.Advise(fmt.Errorf("%w: no identity here opens it; %s", driver.ErrNoKey, describe(none.StanzaTypes)),
+		return nil, fault.With(fmt.Errorf("%w: no identity here opens it; %s", driver.ErrNoKey, describe(none.StanzaTypes)),
 			"set identities or identity_files to the identity of one of its recipients")
 	}
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/ageplugin"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
@@ -118,7 +118,7 @@ func (i *Identities) parse(text []byte, attribute string) ([]age.Identity, error
 		return nil, errors.New("it is empty; an identity is required (AGE-SECRET-KEY-…)")
 	}
 	if is := recognize.Text(string(text), recognize.Identity).Said(""); is != "" {
-		return nil, fmt.Errorf("this %w", fact.Odd(is))
+		return nil, fmt.Errorf("this %w", fault.Odd(is))
 	}
 	return nil, errors.New("this is neither an age identity (AGE-SECRET-KEY-… or AGE-PLUGIN-…) nor an SSH private key in PEM; " +
 		"copy it whole, or check which file is read")

@@ -9,7 +9,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
@@ -72,13 +72,13 @@ func expectValues(variables cty.Value) error {
 // Read reads and merges layers. Nil layers are empty.
 func Read[L Layer](o Options, layers []L) (*Config, error) {
 	var parsed []*Config
-	var errs fact.List
+	var errs fault.List
 	for _, l := range layers {
 		if any(l) == nil {
 			continue
 		}
 		c, err := l.read(o)
-		if found, ok := errors.AsType[fact.List](err); ok {
+		if found, ok := errors.AsType[fault.List](err); ok {
 			errs = append(errs, found...)
 		} else if err != nil {
 			errs = append(errs, err)

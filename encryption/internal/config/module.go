@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 )
 
@@ -40,7 +40,7 @@ func ParseModule(dir string, opts Options) (*Config, error) {
 	p.scope = p.newScope(given.object(), m)
 	p.scope.given = given
 	layers := make([]*Config, len(m.blocks))
-	var errs fact.List
+	var errs fault.List
 	for i, block := range m.blocks {
 		p.config, p.errs = newConfig(), nil
 		p.root(block.Body)

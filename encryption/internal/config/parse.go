@@ -16,7 +16,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
@@ -124,7 +124,7 @@ func parse(text, filename string, p parser) (*Config, error) {
 	p.root(body)
 	if err := p.errs.Err(); err != nil {
 		if strings.HasSuffix(filename, ".tfvars") {
-			err = mistakeAtStart(filename, errors.New("this file has the values of variables, which -var-file reads; -config is for the settings"))
+			err = mistakeAtStart(filename, errors.New("this file has the values of variables, which -var-file reads, and the settings are required here"))
 		}
 		return nil, err
 	}
@@ -195,7 +195,12 @@ func noneOfSettings(filename, text string) error {
 	return mistakeAtStart(filename, notSettings(what))
 }
 
-func notSettings(text string) error { return fact.With(errors.New(text), fact.NotSettings{}) }
+func notSettings(text string) error { return &NotSettingsError{text} }
+
+// NotSettingsError describes a text without any settings.
+type NotSettingsError struct{ text string }
+
+func (e *NotSettingsError) Error() string { return e.text }
 
 // These patterns match the beginnings of files that users pass in place of settings.
 var (
@@ -251,7 +256,7 @@ type parser struct {
 	fromEnvironment bool
 	config          *Config
 	scope           scope
-	errs            fact.List
+	errs            fault.List
 }
 
 // isLayer reports whether the text counts as part of the environment.
@@ -564,7 +569,7 @@ func (p *parser) renamed(detail string, schema *hcl.BodySchema, attrs []attr.Att
 	case strings.Contains(detail, `of type "terraform"`), strings.Contains(detail, `of type "encryption"`):
 		return " Only what is inside the encryption block is required here."
 	case strings.Contains(detail, `of type "backend"`):
-		return " It is for statecrypt wrap, in the file of its -config, outside of all other blocks; elsewhere, leave it out."
+		return " It is for the settings of statecrypt wrap, outside of all other blocks; elsewhere, leave it out."
 	case strings.Contains(detail, `of type "variable"`):
 		return " Variables need no declaration here: they are used as var.NAME."
 	case strings.Contains(detail, `of type "provider"`):

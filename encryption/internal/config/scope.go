@@ -14,7 +14,7 @@ import (
 	"github.com/hashicorp/hcl/v2/json"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -185,7 +185,7 @@ func (s scope) check(t hcl.Traversal, expr hcl.Expression) error {
 	case s.module != nil:
 		return errors.New("only var.<name>, local.<name>, path.module and terraform.workspace can be used here; " + instead(t, expr))
 	default:
-		return fact.With(errors.New("only var.<name> can be used here; "+instead(t, expr)), fact.NoValue{})
+		return fault.Known(errors.New("only var.<name> can be used here; "+instead(t, expr)), fault.NoValue{})
 	}
 	name, ok := memberOf(t, "var")
 	if t.RootName() == "var" && s.uses != nil {
@@ -197,9 +197,9 @@ func (s scope) check(t hcl.Traversal, expr hcl.Expression) error {
 	case !ok || !s.variables.IsKnown() || s.has(name):
 		return nil
 	case s.module != nil:
-		return fact.With(fmt.Errorf("var.%s has no value and no default", name), fact.NoValue{Name: name})
+		return fault.Known(fmt.Errorf("var.%s has no value and no default", name), fault.NoValue{Name: name})
 	}
-	return fact.With(fmt.Errorf("var.%s has no value%s", name, s.near(name)), fact.NoValue{Name: name})
+	return fault.Known(fmt.Errorf("var.%s has no value%s", name, s.near(name)), fault.NoValue{Name: name})
 }
 
 // near returns the end of an error about a variable without a value: the most similar name that
@@ -217,7 +217,7 @@ func (s scope) near(name string) string {
 	for _, other := range slices.Sorted(maps.Keys(s.given)) {
 		switch file := s.given[other].file; {
 		case file != "" && other == "TF_VAR_"+name:
-			return fmt.Sprintf("; %.200q has %s, and without TF_VAR_ it is the name of the variable", file, other)
+			return fmt.Sprintf("; %.200q has %s, which is a name for the environment; in a file, it is %s", file, other, name)
 		case file != "":
 			inFiles = append(inFiles, "var."+other)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
@@ -27,12 +27,12 @@ func (r resolver) decode(
 		address: address, within: within, attrs: map[string]cty.Value{}, blocks: map[string]*values{}, pos: map[string]attr.Pos{"": pos},
 		resolver: r, variables: map[string]string{}, layered: map[string]bool{},
 	}
-	var errs fact.List
+	var errs fault.List
 	groups := groupsOf(attrs, settings)
 	for _, a := range attrs {
 		v.pos[a.Name], v.layered[a.Name] = settings[a.Name].Pos, settings[a.Name].FromEnvironment
 		if err := v.set(a, settings[a.Name], groups); err != nil {
-			errs = append(errs, fact.All(err)...) // a block may have several
+			errs = append(errs, fault.All(err)...) // a block may have several
 		}
 	}
 	if len(errs) == 0 {
@@ -97,7 +97,7 @@ func unfit(a attr.Attr, v cty.Value, variable string) error {
 }
 
 // checkCompany returns errors for attributes that must not be set together, or not alone.
-func (v *values) checkCompany(attrs []attr.Attr, settings map[string]Setting) (errs fact.List) {
+func (v *values) checkCompany(attrs []attr.Attr, settings map[string]Setting) (errs fault.List) {
 	has := func(name string) bool { return !isEmpty(v.attrs[name]) || v.blocks[name] != nil }
 	written := func(name string) bool { // a block may be empty, and a text may be a bool
 		s := settings[name]

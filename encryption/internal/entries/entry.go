@@ -7,7 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
 // Entry is one block as the user wrote it, not yet decoded: a key provider, a
@@ -83,7 +83,7 @@ func (e *Entry) IsWrong(t attr.Table, path string) bool {
 		mistake, ok := errors.AsType[*attr.Error](err)
 		return ok && mistake.Attr == path && !mistake.Unknown
 	}
-	return slices.ContainsFunc(fact.All(err), isHere) &&
+	return slices.ContainsFunc(fault.All(err), isHere) &&
 		slices.ContainsFunc(e.written(t), func(g Given) bool { return g.Path == path && g.IsSet() })
 }
 

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
@@ -68,7 +68,7 @@ func odd(what, more string) error {
 	if what == "" {
 		return nil
 	}
-	return fmt.Errorf("it %w", fact.Odd(what+more))
+	return fmt.Errorf("it %w", fault.Odd(what+more))
 }
 
 // notInURL tells why text cannot be a part of the path of a URL: one segment or, with several,

@@ -1,12 +1,13 @@
 package entries
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
@@ -30,9 +31,24 @@ func attributes(v attr.Values) []Given {
 // Oddity is a probable mistake in a text, such as a line break at the end of a passphrase; or a
 // setting whose value TF_ENCRYPTION replaces.
 type Oddity struct {
-	fact.Suspect
-	Pos  attr.Pos
-	Sure recognize.Certainty // how certain the mistake is
+	Address  string // of the entry; "" for the arguments of a data source or a block of credentials
+	Attr     string
+	Variable string // that the value comes from; it is named in place of the two
+	What     string // such as "ends with a line break"
+	Pos      attr.Pos
+	Sure     recognize.Certainty // if it is not a passphrase, somebody may have chosen it
+}
+
+// Suspect is the oddity as it is said beside an error.
+func (o Oddity) Suspect() fault.Suspect {
+	setting := o.Attr
+	switch {
+	case o.Variable != "":
+		setting = "the environment variable " + o.Variable
+	case o.Address != "":
+		setting = fmt.Sprintf("the %s of %s", o.Attr, o.Address)
+	}
+	return fault.Suspect{Setting: setting, What: o.What}
 }
 
 // Oddities returns the oddities of all values of an entry, in blocks and lists, too, and of
@@ -42,7 +58,7 @@ func Oddities(v attr.Values) []Oddity { return oddities(attributes(v)) }
 func oddities(given []Given) (all []Oddity) {
 	for _, g := range given {
 		add := func(what string, sure recognize.Certainty) {
-			odd := Oddity{fact.Suspect{Attr: g.Path, Variable: g.Variable, What: what}, g.Pos, sure}
+			odd := Oddity{Attr: g.Path, Variable: g.Variable, What: what, Pos: g.Pos, Sure: sure}
 			if what != "" && !slices.Contains(all, odd) {
 				all = append(all, odd)
 			}

@@ -11,7 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
 // Scope tells which values the environment may give an entry. The zero value allows none.
@@ -34,7 +34,7 @@ type Scope struct {
 // [Scope.AllowCommands] is not set.
 var ErrCommand = errors.New("only the environment names this command; it runs only if the configuration names it as well")
 
-func errCommand() error { return fact.With(ErrCommand, fact.OnlyEnvironment{}) }
+func errCommand() error { return fault.Known(ErrCommand, fault.OnlyEnvironment{}) }
 
 // Decode calls [Entry.Resolve] with variables that are meant for the server of this entry.
 func (e *Entry) Decode(t attr.Table, env attr.LookupEnv) (attr.Values, error) {

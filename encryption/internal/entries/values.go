@@ -10,7 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -140,10 +140,10 @@ func (v *values) Errorf(attribute, format string, args ...any) error {
 // withSuspects adds to err the oddities of the attribute at a path; of a whole block if path
 // names one, and of the whole entry for "".
 func (v *values) withSuspects(err error, path string) error {
-	return fact.Later(err, func() (facts []fact.Fact) {
+	return fault.Later(err, func() (facts []fault.Fact) {
 		for _, odd := range oddities(v.given) {
 			if path == "" || odd.Attr == path || strings.HasPrefix(odd.Attr, path+".") {
-				facts = append(facts, odd.Suspect)
+				facts = append(facts, odd.Suspect())
 			}
 		}
 		return facts

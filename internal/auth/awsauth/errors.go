@@ -16,7 +16,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/answers"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
@@ -173,7 +173,7 @@ func (s Settings) explainSTS(what string, err error) error {
 	} else if s.values.String("access_key") == "" && !isAPI {
 		what += "; set access_key and secret_key, a profile or a role, or provide credentials in the environment as for the AWS CLI"
 	}
-	return fact.Later(Failure(what, err), s.oddVariables)
+	return fault.Later(Failure(what, err), s.oddVariables)
 }
 
 // signedOut matches errors of package ssocreds. The names of roles may contain SSO.
@@ -196,11 +196,11 @@ func Ambient() []string {
 }
 
 // oddVariables returns the variables that the SDK reads and whose values are probably mistakes.
-func (s Settings) oddVariables() (facts []fact.Fact) {
+func (s Settings) oddVariables() (facts []fault.Fact) {
 	for _, name := range Ambient() {
 		value, _ := s.values.Environment().Get(name)
 		if odd := recognize.Text(value, recognize.Value).Said(name); odd != "" {
-			facts = append(facts, fact.Suspect{Variable: name, What: odd})
+			facts = append(facts, fault.Suspect{Setting: "the environment variable " + name, What: odd})
 		}
 	}
 	return facts

@@ -30,7 +30,7 @@ import (
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/trust"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
@@ -67,7 +67,7 @@ func CloseIdle(client aws.HTTPClient) {
 func (s Settings) Retrieve(ctx context.Context, credentials aws.CredentialsProvider) (aws.Credentials, error) {
 	keys, err := credentials.Retrieve(ctx)
 	if err != nil {
-		err = fact.With(s.explainSTS("no AWS credentials found", err), fact.NoCredentials{})
+		err = fault.Known(s.explainSTS("no AWS credentials found", err), fault.NoCredentials{})
 	}
 	return keys, err
 }

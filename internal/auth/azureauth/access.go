@@ -25,7 +25,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
@@ -61,8 +61,8 @@ func (a Access) Open(ctx context.Context) (azcore.TokenCredential, error) {
 	if half := a.half(); half != "" {
 		return nil, errors.New(half)
 	}
-	return nil, fact.With(errors.New("no way to authenticate is set up: tenant_id and client_id with client_secret or "+
-		"client_certificate, or one of use_oidc, use_msi, use_aks_workload_identity and use_cli"), fact.NoCredentials{})
+	return nil, fault.Known(errors.New("no way to authenticate is set up: tenant_id and client_id with client_secret or "+
+		"client_certificate, or one of use_oidc, use_msi, use_aks_workload_identity and use_cli"), fault.NoCredentials{})
 }
 
 type way struct {

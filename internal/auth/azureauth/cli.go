@@ -12,7 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
@@ -42,9 +42,9 @@ func (a Access) withCLI() (azcore.TokenCredential, error) {
 		return nil, errors.New(half)
 	}
 	if _, err := world.Find("az"); err != nil {
-		return nil, fact.With(errors.New("no way to authenticate is set up (tenant_id and client_id with client_secret or "+
+		return nil, fault.Known(errors.New("no way to authenticate is set up (tenant_id and client_id with client_secret or "+
 			"client_certificate, or one of use_oidc, use_msi and use_aks_workload_identity), and the Azure CLI, az, is not there"),
-			fact.NoCredentials{})
+			fault.NoCredentials{})
 	}
 	for _, s := range []string{a.values.String("tenant_id"), a.values.String("subscription_id")} {
 		if s != "" && !cliArgument.MatchString(s) {

@@ -17,7 +17,7 @@ import (
 	"cloud.google.com/go/auth"
 	"cloud.google.com/go/auth/credentials"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
@@ -160,8 +160,8 @@ func detect(ctx context.Context, options *credentials.DetectOptions) (*auth.Cred
 		return nil, fmt.Errorf("looking for Google credentials: %w", ctx.Err())
 	case creds := <-found:
 		if creds == nil {
-			return nil, fact.With(errors.New("no usable Google credentials were found; set credentials or access_token, "+
-				"GOOGLE_APPLICATION_CREDENTIALS, or run gcloud auth application-default login"), fact.NoCredentials{})
+			return nil, fault.Known(errors.New("no usable Google credentials were found; set credentials or access_token, "+
+				"GOOGLE_APPLICATION_CREDENTIALS, or run gcloud auth application-default login"), fault.NoCredentials{})
 		}
 		return creds, nil
 	}

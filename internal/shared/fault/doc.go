@@ -1,7 +1,7 @@
-// Package fault says why something failed, and what to do about it.
+// Package fault has the reason of a failure, and the advice about it.
 //
-// The code that fails returns a reason, which is one line that says what is so, and writes the
-// advice into the same expression:
+// The code that fails returns a reason, which is one line, and writes the advice into the same
+// expression:
 //
 //	fault.With(errors.New("the file is a tar archive"), "extract the state from it")
 //
@@ -12,7 +12,7 @@
 // stands behind its reason. A word in braces in an advice is a placeholder, such as {settings},
 // that the voice fills. The zero Voice has words that are true for everybody.
 //
-// An error whose text ends with that of the error that it wraps, as fmt.Errorf("%s: %w", …)
-// makes it, needs nothing more. [Errorf] is for a text in which more follows, and a type that
-// composes its text of several errors has a method Tell.
+// An advice stands at the end of the text of a wrapper, as fmt.Errorf("%s: %w", …) makes it. A
+// type that composes its text of several errors, or hides one, has a method Tell; a wrapper with
+// words of its own behind such an error takes the place of the advice in it.
 package fault

@@ -1,6 +1,6 @@
 package fault
 
-// Fact is what is known beside a reason: one of the types here.
+// Fact is knowledge beside a reason: a value of one of the types here.
 type Fact interface {
 	// advice has the words for programs that have none of their own; "" for none.
 	advice() string
@@ -13,7 +13,7 @@ func (a Advice) advice() string { return string(a) }
 
 // These are about settings.
 type (
-	// Suspect is a setting that is probably not what was meant.
+	// Suspect is a setting that was probably meant otherwise.
 	Suspect struct {
 		Setting string // such as "the passphrase of key_provider.pbkdf2.main"
 		What    string // its peculiarity, such as "ends with a line break"
@@ -28,7 +28,7 @@ type (
 	// NoIdentity means that there are recipients, and nothing that opens files.
 	NoIdentity struct{}
 
-	// Lasting means that the mistake stays one, whatever variables set.
+	// Lasting means that no variable corrects the mistake.
 	Lasting struct{}
 
 	// NoValue is a variable of the settings that has no value.

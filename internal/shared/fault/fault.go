@@ -2,13 +2,12 @@ package fault
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
 )
 
-// advised is a reason with what is known beside it.
+// advised is a reason with a fact beside it.
 type advised struct {
 	reason error
 	fact   func() Fact
@@ -49,7 +48,7 @@ func firstUnsaid(reason error, facts []Fact) Fact {
 		suspect, ok := f.(Suspect)
 		same := func(f Fact) bool { s, ok := f.(Suspect); return ok && s.What == suspect.What }
 		odd, isOdd := errors.AsType[Odd](reason)
-		if !ok || !slices.ContainsFunc(said, same) && !(isOdd && string(odd) == suspect.What) {
+		if f != nil && (!ok || !slices.ContainsFunc(said, same) && !(isOdd && string(odd) == suspect.What)) {
 			return f
 		}
 	}
@@ -101,32 +100,6 @@ func parts(err error) []error {
 		}
 	}
 	return nil
-}
-
-// Errorf is [fmt.Errorf] for a text in which something follows the text of a wrapped error: the
-// advice stands before it. All verbs of errors in format are %w.
-func Errorf(format string, args ...any) error {
-	return &formatted{fmt.Errorf(format, args...), format, args}
-}
-
-type formatted struct {
-	error
-	format string
-	args   []any
-}
-
-// Unwrap returns the error of package fmt, which wraps the errors among the arguments.
-func (e *formatted) Unwrap() error { return e.error }
-
-// Tell formats the text again, with other texts for the errors.
-func (e *formatted) Tell(text func(error) string) string {
-	args := slices.Clone(e.args)
-	for i, arg := range args {
-		if err, ok := arg.(error); ok {
-			args[i] = text(err)
-		}
-	}
-	return fmt.Sprintf(strings.ReplaceAll(e.format, "%w", "%s"), args...)
 }
 
 // List has the errors that are found in one pass.

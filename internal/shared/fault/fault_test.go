@@ -34,10 +34,9 @@ func TestText(t *testing.T) {
 		"a wrapper":      {fmt.Errorf("a: %w", advised), "a: " + said},
 		"a wrapper that repeats its reason": {fmt.Errorf("there is no state of the name x: %w", advised),
 			"there is no state of the name x: " + said},
-		"two reasons":        {fmt.Errorf("%w: %w", fault.With(errors.New("a"), "b"), advised), "a: " + said + "; b"},
-		"in the middle":      {fault.Errorf("a: %w (%d)", advised, 1), "a: " + said + " (1)"},
-		"the middle, by fmt": {fmt.Errorf("a: %w (1)", advised), "a: there is no state (1); make one"},
-		"a list":             {fault.List{errReason, advised}, "there is no state\n" + said},
+		"two reasons":   {fmt.Errorf("%w: %w", fault.With(errors.New("a"), "b"), advised), "a: " + said + "; b"},
+		"in the middle": {fmt.Errorf("a: %w (1)", advised), "a: there is no state (1); make one"},
+		"a list":        {fault.List{errReason, advised}, "there is no state\n" + said},
 		"a list in a wrapper": {fmt.Errorf("a: %w", fault.List{advised, errReason}),
 			"a: " + said + "\nthere is no state"},
 		"a hidden reason": {hidden{advised}, "hidden"},
@@ -108,7 +107,7 @@ func TestNobodyAsks(t *testing.T) {
 // Facts are found through wrappers, lists and other facts.
 func TestFind(t *testing.T) {
 	t.Parallel()
-	err := fmt.Errorf("a: %w", fault.List{errReason, fault.Errorf("%w: b", fault.Known(fault.With(errReason, "make one"), blind))})
+	err := fmt.Errorf("a: %w", fault.List{errReason, fmt.Errorf("%w: b", fault.Known(fault.With(errReason, "make one"), blind))})
 	if got, ok := fault.Find[fault.Untried](err); !ok || got != blind {
 		t.Errorf("got %v", got)
 	}
@@ -117,5 +116,31 @@ func TestFind(t *testing.T) {
 	}
 	if got := fault.All(err); len(got) != 2 || (fault.List{}).Err() != nil || got[:1].Err() != errReason {
 		t.Errorf("got %v", got)
+	}
+}
+
+// The part of a program that knows more has the first word: what it has no words for is left to the rest.
+func TestSpeak(t *testing.T) {
+	t.Parallel()
+	source := fault.Voice{Words: map[string]string{"credentials": "the git block"}}
+	program := fault.Voice{Words: map[string]string{"credentials": "a block", "settings": "the provider block"},
+		Say: func(f fault.Fact) string {
+			if f == fault.Fact(blind) {
+				return "look at {credentials}"
+			}
+			return ""
+		}}
+	reason := fault.With(fmt.Errorf("beside {settings}, nothing is in {credentials}: %w", fault.Known(errReason, blind)), "set it in {credentials}")
+	err := fmt.Errorf("step: %w", source.Speak(reason))
+	for want, got := range map[string]string{
+		"step: beside the settings, nothing is in the git block: there is no state":                                                       err.Error(),
+		"step: beside the provider block, nothing is in the git block: there is no state; look at the git block; set it in the git block": program.Text(err),
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if !errors.Is(err, errReason) || !fault.Has[fault.Untried](err) || source.Speak(nil) != nil {
+		t.Error("the error that was spoken is lost")
 	}
 }

@@ -1,16 +1,19 @@
 package fault
 
-import "strings"
+import (
+	"maps"
+	"strings"
+)
 
-// Voice is how a program speaks to its users about what they write: in a provider block, in a
-// file, or behind a flag.
+// Voice holds the words of a program for the places in which its users write settings: a provider
+// block, a file or a flag.
 type Voice struct {
 	// Words fill the placeholders: "credentials" is where the credentials of a source are set,
 	// such as "the git block of credentials, in the provider block", and "settings" is where the
 	// other settings are.
 	Words map[string]string
 
-	// Say returns what the program says of a fact; "" for the words that are true for
+	// Say returns the words of the program for a fact; "" stands for the words that are true for
 	// everybody. It may be nil.
 	Say func(Fact) string
 }
@@ -29,14 +32,36 @@ func (v Voice) Fill(text string) string {
 	return text
 }
 
+// Speak returns an error with the words of the voice in the place of its placeholders.
+func (v Voice) Speak(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &spoken{err, v}
+}
+
+type spoken struct {
+	error
+	voice Voice
+}
+
+func (e *spoken) Error() string { return e.voice.Fill(e.error.Error()) }
+
+// Unwrap returns the error with its placeholders.
+func (e *spoken) Unwrap() error { return e.error }
+
 // Text is the text of an error, with each advice behind its reason.
 func (v Voice) Text(err error) string {
 	switch e := err.(type) {
 	case *advised:
 		return v.Text(e.reason) + v.said(e.fact())
-	case interface {
-		Tell(func(error) string) string
-	}:
+	case *spoken:
+		words := map[string]string{}
+		maps.Copy(words, v.Words)
+		maps.Copy(words, e.voice.Words)
+		v.Words = words
+		return v.Fill(v.Text(e.error))
+	case teller:
 		return e.Tell(v.Text)
 	}
 	text, behind := err.Error(), ""
@@ -50,13 +75,17 @@ func (v Voice) Text(err error) string {
 	return text + behind
 }
 
+// teller is an error that composes its text of the texts of others, or hides them.
+type teller interface {
+	Tell(text func(error) string) string
+}
+
 // beside is the advice in an error that stands in the middle of another text.
 func (v Voice) beside(err error) (text string) {
-	e, ok := err.(*advised)
-	switch {
-	case ok:
+	switch e := err.(type) {
+	case *advised:
 		return v.beside(e.reason) + v.said(e.fact())
-	case tells(err):
+	case teller:
 		return ""
 	}
 	for _, part := range parts(err) {
@@ -65,14 +94,7 @@ func (v Voice) beside(err error) (text string) {
 	return text
 }
 
-func tells(err error) bool {
-	_, ok := err.(interface {
-		Tell(func(error) string) string
-	})
-	return ok
-}
-
-// said is what is said of a fact right behind a reason, with the mark between the two.
+// said has the words for a fact, behind the mark that stands between the reason and them.
 func (v Voice) said(f Fact) (text string) {
 	if f == nil {
 		return ""

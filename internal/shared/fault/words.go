@@ -59,7 +59,7 @@ func (f NoThen) advice() string {
 	return fmt.Sprintf("if the file was encrypted twice, and %s is the method for what is inside, add then = %[1]q to it", f.Method)
 }
 
-// IsUnencrypted reports whether the address is that of a method for plaintext.
+// IsUnencrypted reports whether the address names a method of the kind unencrypted.
 func (f NotConfigured) IsUnencrypted() bool {
 	return strings.HasPrefix(f.Address, "method."+syntax.Unencrypted+".")
 }
@@ -74,7 +74,7 @@ func (f NotConfigured) advice() string {
 
 func (f NoMethod) advice() string { return f.InText() }
 
-// InText says what to add to OpenTofu's text.
+// InText returns the settings to add to OpenTofu's text.
 func (f NoMethod) InText() string {
 	target := "state"
 	if f.Plan {

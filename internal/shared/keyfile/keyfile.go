@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
@@ -185,7 +185,7 @@ func sought(name string) error {
 	}
 	err = errors.New(text)
 	if odd := recognize.Text(name, recognize.Value).Said(""); odd != "" {
-		err = fmt.Errorf("%w; the path %w", err, fact.Odd(odd))
+		err = fmt.Errorf("%w; the path %w", err, fault.Odd(odd))
 	}
 	if near != "" {
 		err = fmt.Errorf("%w. Did you mean %q?", err, near)

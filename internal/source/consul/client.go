@@ -75,7 +75,7 @@ func (r *run) newClient(s settings) (*client, error) {
 		Patience:  r.patience,
 		Transport: t,
 		Unreached: unreached(s.String("address")),
-		Trust:     "set ca_file in a consul block of credentials, in the provider block",
+		Trust:     "set ca_file in {credentials}",
 	}
 	return c, nil
 }

@@ -21,11 +21,10 @@ func (x *exchange) refusal(resp *http.Response) error {
 		{Status: "403", Said: "ACL not found",
 			Text: "Consul does not know the token (403 Forbidden, ACL not found); it may be wrong, expired or deleted"},
 		{Status: "403", Unless: x.sends, Text: fmt.Sprintf("Consul does not allow reading the key %q without a token (403 Forbidden); "+
-			"set access_token in a consul block of credentials, in the provider block", x.key)},
+			"set access_token in {credentials}", x.key)},
 		{Status: "403", Text: fmt.Sprintf("Consul does not allow reading the key %q (403 Forbidden); what the token needs is a policy "+
 			"with %s", x.key, x.rule())},
-		{Status: "401", Text: "the server did not accept the user name and password (401 Unauthorized); check http_auth in the consul block " +
-			"of credentials, in the provider block"},
+		{Status: "401", Text: "the server did not accept the user name and password (401 Unauthorized); check http_auth in {credentials}"},
 		{Said: "invalid key name", Text: fmt.Sprintf("Consul refuses the name of the key %q (%s): it must not begin or end with a space. "+
 			"Consul 1.21.5 also refuses a colon, which the keys of workspaces have; another version does not", x.key, status)},
 		{Status: "400", Unless: isPlain,

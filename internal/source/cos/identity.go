@@ -46,7 +46,7 @@ const (
 )
 
 var errNoKeys = errors.New("there are no keys for COS; set secret_id and secret_key, profile or cam_role_name " +
-	"in a cos block of credentials, in the provider block, or the variables TENCENTCLOUD_*")
+	"in {credentials}, or the variables TENCENTCLOUD_*")
 
 func newIdentity(g source.Grant) (i identity, err error) {
 	own := object.Identity(g, "cam_role_name", "secret_id", "profile")

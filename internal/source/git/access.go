@@ -19,7 +19,7 @@ type access struct {
 	username string
 	password string // "" leaves authentication to git
 	caFile   string
-	block    string // the place to check if the server rejects the credentials
+	grant    source.Grant
 
 	ownPassword bool   // the password is a block's: git gets nothing that the environment says of other secrets
 	told        string // the address that git receives as an argument; a setting of ours replaces it by the real one

@@ -129,7 +129,7 @@ func TestStraySecrets(t *testing.T) {
 		"GIT_PASSWORD": {env: vars{"GIT_PASSWORD": canary},
 			err: "GIT_PASSWORD is set, and nothing says that it is meant for " + server.Origin},
 		"GIT_PASSWORD_FILE":                 {env: vars{"GIT_PASSWORD_FILE": secretFile}, err: `GIT_PASSWORD_FILE is set, and`},
-		"the error says what to write":      {env: vars{"GIT_PASSWORD": canary}, err: "or add this to the provider block"},
+		"the error says what to write":      {env: vars{"GIT_PASSWORD": canary}, err: "or add this to {settings}"},
 		"GITHUB_TOKEN is ignored":           {env: vars{"GITHUB_TOKEN": canary}},
 		"GITHUB_TOKEN_FILE is ignored":      {env: vars{"GITHUB_TOKEN_FILE": secretFile}},
 		"GITHUB_TOKEN is ignored elsewhere": {env: vars{"GITHUB_TOKEN": canary, "GITHUB_SERVER_URL": "https://github.example.com"}},
@@ -320,7 +320,7 @@ func TestNoCredentials(t *testing.T) {
 	if _, err := os.Stat(ran); err == nil {
 		t.Error("SSH_ASKPASS, which may open a window, was run")
 	}
-	mustFail(t, err, "the server wants credentials and there are none", "provider block\n\ngit said: ")
+	mustFail(t, err, "the server wants credentials and there are none", "add them to {settings}\n\ngit said: ")
 	sourcetest.Lacks(t, err, "credentials.git", `url = "`+server.URL+`"`, "username = var.git_username", "password = var.git_password")
 	mustNotBeMissing(t, err)
 	if took := time.Since(begin); took > time.Minute {

@@ -77,7 +77,6 @@ func Connect(v attr.Values) (*Server, error) {
 		s.Credentials.Entries = []*unstable.Entry{inline(v, where)}
 	}
 	r := newRun(s.For(Kind()))
-	r.block = v.Address()
 	branch, _ := strings.CutPrefix(v.String("ref"), "refs/heads/")
 	if branch == "" {
 		branch = r.backend.ref(where)

@@ -103,16 +103,8 @@ func (r *run) accessTo(where remote) (*access, error) {
 	return &access{}, err
 }
 
-// check names the place to check if a server refuses the credentials.
-func (r *run) check(grant source.Grant) string {
-	if r.block != "" {
-		return "; check the credentials in " + r.block + ", and in the variables that stand for them"
-	}
-	return grant.Check()
-}
-
 func (r *run) httpAccess(where remote, grant source.Grant) (*access, error) {
-	a := &access{username: grant.String("username"), password: grant.String("password"), block: r.check(grant), stays: !r.followsRedirects}
+	a := &access{username: grant.String("username"), password: grant.String("password"), grant: grant, stays: !r.followsRedirects}
 	named := where // whose user counts
 	var err error
 	switch {
@@ -213,7 +205,7 @@ func (a *access) check(where remote, exposed bool) error {
 		return errors.New("a git username cannot hold a colon; is it user:password? The second part belongs in password")
 	case exposed:
 		return fmt.Errorf("credentials are not sent to %s over plain http; "+
-			"use https, or set allow_plain_http in the credentials block", where.url.Host)
+			"use https, or set allow_plain_http in {credentials}", where.url.Host)
 	}
 	return nil
 }
@@ -238,7 +230,7 @@ func secretFile(variable, path string) (string, error) {
 // sshAccess follows terraform-backend-git for its variables: the agent comes
 // before SSH_PRIVATE_KEY, and an address without a user is git's.
 func (r *run) sshAccess(grant source.Grant, where remote, agent bool) (*access, error) {
-	a := &access{overSSH: true, onlyKey: grant.Has(keyFileAttr), hostKeys: grant.String(hostKeysAttr), block: r.check(grant)}
+	a := &access{overSSH: true, onlyKey: grant.Has(keyFileAttr), hostKeys: grant.String(hostKeysAttr), grant: grant}
 	a.passwordUnused = grant.Has("password")
 	keyFile := keyFileAttr
 	if !a.onlyKey {

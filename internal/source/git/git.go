@@ -96,7 +96,6 @@ type run struct {
 	backend   backend
 	lookup    attr.LookupEnv // nil if the environment is not to be used
 	http, ssh source.Credentials
-	block     string // names the block of a backend in errors; "" for sources
 
 	// followsRedirects has git go where the server redirects, as readers do. A program that writes stays at the
 	// address in its block.

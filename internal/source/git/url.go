@@ -71,9 +71,9 @@ func (r remote) user() string {
 // which is why it is refused.
 var (
 	errSecretForSSH = errors.New("a password does not belong in the address, because it would end up in plans and states, and ssh would " +
-		"not use it; leave it out, and set ssh_private_key_file in a git block of credentials, unless an ssh agent has the key")
+		"not use it; leave it out, and set ssh_private_key_file in {credentials}, unless an ssh agent has the key")
 	errSecretInURL = errors.New("a password or token does not belong in the address, because it would end up in plans and states; " +
-		"set it in the provider's credentials block")
+		"set it in {credentials}")
 	errNotAnURL = errors.New("an address such as https://git.example.com/acme/infra.git, git@git.example.com:acme/infra.git " +
 		"or an absolute local path is required")
 )

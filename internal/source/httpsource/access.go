@@ -26,14 +26,17 @@ type Access struct {
 	query      string // encoded
 	transport  *http.Transport
 	unverified bool
-	check      error       // what to look at if the server refuses it all, for the end of a sentence
+	grant      source.Grant
 	certified  atomic.Bool // the server asked for the client certificate, and got it
 }
 
-// Doubts returns text with the probable mistakes in credentials that a server refused, for the end
-// of a sentence.
-func Doubts(text string, v attr.Values) error {
-	err := errors.New(text)
+// refused is the error about a server that accepts none of it.
+func (a *Access) refused(status string) error {
+	return a.grant.Blame(Doubts(errors.New("the server refused the credentials ("+status+")"), a.grant.Values))
+}
+
+// Doubts adds to err the probable mistakes in credentials that a server refused.
+func Doubts(err error, v attr.Values) error {
 	add := func(format string, args ...any) { err = fmt.Errorf("%w; %w", err, fmt.Errorf(format, args...)) }
 	switch username, password := v.String("username") != "", v.String("password") != ""; {
 	case password && !username:
@@ -54,7 +57,7 @@ func Doubts(text string, v attr.Values) error {
 }
 
 func newAccess(w world.World, g source.Grant, proxies *httpproxy.Config) (*Access, error) {
-	a := &Access{query: query(g), unverified: g.Bool("skip_cert_verification"), check: Doubts(g.Check(), g.Values)}
+	a := &Access{query: query(g), unverified: g.Bool("skip_cert_verification"), grant: g}
 	settings := &tls.Config{MinVersion: tls.VersionTLS12}
 	var err error
 	if a.header, err = header(g); err == nil {

@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
@@ -33,7 +33,7 @@ type exchange struct {
 func (x *exchange) client() web.Wire {
 	return web.Wire{
 		Patience: x.patience, Transport: x, Redirects: true,
-		Trust: "set client_ca_certificate_pem in an http block of credentials, in the provider block",
+		Trust: "set client_ca_certificate_pem in {credentials}",
 	}
 }
 
@@ -134,7 +134,7 @@ func (x *exchange) refusal(resp *http.Response) error {
 	case code != http.StatusUnauthorized && code != http.StatusForbidden:
 		return web.Unexpected("the server", code)
 	case x.access.sends():
-		return web.Final("the server refused the credentials (%s)%w", web.Status(code), x.access.check)
+		return web.Final("%w", x.access.refused(web.Status(code)))
 	}
 	switch {
 	case missed != "":
@@ -145,11 +145,11 @@ func (x *exchange) refusal(resp *http.Response) error {
 		missed = "; " + sibling + ofSibling
 		arguments = nil
 	default:
-		missed = "; add them to the provider block"
+		missed = "; add them to {settings}"
 	}
 	refused := fmt.Errorf("the server answered %s, and no credentials were sent to %s%s%s", web.Status(code), origin, x.redirected(), missed)
 	if !elsewhere { // or a server could choose by redirects which URL receives credentials
-		refused = fact.With(refused, source.NoCredentials("http", x.asked, arguments...))
+		refused = fault.Known(refused, source.NoCredentials("http", x.asked, arguments...))
 	}
 	return web.Final("%w", refused)
 }

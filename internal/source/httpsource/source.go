@@ -14,7 +14,7 @@ import (
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
@@ -72,7 +72,7 @@ func checkAddress(text string) error {
 	case text != strings.TrimSpace(text):
 		odd := recognize.Text(text, recognize.Value).Said("") // which a reader then does not add
 		odd = cmp.Or(odd, "begins or ends with a space or a line break: trimspace(…) removes it")
-		return fmt.Errorf("it %w", fact.Odd(odd))
+		return fmt.Errorf("it %w", fault.Odd(odd))
 	case strings.ContainsAny(text, "<>"):
 		return errors.New("it holds < or >, as around a placeholder; put the value in its place")
 	case withoutScheme.MatchString(text):
@@ -82,8 +82,8 @@ func checkAddress(text string) error {
 	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
 		return fmt.Errorf("a URL with http or https and a host is required, such as " + anAddress)
 	case u.User != nil:
-		return fmt.Errorf("a user name or password does not belong in an address; set it in an http block of credentials, in " +
-			"the provider block")
+		return fault.With(errors.New("a user name or password does not belong in an address"),
+			"set it in an http block of credentials, in {settings}")
 	case u.Hostname() == "http", u.Hostname() == "https":
 		return errors.New("http:// or https:// stands in it twice; write it once")
 	}
@@ -96,8 +96,8 @@ func checkAddress(text string) error {
 			"is in it with urlencode(…)")
 	}
 	if name := secretInQuery(q); name != "" {
-		return fmt.Errorf("%s does not belong in an address, which is stored in the state; set it as query in an http block "+
-			"of credentials, in the provider block", name)
+		return fault.With(fmt.Errorf("%s does not belong in an address, which is stored in the state", name),
+			"set it as query in an http block of credentials, in {settings}")
 	}
 	if name := urlWithSecret(q); name != "" {
 		return fmt.Errorf("the URL in %s holds a user name, password or token, which do not belong in an address, "+
@@ -170,7 +170,7 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	x := &exchange{location: l, asked: l.address}
 	err := x.client().Get(ctx, l.address, http.Header{"Accept-Encoding": {"gzip"}}, x.receive)
 	_, missing := source.IsMissing(err)
-	if err != nil && !missing && !fact.Has[fact.NoBlock](err) { // which say it themselves
+	if err != nil && !missing && !fault.Has[fault.NoBlock](err) { // which say it themselves
 		err = fmt.Errorf("%w%s", err, x.redirected())
 	}
 	return x.snapshot, err

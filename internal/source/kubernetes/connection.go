@@ -23,7 +23,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/trust"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
@@ -76,8 +76,7 @@ func (r *run) connect(ctx context.Context, s settings) (*connection, error) {
 	return conn, nil
 }
 
-var errNoCluster = errors.New("nothing says which cluster is meant; set host, config_path or in_cluster_config in a kubernetes block of " +
-	"credentials, in the provider block")
+var errNoCluster = errors.New("nothing says which cluster is meant; set host, config_path or in_cluster_config in {credentials}")
 
 // place finds the cluster: where the settings say, or else where kubectl and
 // programs in a pod look.
@@ -116,9 +115,9 @@ func (r *run) place(s settings) (*rest.Config, error) {
 	if s.lookup == nil || s.Found {
 		return nil, errNoCluster
 	}
-	return nil, fact.With(errors.New("nothing says which cluster is meant: there is no kubernetes block of credentials in the provider "+
-		"block, none of KUBE_HOST, KUBE_CONFIG_PATH, KUBE_CONFIG_PATHS, KUBE_IN_CLUSTER_CONFIG, KUBECONFIG is set, ~/.kube/config does not "+
-		"exist, and this is not a pod"), fact.NoCredentials{})
+	return nil, fault.Known(errors.New("nothing says which cluster is meant: there is no kubernetes block of credentials in {settings}, "+
+		"none of KUBE_HOST, KUBE_CONFIG_PATH, KUBE_CONFIG_PATHS, KUBE_IN_CLUSTER_CONFIG, KUBECONFIG is set, ~/.kube/config does not "+
+		"exist, and this is not a pod"), fault.NoCredentials{})
 }
 
 // kubeconfig reads kubeconfigs. A list such as KUBECONFIG's may name files that

@@ -37,7 +37,7 @@ func (c *client) explain(ctx context.Context, what document, err error) error {
 	case netfail.IsTimeout(err):
 		return errPatience
 	}
-	return errors.New(netfail.Reason(err, "set cluster_ca_certificate in the kubernetes block of credentials"))
+	return errors.New(netfail.Reason(err, "set cluster_ca_certificate in {credentials}"))
 }
 
 // refusal is an answer that is not the object.
@@ -45,8 +45,8 @@ func (c *client) refusal(what document, status metav1.Status) error {
 	code := int(status.Code)
 	return answers.Find([]answers.Row{
 		{Status: "401", Unless: c.sends, Wraps: errUnauthorized,
-			Text: "there are none; set token, exec or another one in the kubernetes block of credentials, in the provider block"},
-		{Status: "401", Wraps: fmt.Errorf("%w; they may be wrong or expired: check the kubernetes block of credentials, or the kubeconfig",
+			Text: "there are none; set token, exec or another one in {credentials}"},
+		{Status: "401", Wraps: fmt.Errorf("%w; they may be wrong or expired: check {credentials}, or the kubeconfig",
 			errUnauthorized)},
 		{Status: "403", Unless: what.name != "", Text: fmt.Sprintf("the server does not allow reading %s (403 Forbidden); set resource to the "+
 			"plural name of the kind, and it does not have to", what)},

@@ -21,7 +21,6 @@ import (
 // have the feature.
 type Words struct {
 	Store, Short string // "Alibaba Cloud OSS", "OSS"
-	Block        string // where access is set: "the oss block of credentials, in the provider block"
 
 	Read, ReadVersion string // permissions: "s3:GetObject", "s3:GetObjectVersion"
 	List              string // the permission without which a missing object is denied: "s3:ListBucket"
@@ -29,7 +28,7 @@ type Words struct {
 
 	CustomerKey string // the attribute with the key of SSE-C
 	PathStyle   string // the attribute that puts the bucket behind the host, "" if there is none
-	Trust       string // what to do about an unknown authority: "set custom_ca_bundle in " and the block
+	Trust       string // what to do about an unknown authority: "set custom_ca_bundle in {credentials}"
 
 	// Reasons maps further error codes to their meanings. They take precedence over the codes of
 	// this package.
@@ -122,7 +121,7 @@ func (s Store) known(o Object, code, message, region string) string {
 			"AuthorizationHeaderMalformed AuthorizationQueryParametersError", Text: s.elsewhere(region)},
 		{Code: "AccessDenied", Text: s.denied(o, message)},
 		{Code: "InvalidAccessKeyId SignatureDoesNotMatch InvalidToken InvalidSecurity TokenRefreshRequired AccessKeyDisabled",
-			Text: "the credentials are not valid; check them in " + s.Words.Block},
+			Text: "the credentials are not valid; check them in {credentials}"},
 		{Code: "ExpiredToken RequestExpired", Text: "the credentials have expired; log in again, or set new ones"},
 		{Code: "RequestTimeTooSkewed", Text: "the clock of this machine is wrong: it differs too much from the store's; set it"},
 		{Code: "AllAccessDisabled AccountProblem NotSignedUp InvalidPayer", Text: "the account or the bucket is closed"},
@@ -171,7 +170,7 @@ func (s Store) invalid(o Object) string {
 	case name == "":
 		return refused
 	case o.CustomerKey == nil:
-		return refused + "; if the object is encrypted with a key of yours (SSE-C), set " + name + " in " + s.Words.Block
+		return refused + "; if the object is encrypted with a key of yours (SSE-C), set " + name + " in {credentials}"
 	default:
 		return refused + "; the object is not encrypted with a key of yours (SSE-C), or " + name + " is another one"
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 
@@ -15,7 +16,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
@@ -132,7 +133,11 @@ func (s *state) Fetch(ctx context.Context) (*source.Snapshot, error) {
 		return nil, context.Cause(ctx)
 	case err != nil:
 		err = s.blame(err)
-		return nil, fact.With(errors.New(err.Error()), fact.In(err)...) // the wrapped errors may repeat answers of servers and programs
+		reason := errors.New(err.Error()) // the errors that err wraps may repeat answers of servers and programs
+		for _, f := range slices.Backward(fault.In(err)) {
+			reason = fault.Known(reason, f)
+		}
+		return nil, reason
 	}
 	warnings, err := s.CheckEncryption(client, s.Words)
 	if err != nil {

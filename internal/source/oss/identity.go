@@ -46,7 +46,7 @@ func newIdentity(g source.Grant) (i identity, err error) {
 		i.roleName = g.String("ecs_role_name")
 	default:
 		err = g.Errorf("", "there are no keys for OSS; set access_key and secret_key, profile or ecs_role_name "+
-			"in an oss block of credentials, in the provider block, or the variables ALICLOUD_*")
+			"in {credentials}, or the variables ALICLOUD_*")
 	}
 	if err != nil {
 		return identity{}, err

@@ -79,8 +79,7 @@ func (c *connection) failure(l *location, err error) error {
 	// of the server.
 	if reason := netfail.KnownReason(anonymous(err), "set sslrootcert in the connection settings"); reason != "" {
 		if l.target.settings["host"] == "" && l.target.settings["hostaddr"] == "" {
-			reason += "; no host is set, so " + defaultHost + " was tried: set it in conn_str of a pg block of credentials, in the provider " +
-				"block, or in PGHOST"
+			reason += "; no host is set, so " + defaultHost + " was tried: set it in conn_str, in {credentials}, or in PGHOST"
 		}
 		return errors.New(reason)
 	}
@@ -119,8 +118,7 @@ func (c *connection) refusal(l *location, code string) error {
 func (c *connection) meaning(l *location, code string) string {
 	name := l.name()
 	return answers.Find([]answers.Row{
-		{Code: "28P01 28000", Unless: c.hasAccount, Text: "the server refused the login: there is no password; set one in conn_str, in the pg " +
-			"block of credentials, in the provider block"},
+		{Code: "28P01 28000", Unless: c.hasAccount, Text: "the server refused the login: there is no password; set one in conn_str, in {credentials}"},
 		{Code: "28P01 28000", Text: "the server refused the login; check user, password, database and sslmode in the connection settings, " +
 			"and the server's pg_hba.conf"},
 		{Code: "3D000", Text: "the server has no such database; check the one in the connection settings"},

@@ -67,7 +67,7 @@ func choose(credentials source.Credentials, name string) (target, error) {
 		return target{}, err
 	}
 	if len(t.settings) == 0 {
-		hint := "set conn_str in a pg block of credentials, in the provider block"
+		hint := "set conn_str in {credentials}"
 		if g.ReadsEnvironment() {
 			hint += ", or " + connStrVar + ", or the variables of libpq, such as PGHOST"
 		}
@@ -234,7 +234,7 @@ func (t target) resolve() (settings, error) {
 		}
 	}
 	if s["user"] == "" {
-		return nil, errors.New("nothing says which user is to log in; set it in conn_str, in the pg block of credentials")
+		return nil, errors.New("nothing says which user is to log in; set it in conn_str, in {credentials}")
 	}
 	s["dbname"] = cmp.Or(s["dbname"], s["user"]) // as the server does; said here, it can be found in ~/.pgpass
 	return s, nil

@@ -10,7 +10,7 @@ import (
 	"net/url"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -212,7 +212,7 @@ func (x *exchange) notDownloaded(code int) error {
 		return fmt.Errorf("the state cannot be downloaded: %s answered %s; does the token's team have \"Read\" for the workspace's state "+
 			"versions?", origin, web.Status(code))
 	default:
-		return fact.With(fmt.Errorf("the state cannot be downloaded: %s answered %s, and no token was sent there; if it needs one, "+
-			"add it to the provider block", origin, web.Status(code)), x.noToken(x.asked))
+		return fault.Known(fmt.Errorf("the state cannot be downloaded: %s answered %s, and no token was sent there; if it needs one, "+
+			"add it to {settings}", origin, web.Status(code)), x.noToken(x.asked))
 	}
 }

@@ -136,7 +136,7 @@ func (b *branch) visit(ctx context.Context, do func(ctx context.Context, v *gits
 	if err == nil {
 		err = do(ctx, v)
 	}
-	return err
+	return b.Voice().Speak(err)
 }
 
 // Read reads the file at the tip of the branch. The first time under a lock, it makes sure of the lock as well:

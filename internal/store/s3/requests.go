@@ -265,5 +265,5 @@ func (b *bucket) failed(ctx context.Context, key string, err error) error {
 	if strings.HasSuffix(key, lockSuffix) || strings.HasSuffix(key, proofSuffix) {
 		err = fmt.Errorf("%s: %w", outside.Quoted(key, 300), err)
 	}
-	return err
+	return b.Voice().Speak(err)
 }

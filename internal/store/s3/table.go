@@ -121,7 +121,8 @@ func (t *table) once(ctx context.Context, operation string, body []byte) (found 
 	case ctx.Err() != nil:
 		return found, false, context.Cause(ctx)
 	case err != nil:
-		return found, true, &store.UnansweredError{Err: fmt.Errorf("DynamoDB %s: %s", operation, web.Reason(err, t.server.Words.Trust))}
+		return found, true, t.Voice().Speak(&store.UnansweredError{
+			Err: fmt.Errorf("DynamoDB %s: %s", operation, web.Reason(err, t.server.Words.Trust))})
 	case resp.StatusCode != http.StatusOK:
 		again, err = t.refused(operation, resp.StatusCode, answer)
 		return found, again, err

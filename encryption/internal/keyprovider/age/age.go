@@ -18,7 +18,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/agefile"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/mark"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
@@ -87,8 +87,8 @@ func (p *provider) Key(ctx context.Context, _ driver.Keys, document json.RawMess
 		return nil, err
 	}
 	if !p.identities.Any() {
-		return nil, fact.With(fmt.Errorf("%w: there are recipients, and neither identities nor identity_files, which open files",
-			driver.ErrNoKey), fact.NoIdentity{}, fact.Advice("set one of the two"))
+		return nil, fault.Known(fault.With(fmt.Errorf("%w: there are recipients, and neither identities nor identity_files, which open files",
+			driver.ErrNoKey), "set one of the two"), fault.NoIdentity{})
 	}
 	identities, err := p.identities.Load()
 	if err != nil {
@@ -158,7 +158,7 @@ func parse(document json.RawMessage) (m metadata, err error) {
 	}
 	data := members["external_data"]
 	if len(data) > 0 && data[mark.AgeKey] == nil {
-		return m, fact.Advise(fmt.Errorf("%w: another program of key_provider \"external\" stored something there, which age does not know",
+		return m, fault.With(fmt.Errorf("%w: another program of key_provider \"external\" stored something there, which age does not know",
 			driver.ErrNoKey), "configure that program, as key_provider \"external\" with its command")
 	}
 	if len(members) != 1 || len(data) != 1 || data[mark.AgeKey] == nil || json.Unmarshal(document, &m) != nil ||

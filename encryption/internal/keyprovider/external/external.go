@@ -16,7 +16,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/mark"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/program"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -104,7 +104,7 @@ func (p *provider) Key(ctx context.Context, _ driver.Keys, stored json.RawMessag
 	case err != nil:
 		return nil, err
 	case len(out.Keys.DecryptionKey) == 0 && m.ExternalData == nil:
-		return nil, fact.Advise(fmt.Errorf("%w: the file stores nothing for the program, and it gives no decryption_key without that",
+		return nil, fault.With(fmt.Errorf("%w: the file stores nothing for the program, and it gives no decryption_key without that",
 			driver.ErrNoKey), "if the file was encrypted under another name, set encrypted_metadata_alias")
 	case len(out.Keys.DecryptionKey) == 0:
 		return nil, fmt.Errorf("%w: the program gives no decryption_key for what the file stores", driver.ErrNoKey)

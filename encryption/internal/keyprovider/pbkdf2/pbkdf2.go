@@ -21,7 +21,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
 const (
@@ -185,7 +185,7 @@ func parse(document json.RawMessage) (metadata, error) {
 		return m, err
 	}
 	if len(m.Salt) == 0 || m.Iterations == 0 || m.HashFunction == "" || m.KeyLength == 0 {
-		return m, fact.Advise(fmt.Errorf("%w: the metadata in the file lacks a salt, iterations, hash_function or key_length",
+		return m, fault.With(fmt.Errorf("%w: the metadata in the file lacks a salt, iterations, hash_function or key_length",
 			driver.ErrNoKey), "check which kind of key provider wrote it, or restore an intact copy")
 	}
 	if err := checkHash(m.HashFunction); err != nil {

@@ -18,7 +18,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
@@ -90,7 +90,7 @@ func checkHex(text string) error {
 	case err == nil:
 		return nil
 	case odd != "":
-		return fmt.Errorf("it %w", fact.Odd(odd))
+		return fmt.Errorf("it %w", fault.Odd(odd))
 	case allHex.MatchString(text):
 		return errors.New("this has an odd number of hexadecimal digits, and each byte has two; copy it whole")
 	case strings.Contains(text, " "):

@@ -14,7 +14,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
 // Block returns the aes_gcm method.
@@ -62,7 +62,7 @@ func (m *method) Decrypt(ctx context.Context, keys driver.Keys, data []byte) ([]
 		err := fmt.Errorf("%w: authentication failed: the key or the argument aad differs from that of the file, or the file was changed",
 			driver.ErrNoKey)
 		if len(m.aad) > 0 {
-			err = fact.Advise(err, "aad is set: leave it out if the file was encrypted without it")
+			err = fault.With(err, "aad is set: leave it out if the file was encrypted without it")
 		}
 		return nil, err
 	}

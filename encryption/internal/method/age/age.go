@@ -13,7 +13,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/agefile"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
@@ -70,7 +70,7 @@ func (m *method) Decrypt(ctx context.Context, _ driver.Keys, file []byte) ([]byt
 		identities = append(identities, identity)
 	}
 	if len(identities) == 0 {
-		return nil, fact.With(errors.New("identities, identity_files or a passphrase are required to open files"), fact.NoIdentity{})
+		return nil, fault.Known(errors.New("identities, identity_files or a passphrase are required to open files"), fault.NoIdentity{})
 	}
 	return agefile.Open(ctx, file, identities)
 }
