@@ -59,7 +59,7 @@ func speaks(path string) bool {
 	})
 }
 
-// ofPrograms is what the users of one program write, in a sentence. The prefix TF_VAR_ alone is a name, and no sentence.
+// ofPrograms matches words that only users of one program write, in a sentence. The prefix TF_VAR_ alone is a name.
 var ofPrograms = regexp.MustCompile(`provider block|provider's (credentials )?block|(^|[^\w-])-config\b|\s\S*TF_VAR_|TF_VAR_\S*\s`)
 
 // reportVoice reports sentences for the users of one program.
@@ -98,7 +98,7 @@ func wording(info *types.Info, e ast.Expr) (text string, others []ast.Expr) {
 	return cmp.Or(left, "…") + cmp.Or(right, "…"), append(ofLeft, ofRight...)
 }
 
-// isDoc reports whether a node is the Doc of an attribute or a table: the documentation of the provider is made of these.
+// isDoc reports whether a node is the Doc of an attribute or a table, which belongs to the provider's documentation.
 func isDoc(info *types.Info, n ast.Node) bool {
 	literal, ok := n.(*ast.KeyValueExpr)
 	if !ok {

@@ -5,7 +5,8 @@
 // places that others.go lists.
 //
 // It finds the words of one program, such as "in the provider block", in sentences of packages that several programs
-// use: these write a placeholder. Doc of an attribute or a table is the documentation of the provider, and may have them.
+// use: these write a placeholder. The Doc of an attribute or a table may have such words, because it belongs to the
+// provider's documentation.
 //
 //	go vet -vettool=$(command -v ownwords) ./...
 package main
