@@ -133,7 +133,7 @@ func (c *call) wrap(ctx context.Context) error {
 
 func (c *call) wrapOptions() (o wrap.Options, err error) {
 	enc, err := c.settings(c.config)
-	needsNone := c.Name == "wrap" && wrap.NeedsNoState(wrap.Options{Command: c.args, Environ: c.environ})
+	needsNone := c.Name == "wrap" && wrap.NeedsNoState(c.args, c.environ)
 	if err == nil && !needsNone {
 		err = c.check(enc, false)
 	}
@@ -145,9 +145,12 @@ func (c *call) wrapOptions() (o wrap.Options, err error) {
 	}
 	c.noteUnused()
 	return wrap.Options{
-		State: enc.State(), Plan: enc.Plan(), Doubts: c.doubts, Backend: c.backend, Settings: c.config,
-		Command: c.args, Environ: c.environ, Withhold: c.used, Force: c.force,
-		Accept: c.accept, EncryptExisting: c.encryptExisting, Leave: c.leave, Pins: c.pins,
+		Where: wrap.Where{Backend: c.backend, Settings: c.config},
+		Keys:  wrap.Keys{State: enc.State(), Plan: enc.Plan(), Doubts: c.doubts},
+		Wishes: wrap.Wishes{
+			Force: c.force, Accept: c.accept, EncryptExisting: c.encryptExisting, Leave: c.leave, Pins: c.pins,
+		},
+		Command: c.args, Environ: c.environ, Withhold: c.used,
 		Stdin: c.stdin, Stdout: c.stdout, Stderr: c.stderr,
 	}, nil
 }

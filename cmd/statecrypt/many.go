@@ -304,9 +304,11 @@ func (c *call) inStore(name string) string {
 
 // states opens the backend, and has its states in the place of arguments.
 func (c *call) states(ctx context.Context, settings string, target encryption.Target) (*wrap.States, error) {
-	states, err := wrap.OpenStates(wrap.Options{
-		State: target, Doubts: c.doubts, Backend: c.backend, Settings: settings, Environ: c.environ, Stderr: c.stderr,
-	}, c.prefix != nil)
+	where := wrap.Where{Backend: c.backend, Settings: settings}
+	if c.prefix != nil {
+		where = where.ForOthers()
+	}
+	states, err := wrap.OpenStates(where, target, c.environ, wrap.Notes(c.stderr))
 	if err != nil {
 		return nil, err
 	}

@@ -378,14 +378,14 @@ func (sc *scene) try(t *testing.T, a attempt, kind string) {
 	var b *bucket
 	switch kind {
 	case "file":
-		p.store, p.with.Backend = nil, fileBlock(kept)
+		p.store, p.with.Where.Backend = nil, fileBlock(kept)
 	case "git":
 		repo = newRepository(t, "")
-		p.store, p.with.Backend = nil, gitBlock(repo.FileURL())
+		p.store, p.with.Where.Backend = nil, gitBlock(repo.FileURL())
 	case "s3":
 		b = newBucket(t)
 		b.Keep(stateBucket)
-		p.store, p.with.Backend = nil, s3Block(b.block.With("use_lockfile", true))
+		p.store, p.with.Where.Backend = nil, s3Block(b.block.With("use_lockfile", true))
 	}
 	fill := strings.NewReplacer("ROOT", root, "DIRECT", server.URL, "OLD", sc.old, "LOCALPLAN", string(sc.plans["l.tfplan"])).Replace
 	sc.build(t, root, s, a, fill)
@@ -423,8 +423,9 @@ func (sc *scene) try(t *testing.T, a attempt, kind string) {
 	}
 	out := &lines{}
 	code, err := wrap.Run(t.Context(), wrap.Options{
-		State: p.target, Backend: p.with.Backend, Command: command, Environ: env, Leave: a.leave, EncryptExisting: a.moveIn, Pins: a.pins,
-		Stdin: strings.NewReader(""), Stdout: out, Stderr: out,
+		Keys: wrap.Keys{State: p.target}, Where: p.with.Where, Command: command, Environ: env,
+		Wishes: wrap.Wishes{Leave: a.leave, EncryptExisting: a.moveIn, Pins: a.pins},
+		Stdin:  strings.NewReader(""), Stdout: out, Stderr: out,
 	})
 	if (code == 0) != a.right || (err != nil) && code == 0 {
 		t.Errorf("got %d, %v; right: %t\n%s", code, err, a.right, out)
@@ -547,7 +548,7 @@ func TestAccPlans(t *testing.T) {
 	s := newStore(t)
 	p := newProject(t, s.environ(), empty)
 	settings := tofuKeys + "plan { method = method.aes_gcm.m }\n"
-	p.with.Plan = wrap.SettingsOf(t, settings).Plan()
+	p.with.Keys.Plan = wrap.SettingsOf(t, settings).Plan()
 	p.must(t, "init")
 	p.must(t, "plan", "-out=../old", "-out=new.tfplan")
 	plan := []byte(read(t, filepath.Join(p.dir, "new.tfplan")))

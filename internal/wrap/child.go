@@ -1,6 +1,7 @@
 package wrap
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -15,31 +17,66 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
-// run runs the child to its end, and returns its exit code.
-func (i *invocation) run(ctx context.Context, o Options, environ []string) (int, error) {
-	cmd := exec.CommandContext(ctx, i.program, i.arguments()...) //nolint:gosec // running it is what the user asked for
-	cmd.Env, cmd.Stdin = environ, o.Stdin
+// process is a run of terraform or tofu.
+type process struct {
+	program        string
+	args           []string
+	environ        []string // of the caller
+	withheld       []string // names of variables that it does not get; "TF_VAR_" stands for all that begin so
+	data           string   // its data directory
+	more           []string // its other variables
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	inherits       *os.File // nil if there is nothing
+	signals        *signals
+}
+
+// run runs the program to its end, and returns its exit code.
+func (p process) run(ctx context.Context) (int, error) {
+	cmd := exec.CommandContext(ctx, p.program, p.args...) //nolint:gosec // running it is what the user asked for
+	cmd.Env, cmd.Stdin = p.environment(), p.stdin
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	forward := prepare(cmd)
 	var copied pipes
-	err := copied.connect(cmd, o.Stdout, o.Stderr)
+	err := copied.connect(cmd, p.stdout, p.stderr)
 	lent := copied.from
-	if i.lent != nil {
-		lent = append(lent, i.lent)
-		defer i.lent.Close()
+	if p.inherits != nil {
+		lent = append(lent, p.inherits)
+		defer p.inherits.Close()
 	}
 	if err == nil {
-		err = o.signals.start(cmd, lent)
+		err = p.signals.start(cmd, lent)
 	}
 	copied.begin()
 	if err != nil {
-		return 1, fmt.Errorf("%s cannot be run: %w", outside.Quoted(i.program, 300), keyfile.Reason(err))
+		return 1, fmt.Errorf("%s cannot be run: %w", outside.Quoted(p.program, 300), keyfile.Reason(err))
 	}
-	before := o.signals.relay(forward) // until now, a signal ended ctx, and so interrupted the child
+	before := p.signals.relay(forward) // until now, a signal ended ctx, and so interrupted the child
 	_ = cmd.Wait()                     // what the child has to say is in its exit code
-	o.signals.relay(before)
+	p.signals.relay(before)
 	copied.wait(ctx)
 	return exitCode(cmd.ProcessState), nil
+}
+
+// output runs a command in a folder, and returns what it prints, and its exit code.
+func (p process) output(ctx context.Context, dir string, words ...string) (text []byte, code int, err error) {
+	var out bytes.Buffer
+	p.args, p.stdin, p.stdout, p.inherits = append([]string{"-chdir=" + dir}, words...), nil, &out, nil
+	code, err = p.run(ctx)
+	return out.Bytes(), code, err
+}
+
+// environment is without the keys, the credentials of the real backend, and arguments that were read already.
+func (p process) environment() []string {
+	kept := slices.DeleteFunc(slices.Clone(p.environ), func(pair string) bool {
+		name, _, _ := strings.Cut(pair, "=")
+		upper := strings.ToUpper(name) // Windows does not tell the cases apart
+		begins := func(prefix string) bool { return strings.HasPrefix(upper, prefix) }
+		return upper == "TF_ENCRYPTION" || upper == "TF_DATA_DIR" || begins("TF_CLI_ARGS") ||
+			begins("TF_HTTP_") || begins("STATECRYPT_HTTP_") || begins("TF_BACKEND_HTTP_") ||
+			slices.Contains(p.withheld, name) || begins("TF_VAR_") && slices.Contains(p.withheld, "TF_VAR_")
+	})
+	return append(append(kept, "TF_DATA_DIR="+p.data), p.more...)
 }
 
 // signals are those that end a program. As long as a run takes, they do not: it has yet to

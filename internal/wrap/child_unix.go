@@ -7,7 +7,6 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -55,30 +54,6 @@ func rare() []os.Signal {
 		}
 	}
 	return signals
-}
-
-// alive is a file in a folder that is locked as long as this process lives.
-const alive = "alive"
-
-// keep marks a folder as that of this process, until the file is closed. If files cannot
-// be locked there, it has no mark.
-func keep(dir string) *os.File {
-	path := filepath.Join(dir, alive)
-	f, err := os.OpenFile(path+"~", os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err == nil && unix.Flock(int(f.Fd()), unix.LOCK_EX) == nil {
-		_ = os.Rename(path+"~", path) // nobody sees it without the lock
-	}
-	return f
-}
-
-// isLeft reports whether a folder is that of a process that no longer lives.
-func isLeft(dir string) bool {
-	f, err := os.OpenFile(filepath.Join(dir, alive), os.O_RDWR|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
 }
 
 // lowest is the least number of a descriptor that is lent. Scripts and other programs use lower ones:

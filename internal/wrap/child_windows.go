@@ -14,9 +14,4 @@ func lend(*exec.Cmd, []*os.File) (release func(), err error) { return func() {},
 
 func rare() []os.Signal { return nil }
 
-// keep does nothing: of the folders of others, nobody knows here whose they are.
-func keep(string) *os.File { return nil }
-
-func isLeft(string) bool { return false }
-
 func exitCode(state *os.ProcessState) int { return state.ExitCode() }

@@ -94,13 +94,13 @@ func TestCostsOfModules(t *testing.T) {
 		if strings.HasPrefix(file, "{") {
 			name = "main.tf.json"
 		}
-		i := &invocation{dir: t.TempDir(), sources: []string{name}}
-		if err := os.WriteFile(filepath.Join(i.dir, name), []byte(file), 0o600); err != nil {
+		m := &module{dir: t.TempDir(), sources: []string{name}}
+		if err := os.WriteFile(filepath.Join(m.dir, name), []byte(file), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return func() error {
-			i.localFile()
-			return i.checkModule()
+			m.localFile()
+			return m.checkBackend()
 		}
 	})
 }

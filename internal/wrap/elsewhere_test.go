@@ -152,10 +152,10 @@ func TestAccElsewhereByVariables(t *testing.T) {
 	if code, err, out := p.wrapped(t, "apply", "-auto-approve"); code == 0 || err != nil || s.stored() != nil {
 		t.Errorf("%d, %v\n%s", code, err, out)
 	}
-	p.env, p.with.EncryptExisting = append(p.env, former.terraform()...), true
+	p.env, p.with.Wishes.EncryptExisting = append(p.env, former.terraform()...), true
 	p.must(t, "init")
 	s.checkSealed(t, secret)
-	p.with.EncryptExisting = false
+	p.with.Wishes.EncryptExisting = false
 	if code, err, out := p.wrapped(t, "plan", "-detailed-exitcode"); code != 0 || err != nil {
 		t.Errorf("%d, %v\n%s", code, err, out)
 	}

@@ -139,7 +139,7 @@ func TestLeftUnderALock(t *testing.T) {
 			s.hold([]byte(lock))
 		}
 		if c.broken {
-			o.State = target(t, `method "external" "e" {
+			o.Keys.State = target(t, `method "external" "e" {
   encrypt_command = ["false"]
   decrypt_command = ["false"]
 }

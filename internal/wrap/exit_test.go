@@ -86,7 +86,7 @@ func TestOldPlanGoes(t *testing.T) {
 			o, dir, _ := scripted(t, newStore(t), strings.Replace(c.script, "MADE", made, 1), append([]string{"plan"}, out...)...)
 			settings := wrap.SettingsOf(t, wrap.Sealing+"\nplan { method = method.aes_gcm.m }").Plan()
 			if !c.plain {
-				o.Plan = settings
+				o.Keys.Plan = settings
 			}
 			old := c.old
 			switch old {

@@ -32,7 +32,7 @@ func inFile(t *testing.T, script string, args ...string) (o wrap.Options, dir st
 	t.Helper()
 	o, dir, out = scripted(t, newStore(t), script, args...)
 	o.Environ = slices.DeleteFunc(o.Environ, func(pair string) bool { return strings.HasPrefix(pair, "STATECRYPT_HTTP_") })
-	o.Backend = fileBlock("")
+	o.Where.Backend = fileBlock("")
 	return o, dir, out
 }
 
@@ -125,9 +125,9 @@ func TestInFile(t *testing.T) {
 				args = []string{"apply"}
 			}
 			o, dir, out := inFile(t, c.script, args...)
-			o.EncryptExisting = c.moveIn
+			o.Wishes.EncryptExisting = c.moveIn
 			if c.settings != "" {
-				o.State = target(t, c.settings)
+				o.Keys.State = target(t, c.settings)
 			}
 			path := filepath.Join(dir, "terraform.tfstate")
 			if c.there != "" {
@@ -229,18 +229,18 @@ func TestMemory(t *testing.T) {
 			if c.elsewhere {
 				path = filepath.Join(dir, "other.tfstate")
 				put(c.there)
-				o.Backend = fileBlock(path)
+				o.Where.Backend = fileBlock(path)
 			}
 			if c.damaged {
 				write(t, filepath.Join(dir, ".terraform", "statecrypt", "seen.json"), map[bool]string{false: "{", true: "null"}[c.accept])
 			}
-			o.Accept = c.accept
+			o.Wishes.Accept = c.accept
 			code, err, told := run(t, o)
 			mistakes.Ended(t, name, told, code, err)
 			if code == 0 == c.refused || err != nil {
 				t.Errorf("%d, %v\n%s", code, err, told)
 			}
-			o.Accept = false
+			o.Wishes.Accept = false
 			if code, err, told = run(t, o); code == 0 == c.refused || err != nil {
 				t.Errorf("then: %d, %v\n%s", code, err, told)
 			}

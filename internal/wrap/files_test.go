@@ -18,7 +18,7 @@ func planning(t *testing.T, out string) (o wrap.Options, dir string, said *lines
 	plan := filepath.Join(t.TempDir(), "made")
 	write(t, plan, planOf(t, "http", "", canary))
 	o, dir, said = scripted(t, newStore(t), "GET save="+plan, "plan", "-out="+out)
-	o.Plan = wrap.SettingsOf(t, wrap.Keys+"plan { method = method.aes_gcm.m }").Plan()
+	o.Keys.Plan = wrap.SettingsOf(t, wrap.KeyBlocks+"plan { method = method.aes_gcm.m }").Plan()
 	return o, dir, said
 }
 
@@ -48,12 +48,12 @@ func TestSavedPlan(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o, dir, said := planning(t, c.out)
-			sealed, err := o.Plan.Encrypt(t.Context(), []byte(archive(t, "old")))
+			sealed, err := o.Keys.Plan.Encrypt(t.Context(), []byte(archive(t, "old")))
 			if err != nil {
 				t.Fatal(err)
 			}
 			for file, text := range map[string]string{
-				"file": archive(t, "old"), "folder/file": "old", "keys.hcl": wrap.Keys, "state": state, "empty": "",
+				"file": archive(t, "old"), "folder/file": "old", "keys.hcl": wrap.KeyBlocks, "state": state, "empty": "",
 				"sealed": string(sealed),
 			} {
 				write(t, filepath.Join(dir, file), text)
@@ -91,7 +91,7 @@ func TestPlaintextPlan(t *testing.T) {
 			t.Parallel()
 			o, dir, _ := scripted(t, newStore(t), "GET", "plan", "-out="+out)
 			write(t, filepath.Join(dir, "folder", "file"), "old")
-			write(t, filepath.Join(dir, "keys.hcl"), wrap.Keys)
+			write(t, filepath.Join(dir, "keys.hcl"), wrap.KeyBlocks)
 			write(t, filepath.Join(dir, "state"), state)
 			write(t, filepath.Join(dir, "sealed"), archive(t, "old"))
 			code, err, told := run(t, o)

@@ -65,7 +65,7 @@ func inRepo(t *testing.T, repository, script string, args ...string) (o wrap.Opt
 	o.Environ = slices.DeleteFunc(o.Environ, func(pair string) bool {
 		return strings.HasPrefix(pair, "STATECRYPT_HTTP_") || strings.HasPrefix(pair, "TF_BACKEND_GIT_") || strings.HasPrefix(pair, "GIT_")
 	})
-	o.Backend = gitBlock(repository)
+	o.Where.Backend = gitBlock(repository)
 	return o, dir, out
 }
 
@@ -145,9 +145,9 @@ func TestInGit(t *testing.T) {
 				args = []string{"apply"}
 			}
 			o, dir, out := inRepo(t, repo.FileURL(), c.script, args...)
-			o.EncryptExisting = c.moveIn
+			o.Wishes.EncryptExisting = c.moveIn
 			if c.settings != "" {
-				o.State = target(t, c.settings)
+				o.Keys.State = target(t, c.settings)
 			}
 			for name, text := range c.files {
 				write(t, filepath.Join(dir, name), text)

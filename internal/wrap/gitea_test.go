@@ -54,6 +54,13 @@ func holds(t *testing.T, file []byte, serial int64) {
 	}
 }
 
+// moveIn encrypts the state in the backend of a proxy.
+func moveIn(t *testing.T, p *proxy) error {
+	t.Helper()
+	m := &existing{arrival: arrival{guard: p.guard, backend: p.backend}, unused: &unused{module: &module{}, backend: p.backend, say: p.say}}
+	return m.moveIn(t.Context())
+}
+
 // TestMoveInCounts: a state that is encrypted where it is gets the next serial, as OpenTofu does it, and
 // is remembered with that: a server may keep one state for each.
 func TestMoveInCounts(t *testing.T) {
@@ -61,10 +68,10 @@ func TestMoveInCounts(t *testing.T) {
 	g := giteatest.Start(t)
 	upload(t, g, state)
 	told := &said{}
-	p := betweenWith(t, Options{State: target(t, migrating), Stderr: told, Environ: environOfGitea(t, g, nil)})
+	p := betweenWith(t, Options{Keys: Keys{State: target(t, migrating)}, Stderr: told, Environ: environOfGitea(t, g, nil)})
 	data := t.TempDir()
-	p.memory = &memory{at: directory{path: data}, of: "net"}
-	if err := moveIn(t.Context(), p); err != nil {
+	p.guard.memory = &memory{at: directory{path: data}, of: "net"}
+	if err := moveIn(t, p); err != nil {
 		t.Fatal(err)
 	}
 	holds(t, g.Stored("net"), 2)
@@ -77,9 +84,9 @@ func TestMoveInCounts(t *testing.T) {
 		g := giteatest.Start(t)
 		upload(t, g, state)
 		p := betweenWith(t, Options{
-			State: target(t, migrating), Stderr: told, Environ: environOfGitea(t, g, nil), Pins: Pins{Serial: &pinned},
+			Keys: Keys{State: target(t, migrating)}, Stderr: told, Environ: environOfGitea(t, g, nil), Wishes: Wishes{Pins: Pins{Serial: &pinned}},
 		})
-		if err := moveIn(t.Context(), p); (err == nil) != (pinned == 1) {
+		if err := moveIn(t, p); (err == nil) != (pinned == 1) {
 			t.Errorf("pinned to %d: %v", pinned, err)
 		}
 	}
@@ -101,7 +108,7 @@ func TestFormIsNoted(t *testing.T) {
 		}
 		g.ServeHTTP(w, r)
 	})
-	s, err := openStates(Options{Stderr: told, Environ: environOfGitea(t, g, front)}, "")
+	s, err := openStates(Where{}, "", encryption.Target{}, environOfGitea(t, g, front), Notes(told))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +139,7 @@ func TestSentAgain(t *testing.T) {
 		g.ServeHTTP(w, r)
 	})
 	told := &said{}
-	p := betweenWith(t, Options{State: target(t, sealing), Stderr: told, Environ: environOfGitea(t, g, front)})
+	p := betweenWith(t, Options{Keys: Keys{State: target(t, sealing)}, Stderr: told, Environ: environOfGitea(t, g, front)})
 	ask(p, http.MethodGet, "/state", "")
 	ask(p, "LOCK", "/lock", `{"ID":"1"}`)
 	for _, want := range []int{http.StatusBadGateway, http.StatusOK} {

@@ -179,7 +179,7 @@ func TestRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o, dir, out := scripted(t, newStore(t), "ready", c.args...)
-			o.Environ, o.Leave, o.EncryptExisting = append(o.Environ, c.environ...), c.leave, c.moveIn
+			o.Environ, o.Wishes.Leave, o.Wishes.EncryptExisting = append(o.Environ, c.environ...), c.leave, c.moveIn
 			for path, text := range c.files {
 				path = strings.Replace(path, "OWN", wrap.Own(dir), 1)
 				write(t, filepath.Join(dir, path), text)
@@ -355,7 +355,7 @@ func TestRehearsal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o, _, out := scripted(t, newStore(t), cmp.Or(c.script, "ready"), c.command)
-			o.State = target(t, c.text)
+			o.Keys.State = target(t, c.text)
 			code, err, told := run(t, o)
 			mistakes.Ended(t, name, told, code, err)
 			if (out.String() == "") != (err != nil) && c.script == "" {

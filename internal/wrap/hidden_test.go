@@ -1,6 +1,7 @@
 package wrap
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,15 +20,14 @@ func TestInitBesideARun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			i := &invocation{dir: t.TempDir()}
-			i.Name = "init"
-			data := i.own(i.id())
+			m := &module{dir: t.TempDir()}
+			data := m.own(m.id())
 			if c.before {
 				if err := writeRecord(t.Context(), data); err != nil {
 					t.Fatal(err)
 				}
 			}
-			forget, err := i.hideBackend(t.Context())
+			forget, err := m.hideBackend(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,17 +70,18 @@ func TestKeptOut(t *testing.T) {
 // Promise: Links in modules
 func TestLinkedFolder(t *testing.T) {
 	t.Parallel()
-	for _, command := range []string{"get", "init", "validate"} {
-		i := &invocation{dir: t.TempDir()}
-		i.Name = command
-		if err := os.Mkdir(filepath.Join(i.dir, dataName), 0o700); err != nil {
+	for _, name := range []string{"get", "init", "validate"} {
+		m := &module{dir: t.TempDir()}
+		if err := os.Mkdir(filepath.Join(m.dir, dataName), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Symlink(t.TempDir(), filepath.Join(i.dir, dataName, ownName)); err != nil {
+		if err := os.Symlink(t.TempDir(), filepath.Join(m.dir, dataName, ownName)); err != nil {
 			t.Skip(err)
 		}
-		if _, err := i.hideBackend(t.Context()); err == nil {
-			t.Errorf("%s writes through a link", command)
+		r := &run{line: &line{command: command{Name: name}}, module: m}
+		_, err := r.passThrough(t.Context())
+		if _, isForeign := errors.AsType[*foreignError](err); !isForeign {
+			t.Errorf("%s writes through a link: %v", name, err)
 		}
 	}
 }

@@ -50,7 +50,7 @@ plan { method = method.age.a }`, false},
 			s := newStore(t)
 			gone := "move=" + file + "," + file + "-gone"
 			o, dir, out := scripted(t, s, "GET "+gone+" leave=errored.tfstate POST="+state, "apply")
-			o.State = wrap.SettingsOf(t, settings).State()
+			o.Keys.State = wrap.SettingsOf(t, settings).State()
 			code, err, told := run(t, o)
 			if (code == 0) != c.isKept || err != nil {
 				t.Errorf("%d, %v, %s\n%s", code, err, told, out)
@@ -67,7 +67,7 @@ plan { method = method.age.a }`, false},
 			made := filepath.Join(t.TempDir(), "made")
 			write(t, made, planOf(t, "http", "", canary))
 			o, dir, out = scripted(t, newStore(t), "GET "+gone+" save="+made, "plan", "-out=p")
-			o.State, o.Plan = wrap.SettingsOf(t, settings).State(), wrap.SettingsOf(t, settings).Plan()
+			o.Keys.State, o.Keys.Plan = wrap.SettingsOf(t, settings).State(), wrap.SettingsOf(t, settings).Plan()
 			if code, err, told := run(t, o); (code == 0) != c.isKept || (err == nil) != c.isKept {
 				t.Fatalf("%d, %v, %s\n%s", code, err, told, out)
 			}

@@ -193,7 +193,7 @@ func TestKilledAndLeft(t *testing.T) {
 			left := filepath.Join(dir, "errored.tfstate")
 			if c.plans {
 				again, _, _ := inFile(t, "GET", "plan")
-				again.Command[1], again.Backend = o.Command[1], o.Backend
+				again.Command[1], again.Where.Backend = o.Command[1], o.Where.Backend
 				_, err, told := run(t, again)
 				mistakes.Failed(t, name, strings.ReplaceAll(told, dir, "/module"), err)
 				if !c.half && !strings.HasPrefix(told, "statecrypt: warning: errored.tfstate holds a state in plaintext") {
@@ -209,7 +209,7 @@ func TestKilledAndLeft(t *testing.T) {
 			t.Chdir(dir)
 			t.Setenv("HOME", t.TempDir())
 			err, told := recovered(t, o, wrap.Recovery{})
-			opened, failed := o.State.Decrypt(t.Context(), []byte(read(t, path)))
+			opened, failed := o.Keys.State.Decrypt(t.Context(), []byte(read(t, path)))
 			if err != nil || failed != nil || string(opened.Data) != c.left {
 				t.Errorf("%v, %v, %s", err, failed, told)
 			}

@@ -24,16 +24,8 @@ type childLock struct {
 	forced string // the ID that force-unlock names
 }
 
-// begin takes what the child is told of locks on its command line. If it takes none, nobody
-// else gets one.
-func (l *childLock) begin(call *invocation) {
-	if call.Name == "force-unlock" && len(call.args) > 0 {
-		l.forced = call.args[0]
-	}
-	if call.isOff("lock") {
-		l.id, l.held = rand.Text(), &store.Lock{}
-	}
-}
+// refuseAll gives the lock to nobody, and so none to the child.
+func (l *childLock) refuseAll() { l.id, l.held = rand.Text(), &store.Lock{} }
 
 // check refuses a write of somebody who does not have the lock that was given out.
 func (l *childLock) check(id string) error {
@@ -132,7 +124,7 @@ func (p *proxy) settle(ctx context.Context, code int) error {
 	l := &p.lock
 	there := l.given && p.backend.HasLocks()
 	switch {
-	case l.held == nil || !l.given && code <= signalled || !there && p.call.effect() == reads:
+	case l.held == nil || !l.given && code <= signalled || !there && p.effect == reads:
 		return nil
 	case !there:
 		return errors.New("the program has ended before it was done: what it has changed may be in no state. Look at it before the next run")
@@ -141,7 +133,7 @@ func (p *proxy) settle(ctx context.Context, code int) error {
 			return err
 		}
 		return nil
-	case p.call.effect() == reads:
+	case p.effect == reads:
 		return p.backend.giveBack(ctx, l.id)
 	case p.backend.EndsWithProcess():
 		return errors.Join(p.backend.giveBack(ctx, l.id), errors.New("the program has ended without giving back its lock: what it has changed "+
@@ -152,124 +144,4 @@ func (p *proxy) settle(ctx context.Context, code int) error {
 		return fmt.Errorf(left+". When you have looked, remove it where the backend keeps it", "")
 	}
 	return fmt.Errorf(left+". When you have looked, %s", " "+outside.Quoted(l.id, 100), store.Unlocking(l.id))
-}
-
-// underLock does work while it has the lock, if there are locks. An interrupt does not end
-// a request: a server may go on with what it has got, after the lock was given back.
-func (b *backend) underLock(ctx context.Context, operation string, work func() error) (err error) {
-	if !b.HasLocks() {
-		return work()
-	}
-	lock := store.NewLock(operation)
-	if err := b.Lock(context.WithoutCancel(ctx), lock); err != nil {
-		return fmt.Errorf("the state cannot be locked: %w", err)
-	}
-	defer func() {
-		stuck := b.giveBack(context.WithoutCancel(ctx), lock.ID)
-		if err == nil && stuck != nil {
-			stuck = &StuckError{stuck}
-		}
-		err = errors.Join(err, stuck)
-	}()
-	if err := context.Cause(ctx); err != nil {
-		return err
-	}
-	return work()
-}
-
-// StuckError is that all was done under a lock, and that it was not given back.
-type StuckError struct{ Err error }
-
-func (e *StuckError) Error() string { return e.Err.Error() }
-
-// Unwrap returns what went wrong.
-func (e *StuckError) Unwrap() error { return e.Err }
-
-func (b *backend) giveBack(ctx context.Context, id string) error {
-	if err := b.Unlock(ctx, id); err != nil {
-		return fmt.Errorf("the lock %s was not given back, and force-unlock of the CLI does it: %w", id, err)
-	}
-	return nil
-}
-
-// keep puts a sealed state into the backend, unless ctx has ended. As the first write of a run, it is
-// looked at, see [store.Careful]: many servers answer 200 to anything, and the user may
-// delete the old state.
-func (b *backend) keep(ctx context.Context, sealed []byte, read store.Version) error {
-	if err := context.Cause(ctx); err != nil {
-		return err
-	}
-	_, err := b.Write(context.WithoutCancel(ctx), sealed, read)
-	if errors.Is(err, store.ErrUnseen) {
-		err = fmt.Errorf("%w; keep what there was", err)
-	}
-	return err
-}
-
-// Look reads a state, "" for that of the block, and who has its lock, as far as that is told.
-func (s *States) Look(ctx context.Context, name string) (state []byte, holder *store.Lock, err error) {
-	b, err := s.state(name)
-	if err == nil {
-		state, _, err = b.Read(ctx)
-	}
-	if err == nil && state == nil {
-		err = b.none()
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	if holder, err = b.Holder(ctx); err != nil && !errors.Is(err, store.ErrUntold) {
-		say(s.options.Stderr, "warning: who has the lock cannot be told: "+err.Error())
-	}
-	return state, holder, nil
-}
-
-// IsSettled reports whether others who compare a state with something accept it.
-func (s *States) IsSettled(ctx context.Context, name string, state []byte) (bool, error) {
-	b, err := s.state(name)
-	if err != nil {
-		return false, err
-	}
-	return b.IsSettled(ctx, state)
-}
-
-// ErrNone is that there is no state.
-var ErrNone = errors.New("there is none")
-
-func (b *backend) none() error {
-	return fmt.Errorf("%w at %s; check the address", ErrNone, outside.Line(b.String(), 300))
-}
-
-// Rotate replaces a state, "" for that of the block, by what change makes of it, under the
-// lock. If that is nil, the state stays, and change has left it as it was.
-func (s *States) Rotate(ctx context.Context, name string, change func(state []byte) ([]byte, error)) error {
-	b, err := s.state(name)
-	if err != nil {
-		return err
-	}
-	if !b.HasLocks() {
-		say(s.options.Stderr, "warning: the backend has no lock; nobody may write the state meanwhile")
-	}
-	err = b.underLock(ctx, "statecrypt rotate", func() error {
-		state, version, err := b.Read(ctx)
-		switch {
-		case err != nil:
-			return err
-		case state == nil:
-			return b.none()
-		}
-		labelled := isLabelled(state)
-		changed, err := change(state)
-		switch {
-		case err != nil:
-			return err
-		case changed == nil:
-			return b.Settle(ctx, state)
-		}
-		if labelled { // or the server takes others
-			b.noteForm(s.options.Stderr, changed)
-		}
-		return b.keep(ctx, changed, version)
-	})
-	return errors.Join(err, b.lookAgain(context.WithoutCancel(ctx)))
 }

@@ -151,7 +151,7 @@ func TestRotateWithoutLocks(t *testing.T) {
 
 // rotate changes the state of the block.
 func rotate(ctx context.Context, o wrap.Options, change func([]byte) ([]byte, error)) error {
-	states, err := wrap.OpenStates(o, false)
+	states, err := wrap.OpenStates(o.Where, o.Keys.State, o.Environ, wrap.Notes(o.Stderr))
 	if err != nil {
 		return err
 	}

@@ -46,9 +46,13 @@ const (
 	baseName   = "base.json"
 )
 
-func newMemory(at directory, b *backend) *memory {
+// newMemory is the memory of a run, which the user has accept a state, or which may leave one.
+func newMemory(ctx context.Context, at directory, b *backend, accepts, changes bool) *memory {
 	whole, text := b.kind.Name+" "+b.Address(), b.kind.Name+" "+b.String()
-	return &memory{at: at, of: string(store.Digest([]byte(whole))), text: text, isWhole: whole == text}
+	return &memory{
+		at: at, of: string(store.Digest([]byte(whole))), text: text, isWhole: whole == text,
+		reverts: b.Reverts(ctx), accepts: accepts, changes: changes,
+	}
 }
 
 // locked does what nobody else does in this folder meanwhile, from reading a file of ours to writing
@@ -108,11 +112,11 @@ func save[T any](ctx context.Context, at *os.Root, name string, all map[string]T
 // under the name that it has, that counts.
 func (m *memory) find(seen map[string]label) *label {
 	was, ok := seen[m.of]
-	former, isFormer := seen[m.text]
-	isFormer = isFormer && m.isWhole
+	renamed, isRenamed := seen[m.text]
+	isRenamed = isRenamed && m.isWhole
 	switch {
-	case isFormer && (!ok || former.Lineage == was.Lineage && former.isAfter(was)):
-		return &former
+	case isRenamed && (!ok || renamed.Lineage == was.Lineage && renamed.isAfter(was)):
+		return &renamed
 	case ok:
 		return &was
 	}
@@ -250,7 +254,7 @@ func (m *memory) leave(ctx context.Context, file []byte) {
 // named, they are those of the last run here if wrap was killed.
 func (m *memory) base(file []byte, named bool) []store.Version {
 	all := m.bases()
-	for _, entry := range []string{m.entry(file), m.formerEntry(file)} {
+	for _, entry := range []string{m.entry(file), m.earlierEntry(file)} {
 		if known, ok := all[entry]; ok {
 			return known
 		}
@@ -278,14 +282,14 @@ func (m *memory) moves(ctx context.Context, from, to []byte) {
 		if base != nil {
 			all[m.entry(to)] = base
 		}
-		return forget(all, m.entry(from), m.formerEntry(from), m.of) || base != nil
+		return forget(all, m.entry(from), m.earlierEntry(from), m.of) || base != nil
 	})
 }
 
 // written forgets a file whose state is where it belongs.
 func (m *memory) written(ctx context.Context, file []byte, named bool) {
 	m.rebase(ctx, func(all map[string][]store.Version) bool {
-		entries := []string{m.entry(file), m.formerEntry(file)}
+		entries := []string{m.entry(file), m.earlierEntry(file)}
 		if !named {
 			entries = append(entries, m.of)
 		}
@@ -325,8 +329,8 @@ func (m *memory) rebase(ctx context.Context, change func(all map[string][]store.
 // entry is a file with a state of this place: with other settings, the folder has others.
 func (m *memory) entry(file []byte) string { return m.of + " " + string(digestOf(file)) }
 
-// formerEntry is how earlier versions called it. The digest tells it from others.
-func (m *memory) formerEntry(file []byte) string { return m.text + " " + string(digestOf(file)) }
+// earlierEntry is how earlier versions called it. The digest tells it from others.
+func (m *memory) earlierEntry(file []byte) string { return m.text + " " + string(digestOf(file)) }
 
 // digestOf is which bytes there are, "" for none.
 func digestOf(state []byte) store.Version {

@@ -51,7 +51,7 @@ func TestSixAtOnce(t *testing.T) {
 		for n := range runs {
 			write(t, path(n), string(seal(t, sealing, numbered(round))))
 			one := o
-			one.Backend, one.Stdin = fileBlock(path(n)), strings.NewReader("")
+			one.Where.Backend, one.Stdin = fileBlock(path(n)), strings.NewReader("")
 			one.Stdout, one.Stderr = io.Discard, io.Discard
 			group.Go(func() {
 				if code, err := wrap.Run(t.Context(), one); code != 0 || err != nil {

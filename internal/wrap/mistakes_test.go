@@ -30,7 +30,7 @@ func (m Mistakes) Said(t *testing.T, name, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text = temporary.ReplaceAllString(strings.ReplaceAll(text, here, "/here"), "/folder")
+	text = ofTest.ReplaceAllString(strings.ReplaceAll(text, here, "/here"), "/folder")
 	text = ofModule.ReplaceAllString(text, "/statecrypt/MODULE")
 	text = heldLock.ReplaceAllString(loopback.ReplaceAllString(text, "127.0.0.1:PORT"), "the lock ID")
 	m.Check(t, name, cmp.Or(text, "nothing"))
@@ -57,8 +57,8 @@ func (m Mistakes) Ended(t *testing.T, name, said string, code int, err error) {
 // What differs from run to run: the folders of tests, data directories named after them, the ports of
 // their servers, and locks.
 var (
-	temporary = regexp.MustCompile(regexp.QuoteMeta(filepath.Join(os.TempDir(), "Test")) + `[^/]*/\d+`)
-	loopback  = regexp.MustCompile(`127\.0\.0\.1:\d\d+`)
-	ofModule  = regexp.MustCompile(`/statecrypt/[0-9a-f]{16}\b`)
-	heldLock  = regexp.MustCompile(`the lock [A-Z2-7]{26}`)
+	ofTest   = regexp.MustCompile(regexp.QuoteMeta(filepath.Join(os.TempDir(), "Test")) + `[^/]*/\d+`)
+	loopback = regexp.MustCompile(`127\.0\.0\.1:\d\d+`)
+	ofModule = regexp.MustCompile(`/statecrypt/[0-9a-f]{16}\b`)
+	heldLock = regexp.MustCompile(`the lock [A-Z2-7]{26}`)
 )

@@ -1,12 +1,9 @@
 package wrap
 
 import (
-	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,11 +12,13 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclparse"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/levels"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/all"
 )
@@ -30,13 +29,23 @@ const ofBackendGit = "git_http_backend.auto.tf"
 
 const wanted = `the module requires an empty block, backend "http" {}`
 
-// checkModule refuses a module that keeps its state elsewhere. Terraform refuses
+// module is the folder in which Terraform runs.
+type module struct {
+	dir     string   // absolute, links followed
+	data    string   // the data directory that is not wrap's, absolute
+	sources []string // the files of a configuration that the program reads, see findSources
+}
+
+// own is a folder of wrap's own in the module.
+func (m *module) own(below ...string) directory { return ownDirectory(m.dir, below...) }
+
+// checkBackend refuses a module that keeps its state elsewhere. Terraform refuses
 // it too, see [writeRecord], but says less clearly why. Each file that the program reads is
 // read by itself: what does no harm in any of them does none in whatever they are merged to.
-func (i *invocation) checkModule() error {
+func (m *module) checkBackend() error {
 	found := false
-	for _, name := range i.sources {
-		places, err := placesOf(filepath.Join(i.dir, name))
+	for _, name := range m.sources {
+		places, err := placesOf(filepath.Join(m.dir, name))
 		for _, b := range places {
 			err = cmp.Or(err, checkBlock(b))
 		}
@@ -48,12 +57,12 @@ func (i *invocation) checkModule() error {
 		}
 		found = found || len(places) > 0
 	}
-	if len(i.sources) == 0 {
+	if len(m.sources) == 0 {
 		return fmt.Errorf("there is no file of a configuration in %s; go to the folder of the module, or run terraform -chdir=FOLDER",
-			outside.Quoted(i.dir, 300))
+			outside.Quoted(m.dir, 300))
 	}
 	if !found {
-		return fmt.Errorf("there is no backend block in %s; %s", outside.Quoted(i.dir, 300), wanted)
+		return fmt.Errorf("there is no backend block in %s; %s", outside.Quoted(m.dir, 300), wanted)
 	}
 	return nil
 }
@@ -61,8 +70,8 @@ func (i *invocation) checkModule() error {
 // findSources finds the files of the module that the program reads. Those for OpenTofu alone
 // tell the two apart, and the program, whatever it is called, says which of them it is. If it
 // does not, all count.
-func (i *invocation) findSources(ctx context.Context, o Options) error {
-	entries, err := os.ReadDir(i.dir)
+func (m *module) findSources(version func() ([]byte, error)) error {
+	entries, err := os.ReadDir(m.dir)
 	if err != nil {
 		return err
 	}
@@ -73,26 +82,24 @@ func (i *invocation) findSources(ctx context.Context, o Options) error {
 		if e.IsDir() || strings.HasPrefix(name, ".") || stem == "" {
 			continue
 		}
-		i.sources = append(i.sources, name)
+		m.sources = append(m.sources, name)
 		apart = apart || strings.HasPrefix(end, ".tofu")
 	}
 	if !apart {
 		return nil
 	}
-	out := bytes.Buffer{}
-	o.Stdin, o.Stdout, o.Stderr = nil, &out, io.Discard
-	asked := &invocation{command: command{Name: "version"}, program: i.program, dir: i.dir}
-	if _, err := asked.run(ctx, o, asked.environ(o, "CHECKPOINT_DISABLE=1")); err != nil {
+	text, err := version()
+	if err != nil {
 		return err
 	}
-	said := release.FindStringSubmatch(out.String())
+	said := release.FindSubmatch(text)
 	if said == nil {
 		return nil
 	}
-	minor, _ := strconv.Atoi(said[2]) // of digits
-	readsTofu := said[1] == "OpenTofu v1" && minor >= firstTofu
-	found := slices.Clone(i.sources)
-	i.sources = slices.DeleteFunc(i.sources, func(name string) bool {
+	minor, _ := strconv.Atoi(string(said[2])) // of digits
+	readsTofu := string(said[1]) == "OpenTofu v1" && minor >= firstTofu
+	found := slices.Clone(m.sources)
+	m.sources = slices.DeleteFunc(m.sources, func(name string) bool {
 		stem, end := ofSource(name)
 		if strings.HasPrefix(end, ".tofu") {
 			return !readsTofu
@@ -120,9 +127,9 @@ func ofSource(name string) (stem, end string) {
 }
 
 // localFile is the file of a backend "local" of the module, "" if it has none.
-func (i *invocation) localFile() (file string) {
-	for _, name := range i.sources {
-		found, _ := placesOf(filepath.Join(i.dir, name)) // Terraform says what is wrong with it
+func (m *module) localFile() (file string) {
+	for _, name := range m.sources {
+		found, _ := placesOf(filepath.Join(m.dir, name)) // Terraform says what is wrong with it
 		for _, b := range found {
 			if len(b.Labels) == 0 || b.Labels[0] != "local" {
 				continue
@@ -130,7 +137,7 @@ func (i *invocation) localFile() (file string) {
 			file = "terraform.tfstate"
 			attrs, _ := b.Body.JustAttributes()
 			if path, ok := attrs["path"]; ok {
-				if v, _ := path.Expr.Value(nil); names(v, "") {
+				if v, _ := path.Expr.Value(nil); isText(v) {
 					file = v.AsString()
 				}
 			}
@@ -148,6 +155,11 @@ func placesOf(path string) (found hcl.Blocks, err error) {
 			hcl.BlockHeaderSchema{Type: "encryption"})...)
 	}
 	return found, err
+}
+
+// isText reports whether a value is a known text.
+func isText(v cty.Value) bool {
+	return v != cty.NilVal && v.Type() == cty.String && v.IsKnown() && !v.IsNull()
 }
 
 // parse returns what is in a file of a configuration, nothing with an error.
@@ -196,4 +208,22 @@ func checkBlock(b *hcl.Block) error {
 			`a block backend "http" in the file of -config, or in STATECRYPT_HTTP_* variables`, wanted)
 	}
 	return nil
+}
+
+// noteVariables names the variables that the child does not get and that its module
+// declares: the child will ask for them, or fail.
+func (m *module) noteVariables(withheld, environ []string, say func(text string)) {
+	declared := map[string]bool{}
+	for _, name := range m.sources {
+		body, _ := parse(filepath.Join(m.dir, name)) // the child says what is wrong with it
+		for _, b := range blocks(body, hcl.BlockHeaderSchema{Type: "variable", LabelNames: []string{"name"}}) {
+			declared["TF_VAR_"+b.Labels[0]] = true
+		}
+	}
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(withheld))) {
+		if value, _ := world.Lookup(environ)(name); value != "" && declared[name] {
+			say(fmt.Sprintf("%s is for the encryption settings, so the program does not get it. The module has a variable of the "+
+				"same name: give one of the two another name", name))
+		}
+	}
 }

@@ -79,7 +79,7 @@ func TestMoveIn(t *testing.T) {
 				s.hold([]byte(`{"ID":"1"}`))
 			}
 			o, dir, _ := scripted(t, s, "ready GET", "init")
-			o.EncryptExisting, o.Pins = true, c.pins
+			o.Wishes.EncryptExisting, o.Wishes.Pins = true, c.pins
 			o.Environ = append(o.Environ, "TF_WORKSPACE="+c.in)
 			for path, text := range c.files {
 				write(t, filepath.Join(dir, path), text)
@@ -96,7 +96,7 @@ func TestMoveIn(t *testing.T) {
 			if c.stored != "" && c.stored != "sealed" { // what is there already is counted on
 				c.want = counted(c.want)
 			}
-			opened, err := o.State.Decrypt(t.Context(), s.stored())
+			opened, err := o.Keys.State.Decrypt(t.Context(), s.stored())
 			if err != nil || !opened.Encrypted || string(opened.Data) != c.want {
 				t.Errorf("this is stored: %.200s, %v", s.stored(), err)
 			}
@@ -133,11 +133,11 @@ func TestMoveInFromAnotherBackend(t *testing.T) {
 	} {
 		s := newStore(t)
 		o, dir, _ := scripted(t, s, "pulled GET", "init")
-		o.EncryptExisting = true
+		o.Wishes.EncryptExisting = true
 		write(t, filepath.Join(dir, ".terraform", "terraform.tfstate"), `{"version":3,"backend":{"type":"`+kind+`","config":`+c.recorded+`}}`)
 		code, err, told := run(t, o)
 		mistakes.Ended(t, kind, told, code, err)
-		opened, err := o.State.Decrypt(t.Context(), s.stored())
+		opened, err := o.Keys.State.Decrypt(t.Context(), s.stored())
 		var got struct{ Lineage, Terraform string }
 		if err != nil || json.Unmarshal(opened.Data, &got) != nil || got.Lineage != `{"terraform":{"backend":{"`+kind+`":`+c.pulled+`}}}` {
 			t.Errorf("%s: the state was pulled with %+v, %v", kind, got, err)
@@ -163,7 +163,7 @@ func TestMoveInFromVariables(t *testing.T) {
 	} {
 		s := newStore(t)
 		o, dir, out := scripted(t, s, "former GET", "init")
-		o.EncryptExisting = true
+		o.Wishes.EncryptExisting = true
 		o.Environ = append(o.Environ, "TF_HTTP_USERNAME=u", "TF_HTTP_PASSWORD="+password)
 		if name == "all" {
 			o.Environ = append(o.Environ, "TF_HTTP_ADDRESS="+former.URL+"/former")
@@ -173,7 +173,7 @@ func TestMoveInFromVariables(t *testing.T) {
 		if code != 0 || err != nil || strings.Contains(out.String(), canary) {
 			t.Errorf("%s: %d, %v\n%s", name, code, err, out)
 		}
-		opened, err := o.State.Decrypt(t.Context(), s.stored())
+		opened, err := o.Keys.State.Decrypt(t.Context(), s.stored())
 		if err != nil || string(opened.Data) != filled {
 			t.Errorf("%s: this is stored: %s, %v", name, s.stored(), err)
 		}
@@ -184,7 +184,7 @@ func TestMoveInFromVariables(t *testing.T) {
 func TestMoveInFromABackendThatFails(t *testing.T) {
 	t.Parallel()
 	o, dir, _ := scripted(t, newStore(t), "exit=3", "init")
-	o.EncryptExisting = true
+	o.Wishes.EncryptExisting = true
 	write(t, filepath.Join(dir, ".terraform", "terraform.tfstate"), `{"version":3,"backend":{"type":"s3","config":{"bucket":"b"}}}`)
 	code, err, told := run(t, o)
 	wrap.OpenMistakes(t, "moving in, and it fails").Ended(t, "s3", told, code, err)
@@ -196,7 +196,7 @@ func TestLeave(t *testing.T) {
 	mistakes := wrap.OpenMistakes(t, "leaving")
 	for _, script := range []string{"ready", "exit=3"} {
 		o, dir, _ := scripted(t, newStore(t), script, "init", "-migrate-state")
-		o.Leave = true
+		o.Wishes.Leave = true
 		write(t, filepath.Join(dir, "main.tf"), inside("backend \"local\" {}"))
 		code, err, told := run(t, o)
 		mistakes.Ended(t, script, told, code, err)
@@ -205,7 +205,7 @@ func TestLeave(t *testing.T) {
 		"to the same file": `path = "./terraform.tfstate"`, "to the file of the module": ``, "to another file": `path = "x"`,
 	} {
 		o, dir, _ := inFile(t, "ready", "init", "-migrate-state")
-		o.Leave = true
+		o.Wishes.Leave = true
 		write(t, filepath.Join(dir, "main.tf"), inside("backend \"local\" {\n"+block+"\n}"))
 		code, err, told := run(t, o)
 		mistakes.Ended(t, name, told, code, err)
@@ -226,7 +226,7 @@ func TestInterruptedBefore(t *testing.T) {
 		return false
 	})
 	o, _, out := scripted(t, s, "ready", "init")
-	o.EncryptExisting = true
+	o.Wishes.EncryptExisting = true
 	code, err := wrap.Run(t.Context(), o)
 	if code != 1 || err == nil || out.String() != "" {
 		t.Errorf("%d, %v\n%s", code, err, out)
@@ -263,7 +263,7 @@ func TestPins(t *testing.T) {
 				s.put(seal(t, sealing, cmp.Or(c.stored, state)))
 			}
 			o, _, _ := scripted(t, s, "GET", "plan")
-			o.Pins = c.pins
+			o.Wishes.Pins = c.pins
 			code, err, told := run(t, o)
 			mistakes.Ended(t, name, told, code, err)
 		})

@@ -1,15 +1,17 @@
 package wrap
 
 import (
+	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
 // directory is a folder for files of wrap's own. The path is the user's, with the links that the user
@@ -20,9 +22,16 @@ type directory struct {
 	below []string
 }
 
-// own is a folder of wrap's own in the module.
-func (i *invocation) own(below ...string) directory {
-	return directory{join(i.dir, dataName), append([]string{ownName}, below...)}
+// wrap has a folder of its own in the data directory of Terraform.
+const (
+	dataName  = ".terraform"
+	ownName   = "statecrypt"
+	ownFolder = dataName + "/" + ownName
+)
+
+// ownDirectory is a folder of wrap's own in a module.
+func ownDirectory(module string, below ...string) directory {
+	return directory{join(module, dataName), append([]string{ownName}, below...)}
 }
 
 // file is the path of a file in it, for people.
@@ -147,4 +156,45 @@ func foreign(at *os.Root, name string) error { return &foreignError{filepath.Joi
 
 func (e *foreignError) Error() string {
 	return fmt.Sprintf("%s is a link, or something else that wrap has not made there; remove it", outside.Quoted(e.path, 300))
+}
+
+// temporary is a temporary folder, which says whose it is as long as this process lives.
+type temporary struct {
+	dir  string   // "" until it is needed
+	kept *os.File // see mark
+}
+
+const temporaryName = "statecrypt-"
+
+// open makes the folder. The child may work in another place than we do, so the name is
+// absolute.
+func (t *temporary) open() error {
+	if t.dir != "" {
+		return nil
+	}
+	parent, err := filepath.Abs(os.TempDir())
+	if err == nil {
+		t.dir, err = os.MkdirTemp(parent, temporaryName)
+	}
+	if err != nil { // its cause would be taken for one of a file that is copied there
+		why := keyfile.Reason(err).Error()
+		return fmt.Errorf("no folder for temporary files can be made in %s (TMPDIR): %s", outside.Line(os.TempDir(), 300), why)
+	}
+	t.kept = mark(t.dir)
+	return nil
+}
+
+func (t *temporary) remove() {
+	_ = os.RemoveAll(t.dir)
+	_ = t.kept.Close() // if there is one
+}
+
+// noteAbandoned names the folders of runs that were killed.
+func noteAbandoned(say func(text string)) {
+	entries, _ := os.ReadDir(os.TempDir())
+	for _, e := range entries {
+		if path := filepath.Join(os.TempDir(), e.Name()); strings.HasPrefix(e.Name(), temporaryName) && isAbandoned(path) {
+			say("warning: wrap was killed, and has left " + outside.Line(path, 300) + "; what is in it is not encrypted, so delete it")
+		}
+	}
 }

@@ -43,7 +43,7 @@ func TestWarnOfOwn(t *testing.T) {
 		"another backend, then":  {command: "apply", record: s3},
 	} {
 		dir := t.TempDir()
-		call := &invocation{command: command{Name: c.command}, dir: dir, data: filepath.Join(dir, "data")}
+		m := &module{dir: dir, data: filepath.Join(dir, "data")}
 		files := map[string]string{}
 		maps.Copy(files, c.files)
 		if c.record != "" {
@@ -56,7 +56,7 @@ func TestWarnOfOwn(t *testing.T) {
 			}
 		}
 		var said strings.Builder
-		call.warnOfOwn(&said)
+		(&unused{module: m, say: Notes(&said)}).warn(c.command == "init")
 		mistakes.Said(t, name, said.String())
 	}
 }
@@ -72,7 +72,7 @@ func TestWarnOfWorkspaces(t *testing.T) {
 	mistakes := OpenMistakes(t, "own state of a workspace")
 	for _, name := range []string{"init", "apply"} {
 		var said strings.Builder
-		(&invocation{command: command{Name: name}, dir: dir, data: filepath.Join(dir, "data")}).warnOfOwn(&said)
+		(&unused{module: &module{dir: dir, data: filepath.Join(dir, "data")}, say: Notes(&said)}).warn(name == "init")
 		mistakes.Said(t, name, said.String())
 	}
 }
@@ -104,11 +104,11 @@ func TestNoteVariables(t *testing.T) {
 		"beside it":        {block: `address = "` + address + `"`, variable: "STATECRYPT_HTTP_USERNAME=ci"},
 	} {
 		var said strings.Builder
-		o := Options{Environ: []string{c.variable}, Stderr: &said}
+		where := Where{}
 		if c.block != "" {
-			o.Backend = block(c.block)
+			where.Backend = block(c.block)
 		}
-		noteVariables(o)
+		where.noteVariables([]string{c.variable}, Notes(&said))
 		mistakes.Said(t, name, said.String())
 	}
 }
@@ -119,10 +119,10 @@ func TestSuggestions(t *testing.T) {
 	plan := command{Name: "plan", Flags: operation}
 	mistakes := OpenMistakes(t, "suggestion")
 	for _, flag := range []string{"--", "-x", "-log", "-refesh", "--no-colour"} {
-		mistakes.Failed(t, flag, "", (&invocation{command: plan}).parse([]string{flag}))
+		mistakes.Failed(t, flag, "", (&line{command: plan}).parse([]string{flag}))
 	}
 	for _, word := range []string{"test", "query", "stacks", "pln", "state lst"} {
-		_, err := (&invocation{}).subcommand(strings.Fields(word))
+		_, err := (&line{}).subcommand(strings.Fields(word))
 		mistakes.Failed(t, word, "", err)
 	}
 }
@@ -135,7 +135,7 @@ func TestAnswered(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }))
 	t.Cleanup(server.Close)
 	made := func(settings map[string]cty.Value) error {
-		b, err := newBackend(Options{Backend: unstable.NewEntry("backend.http", httpsource.Backend(), settings)}, "")
+		b, err := backendIn(Options{Where: Where{Backend: unstable.NewEntry("backend.http", httpsource.Backend(), settings)}})
 		if err == nil {
 			_, _, err = b.Read(t.Context())
 		}

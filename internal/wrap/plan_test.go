@@ -91,7 +91,7 @@ func TestSealedPlans(t *testing.T) {
 		}
 		o, dir, _ := scripted(t, newStore(t), script, c.args...)
 		if !c.plain {
-			o.Plan = target
+			o.Keys.Plan = target
 		}
 		for path, text := range files {
 			write(t, filepath.Join(dir, path), text)
@@ -141,9 +141,10 @@ func TestPlansAreApplied(t *testing.T) {
 			o, dir, _ := scripted(t, newStore(t), "ready GET save="+made, "plan", "-out=p")
 			again, at, out := scripted(t, newStore(t), "ready GET", "apply", "p")
 			if !c.plain {
-				o.Plan, again.Plan = target, target
+				o.Keys.Plan, again.Keys.Plan = target, target
 			}
-			code, err, told := run(t, wrap.Limit(o, c.limit))
+			o.Where.Limit, again.Where.Limit = c.limit, c.limit
+			code, err, told := run(t, o)
 			mistakes.Ended(t, name, strings.ReplaceAll(told, dir, "/module"), code, err)
 			if (err == nil) != c.wanted {
 				t.Errorf("plan: %v", err)
@@ -153,7 +154,7 @@ func TestPlansAreApplied(t *testing.T) {
 				return
 			}
 			write(t, filepath.Join(at, "p"), string(saved))
-			_, err, _ = run(t, wrap.Limit(again, c.limit))
+			_, err, _ = run(t, again)
 			if (err == nil) != c.wanted || (out.String() != "") != c.wanted {
 				t.Errorf("apply: %v\n%s", err, out)
 			}

@@ -91,7 +91,7 @@ func between(t *testing.T, url, settings string, more ...string) (*proxy, *said)
 	t.Helper()
 	environ := append(environOf(url), more...)
 	told := &said{}
-	return betweenWith(t, Options{State: target(t, settings), Stderr: told, Environ: environ}), told
+	return betweenWith(t, Options{Keys: Keys{State: target(t, settings)}, Stderr: told, Environ: environ}), told
 }
 
 // environOf describes a backend at a URL.
@@ -105,11 +105,17 @@ func environOf(url string) []string {
 
 func betweenWith(t *testing.T, o Options) *proxy {
 	t.Helper()
-	upstream, err := newBackend(o, "")
+	b, err := backendIn(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newProxy(o, &invocation{}, upstream)
+	g := &guard{target: o.Keys.State, doubts: o.Keys.Doubts, backend: b, memory: &memory{}, pins: o.Wishes.Pins, say: Notes(o.Stderr)}
+	return newProxy(&line{}, g, &leftover{}, false)
+}
+
+// backendIn opens the state of options.
+func backendIn(o Options) (*backend, error) {
+	return o.Where.open(o.Keys.State, o.Environ, &module{}, false, Notes(o.Stderr))
 }
 
 // ask is a request of the child.
@@ -249,8 +255,8 @@ state { method = method.aes_gcm.m }
 		handler := status(http.StatusOK, answer)
 		url, _ := upstream(t, &handler)
 		told := &said{}
-		o := Options{State: target(t, odd), Doubts: settings(t, odd).Check(), Stderr: told, Environ: environOf(url)}
-		if len(o.Doubts) == 0 {
+		o := Options{Keys: Keys{State: target(t, odd), Doubts: settings(t, odd).Check()}, Stderr: told, Environ: environOf(url)}
+		if len(o.Keys.Doubts) == 0 {
 			t.Fatal("nothing is doubtful")
 		}
 		p := betweenWith(t, o)
@@ -324,7 +330,7 @@ func TestLineage(t *testing.T) {
 			}
 			url, last := upstream(t, &answer)
 			p, told := between(t, url, sealing)
-			p.Force = c.force
+			p.guard.force = c.force
 			if c.there != "-" {
 				ask(p, "GET", "/state", "")
 			}
@@ -456,7 +462,7 @@ func TestRedirects(t *testing.T) {
 			})
 			url, _ := upstream(t, &answer)
 			p, told := between(t, url, sealing, "STATECRYPT_HTTP_LOCK_ADDRESS=", "STATECRYPT_HTTP_UNLOCK_ADDRESS=")
-			p.Force = true
+			p.guard.force = true
 			p.version.Store(new(store.Version))
 			ask(p, "LOCK", "/lock", `{"ID":"1"}`)
 			w := ask(p, c.method, "/state?ID=1", c.body)
@@ -507,8 +513,9 @@ func TestDamage(t *testing.T) {
 		if len(damaged) == 0 {
 			return "", errors.New("the backend says that there is none")
 		}
-		p := &proxy{Options: Options{State: target(t, sealing), Stderr: io.Discard}, call: &invocation{}, memory: &memory{},
-			backend: &backend{State: fixed{data: damaged}}}
+		b := &backend{State: fixed{data: damaged}}
+		p := &proxy{backend: b, say: func(string) {}}
+		p.guard = &guard{target: target(t, sealing), backend: b, memory: &memory{}, say: p.say}
 		w := httptest.NewRecorder()
 		p.get(w, httptest.NewRequest("GET", "/state", nil))
 		if w.Code != 200 {
@@ -550,7 +557,7 @@ func TestFaults(t *testing.T) {
 		Client: func(t *testing.T, f *faults.Front) faults.Client {
 			told := &said{}
 			p := betweenWith(t, Options{
-				State: target(t, sealing), Stderr: told, limit: 1 << 20, patience: f.Patience / 2,
+				Keys: Keys{State: target(t, sealing)}, Where: Where{Limit: 1 << 20, Patience: f.Patience / 2}, Stderr: told,
 				Environ: append(environOf(f.URL), "STATECRYPT_HTTP_CLIENT_CA_CERTIFICATE_PEM="+f.CA),
 			})
 			child := httptest.NewServer(p)

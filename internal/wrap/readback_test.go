@@ -31,7 +31,7 @@ func TestMoveInIsReadBack(t *testing.T) {
 				return r.Method == http.MethodPost
 			})
 			o, dir, out := scripted(t, s, "ready GET", "init")
-			o.EncryptExisting = true
+			o.Wishes.EncryptExisting = true
 			write(t, filepath.Join(dir, "terraform.tfstate"), filled)
 			code, err, told := run(t, o)
 			mistakes.Ended(t, name+", "+place, told, code, err)
@@ -64,7 +64,7 @@ func TestReadBackInAnotherForm(t *testing.T) {
 		return true
 	})
 	o, dir, _ := scripted(t, s, "ready GET", "init")
-	o.EncryptExisting = true
+	o.Wishes.EncryptExisting = true
 	write(t, filepath.Join(dir, "terraform.tfstate"), filled)
 	if code, err, told := run(t, o); code != 0 || err != nil || !strings.Contains(told, "is in the backend now, encrypted") {
 		t.Errorf("%d, %v, %s", code, err, told)
@@ -85,7 +85,7 @@ func TestLeftInPlaintext(t *testing.T) {
 		"before it":       `GET exit=1`,
 	} {
 		o, dir, _ := scripted(t, newStore(t), script, "init", "-migrate-state", "-force-copy")
-		o.Leave = true
+		o.Wishes.Leave = true
 		write(t, filepath.Join(dir, "main.tf"), inside(`backend "local" {}`))
 		code, err, told := run(t, o)
 		mistakes.Ended(t, name, told, code, err)
@@ -101,7 +101,7 @@ func TestAccLeaveFails(t *testing.T) {
 	p.must(t, "apply", "-auto-approve")
 	const provider = "required_providers {\nx = { source = \"localhost:1/x/x\" }\n}"
 	write(t, filepath.Join(p.dir, "main.tf"), module("backend \"local\" {}\n"+provider))
-	p.with = wrap.Options{Leave: true}
+	p.with = wrap.Options{Wishes: wrap.Wishes{Leave: true}}
 	code, err, out := p.wrapped(t, "init", "-migrate-state", "-force-copy")
 	if code != 1 || err != nil || !strings.Contains(out, "in its new place, it is in plaintext") {
 		t.Errorf("%d, %v\n%s", code, err, out)

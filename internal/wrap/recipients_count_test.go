@@ -57,7 +57,7 @@ func TestRecipientsChange(t *testing.T) {
 				s.put(seal(t, team(t, people[:c.before], c.whole), state))
 			}
 			o, _, _ := scripted(t, s, "GET POST="+state+" POST="+state, "state", "rm", "x")
-			o.State = target(t, team(t, people[:c.after], c.whole))
+			o.Keys.State = target(t, team(t, people[:c.after], c.whole))
 			code, err, told := run(t, o)
 			mistakes.Ended(t, name, told, code, err)
 			if n := wrap.Recipients(s.stored()); n != c.after {
@@ -76,7 +76,7 @@ func TestMoveInByAFileOfTheModule(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	o, dir, out := scripted(t, s, "pulled GET", "init")
-	o.EncryptExisting = true
+	o.Wishes.EncryptExisting = true
 	o.Environ = append(o.Environ, "GOOGLE_APPLICATION_CREDENTIALS=../gcp.json", "SOME_NAME=gcp.json")
 	write(t, filepath.Join(dir, "gcp.json"), canary)
 	write(t, filepath.Join(dir, "..", "gcp.json"), canary)
@@ -85,7 +85,7 @@ func TestMoveInByAFileOfTheModule(t *testing.T) {
 	if code, err := wrap.Run(t.Context(), o); code != 0 || err != nil {
 		t.Fatalf("%d, %v\n%s", code, err, out)
 	}
-	opened, err := o.State.Decrypt(t.Context(), s.stored())
+	opened, err := o.Keys.State.Decrypt(t.Context(), s.stored())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func TestPlansForOthers(t *testing.T) {
 			made, written := filepath.Join(t.TempDir(), "made"), planOf(t, "http", "", canary)
 			write(t, made, written)
 			o, dir, out := scripted(t, newStore(t), "ready GET save="+made+" exit=2", "plan", "-detailed-exitcode", "-out=p")
-			o.Plan = wrap.SettingsOf(t, sealing+"\n"+c.settings).Plan()
+			o.Keys.Plan = wrap.SettingsOf(t, sealing+"\n"+c.settings).Plan()
 			write(t, filepath.Join(dir, "p"), archive(t, "old"))
 			code, err, told := run(t, o)
 			mistakes.Ended(t, name, told, code, err)
@@ -61,7 +61,7 @@ func TestPlansForOthers(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 			again, other, _ := scripted(t, newStore(t), "ready GET save="+made+" exit=2", "plan", "-detailed-exitcode", "-out=p")
-			again.Plan = o.Plan
+			again.Keys.Plan = o.Keys.Plan
 			write(t, filepath.Join(other, "p"), read(t, filepath.Join(dir, "p")))
 			if code, err, told := run(t, again); code != 2 {
 				t.Errorf("in the place of the first one: %d, %v, %s", code, err, told)

@@ -15,24 +15,17 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
-// wrap has a folder of its own in the data directory of Terraform.
-const (
-	dataName  = ".terraform"
-	ownName   = "statecrypt"
-	ownFolder = dataName + "/" + ownName
-)
-
 // ownData is the data directory of the child, as seen from the module. It is in there,
 // wherever the user's is, and the name is relative and that of this one module: whatever
 // the child starts inherits it, with the variables that tell of our backend, and in another
 // module it leads to no record, without which a CLI refuses to run; also if wrap has a
 // record for that module. What init installs is there too, so that a CLI without wrap does
 // not know of it; a plugin cache serves both.
-func (i *invocation) ownData() string { return ownFolder + "/" + i.id() }
+func (m *module) ownData() string { return ownFolder + "/" + m.id() }
 
 // id tells the module from others on this machine.
-func (i *invocation) id() string {
-	sum := sha256.Sum256([]byte(i.dir))
+func (m *module) id() string {
+	sum := sha256.Sum256([]byte(m.dir))
 	return hex.EncodeToString(sum[:8])
 }
 
@@ -51,19 +44,23 @@ const noState = `{"version":3,"serial":1,"lineage":"00000000-0000-0000-0000-0000
 	`"backend":{"type":"local","config":{"path":"` + ownFolder + `/none.tfstate","workspace_dir":null},"hash":0},` +
 	`"modules":[{"path":["root"],"outputs":{},"resources":{},"depends_on":[]}]}`
 
-// hideBackend has init -backend=false find no state. Afterwards, the record of another run takes its place again.
-// Without one, a CLI refuses to run. Any command is refused in a folder that a link leads to.
-func (i *invocation) hideBackend(ctx context.Context) (forget func(), err error) {
-	data := i.own(i.id())
-	had := checkRecord(data) == nil
-	if i.Name != "init" || i.help {
-		if at, err := data.open(false); err == nil {
-			_ = at.Close()
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-		return func() {}, nil
+// checkOwn refuses a folder of wrap's own that a link leads to.
+func (m *module) checkOwn() error {
+	at, err := m.own(m.id()).open(false)
+	if err == nil {
+		return at.Close()
 	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// hideBackend has init -backend=false find no state. Afterwards, the record of another run takes its place again.
+// Without one, a CLI refuses to run.
+func (m *module) hideBackend(ctx context.Context) (forget func(), err error) {
+	data := m.own(m.id())
+	had := checkRecord(data) == nil
 	err = writeText(ctx, data, noState)
 	return func() {
 		if now, err := data.read(recordName); err != nil || string(now) != noState {

@@ -14,7 +14,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
@@ -26,37 +25,23 @@ type Recovery struct {
 	Ask    func(question string) bool // nil if there is nobody
 }
 
-// Recover writes the state that an earlier run in this module could not write, in place of the
-// one in the backend, if that is still older: under a lock of its own, after it has given
-// back that of the run. It can be called again after any failure.
-func Recover(ctx context.Context, o Options, r Recovery) (err error) {
-	call := &invocation{command: command{Name: "recover"}}
-	if _, err := call.locateFolders(nil, world.Lookup(o.Environ)); err != nil {
-		return err
-	}
-	if err := checkWorkspace(o); err != nil {
-		return err
-	}
-	noteVariables(o)
-	p, err := connect(ctx, o, call)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, p.backend.Close()) }()
-	m := &recovery{move: move{proxy: p}, Recovery: r}
+// write writes the state that an earlier run could not write, in place of the one in the backend, if that is still
+// older: under a lock of its own, after it has given back that of the run.
+func (r Recovery) write(ctx context.Context, g *guard, l *leftover, u *unused) error {
+	m := &recovery{arrival: arrival{guard: g, backend: g.backend}, asked: r, leftover: l, unused: u}
 	if err := m.find(ctx); err != nil {
 		return err
 	}
-	err = m.underLock(ctx)
+	err := m.underLock(ctx)
 	if held, ok := errors.AsType[*store.HeldError](err); ok && !m.locked {
 		if err = m.release(context.WithoutCancel(ctx), held.By); err == nil {
 			err = m.underLock(ctx)
 		}
 	}
 	ctx = context.WithoutCancel(ctx)
-	err = errors.Join(err, p.backend.lookAgain(ctx))
+	err = errors.Join(err, g.backend.lookAgain(ctx))
 	if m.done {
-		m.memory.written(ctx, m.content, m.File != "")
+		g.memory.written(ctx, m.content, r.File != "")
 		err = errors.Join(err, m.remove())
 	}
 	return err
@@ -64,8 +49,10 @@ func Recover(ctx context.Context, o Options, r Recovery) (err error) {
 
 // recovery is a state on its way in, in the end.
 type recovery struct {
-	move
-	Recovery
+	arrival
+	asked    Recovery
+	leftover *leftover
+	unused   *unused
 
 	path    string // of the file
 	name    string // of it, for people
@@ -90,10 +77,10 @@ func (m *recovery) underLock(ctx context.Context) error {
 
 // find reads the state that is to be written.
 func (m *recovery) find(ctx context.Context) error {
-	m.path, m.name = m.File, outside.Line(m.File, 300)
-	if m.File == "" {
+	m.path, m.name = m.asked.File, outside.Line(m.asked.File, 300)
+	if m.asked.File == "" {
 		var err error
-		if m.path, m.name, err = m.call.left(); err != nil {
+		if m.path, m.name, err = m.leftover.locate(); err != nil {
 			return err
 		}
 	}
@@ -102,7 +89,7 @@ func (m *recovery) find(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s: %w", m.name, keyfile.Explain(m.path, err))
-	case m.call.keeps(m.path):
+	case m.backend.Keeps(m.path):
 		return errors.New(m.name + " is the state in the backend itself; name the file that the run has left")
 	}
 	switch info, err := encryption.Inspect(content); {
@@ -111,7 +98,7 @@ func (m *recovery) find(ctx context.Context) error {
 	case info.Kind == encryption.KindState:
 		m.plain = content
 	default:
-		opened, err := m.State.Decrypt(ctx, content)
+		opened, err := m.guard.target.Decrypt(ctx, content)
 		if err != nil {
 			return fmt.Errorf("%s: %s", m.name, explain.Text(err, explain.Wrap{}))
 		}
@@ -127,31 +114,6 @@ func (m *recovery) find(ctx context.Context) error {
 	return nil
 }
 
-// left is where a state is that could not be written.
-func (i *invocation) left() (path, name string, err error) {
-	var paths, names []string
-	for _, path := range []string{filepath.Join(i.dir, errored), i.atHome()} {
-		content, err := readFile(path)
-		if path == "" || errors.Is(err, os.ErrNotExist) || err == nil && len(content) == 0 || i.keeps(path) {
-			continue
-		}
-		name := outside.Line(path, 300)
-		if filepath.Dir(path) == i.dir {
-			name = errored
-		}
-		paths, names = append(paths, path), append(names, name)
-	}
-	switch len(paths) {
-	case 0:
-		return "", "", fmt.Errorf("there is no %s here, and the home directory has no state of this module that could not be written; "+
-			"if the run has named another file, add that", errored)
-	case 1:
-		return paths[0], names[0], nil
-	}
-	return "", "", fmt.Errorf("there are %s and %s: add the name of the one with the higher serial, which statecrypt inspect shows, and "+
-		"then delete both", names[0], names[1])
-}
-
 // release gives back the lock that the run has left.
 func (m *recovery) release(ctx context.Context, by *store.Lock) error {
 	switch {
@@ -160,12 +122,12 @@ func (m *recovery) release(ctx context.Context, by *store.Lock) error {
 			"remove the lock where the backend keeps it")
 	case by.OfProcess:
 		return errors.New(by.Describe() + "; its end gives it back")
-	case m.Unlock != "" && m.Unlock != by.ID:
+	case m.asked.Unlock != "" && m.asked.Unlock != by.ID:
 		return errors.New(by.Describe() + ", which is not the lock in -unlock")
-	case m.Unlock == by.ID:
-	case m.Ask == nil || !m.Ask(by.Describe()+".\nIs that the run that has left "+m.name+", and has it ended?"):
+	case m.asked.Unlock == by.ID:
+	case m.asked.Ask == nil || !m.asked.Ask(by.Describe()+".\nIs that the run that has left "+m.name+", and has it ended?"):
 		named := ""
-		if m.File != "" {
+		if m.asked.File != "" {
 			named = " " + m.name
 		}
 		return fmt.Errorf("%s. If that is the run that has left %s, and it has ended, run %s%s", by.Describe(), m.name,
@@ -179,7 +141,7 @@ func (m *recovery) release(ctx context.Context, by *store.Lock) error {
 	} else if err != nil {
 		return fmt.Errorf("the lock was not given back: %w", err)
 	}
-	say(m.Stderr, "the lock "+outside.Quoted(by.ID, 100)+" is given back")
+	m.guard.say("the lock " + outside.Quoted(by.ID, 100) + " is given back")
 	return nil
 }
 
@@ -190,7 +152,7 @@ func (m *recovery) write(ctx context.Context) error {
 	case err != nil:
 		return err
 	case there != nil:
-		say(m.Stderr, "the state in "+m.name+" is in the backend already")
+		m.guard.say("the state in " + m.name + " is in the backend already")
 		if err := m.backend.Settle(ctx, there); err != nil {
 			return err
 		}
@@ -199,13 +161,13 @@ func (m *recovery) write(ctx context.Context) error {
 			return err
 		}
 		if (m.there == "" || m.damaged != nil) && m.named != nil {
-			say(m.Stderr, "the state in "+m.name+" has no lineage, and gets one")
+			m.guard.say("the state in " + m.name + " has no lineage, and gets one")
 			m.plain = m.named
 		}
-		if err := m.store(ctx, m.plain, "the state in "+m.name, "written"); err != nil {
+		if err := m.seal(ctx, m.plain, "the state in "+m.name, "written"); err != nil {
 			return err
 		}
-		say(m.Stderr, "the state in "+m.name+" is in the backend now, encrypted")
+		m.guard.say("the state in " + m.name + " is in the backend now, encrypted")
 	}
 	return nil
 }
@@ -216,7 +178,7 @@ func (m *recovery) keepDamaged() error {
 		return nil
 	}
 	name := "terraform.tfstate." + string(digestOf(m.damaged)[:8]) + ".replaced"
-	path := join(m.call.dir, name)
+	path := join(m.leftover.dir, name)
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err == nil {
 		_, err = f.Write(m.damaged)
@@ -229,14 +191,14 @@ func (m *recovery) keepDamaged() error {
 	if err != nil {
 		return fmt.Errorf("the file in the backend is no state, and cannot be kept in %s, so it is not replaced: %w", name, keyfile.Reason(err))
 	}
-	say(m.Stderr, "the file in the backend is no state, and is kept in "+name)
+	m.guard.say("the file in the backend is no state, and is kept in " + name)
 	return nil
 }
 
 // remove deletes the file, which is in the way of the next run.
 func (m *recovery) remove() error {
-	if m.File != "" {
-		say(m.Stderr, "delete "+m.name+", which nobody needs any more")
+	if m.asked.File != "" {
+		m.guard.say("delete " + m.name + ", which nobody needs any more")
 		return nil
 	}
 	others := replace.OtherNames(m.path)
@@ -253,9 +215,9 @@ func (m *recovery) remove() error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("%s cannot be deleted, which nobody needs any more: %w", m.name, keyfile.Reason(err))
 	}
-	say(m.Stderr, m.name+" is deleted")
+	m.guard.say(m.name + " is deleted")
 	if others != "" {
-		say(m.Stderr, "warning: "+m.name+": "+others)
+		m.guard.say("warning: " + m.name + ": " + others)
 	}
 	return nil
 }
@@ -267,19 +229,19 @@ func (m *recovery) compare(ctx context.Context) ([]byte, error) {
 		return nil, fmt.Errorf("the state in the backend: %w", err)
 	}
 	m.there, m.damaged = version, nil
-	m.readers.Store(int64(Recipients(there)))
+	m.guard.readers.Store(int64(Recipients(there)))
 	var opened *encryption.Opened
 	var now *label
 	if there == nil {
-		if _, err = m.acceptNone(ctx, nil); err == nil {
-			err = m.call.elsewhere()
+		if _, err = m.guard.acceptNone(ctx, nil); err == nil {
+			err = m.unused.expectNone()
 		}
 		now = &label{Lineage: m.label.Lineage}
 	} else {
-		opened, now, err = m.decrypt(ctx, bytes.Clone(there))
+		opened, now, err = m.guard.decrypt(ctx, bytes.Clone(there))
 	}
 	switch {
-	case err != nil && m.Force && isNoState(there, err):
+	case err != nil && m.asked.Force && isNoState(there, err):
 		m.damaged = there
 		m.backend.open.Store(false) // nobody can work on it, with wrap or without
 		return nil, nil
@@ -307,19 +269,12 @@ func (m *recovery) isThere(there []byte, its *label) bool {
 	return err == nil && bytes.Equal(there, named)
 }
 
-// isNoState reports whether a file that does not open, with this error, is of no kind that anybody knows:
-// neither a state, nor the file of a method or of another key.
-func isNoState(file []byte, err error) bool {
-	info, _ := encryption.Inspect(file)
-	return info.Kind == encryption.KindUnknown && errors.Is(err, encryption.ErrDamaged)
-}
-
 // mayReplace refuses to replace what is no older state of this lineage, and what is not the one that
 // the run has begun with: somebody has gone on. The serial alone does not tell, because the CLIs
 // count each try.
 func (m *recovery) mayReplace(there *label, digest store.Version) error {
 	const stay = ". Both stay as they are"
-	base := m.memory.base(m.content, m.File != "")
+	base := m.guard.memory.base(m.content, m.asked.File != "")
 	switch {
 	case there.Lineage != m.label.Lineage:
 		return fmt.Errorf("%s is of another state: its lineage is %s, and that in the backend is %s"+stay, m.name,
@@ -329,7 +284,7 @@ func (m *recovery) mayReplace(there *label, digest store.Version) error {
 	case m.there != "" && *there.Serial >= *m.label.Serial:
 		return fmt.Errorf("somebody has gone on without the state in %s: its serial is %d, and the backend has %d"+stay+
 			". Move the file away, and import what only it has", m.name, *m.label.Serial, *there.Serial)
-	case m.Force, slices.Contains(base, digest), digest == "" && !m.memory.knowsOthers(): // in the place of none, nothing is lost
+	case m.asked.Force, slices.Contains(base, digest), digest == "" && !m.guard.memory.knowsOthers(): // in the place of none, nothing is lost
 		return nil
 	case base != nil:
 		return fmt.Errorf("the state in the backend is not the one that the run has begun with which has left %s: somebody has gone on, or "+

@@ -69,7 +69,7 @@ func TestRecoverDamaged(t *testing.T) {
 			t.Helper()
 			b := newBucket(t)
 			o, dir, _ := scripted(t, newStore(t), "")
-			o.Backend, o.Environ = s3Block(b.block), withoutClouds(o.Environ)
+			o.Where.Backend, o.Environ = s3Block(b.block), withoutClouds(o.Environ)
 			return place{o, dir, func(file string) { b.Put(stateBucket, stateKey, []byte(file)) }, func() string {
 				return string(b.Get(stateBucket, stateKey))
 			}}
@@ -95,7 +95,7 @@ func TestRecoverDamaged(t *testing.T) {
 					t.Fatalf("these are kept: %q, %v\n%s", kept, err, told)
 				}
 				mistakes.Failed(t, store+": "+name+", forced", strings.ReplaceAll(told, filepath.Base(kept[0]), "FILE"), err)
-				opened, failed := p.State.Decrypt(t.Context(), []byte(p.read()))
+				opened, failed := p.Keys.State.Decrypt(t.Context(), []byte(p.read()))
 				if err != nil || failed != nil || string(opened.Data) != newer {
 					t.Errorf("%v, %v, and there is %s", err, failed, p.read())
 				}
@@ -182,7 +182,7 @@ func TestAccRecoverDamaged(t *testing.T) {
 	}
 	t.Chdir(p.dir)
 	o := p.with
-	o.State, o.Environ = p.target, p.env
+	o.Keys.State, o.Environ = p.target, p.env
 	if err, told := recovered(t, o, wrap.Recovery{Force: true}); err != nil {
 		t.Fatalf("%v\n%s", err, told)
 	}

@@ -161,7 +161,7 @@ func TestRecover(t *testing.T) {
 				}
 				return
 			}
-			opened, failed := o.State.Decrypt(t.Context(), s.stored())
+			opened, failed := o.Keys.State.Decrypt(t.Context(), s.stored())
 			if err != nil || failed != nil || !opened.Encrypted || string(opened.Data) != c.want {
 				t.Errorf("%v, %v, this is stored: %s", err, failed, s.stored())
 			}
@@ -207,7 +207,7 @@ func TestRecoverAgain(t *testing.T) {
 			r.Unlock = id(held) // of the first try, if it could not give it back
 		}
 		err, told = recovered(t, o, r)
-		opened, failed := o.State.Decrypt(t.Context(), s.stored())
+		opened, failed := o.Keys.State.Decrypt(t.Context(), s.stored())
 		if err != nil || failed != nil || string(opened.Data) != newer || s.held() != nil {
 			t.Errorf("%s, again: %v, %v\n%s", method, err, failed, told)
 		}
@@ -270,7 +270,7 @@ func TestRecoverIsRobbed(t *testing.T) {
 	})
 	err, told := recovered(t, o, wrap.Recovery{Ask: func(string) bool { t.Error("it asks for the lock of somebody else"); return true }})
 	mistakes.Failed(t, "in the end", told, err)
-	opened, failed := o.State.Decrypt(t.Context(), s.stored())
+	opened, failed := o.Keys.State.Decrypt(t.Context(), s.stored())
 	_, there := os.Stat(filepath.Join(dir, "errored.tfstate"))
 	if err == nil || there == nil || failed != nil || string(opened.Data) != newer || string(s.held()) != lock {
 		t.Errorf("%v, %v, %v, the lock is %s", err, failed, there, s.held())
@@ -293,7 +293,7 @@ func TestRecoverInterrupted(t *testing.T) {
 			return false
 		})
 		err := wrap.Recover(ctx, o, wrap.Recovery{})
-		opened, failed := o.State.Decrypt(t.Context(), s.stored())
+		opened, failed := o.Keys.State.Decrypt(t.Context(), s.stored())
 		if _, missing := os.Stat(path); (err == nil) != written || (missing != nil) != written || failed != nil ||
 			(string(opened.Data) == newer) != written || s.held() != nil {
 			t.Errorf("%s: %v, %v, the lock is %s", method, err, missing, s.held())
@@ -324,7 +324,7 @@ func TestRecoverAfterAnAnswerThatWasWrong(t *testing.T) {
 	_, _ = wrap.Run(t.Context(), run) // which fails
 	s.intercept(nil)
 	err, told := recovered(t, o, wrap.Recovery{})
-	opened, failed := o.State.Decrypt(t.Context(), s.stored())
+	opened, failed := o.Keys.State.Decrypt(t.Context(), s.stored())
 	if err != nil || failed != nil || !strings.Contains(string(opened.Data), `"serial":3`) {
 		t.Errorf("%v, %v\n%s", err, failed, told)
 	}
@@ -335,7 +335,7 @@ func TestRecoverNotTheStateItself(t *testing.T) {
 	mistakes := wrap.OpenMistakes(t, "recover the state itself")
 	for _, name := range []string{"terraform.tfstate", "errored.tfstate"} {
 		o, dir, _ := inFile(t, "")
-		o.Command, o.Backend = nil, fileBlock(name)
+		o.Command, o.Where.Backend = nil, fileBlock(name)
 		t.Chdir(dir)
 		t.Setenv("HOME", t.TempDir())
 		path := filepath.Join(dir, name)
@@ -383,7 +383,7 @@ func TestRecoverFromHome(t *testing.T) {
 	s.intercept(nil)
 	path := filepath.Join(os.Getenv("HOME"), "errored-"+filepath.Base(wrap.Own(dir))+".tfstate")
 	err, told := recovered(t, o, wrap.Recovery{})
-	opened, failed := o.State.Decrypt(t.Context(), s.stored())
+	opened, failed := o.Keys.State.Decrypt(t.Context(), s.stored())
 	if _, there := os.Stat(path); err != nil || failed != nil || string(opened.Data) != newer || there == nil {
 		t.Errorf("%v, %v\n%s", err, failed, told)
 	}
@@ -411,7 +411,7 @@ func TestRecoverBesideAProcess(t *testing.T) {
 func TestAccRecover(t *testing.T) {
 	repo := gittest.NewRepo(t, gittest.RepoOptions{Push: true})
 	p := newProject(t, nil, empty)
-	p.with.Backend = gitBlock(repo.FileURL())
+	p.with.Where.Backend = gitBlock(repo.FileURL())
 	p.must(t, "init")
 	p.must(t, "apply", "-auto-approve")
 	repo.Git("config", "receive.denyDeletes", "true")
@@ -430,7 +430,7 @@ func TestAccRecover(t *testing.T) {
 	repo.Git("config", "receive.denyDeletes", "false")
 	t.Chdir(p.dir)
 	o := p.with
-	o.State, o.Environ = p.target, p.env
+	o.Keys.State, o.Environ = p.target, p.env
 	err, told := recovered(t, o, wrap.Recovery{Ask: func(string) bool { return true }})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, told)
@@ -472,7 +472,7 @@ func TestRecoverWithoutALineage(t *testing.T) {
 				err, told = recovered(t, o, wrap.Recovery{})
 			}
 			mistakes.Failed(t, name, told, err)
-			opened, failed := o.State.Decrypt(t.Context(), s.stored())
+			opened, failed := o.Keys.State.Decrypt(t.Context(), s.stored())
 			if err != nil || failed != nil {
 				t.Fatal(err, failed)
 			}

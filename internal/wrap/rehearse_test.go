@@ -29,10 +29,10 @@ func TestRehearsalOfPlans(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		err   error
-		blind bool
+		alone bool
 	}{
-		"recipients":                 {err: fact.With(errors.New("there is no identity"), fact.NoIdentity{}), blind: true},
-		"recipients, and a fallback": {err: fact.With(fmt.Errorf("%w: of others", encryption.ErrNoKey), fact.NoIdentity{}), blind: true},
+		"recipients":                 {err: fact.With(errors.New("there is no identity"), fact.NoIdentity{}), alone: true},
+		"recipients, and a fallback": {err: fact.With(fmt.Errorf("%w: of others", encryption.ErrNoKey), fact.NoIdentity{}), alone: true},
 		"no key":                     {err: fmt.Errorf("%w: of nobody", encryption.ErrNoKey)},
 		"no answer":                  {err: errors.New("the key service does not answer")},
 	} {
@@ -44,9 +44,9 @@ func TestRehearsalOfPlans(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := &handover{Options: Options{Plan: enc.Plan()}}
-		if err := h.rehearse(t.Context()); h.blind != c.blind || (err == nil) != c.blind {
-			t.Errorf("%s: got %t, %v", name, h.blind, err)
+		p := &plans{keys: Keys{Plan: enc.Plan()}}
+		if err := p.rehearse(t.Context()); p.encryptOnly != c.alone || (err == nil) != c.alone {
+			t.Errorf("%s: got %t, %v", name, p.encryptOnly, err)
 		}
 	}
 }

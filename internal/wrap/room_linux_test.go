@@ -138,7 +138,7 @@ func TestLittleRoom(t *testing.T) {
 				return action != "s3:PutObject" || !strings.HasSuffix(resource, "/"+stateKey)
 			}
 			o, _, _ := scripted(t, newStore(t), script, args...)
-			o.Environ, o.Backend = withoutClouds(o.Environ), s3Block(b.block)
+			o.Environ, o.Where.Backend = withoutClouds(o.Environ), s3Block(b.block)
 			return little{o, func(string) string { return string(b.Get(stateBucket, stateKey)) }, func() { b.Allows = nil }}
 		},
 	}

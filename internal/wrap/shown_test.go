@@ -51,7 +51,7 @@ func TestAnswersAreShown(t *testing.T) {
 				}
 				p, _ := between(t, url, sealing)
 				p.version.Store(new(store.Version))
-				p.lineage.Store(new(string))
+				p.guard.lineage.Store(new(string))
 				path := "/state"
 				if strings.HasSuffix(method, "LOCK") {
 					path = "/lock"

@@ -182,7 +182,7 @@ func (s *store) terraform() []string {
 
 // The settings are those of the tests in the package itself.
 const (
-	keys      = wrap.Keys
+	keys      = wrap.KeyBlocks
 	sealing   = wrap.Sealing
 	migrating = wrap.Migrating
 	state     = wrap.State

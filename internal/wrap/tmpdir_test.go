@@ -23,7 +23,7 @@ func TestNoTemporaryFolder(t *testing.T) {
 	} {
 		o, dir, out := scripted(t, newStore(t), "ready GET", args...)
 		if name == "a plan is made" {
-			o.Plan = wrap.SettingsOf(t, sealing+"\nplan { method = method.aes_gcm.m }").Plan()
+			o.Keys.Plan = wrap.SettingsOf(t, sealing+"\nplan { method = method.aes_gcm.m }").Plan()
 		}
 		write(t, filepath.Join(dir, "p"), archive(t, "a plan"))
 		t.Setenv("TMPDIR", "/nowhere/temporary")

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -24,21 +23,29 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
-// moveIn seals the state that there is: that in the backend, if there is one, and
-// else the module's own. It has the lock meanwhile.
-func moveIn(ctx context.Context, p *proxy) error {
-	m := &move{proxy: p}
-	return p.backend.underLock(ctx, "statecrypt wrap -encrypt-existing", func() error { return m.sealExisting(ctx) })
+// existing is the state that there is, in plaintext or of another tool, on its way in.
+type existing struct {
+	arrival
+	unused  *unused
+	process process // of the program of the run
 }
 
-// move is a state on its way in.
-type move struct {
-	*proxy
+// moveIn seals the state that there is: that in the backend, if there is one, and
+// else the module's own. It has the lock meanwhile.
+func (m *existing) moveIn(ctx context.Context) error {
+	return m.backend.underLock(ctx, "statecrypt wrap -encrypt-existing", func() error { return m.sealExisting(ctx) })
+}
+
+// arrival is a state on its way in.
+type arrival struct {
+	guard   *guard
+	backend *backend
+
 	there  store.Version // the state in the backend
 	counts bool          // it is the same state, and gets the next serial
 }
 
-func (m *move) sealExisting(ctx context.Context) error {
+func (m *existing) sealExisting(ctx context.Context) error {
 	there, version, err := m.backend.Read(ctx)
 	m.there = version
 	switch {
@@ -51,8 +58,8 @@ func (m *move) sealExisting(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("the state in the backend: %w", err)
 	case info.Kind == encryption.KindEncrypted:
-		say(m.Stderr, "the state in the backend is encrypted already")
-		m.call.warnOfLeft(m.Stderr)
+		m.guard.say("the state in the backend is encrypted already")
+		m.unused.warnOfOthers()
 		return m.backend.Settle(ctx, there)
 	case info.Kind != encryption.KindState:
 		if there, err = m.ofOtherTool(ctx, there); err != nil {
@@ -63,92 +70,48 @@ func (m *move) sealExisting(ctx context.Context) error {
 		return fmt.Errorf("the state in the backend: %w", err)
 	}
 	m.counts = m.backend.kind.Counts
-	if err := m.store(ctx, there, "the state in the backend", "encrypted"); err != nil {
+	if err := m.seal(ctx, there, "the state in the backend", "encrypted"); err != nil {
 		return err
 	}
-	say(m.Stderr, "the state in the backend is encrypted now")
-	m.call.warnOfLeft(m.Stderr)
+	m.guard.say("the state in the backend is encrypted now")
+	m.unused.warnOfOthers()
 	return nil
 }
 
 // ofOtherTool opens what sops or terraform-backend-git has encrypted.
-func (m *move) ofOtherTool(ctx context.Context, there []byte) ([]byte, error) {
-	opened, err := m.State.Decrypt(ctx, there)
+func (m *existing) ofOtherTool(ctx context.Context, there []byte) ([]byte, error) {
+	opened, err := m.guard.target.Decrypt(ctx, there)
 	if err != nil {
 		return nil, fmt.Errorf("what the backend has is not a state, and the settings do not open it; check the address, and if another tool "+
 			"has encrypted it, put the method for that into a fallback: %w", err)
 	}
 	for _, warning := range opened.Warnings {
-		say(m.Stderr, warning.Text)
+		m.guard.say(warning.Text)
 	}
 	return opened.Data, nil
 }
 
 // sealOwn is about the state that the module had without wrap.
-func (m *move) sealOwn(ctx context.Context) error {
-	place, content, err := m.own(ctx)
+func (m *existing) sealOwn(ctx context.Context) error {
+	place, content, err := m.readOwn(ctx)
 	switch {
 	case err != nil:
 		return fmt.Errorf("the state in %s: %w", place, err)
 	case len(content) == 0:
-		say(m.Stderr, "there is no state yet, neither in the backend nor in "+place)
+		m.guard.say("there is no state yet, neither in the backend nor in " + place)
 		return nil
 	}
-	if err := m.store(ctx, content, "the state in "+place, "encrypted"); err != nil {
+	if err := m.seal(ctx, content, "the state in "+place, "encrypted"); err != nil {
 		return err
 	}
-	say(m.Stderr, "the state in "+place+" is in the backend now, encrypted")
-	say(m.Stderr, "what is left in "+place+" is not encrypted; delete it, and its backups")
+	m.guard.say("the state in " + place + " is in the backend now, encrypted")
+	m.guard.say("what is left in " + place + " is not encrypted; delete it, and its backups")
 	return nil
 }
 
-// warnOfLeft is about states beside that in the backend, which nobody will look at.
-func (i *invocation) warnOfLeft(stderr io.Writer) {
-	i.warnOfWorkspaces(stderr)
-	backups, _ := filepath.Glob(filepath.Join(i.dir, "*.backup"))
-	for _, path := range backups {
-		if file := filepath.Base(path); i.kindOf(file) == encryption.KindState {
-			say(stderr, "warning: there is a plaintext state in "+outside.Line(file, 200)+"; if it is an older version of this state, delete it")
-		}
-	}
-	switch file, r, err := i.former(); {
-	case err != nil:
-	case file == "":
-		say(stderr, "warning: this module has also had a state in the backend "+r.name()+", which is not used under wrap; if it is not this "+
-			"very one by another address, but an older version of it, delete it")
-	case i.kindOf(file) == encryption.KindState:
-		say(stderr, "warning: there is also a plaintext state in "+outside.Line(file, 200)+", which stays there, and is not used under wrap; "+
-			"if it is an older version of this state, delete it")
-	}
-}
-
-// former says where the module has its state without wrap, by Terraform's record: in
-// file, or, if that is "", in another backend.
-func (i *invocation) former() (file string, r recorded, err error) {
-	file = "terraform.tfstate"
-	r, err = readRecord(i.data)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	path, _ := r.Backend.Config["path"].(string)
-	same := false
-	if i.backend != nil {
-		same, _ = i.backend.Former(r.Backend.Type, r.Backend.Config)
-	}
-	switch local := slices.Contains([]string{"", "local"}, r.Backend.Type); {
-	case err != nil:
-	case local:
-		file = cmp.Or(path, file)
-	case same: // it is no other
-	case r.Backend.Type != "http" || len(r.Backend.Config) > 0: // init names all arguments, and wrap none, also before -leave
-		file = ""
-	}
-	return file, r, err
-}
-
-// own reads the state of the module from where it is without wrap.
-func (m *move) own(ctx context.Context) (place string, content []byte, err error) {
-	file, r, err := m.call.former()
+// readOwn reads the state of the module from where it is without wrap.
+func (m *existing) readOwn(ctx context.Context) (place string, content []byte, err error) {
+	file, r, err := m.unused.find()
 	place = cmp.Or(file, "the backend "+r.name())
 	if err != nil {
 		return place, nil, err
@@ -157,14 +120,14 @@ func (m *move) own(ctx context.Context) (place string, content []byte, err error
 		return place, nil, err
 	}
 	if file == "" {
-		if address, _ := world.Lookup(m.Environ)("TF_HTTP_ADDRESS"); address == "" && r.lacksAddress() {
+		if address, _ := world.Lookup(m.process.environ)("TF_HTTP_ADDRESS"); address == "" && r.lacksAddress() {
 			return place, nil, errors.New("set that variable and those of its credentials as they were, or, if nothing is there, delete " +
-				outside.Line(m.call.data, 300))
+				outside.Line(m.unused.module.data, 300))
 		}
 		content, err = m.pull(ctx, r.Backend.Type, r.Backend.Config)
 		return place, content, err
 	}
-	if path := join(m.call.dir, file); !m.call.keeps(path) {
+	if path := join(m.unused.module.dir, file); !m.backend.Keeps(path) {
 		content, err = readFile(path)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
@@ -174,7 +137,7 @@ func (m *move) own(ctx context.Context) (place string, content []byte, err error
 }
 
 // noWorkspace refuses a module whose state is that of a workspace, which is another one.
-func (m *move) noWorkspace() error {
+func (m *existing) noWorkspace() error {
 	if workspace := m.workspace(); workspace != "" && workspace != "default" {
 		return errors.New("a workspace is selected, and there are none under wrap; select default first")
 	}
@@ -182,18 +145,18 @@ func (m *move) noWorkspace() error {
 }
 
 // workspace is what is selected, "" if nothing is.
-func (m *move) workspace() string {
-	if name, _ := world.Lookup(m.Environ)("TF_WORKSPACE"); name != "" {
+func (m *existing) workspace() string {
+	if name, _ := world.Lookup(m.process.environ)("TF_WORKSPACE"); name != "" {
 		return name
 	}
-	name, _ := keyfile.Read(filepath.Join(m.call.data, "environment")) // none, as a rule
+	name, _ := keyfile.Read(filepath.Join(m.unused.module.data, "environment")) // none, as a rule
 	return string(name)
 }
 
 // pull has the CLI read the state from another backend. The module names ours by
 // now, so it is read by a module that has nothing but that backend.
-func (m *move) pull(ctx context.Context, kind string, settings map[string]any) ([]byte, error) {
-	f := &folder{}
+func (m *existing) pull(ctx context.Context, kind string, settings map[string]any) ([]byte, error) {
+	f := &temporary{}
 	defer f.remove()
 	if err := f.open(); err != nil {
 		return nil, err
@@ -211,7 +174,7 @@ func (m *move) pull(ctx context.Context, kind string, settings map[string]any) (
 	}
 	var more []string
 	if kind == "http" { // as without wrap: what its block leaves out is in variables
-		more = slices.DeleteFunc(slices.Clone(m.Environ), func(pair string) bool {
+		more = slices.DeleteFunc(slices.Clone(m.process.environ), func(pair string) bool {
 			return !strings.HasPrefix(strings.ToUpper(pair), "TF_HTTP_")
 		})
 	}
@@ -220,10 +183,10 @@ func (m *move) pull(ctx context.Context, kind string, settings map[string]any) (
 
 // resolved is the value of an argument, or of a variable, that a backend has in another
 // folder: the relative name of a file of the module would lead nowhere there.
-func (m *move) resolved(name string, value any) any {
+func (m *existing) resolved(name string, value any) any {
 	switch value := value.(type) {
 	case string:
-		if path := join(m.call.dir, value); namesFile.MatchString(name) && value != "" && recognize.Exists(path) {
+		if path := join(m.unused.module.dir, value); namesFile.MatchString(name) && value != "" && recognize.Exists(path) {
 			return path
 		}
 	case []any:
@@ -243,46 +206,43 @@ func (m *move) resolved(name string, value any) any {
 var namesFile = lazyregexp.New(`(?i)(^|_)(credentials|files?|(?:[a-z0-9]+_)paths?|bundle)$`)
 
 // run runs commands in a folder, with more variables, and returns what the last of them prints.
-func (m *move) run(ctx context.Context, dir string, more []string, commands ...[]string) (printed []byte, err error) {
-	o := m.Options
-	o.Environ = slices.Clone(o.Environ)
-	for i, pair := range o.Environ {
+func (m *existing) run(ctx context.Context, dir string, more []string, commands ...[]string) (printed []byte, err error) {
+	p := m.process
+	p.environ, p.more, p.data = slices.Clone(p.environ), more, (&module{dir: dir}).ownData()
+	for i, pair := range p.environ {
 		name, value, _ := strings.Cut(pair, "=")
-		o.Environ[i] = fmt.Sprint(name, "=", m.resolved(name, value))
+		p.environ[i] = fmt.Sprint(name, "=", m.resolved(name, value))
 	}
 	for _, words := range commands {
-		var out bytes.Buffer
-		o.Stdin, o.Stdout = nil, &out
-		child := &invocation{command: command{Name: words[0]}, program: m.call.program, dir: dir, args: words[1:]}
-		code, err := child.run(ctx, o, child.environ(o, more...))
+		text, code, err := p.output(ctx, dir, words...)
 		if err == nil && code != 0 {
-			err = fmt.Errorf("%s %s ended with %d", filepath.Base(m.call.program), words[0], code)
+			err = fmt.Errorf("%s %s ended with %d", filepath.Base(p.program), words[0], code)
 		}
 		if err != nil {
 			return nil, err
 		}
-		printed = bytes.TrimSpace(out.Bytes()) // without a state, it is an empty line
+		printed = bytes.TrimSpace(text) // without a state, it is an empty line
 	}
 	return printed, nil
 }
 
-// store seals a state, if it is the one that is expected, and writes it to the backend. If it
+// seal seals a state, if it is the one that is expected, and writes it to the backend. If it
 // fails, what was not is for the error, such as "encrypted".
-func (m *move) store(ctx context.Context, plain []byte, what, wasNot string) error {
-	seen, err := m.expect(plain)
-	m.noteDoubts()
-	if err == nil && m.counts {
+func (a *arrival) seal(ctx context.Context, plain []byte, what, wasNot string) error {
+	seen, err := a.guard.expect(plain)
+	a.guard.noteDoubts()
+	if err == nil && a.counts {
 		if plain, err = store.Next(plain); err == nil {
 			seen.Serial, _, err = store.Label(plain)
 		}
 	}
 	var sealed []byte
 	if err == nil {
-		sealed, _, err = Seal(ctx, m.State, plain)
+		sealed, _, err = Seal(ctx, a.guard.target, plain)
 	}
 	if err == nil {
-		m.backend.noteForm(m.Stderr, sealed)
-		err = m.backend.keep(ctx, sealed, m.there)
+		a.backend.noteForm(sealed)
+		err = a.backend.keep(ctx, sealed, a.there)
 	}
 	switch {
 	case errors.Is(err, store.ErrUnseen):
@@ -290,8 +250,8 @@ func (m *move) store(ctx context.Context, plain []byte, what, wasNot string) err
 	case err != nil:
 		return fmt.Errorf("%s was not %s: %w", what, wasNot, err)
 	}
-	m.noteLineage(seen)
-	m.memory.remember(ctx, seen)
-	m.noteRecipients(sealed)
+	a.guard.noteLineage(seen)
+	a.guard.memory.remember(ctx, seen)
+	a.guard.noteRecipients(sealed)
 	return nil
 }

@@ -25,10 +25,18 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
-// traces are the files in which Terraform leaves states beside a backend.
-type traces struct {
-	*invocation
-	seen map[string][sha256.Size]byte // :: name → digest of what there is
+// leftover finds and encrypts the files in which Terraform leaves states beside a backend, and keeps the states
+// that it cannot leave.
+type leftover struct {
+	dir     string // of the module
+	home    string // the file in which wrap leaves a state of this module, "" if there is no home directory
+	target  encryption.Target
+	backend *backend
+	memory  *memory
+	say     func(text string)
+
+	savedAt string                       // the file in which this run has kept a state, "" if it has kept none
+	seen    map[string][sha256.Size]byte // :: name → digest of the file before the run
 }
 
 const errored = "errored.tfstate"
@@ -36,13 +44,18 @@ const errored = "errored.tfstate"
 // recovers is what writes it.
 const recovers = "statecrypt recover -config FILE"
 
-// lookAround notes what is there before the run.
-func (i *invocation) lookAround() *traces {
-	t := &traces{invocation: i, seen: map[string][sha256.Size]byte{}}
-	for _, name := range []string{errored, "terraform.tfstate", "terraform.tfstate.backup"} {
-		t.seen[name], _, _ = digest(filepath.Join(i.dir, name))
+// newLeftover returns the leftovers of a module, and notes which of the files are there before the run.
+func newLeftover(m *module, g *guard) *leftover {
+	l := &leftover{
+		dir: m.dir, target: g.target, backend: g.backend, memory: g.memory, say: g.say, seen: map[string][sha256.Size]byte{},
 	}
-	return t
+	for _, name := range []string{errored, "terraform.tfstate", "terraform.tfstate.backup"} {
+		l.seen[name], _, _ = digest(filepath.Join(l.dir, name))
+	}
+	if home, err := world.Home(); err == nil {
+		l.home = filepath.Join(home, "errored-"+m.id()+".tfstate")
+	}
+	return l
 }
 
 // digest is that of the content of a file, all zeros if it cannot be read.
@@ -54,30 +67,27 @@ func digest(path string) (sum [sha256.Size]byte, content []byte, err error) {
 	return sum, content, err
 }
 
-// checkErrored is about what an earlier run could not write. Nothing is changed beside it:
+// check is about what an earlier run could not write. Nothing is changed beside it:
 // what it has made is in no other state. The child would replace it by the next one, or,
-// if it is sealed, print that.
-func (i *invocation) checkErrored(stderr io.Writer) error {
-	err := i.findErrored()
-	switch {
-	case err == nil || i.effect() == changes:
-		return err
-	case i.Name == "state push" && i.pushesErrored(): // without a look whether somebody has gone on
-		return err
+// if it is sealed, print that. It must not be pushed without a look whether somebody has gone on.
+func (l *leftover) check(changes bool, pushed string) error {
+	err := l.find()
+	if err != nil && !changes && (pushed == "" || !l.isIn(pushed)) {
+		l.say("warning: " + err.Error())
+		return nil
 	}
-	say(stderr, "warning: "+err.Error())
-	return nil
+	return err
 }
 
 // notePlaintext is about a state that a run has left whose wrap was killed: nobody has encrypted it.
-func (i *invocation) notePlaintext(stderr io.Writer) {
-	if i.leftInPlaintext() {
-		say(stderr, "warning: "+errored+" holds a state in plaintext, which an earlier run could not write")
+func notePlaintext(dir string, say func(text string)) {
+	if isInPlaintext(dir) {
+		say("warning: " + errored + " holds a state in plaintext, which an earlier run could not write")
 	}
 }
 
-func (i *invocation) leftInPlaintext() bool {
-	path := filepath.Join(i.dir, errored)
+func isInPlaintext(dir string) bool {
+	path := filepath.Join(dir, errored)
 	if isLink(path) { // which a run that changes something refuses
 		return false
 	}
@@ -86,14 +96,14 @@ func (i *invocation) leftInPlaintext() bool {
 	return err == nil && info.Kind == encryption.KindState
 }
 
-// sealLeft encrypts such a state, under the lock of the state: the program of that run may still be writing it.
-func (p *proxy) sealLeft(ctx context.Context) {
-	if !p.call.leftInPlaintext() {
+// seal encrypts such a state, under the lock of the state: the program of that run may still be writing it.
+func (l *leftover) seal(ctx context.Context) {
+	if !isInPlaintext(l.dir) {
 		return
 	}
-	path := filepath.Join(p.call.dir, errored)
+	path := filepath.Join(l.dir, errored)
 	others := replace.OtherNames(path)
-	err := p.backend.underLock(ctx, "statecrypt wrap", func() error {
+	err := l.backend.underLock(ctx, "statecrypt wrap", func() error {
 		content, err := readFile(path)
 		if err != nil {
 			return keyfile.Reason(err)
@@ -101,49 +111,46 @@ func (p *proxy) sealLeft(ctx context.Context) {
 		if _, _, err := store.Label(content); err != nil || !json.Valid(content) {
 			return errors.New("it is not whole; its program may still be writing it")
 		}
-		sealed, _, err := Seal(ctx, p.State, content)
+		sealed, _, err := Seal(ctx, l.target, content)
 		if err == nil {
 			err = replace.Name(ctx, path, sealed)
 		}
 		if err == nil {
-			p.memory.moves(ctx, content, sealed)
+			l.memory.moves(ctx, content, sealed)
 		}
 		return err
 	})
 	if err != nil {
-		say(p.Stderr, "warning: "+errored+" stays in plaintext: "+explain.Text(err, explain.Wrap{Seals: true}))
+		l.say("warning: " + errored + " stays in plaintext: " + explain.Text(err, explain.Wrap{Seals: true}))
 		return
 	}
-	tellSealed(p.Stderr, sealedInPlace, others)
+	l.tellSealed(sealedInPlace, others)
 }
 
 const sealedInPlace = errored + " is encrypted now; " + recovers + " writes it"
 
 // tellSealed says where a state is encrypted now that could not be written.
-func tellSealed(stderr io.Writer, where, others string) {
-	say(stderr, where)
+func (l *leftover) tellSealed(where, others string) {
+	l.say(where)
 	if others != "" {
-		say(stderr, "warning: "+errored+": "+others)
+		l.say("warning: " + errored + ": " + others)
 	}
 }
 
-// pushesErrored reports whether the argument is that state, by whatever name.
-func (i *invocation) pushesErrored() bool {
-	if len(i.args) == 0 {
-		return false
-	}
-	pushed, err := readFile(join(i.dir, i.args[0]))
-	return err == nil && slices.ContainsFunc([]string{filepath.Join(i.dir, errored), i.atHome()}, func(path string) bool {
-		left, err := readFile(path)
-		return err == nil && bytes.Equal(pushed, left)
+// isIn reports whether a file holds that state, by whatever name.
+func (l *leftover) isIn(path string) bool {
+	pushed, err := readFile(path)
+	return err == nil && slices.ContainsFunc([]string{filepath.Join(l.dir, errored), l.home}, func(path string) bool {
+		unwritten, err := readFile(path)
+		return err == nil && bytes.Equal(pushed, unwritten)
 	})
 }
 
-// findErrored looks where Terraform leaves such a state, and where wrap does.
-func (i *invocation) findErrored() error {
-	err := asErrored(filepath.Join(i.dir, errored), errored)
-	if path := i.atHome(); err == nil && path != "" {
-		err = asErrored(path, path)
+// find looks where Terraform leaves such a state, and where wrap does.
+func (l *leftover) find() error {
+	err := asErrored(filepath.Join(l.dir, errored), errored)
+	if err == nil && l.home != "" {
+		err = asErrored(l.home, l.home)
 	}
 	return err
 }
@@ -177,28 +184,39 @@ func asErrored(path, name string) error {
 	return nil
 }
 
-// atHome is where wrap leaves a state of this module, "" if there is no home directory.
-func (i *invocation) atHome() string {
-	home, err := world.Home()
-	if err != nil {
-		return ""
+// locate finds the file of a state that could not be written.
+func (l *leftover) locate() (path, name string, err error) {
+	var paths, names []string
+	for _, path := range []string{filepath.Join(l.dir, errored), l.home} {
+		content, err := readFile(path)
+		if path == "" || errors.Is(err, os.ErrNotExist) || err == nil && len(content) == 0 || l.backend.Keeps(path) {
+			continue
+		}
+		name := outside.Line(path, 300)
+		if filepath.Dir(path) == l.dir {
+			name = errored
+		}
+		paths, names = append(paths, path), append(names, name)
 	}
-	return filepath.Join(home, "errored-"+i.id()+".tfstate")
-}
-
-func isLink(path string) bool {
-	info, err := os.Lstat(path)
-	return err == nil && info.Mode()&fs.ModeSymlink != 0
+	switch len(paths) {
+	case 0:
+		return "", "", fmt.Errorf("there is no %s here, and the home directory has no state of this module that could not be written; "+
+			"if the run has named another file, add that", errored)
+	case 1:
+		return paths[0], names[0], nil
+	}
+	return "", "", fmt.Errorf("there are %s and %s: add the name of the one with the higher serial, which statecrypt inspect shows, and "+
+		"then delete both", names[0], names[1])
 }
 
 // canLeave reports whether the child can leave a state in the folder of the module, and wrap the
 // encrypted one beside it, which then takes its place. If the child cannot, it prints the state, or
 // says that it has left it. The bytes are random, because some file systems compress the rest.
-func (i *invocation) canLeave(plain, sealed int) bool {
-	if info, err := os.Lstat(filepath.Join(i.dir, errored)); err == nil && !info.Mode().IsRegular() {
+func (l *leftover) canLeave(plain, sealed int) bool {
+	if info, err := os.Lstat(filepath.Join(l.dir, errored)); err == nil && !info.Mode().IsRegular() {
 		return false
 	}
-	f, err := os.CreateTemp(i.dir, "."+errored+".*")
+	f, err := os.CreateTemp(l.dir, "."+errored+".*")
 	if err != nil {
 		return false
 	}
@@ -209,9 +227,9 @@ func (i *invocation) canLeave(plain, sealed int) bool {
 
 // save keeps a sealed state that the child cannot leave, and says where it is, and what writes it: if
 // nothing can be written, it is here.
-func (i *invocation) save(ctx context.Context, sealed []byte) (where string) {
-	if i.saveInFile(ctx, sealed, filepath.Join(i.dir, errored)) {
-		return i.whereSaved()
+func (l *leftover) save(ctx context.Context, sealed []byte) (where string) {
+	if l.saveInFile(ctx, sealed, filepath.Join(l.dir, errored)) {
+		return l.whereSaved()
 	}
 	return "this text, in base64, and once it is decoded, " + recovers + " and the name of its file write it: " +
 		base64.StdEncoding.EncodeToString(sealed)
@@ -220,9 +238,9 @@ func (i *invocation) save(ctx context.Context, sealed []byte) (where string) {
 // saveInFile keeps a sealed state in the home directory, in the folder for temporary files, or at one
 // more path. It takes the place of the file that this run has saved before, and of no other, and is on the
 // disk if the result is true.
-func (i *invocation) saveInFile(ctx context.Context, sealed []byte, more ...string) bool {
-	paths := []string{i.atHome(), i.saved}
-	if _, err := os.Lstat(paths[0]); paths[0] != i.saved && !errors.Is(err, fs.ErrNotExist) {
+func (l *leftover) saveInFile(ctx context.Context, sealed []byte, more ...string) bool {
+	paths := []string{l.home, l.savedAt}
+	if _, err := os.Lstat(paths[0]); paths[0] != l.savedAt && !errors.Is(err, fs.ErrNotExist) {
 		paths[0] = "" // somebody else's, or there is no home directory
 	}
 	temporary, err := os.MkdirTemp("", "errored-")
@@ -237,18 +255,18 @@ func (i *invocation) saveInFile(ctx context.Context, sealed []byte, more ...stri
 	if at < 0 {
 		return false
 	}
-	if paths[at] != i.saved {
-		_ = os.Remove(i.saved) // an older one, if there is one
-		i.saved = paths[at]
+	if paths[at] != l.savedAt {
+		_ = os.Remove(l.savedAt) // an older one, if there is one
+		l.savedAt = paths[at]
 	}
 	return true
 }
 
 // whereSaved is the name of that file, and the command that writes it: in the home directory, and in the folder of
 // the module, that finds it.
-func (i *invocation) whereSaved() string {
-	name, named := outside.Line(i.saved, 300), ""
-	if i.saved != i.atHome() && filepath.Dir(i.saved) != i.dir {
+func (l *leftover) whereSaved() string {
+	name, named := outside.Line(l.savedAt, 300), ""
+	if l.savedAt != l.home && filepath.Dir(l.savedAt) != l.dir {
 		named = " " + name
 	}
 	return name + ", and " + recovers + named + " writes it"
@@ -256,15 +274,15 @@ func (i *invocation) whereSaved() string {
 
 // follow deals with what the run has left: a state that could not be written is
 // sealed in place, and any other in plaintext is an error.
-func (t *traces) follow(ctx context.Context, o Options, m *memory) error {
+func (l *leftover) follow(ctx context.Context) error {
 	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(t.seen)) {
-		path := filepath.Join(t.dir, name)
+	for _, name := range slices.Sorted(maps.Keys(l.seen)) {
+		path := filepath.Join(l.dir, name)
 		sum, content, err := digest(path)
-		if sum == t.seen[name] || errors.Is(err, os.ErrNotExist) {
+		if sum == l.seen[name] || errors.Is(err, os.ErrNotExist) {
 			continue
 		}
-		kept := filepath.Ext(name) != ".backup" && t.keeps(path)
+		kept := filepath.Ext(name) != ".backup" && l.backend.Keeps(path)
 		if name == errored && isLink(path) { // it was made during the run
 			to, _ := filepath.EvalSymlinks(path)
 			errs = append(errs, fmt.Errorf("%s is a link to %s, which may hold a state in plaintext, and stays as it is; if it does, move it "+
@@ -293,34 +311,34 @@ func (t *traces) follow(ctx context.Context, o Options, m *memory) error {
 			errs = append(errs, fmt.Errorf("a state that is not encrypted was written to %s; if it is in the backend, delete that file", name))
 			continue
 		}
-		errs = append(errs, t.sealErrored(ctx, o, m, path, content))
+		errs = append(errs, l.sealErrored(ctx, path, content))
 	}
 	return errors.Join(errs...)
 }
 
-func (t *traces) sealErrored(ctx context.Context, o Options, m *memory, path string, content []byte) error {
+func (l *leftover) sealErrored(ctx context.Context, path string, content []byte) error {
 	others := replace.OtherNames(path)
-	sealed, again, err := Seal(ctx, o.State, content)
+	sealed, again, err := Seal(ctx, l.target, content)
 	if sealed != nil && again == nil && !errors.Is(err, encryption.ErrNoKey) {
 		err = nil // what opens it has gone, and it was rehearsed; plaintext would be worse
 	}
 	where := sealedInPlace
 	if err == nil {
 		err = replace.Name(ctx, path, sealed)
-		if err != nil && t.saveInFile(ctx, sealed) {
+		if err != nil && l.saveInFile(ctx, sealed) {
 			where = errored + " could not be encrypted in its place (" + keyfile.Reason(err).Error() + "), and is deleted. It is encrypted in " +
-				t.whereSaved()
+				l.whereSaved()
 			if err = os.Remove(path); err != nil {
 				err = os.Truncate(path, 0)
 			}
 		}
 	}
 	if err != nil {
-		m.leave(ctx, content)
+		l.memory.leave(ctx, content)
 		return fmt.Errorf("%s holds the state in plaintext, and cannot be encrypted: %w; once that is mended, %s writes it", errored,
 			keyfile.Reason(err), recovers)
 	}
-	m.leave(ctx, sealed)
-	tellSealed(o.Stderr, where, others)
+	l.memory.leave(ctx, sealed)
+	l.tellSealed(where, others)
 	return nil
 }
