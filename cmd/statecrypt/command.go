@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cli"
@@ -21,7 +23,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
 // What the program ends with.
@@ -76,7 +77,7 @@ type call struct {
 	given                        []given // -var and -var-file, in their order
 	recipients, recipientFiles   []string
 	identities                   []string // files
-	pins                         wrap.Pins
+	pins                         states.Pins
 	mistake                      error // in what a flag says
 	force, json, plan, sensitive bool
 	accept                       bool
@@ -271,7 +272,7 @@ func (c *call) understand(args []string) error {
 		return c.miscounted()
 	case c.mistake == nil && c.prefix != nil && !c.inBackend:
 		return errors.New("-prefix is for the states in the backend: -backend -prefix PREFIX; files are named")
-	case c.mistake == nil && c.plan && c.pins != (wrap.Pins{}):
+	case c.mistake == nil && c.plan && c.pins != (states.Pins{}):
 		return errors.New("a plan has no serial and no lineage that could be pinned; leave out -plan, or what pins them")
 	}
 	return c.mistake

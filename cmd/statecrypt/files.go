@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
@@ -21,7 +23,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
 const (
@@ -184,7 +185,7 @@ func (c *call) checkReplaced(ctx context.Context, place string, r result) error 
 		return fmt.Errorf("it is encrypted (%s), and does not tell which state it holds, if any; name another file, or delete it "+
 			"first", before.Format)
 	}
-	return wrap.CheckReplaced(before.info, after.info)
+	return states.CheckReplaced(before.info, after.info)
 }
 
 // losesResources reports whether a state without resources, such as one of outputs alone,
@@ -199,7 +200,7 @@ func (c *call) losesResources(ctx context.Context, there []byte, before, after e
 	if before.Kind == encryption.KindEncrypted && r.target != nil {
 		if opened, err := r.target.Decrypt(ctx, there); err == nil {
 			there = opened.Data
-			before, _ = wrap.Describe(there)
+			before, _ = states.Describe(there)
 		} else if slices.Equal(before.KeyProviders, after.KeyProviders) {
 			return false
 		}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
@@ -48,7 +50,7 @@ func (c *call) encrypt(ctx context.Context) error {
 	}
 	c.noteDoubts()
 	return c.each(ctx, func(ctx context.Context, name string, file []byte) error {
-		sealed, _, err := wrap.SealForOthers(ctx, target, file)
+		sealed, _, err := states.SealForOthers(ctx, target, file)
 		if err == nil {
 			if err = c.write(ctx, result{data: sealed, plain: file, target: &target}); err == nil {
 				c.noteOwnState()
@@ -145,8 +147,8 @@ func (c *call) wrapOptions() (o wrap.Options, err error) {
 	}
 	c.noteUnused()
 	return wrap.Options{
-		Where: wrap.Where{Backend: c.backend, Settings: c.config},
-		Keys:  wrap.Keys{State: enc.State(), Plan: enc.Plan(), Doubts: c.doubts},
+		Where: states.Where{Backend: c.backend, Settings: c.config},
+		Keys:  states.Keys{State: enc.State(), Plan: enc.Plan(), Doubts: c.doubts},
 		Wishes: wrap.Wishes{
 			Force: c.force, Accept: c.accept, EncryptExisting: c.encryptExisting, Leave: c.leave, Pins: c.pins,
 		},
@@ -161,7 +163,7 @@ func (c *call) recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r := wrap.Recovery{Unlock: c.unlock, Force: c.force}
+	r := states.Recovery{Unlock: c.unlock, Force: c.force}
 	if len(c.args) > 0 {
 		r.File = c.args[0]
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
@@ -16,7 +18,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
 var errNoSettings = errors.New("there are no settings: -config, or TF_ENCRYPTION if it is exported, must say how the file is encrypted, such as" + `
@@ -147,8 +148,8 @@ func (c *call) code(from string) (encryption.Layer, error) {
 	}
 	with := unstable.With(func(o *unstable.Options) {
 		o.Arguments, o.Uses = arguments, c.uses
-		o.Backends = wrap.Backends() // the file may serve wrap as well
-		c.backend = nil              // of an earlier file
+		o.Backends = states.Backends() // the file may serve wrap as well
+		c.backend = nil                // of an earlier file
 		o.Backend = func(block *unstable.Entry) { c.backend = block }
 		o.FromEnvironment = c.configInVariable
 	})

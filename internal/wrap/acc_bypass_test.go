@@ -14,6 +14,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
@@ -33,7 +36,7 @@ type attempt struct {
 	ready   bool                                   // the module was applied before
 	stored  func(sealed []byte, old string) []byte // what the backend has instead, if it was
 	answer  http.HandlerFunc                       // of the backend to whoever reads
-	pins    wrap.Pins
+	pins    states.Pins
 	right   bool // it is none: the run succeeds, and its state is encrypted
 	left    bool // a file with a state was there before, and stays
 }
@@ -211,9 +214,9 @@ func attempts() map[string]attempt {
 				_, _ = io.WriteString(w, `{"version":4,`)
 			},
 		},
-		"an answer exchanged for another": {args: apply, ready: true, pins: wrap.Pins{Lineage: "that of another state"}},
-		"an answer exchanged for an old":  {args: apply, ready: true, pins: wrap.Pins{Serial: new(int64(1 << 40))}},
-		"an answer exchanged for none":    {args: apply, pins: wrap.Pins{Serial: new(int64)}},
+		"an answer exchanged for another": {args: apply, ready: true, pins: states.Pins{Lineage: "that of another state"}},
+		"an answer exchanged for an old":  {args: apply, ready: true, pins: states.Pins{Serial: new(int64(1 << 40))}},
+		"an answer exchanged for none":    {args: apply, pins: states.Pins{Serial: new(int64)}},
 		"an answer with one more": {
 			args: apply, ready: true, stored: func(sealed []byte, _ string) []byte { return append(sealed, 'x') },
 		},
@@ -423,7 +426,7 @@ func (sc *scene) try(t *testing.T, a attempt, kind string) {
 	}
 	out := &lines{}
 	code, err := wrap.Run(t.Context(), wrap.Options{
-		Keys: wrap.Keys{State: p.target}, Where: p.with.Where, Command: command, Environ: env,
+		Keys: states.Keys{State: p.target}, Where: p.with.Where, Command: command, Environ: env,
 		Wishes: wrap.Wishes{Leave: a.leave, EncryptExisting: a.moveIn, Pins: a.pins},
 		Stdin:  strings.NewReader(""), Stdout: out, Stderr: out,
 	})
@@ -478,7 +481,7 @@ func (sc *scene) build(t *testing.T, root string, s *store, a attempt, fill func
 		s.put(a.stored(bytes.Clone(sc.sealed), sc.old))
 	}
 	for name, text := range a.files {
-		path := filepath.Join(root, strings.Replace(name, "OWN", wrap.Own(filepath.Join(root, "mm")), 1))
+		path := filepath.Join(root, strings.Replace(name, "OWN", own(filepath.Join(root, "mm")), 1))
 		write(t, path, fill(text))
 		if text == "" {
 			_ = os.Remove(path)
@@ -548,7 +551,7 @@ func TestAccPlans(t *testing.T) {
 	s := newStore(t)
 	p := newProject(t, s.environ(), empty)
 	settings := tofuKeys + "plan { method = method.aes_gcm.m }\n"
-	p.with.Keys.Plan = wrap.SettingsOf(t, settings).Plan()
+	p.with.Keys.Plan = wraptest.Settings(t, settings).Plan()
 	p.must(t, "init")
 	p.must(t, "plan", "-out=../old", "-out=new.tfplan")
 	plan := []byte(read(t, filepath.Join(p.dir, "new.tfplan")))

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/cloudtest"
@@ -288,7 +290,7 @@ func TestAccS3Requests(t *testing.T) {
 	}
 	counted := func(block objecttest.Attrs) int {
 		b.Delete(stateBucket, stateKey)
-		p.with = wrap.Options{Where: wrap.Where{Backend: s3Block(block)}, Wishes: wrap.Wishes{Accept: true}}
+		p.with = wrap.Options{Where: states.Where{Backend: s3Block(block)}, Wishes: wrap.Wishes{Accept: true}}
 		p.must(t, "init")
 		p.must(t, apply...)
 		b.Requests()

@@ -20,6 +20,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
@@ -194,7 +197,7 @@ func wrapAgain(command []string) int {
 		return 99
 	}
 	o := wrap.Options{
-		Keys: wrap.Keys{State: enc.State()}, Command: command, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Keys: states.Keys{State: enc.State()}, Command: command, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Environ: append(os.Environ(), "WRAP_TEST_SCRIPT="+os.Getenv("WRAP_TEST_CHILD_SCRIPT")),
 	}
 	if path := os.Getenv("WRAP_TEST_FILE"); path != "" {
@@ -245,7 +248,7 @@ func scripted(t *testing.T, s *store, script string, args ...string) (o wrap.Opt
 	write(t, filepath.Join(dir, "main.tf"), inside(empty))
 	out = &lines{}
 	return wrap.Options{
-		Keys: wrap.Keys{State: target(t, sealing)}, Command: append([]string{program, "-chdir=" + dir}, args...),
+		Keys: states.Keys{State: target(t, sealing)}, Command: append([]string{program, "-chdir=" + dir}, args...),
 		Environ: append(append(os.Environ(), s.environ()...), "WRAP_TEST_SCRIPT="+script, "TF_ENCRYPTION="+canary),
 		Stdin:   strings.NewReader(""), Stdout: out, Stderr: out,
 	}, dir, out
@@ -275,7 +278,7 @@ func write(t *testing.T, path, text string) {
 // Promise: Only encrypted states
 func TestRun(t *testing.T) {
 	t.Parallel()
-	mistakes := wrap.OpenMistakes(t, "run")
+	mistakes := wraptest.OpenMistakes(t, "run")
 	for name, c := range map[string]struct {
 		script string
 		args   []string
@@ -373,7 +376,7 @@ func TestEnvironmentInGit(t *testing.T) {
 // the child fails for want of it.
 func TestWithheldVariables(t *testing.T) {
 	t.Parallel()
-	mistakes := wrap.OpenMistakes(t, "withheld")
+	mistakes := wraptest.OpenMistakes(t, "withheld")
 	const variable = `variable "key" {}`
 	for name, c := range map[string]struct {
 		says  string

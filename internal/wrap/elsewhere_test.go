@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
 // TestElsewhere: while the backend has no state, and the module has one without wrap, nothing
@@ -32,7 +33,7 @@ func TestElsewhere(t *testing.T) {
 		maps.Copy(files, more)
 		return files
 	}
-	mistakes := wrap.OpenMistakes(t, "a state elsewhere")
+	mistakes := wraptest.OpenMistakes(t, "a state elsewhere")
 	for name, c := range testkit.Some(map[string]struct {
 		files   map[string]string
 		there   string // the state in the backend

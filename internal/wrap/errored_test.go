@@ -8,8 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
 // TestErroredIsInTheWay: beside a state that could not be written, nothing is changed,
@@ -19,7 +20,7 @@ import (
 // Promise: Runs under wrap
 func TestErroredIsInTheWay(t *testing.T) {
 	t.Parallel()
-	mistakes := wrap.OpenMistakes(t, "errored.tfstate there")
+	mistakes := wraptest.OpenMistakes(t, "errored.tfstate there")
 	push := []string{"state", "push", "errored.tfstate"}
 	for name, c := range testkit.Some(map[string]struct {
 		left    string
@@ -131,7 +132,7 @@ func TestSaved(t *testing.T) {
 // plaintext is named, and stays.
 func TestLeftUnderALock(t *testing.T) {
 	t.Parallel()
-	mistakes := wrap.OpenMistakes(t, "left under a lock")
+	mistakes := wraptest.OpenMistakes(t, "left under a lock")
 	for name, c := range map[string]struct{ held, broken bool }{"held": {held: true}, "no key": {broken: true}} {
 		s := newStore(t)
 		o, dir, _ := scripted(t, s, "GET", "plan")

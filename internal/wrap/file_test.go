@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
@@ -78,7 +80,7 @@ func TestInFile(t *testing.T) {
 	lockless := []string{"apply", "-lock=false"}
 	between := map[string]string{"other": sealed} // of another run
 	info := map[string]string{".terraform.tfstate.lock.info": lock}
-	mistakes := wrap.OpenMistakes(t, "in a file")
+	mistakes := wraptest.OpenMistakes(t, "in a file")
 	for name, c := range testkit.Some(map[string]struct {
 		script   string
 		args     []string
@@ -176,7 +178,7 @@ func TestMemory(t *testing.T) {
 	at := func(serial, lineage string) string {
 		return `{"version":4,"serial":` + serial + `,"lineage":"` + lineage + `","outputs":{},"resources":[]}`
 	}
-	mistakes := wrap.OpenMistakes(t, "memory")
+	mistakes := wraptest.OpenMistakes(t, "memory")
 	for name, c := range testkit.Some(map[string]struct {
 		seen, there string // "" is none
 		accept      bool

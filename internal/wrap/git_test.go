@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
@@ -92,7 +94,7 @@ func TestInGit(t *testing.T) {
 	}
 	ofSops := beside("sops", `age_identity_files = ["`+filepath.ToSlash(identity)+`"]`)
 	ofAES, ofSops = strings.TrimSuffix(ofAES, " }")+"\n}", strings.TrimSuffix(ofSops, " }")+"\n}"
-	mistakes := wrap.OpenMistakes(t, "in git")
+	mistakes := wraptest.OpenMistakes(t, "in git")
 	for name, c := range testkit.Some(map[string]struct {
 		script   string
 		args     []string

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
+
 	"filippo.io/age"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/msgpack"
@@ -26,7 +28,7 @@ import (
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	module := func(name, text string) map[string]string { return map[string]string{name: text} }
-	mistakes := wrap.OpenMistakes(t, "refused")
+	mistakes := wraptest.OpenMistakes(t, "refused")
 	for name, c := range map[string]struct {
 		args    []string
 		environ []string
@@ -181,7 +183,7 @@ func TestRefused(t *testing.T) {
 			o, dir, out := scripted(t, newStore(t), "ready", c.args...)
 			o.Environ, o.Wishes.Leave, o.Wishes.EncryptExisting = append(o.Environ, c.environ...), c.leave, c.moveIn
 			for path, text := range c.files {
-				path = strings.Replace(path, "OWN", wrap.Own(dir), 1)
+				path = strings.Replace(path, "OWN", own(dir), 1)
 				write(t, filepath.Join(dir, path), text)
 				if text == "" {
 					_ = os.Remove(filepath.Join(dir, path))
@@ -205,7 +207,7 @@ func TestRefused(t *testing.T) {
 			if out.String() != "" {
 				t.Errorf("the child was run: %s", out)
 			}
-			if left, _ := filepath.Glob(filepath.Join(dir, wrap.Own(dir), ".*")); left != nil {
+			if left, _ := filepath.Glob(filepath.Join(dir, own(dir), ".*")); left != nil {
 				t.Errorf("%s is left behind", left)
 			}
 		})
@@ -276,7 +278,7 @@ func TestPaths(t *testing.T) {
 	if err := os.Symlink(filepath.Join(there, "in"), filepath.Join(dir, "link")); err != nil {
 		t.Skip(err)
 	}
-	mistakes := wrap.OpenMistakes(t, "paths")
+	mistakes := wraptest.OpenMistakes(t, "paths")
 	for name, c := range map[string]struct{ chdir, plan string }{
 		"module by a link": {chdir: dir + "/link/../mm"}, "plan by a link": {chdir: dir, plan: "link/../p.tfplan"},
 		"no such folder": {chdir: dir + "/nowhere"}, "no name": {}, "a home": {chdir: "~"},
@@ -314,7 +316,7 @@ func TestAllowed(t *testing.T) {
 			t.Parallel()
 			o, dir, out := scripted(t, newStore(t), "ready GET", c.args...)
 			for path, text := range c.files {
-				path = strings.Replace(path, "OWN", wrap.Own(dir), 1)
+				path = strings.Replace(path, "OWN", own(dir), 1)
 				write(t, filepath.Join(dir, path), text)
 			}
 			code, err := wrap.Run(t.Context(), o)
@@ -340,7 +342,7 @@ func TestRehearsal(t *testing.T) {
  recipients = ["` + mine.Recipient().String() + "\"]\nidentities = [\"" + another.String() + "\"]\n}\n" +
 		`method "age" "mine" { identities = ["` + mine.String() + "\"] }\n" +
 		"state {\nmethod = method.age.theirs\nfallback { method = method.age.mine }\n}"
-	mistakes := wrap.OpenMistakes(t, "rehearsal")
+	mistakes := wraptest.OpenMistakes(t, "rehearsal")
 	alone := strings.Replace(theirs, "fallback { method = method.age.mine }", "", 1)
 	for name, c := range map[string]struct{ text, command, script string }{
 		"for others alone":       {text: alone, command: "apply"},

@@ -11,10 +11,12 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	stores "github.com/statecrypt/terraform-provider-statecrypt/internal/store"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
 // TestKilledRuns kills wrap, whatever it does at that moment, again and again. The next run finds
@@ -157,7 +159,7 @@ func TestKilledRunsInGit(t *testing.T) {
 // so first, and encrypts it; recover writes it, and asks for nothing.
 func TestKilledAndLeft(t *testing.T) {
 	const mine = `{"ID":"1","Operation":"OperationTypeApply","Who":"me@host","Created":"2026-11-27T00:00:00Z"}`
-	mistakes := wrap.OpenMistakes(t, "killed, and left")
+	mistakes := wraptest.OpenMistakes(t, "killed, and left")
 	for name, c := range map[string]struct {
 		begins, left string
 		half         bool // the program still writes
@@ -208,7 +210,7 @@ func TestKilledAndLeft(t *testing.T) {
 			}
 			t.Chdir(dir)
 			t.Setenv("HOME", t.TempDir())
-			err, told := recovered(t, o, wrap.Recovery{})
+			err, told := recovered(t, o, states.Recovery{})
 			opened, failed := o.Keys.State.Decrypt(t.Context(), []byte(read(t, path)))
 			if err != nil || failed != nil || string(opened.Data) != c.left {
 				t.Errorf("%v, %v, %s", err, failed, told)

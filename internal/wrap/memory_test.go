@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
@@ -252,7 +254,7 @@ func TestFormerBase(t *testing.T) {
 		text, _ := json.Marshal(map[string][]string{"http " + s.url + "/s " + digest: versions})
 		write(t, path, string(text))
 	}
-	if err, told := recovered(t, o, wrap.Recovery{}); err != nil {
+	if err, told := recovered(t, o, states.Recovery{}); err != nil {
 		t.Errorf("%v\n%s", err, told)
 	}
 	if left := strings.TrimSpace(read(t, path)); left != "{}" {

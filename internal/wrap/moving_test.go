@@ -14,6 +14,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
@@ -26,12 +29,12 @@ func TestMoveIn(t *testing.T) {
 	record := func(backend string) map[string]string {
 		return map[string]string{".terraform/terraform.tfstate": `{"version":3,"backend":` + backend + `}`}
 	}
-	mistakes := wrap.OpenMistakes(t, "moving in")
+	mistakes := wraptest.OpenMistakes(t, "moving in")
 	for name, c := range testkit.Some(map[string]struct {
 		stored string
 		files  map[string]string
 		in     string // TF_WORKSPACE
-		pins   wrap.Pins
+		pins   states.Pins
 		held   bool
 		want   string // what is in the backend then, opened
 	}{
@@ -45,8 +48,8 @@ func TestMoveIn(t *testing.T) {
 		"sealed already":               {stored: "sealed", want: state},
 		"sealed already, and one here": {stored: "sealed", files: map[string]string{"terraform.tfstate": filled}, want: state},
 		"in the module":                {files: map[string]string{"terraform.tfstate": other}, want: other},
-		"another in the backend":       {stored: state, pins: wrap.Pins{Lineage: "x"}},
-		"another in the module":        {files: map[string]string{"terraform.tfstate": other}, pins: wrap.Pins{Serial: new(int64(8))}},
+		"another in the backend":       {stored: state, pins: states.Pins{Lineage: "x"}},
+		"another in the module":        {files: map[string]string{"terraform.tfstate": other}, pins: states.Pins{Serial: new(int64(8))}},
 		"none":                         {},
 		"an empty one":                 {files: map[string]string{"terraform.tfstate": ""}},
 		"no state":                     {stored: "<html>" + canary},
@@ -126,7 +129,7 @@ const other = `{"version":4,"terraform_version":"1.11.4","serial":7,"lineage":"o
 // Promise: Only encrypted states
 func TestMoveInFromAnotherBackend(t *testing.T) {
 	t.Parallel()
-	mistakes := wrap.OpenMistakes(t, "moving in from")
+	mistakes := wraptest.OpenMistakes(t, "moving in from")
 	for kind, c := range map[string]struct{ recorded, pulled string }{
 		"s3":   {recorded: `{"bucket":"b","key":null}`, pulled: `{"bucket":"b"}`},
 		"http": {recorded: `{"address":"x","password":null}`, pulled: `{"address":"x"}`},
@@ -187,13 +190,13 @@ func TestMoveInFromABackendThatFails(t *testing.T) {
 	o.Wishes.EncryptExisting = true
 	write(t, filepath.Join(dir, ".terraform", "terraform.tfstate"), `{"version":3,"backend":{"type":"s3","config":{"bucket":"b"}}}`)
 	code, err, told := run(t, o)
-	wrap.OpenMistakes(t, "moving in, and it fails").Ended(t, "s3", told, code, err)
+	wraptest.OpenMistakes(t, "moving in, and it fails").Ended(t, "s3", told, code, err)
 }
 
 // Moving out says what it comes to, once it has succeeded.
 func TestLeave(t *testing.T) {
 	t.Parallel()
-	mistakes := wrap.OpenMistakes(t, "leaving")
+	mistakes := wraptest.OpenMistakes(t, "leaving")
 	for _, script := range []string{"ready", "exit=3"} {
 		o, dir, _ := scripted(t, newStore(t), script, "init", "-migrate-state")
 		o.Wishes.Leave = true
@@ -241,20 +244,20 @@ func TestInterruptedBefore(t *testing.T) {
 // Promise: Only encrypted states
 func TestPins(t *testing.T) {
 	t.Parallel()
-	mistakes := wrap.OpenMistakes(t, "pins")
+	mistakes := wraptest.OpenMistakes(t, "pins")
 	for name, c := range testkit.Some(map[string]struct {
-		pins   wrap.Pins
+		pins   states.Pins
 		stored string // the state if it is empty
 		absent bool
 	}{
 		"none":               {},
-		"this one":           {pins: wrap.Pins{Lineage: "l", Serial: new(int64(1))}},
-		"another lineage":    {pins: wrap.Pins{Lineage: "x"}},
-		"in quotation marks": {pins: wrap.Pins{Lineage: `"l"`}},
-		"an old serial":      {pins: wrap.Pins{Serial: new(int64(2))}},
-		"no serial":          {pins: wrap.Pins{Serial: new(int64)}, stored: `{"version":4,"lineage":"l"}`},
-		"absent":             {pins: wrap.Pins{Serial: new(int64)}, absent: true},
-		"absent, lineage":    {pins: wrap.Pins{Lineage: "l"}, absent: true},
+		"this one":           {pins: states.Pins{Lineage: "l", Serial: new(int64(1))}},
+		"another lineage":    {pins: states.Pins{Lineage: "x"}},
+		"in quotation marks": {pins: states.Pins{Lineage: `"l"`}},
+		"an old serial":      {pins: states.Pins{Serial: new(int64(2))}},
+		"no serial":          {pins: states.Pins{Serial: new(int64)}, stored: `{"version":4,"lineage":"l"}`},
+		"absent":             {pins: states.Pins{Serial: new(int64)}, absent: true},
+		"absent, lineage":    {pins: states.Pins{Lineage: "l"}, absent: true},
 	}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

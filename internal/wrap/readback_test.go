@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
@@ -17,7 +19,7 @@ import (
 // Promise: Runs under wrap
 func TestMoveInIsReadBack(t *testing.T) {
 	t.Parallel()
-	mistakes := wrap.OpenMistakes(t, "read back")
+	mistakes := wraptest.OpenMistakes(t, "read back")
 	for name, post := range map[string]string{"nothing is kept": "", "a page to sign in": "<html>" + canary} {
 		for place, there := range map[string]string{"in the module": "", "in the backend": state} {
 			s := newStore(t)
@@ -77,7 +79,7 @@ func TestReadBackInAnotherForm(t *testing.T) {
 // Promise: Runs under wrap
 func TestLeftInPlaintext(t *testing.T) {
 	t.Parallel()
-	mistakes := wrap.OpenMistakes(t, "leaving, and it fails")
+	mistakes := wraptest.OpenMistakes(t, "leaving, and it fails")
 	for name, script := range map[string]string{
 		"a local backend": `GET reset={"backend":{"type":"local","config":{}}} exit=1`,
 		"another address": `GET reset={"backend":{"type":"http","config":{"address":"x"}}} exit=1`,

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
+
 	"filippo.io/age"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
@@ -38,7 +41,7 @@ func TestRecipientsChange(t *testing.T) {
 		}
 		people = append(people, identity)
 	}
-	mistakes := wrap.OpenMistakes(t, "recipients")
+	mistakes := wraptest.OpenMistakes(t, "recipients")
 	for name, c := range map[string]struct {
 		before, after int
 		whole         bool
@@ -60,12 +63,12 @@ func TestRecipientsChange(t *testing.T) {
 			o.Keys.State = target(t, team(t, people[:c.after], c.whole))
 			code, err, told := run(t, o)
 			mistakes.Ended(t, name, told, code, err)
-			if n := wrap.Recipients(s.stored()); n != c.after {
+			if n := states.Recipients(s.stored()); n != c.after {
 				t.Errorf("it counts %d", n)
 			}
 		})
 	}
-	if n := wrap.Recipients([]byte("age-encryption.org/v1\n-> X25519 a\nb\n-> %x-grease c\nd\n--- mac\n-> X25519 e\n")); n != 1 {
+	if n := states.Recipients([]byte("age-encryption.org/v1\n-> X25519 a\nb\n-> %x-grease c\nd\n--- mac\n-> X25519 e\n")); n != 1 {
 		t.Errorf("beside one that is for nobody, it counts %d", n)
 	}
 }

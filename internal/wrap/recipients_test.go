@@ -5,10 +5,11 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
+
 	"filippo.io/age"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
 // TestPlansForOthers: a plan is sealed for recipients alone, and whoever has a key opens it.
@@ -23,7 +24,7 @@ func TestPlansForOthers(t *testing.T) {
 	}
 	ours := "method \"age\" \"a\" { identities = [\"" + identity.String() + "\"] }\nplan { method = method.age.a }"
 	theirs := `recipients = ["` + identity.Recipient().String() + `"]`
-	mistakes := wrap.OpenMistakes(t, "plan for others")
+	mistakes := wraptest.OpenMistakes(t, "plan for others")
 	for name, c := range testkit.Some(map[string]struct {
 		settings string
 		refused  bool
@@ -40,7 +41,7 @@ func TestPlansForOthers(t *testing.T) {
 			made, written := filepath.Join(t.TempDir(), "made"), planOf(t, "http", "", canary)
 			write(t, made, written)
 			o, dir, out := scripted(t, newStore(t), "ready GET save="+made+" exit=2", "plan", "-detailed-exitcode", "-out=p")
-			o.Keys.Plan = wrap.SettingsOf(t, sealing+"\n"+c.settings).Plan()
+			o.Keys.Plan = wraptest.Settings(t, sealing+"\n"+c.settings).Plan()
 			write(t, filepath.Join(dir, "p"), archive(t, "old"))
 			code, err, told := run(t, o)
 			mistakes.Ended(t, name, told, code, err)
@@ -56,7 +57,7 @@ func TestPlansForOthers(t *testing.T) {
 			if code != 2 {
 				t.Fatalf("%d, %v", code, err)
 			}
-			opened, err := wrap.SettingsOf(t, ours).Plan().Decrypt(t.Context(), []byte(read(t, filepath.Join(dir, "p"))))
+			opened, err := wraptest.Settings(t, ours).Plan().Decrypt(t.Context(), []byte(read(t, filepath.Join(dir, "p"))))
 			if err != nil || string(opened.Data) != written {
 				t.Errorf("%v", err)
 			}

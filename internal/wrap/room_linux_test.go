@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
@@ -224,7 +226,7 @@ func testRoom(t *testing.T, l little, free, size int, hasHome, hasTemporary bool
 	l.mend()
 	t.Chdir(module)
 	l.Command = nil
-	r := wrap.Recovery{}
+	r := states.Recovery{}
 	if !strings.HasPrefix(sealed, home) && !strings.HasPrefix(sealed, module) {
 		r.File = sealed
 	}

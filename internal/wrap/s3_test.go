@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
@@ -107,7 +110,7 @@ func TestInBucket(t *testing.T) {
 	sealed := string(seal(t, sealing, state))
 	init := []string{"init"}
 	const locked = "LOCK=" + mine + " GET "
-	mistakes := wrap.OpenMistakes(t, "in a bucket")
+	mistakes := wraptest.OpenMistakes(t, "in a bucket")
 	for name, c := range map[string]struct {
 		script string
 		args   []string
@@ -311,7 +314,7 @@ func TestRotatePlaintextInBucket(t *testing.T) {
 		if c.locks {
 			block = block.With("use_lockfile", true)
 		}
-		o := wrap.Options{Where: wrap.Where{Backend: s3Block(block)}, Keys: wrap.Keys{State: target(t, sealing)}, Environ: withoutClouds(os.Environ()), Stderr: io.Discard}
+		o := wrap.Options{Where: states.Where{Backend: s3Block(block)}, Keys: states.Keys{State: target(t, sealing)}, Environ: withoutClouds(os.Environ()), Stderr: io.Discard}
 		err := rotate(t.Context(), o, func([]byte) ([]byte, error) { return sealed, nil })
 		if there, lock := b.state(); (err != nil) != c.fails || there != c.want || lock != "" {
 			t.Errorf("%s: %v, lock %q, %.100s", name, err, lock, there)
@@ -357,7 +360,7 @@ func TestWrittenMeanwhile(t *testing.T) {
 func TestFilesOfTheProgram(t *testing.T) {
 	t.Parallel()
 	const native = `backend "s3" {}`
-	mistakes := wrap.OpenMistakes(t, "files of the program")
+	mistakes := wraptest.OpenMistakes(t, "files of the program")
 	for name, c := range map[string]struct {
 		says  string
 		files map[string]string

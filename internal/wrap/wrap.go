@@ -16,13 +16,15 @@ import (
 	"io"
 	"os"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/child"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/cmdline"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
 )
 
 // Options say what to run, where its state is, and what the user wishes.
 type Options struct {
-	Where    Where
-	Keys     Keys
+	Where    states.Where
+	Keys     states.Keys
 	Wishes   Wishes
 	Command  []string // terraform or tofu, and its arguments
 	Environ  []string // of the caller
@@ -40,7 +42,7 @@ type Wishes struct {
 	Accept          bool // takes the state that there is for the right one, whatever was seen before
 	EncryptExisting bool // before init, seals the state that there is in plaintext
 	Leave           bool // init -migrate-state takes the state to a backend that wrap knows nothing of
-	Pins            Pins
+	Pins            states.Pins
 }
 
 // Run runs the command and returns its exit code: 128 and the number of the
@@ -51,22 +53,22 @@ type Wishes struct {
 // which would interrupt the child twice. The end of ctx interrupts the child,
 // and Run still waits for it, so that a state can be written.
 func Run(ctx context.Context, o Options) (exitCode int, err error) {
-	defer survivePipes()()
+	defer child.SurvivePipes()()
 	until, interrupt := context.WithCancelCause(ctx) // for what comes before the child; later, only so that nothing is left behind
 	defer interrupt(nil)
-	caught := catch(func(s os.Signal) { interrupt(fmt.Errorf("%s signal received", s)) })
-	defer caught.stop()
-	l, err := readLine(o.Command, o.Environ, o.Wishes.Leave)
+	caught := child.Catch(func(s os.Signal) { interrupt(fmt.Errorf("%s signal received", s)) })
+	defer caught.Stop()
+	l, err := cmdline.Read(o.Command, o.Environ, o.Wishes.Leave)
 	if err != nil {
 		return 1, err
 	}
 	r := newRun(o, l, caught)
 	switch moves := o.Wishes.EncryptExisting || o.Wishes.Leave; {
-	case moves && (l.Name != "init" || l.effect() == passes):
+	case moves && (l.Name != "init" || l.Effect() == cmdline.Passes):
 		return 1, errors.New("-encrypt-existing and -leave are for init only, with its backend; leave them out")
-	case o.Wishes.Leave && (o.Wishes.EncryptExisting || !l.has("migrate-state")):
+	case o.Wishes.Leave && (o.Wishes.EncryptExisting || !l.Has("migrate-state")):
 		return 1, errors.New("-leave is for init -migrate-state only: statecrypt wrap -config FILE -leave -- terraform init -migrate-state")
-	case l.effect() == passes:
+	case l.Effect() == cmdline.Passes:
 		return r.passThrough(until)
 	}
 	code, err := r.protect(until)
@@ -80,13 +82,13 @@ func Run(ctx context.Context, o Options) (exitCode int, err error) {
 // NeedsNoState reports whether a command does nothing with a state, so that it requires neither a key nor a
 // store, but only the names of the variables that it must not get.
 func NeedsNoState(command, environ []string) bool {
-	l, err := readLine(command, environ, false)
-	return err == nil && l.effect() == passes
+	l, err := cmdline.Read(command, environ, false)
+	return err == nil && l.Effect() == cmdline.Passes
 }
 
 // Recover writes the state that an earlier run in this module could not write. It can be called again after any failure.
-func Recover(ctx context.Context, o Options, asked Recovery) (err error) {
-	l, err := lineHere("recover", o.Environ)
+func Recover(ctx context.Context, o Options, asked states.Recovery) (err error) {
+	l, err := cmdline.Here("recover", o.Environ)
 	if err != nil {
 		return err
 	}
@@ -95,16 +97,9 @@ func Recover(ctx context.Context, o Options, asked Recovery) (err error) {
 	if err := r.checkWorkspace(ctx); err != nil {
 		return err
 	}
-	o.Where.noteVariables(o.Environ, r.say)
+	o.Where.NoteVariables(o.Environ, r.say)
 	if err := r.connect(ctx); err != nil {
 		return err
 	}
-	return asked.write(ctx, r.guard, r.leftover, r.unused)
-}
-
-// Notes returns what writes lines for the user.
-func Notes(w io.Writer) func(text string) {
-	return func(text string) {
-		_, _ = fmt.Fprintln(w, "statecrypt: "+outside.Text(text)) // nobody to tell
-	}
+	return asked.Write(ctx, r.guard, r.leftover, r.unused)
 }

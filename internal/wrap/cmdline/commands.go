@@ -1,0 +1,120 @@
+package cmdline
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/cli"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+)
+
+// command is a subcommand that wrap knows. What is not in the table is refused: nobody has
+// looked at what it does with a state.
+type Command = cli.Command[Effect]
+
+// effect is what a command does with the state. Each does what those before it do.
+type Effect int
+
+const (
+	Passes  Effect = iota // nothing, so it gets no backend
+	Reads                 // of the backend
+	writes                // to the backend
+	Changes               // what the state describes: it could not be written down otherwise
+)
+
+// Flags that several commands have, in any version of Terraform and OpenTofu. One
+// that a version does not have is refused there.
+const (
+	everyone  = "no-color help h "
+	inputs    = everyone + "var= var-file= "
+	view      = inputs + "input json json-into= compact-warnings concise consolidate-warnings consolidate-errors deprecation= show-sensitive "
+	locks     = view + "lock lock-timeout= ignore-remote-version "
+	operation = locks + "parallelism= refresh refresh-only destroy allow-deferral target= target-file= exclude= exclude-file= replace= " +
+		"invoke= "
+)
+
+func commands() cli.Table[Effect] {
+	return cli.Table[Effect]{
+		{Name: "apply", Does: Changes, Max: 1, Flags: operation + "auto-approve suppress-forget-errors"},
+		{Name: "console", Does: Reads, Flags: view + "plan target="},
+		{Name: "destroy", Does: Changes, Flags: operation + "auto-approve suppress-forget-errors"},
+		{Name: "fmt", Does: Passes, Max: cli.Many, Flags: everyone + "list write diff check recursive"},
+		{Name: "force-unlock", Does: writes, Max: 1, Flags: view + "force"},
+		{Name: "get", Does: Passes, Flags: view + "update test-directory="},
+		{Name: "graph", Does: Reads, Flags: view + "draw-cycles type= module-depth= verbose plan="},
+		{Name: "import", Does: Changes, Max: 2, Flags: operation},
+		{Name: "init", Does: writes,
+			Flags: locks + "backend cloud get upgrade lockfile= plugin-dir= target= test-directory= create-default-workspace"},
+		{Name: "login", Does: Passes, Max: 1, Flags: view},
+		{Name: "logout", Does: Passes, Max: 1, Flags: view},
+		{Name: "metadata functions", Does: Passes, Flags: view},
+		{Name: "modules", Does: Passes, Flags: view},
+		{Name: "output", Does: Reads, Max: 1, Flags: view + "raw"},
+		{Name: "plan", Does: Reads, Flags: operation + "out= generate-config-out= detailed-exitcode"},
+		{Name: "providers", Does: Reads, Flags: view + "test-directory="},
+		{Name: "providers lock", Does: Passes, Max: cli.Many,
+			Flags: view + "platform= fs-mirror= net-mirror= enable-plugin-cache test-directory="},
+		{Name: "providers mirror", Does: Passes, Max: 1, Flags: view + "platform= lock-file"},
+		{Name: "providers schema", Does: Reads, Flags: view},
+		{Name: "refresh", Does: Changes, Flags: operation},
+		{Name: "show", Does: Reads, Max: 1, Flags: view + "state plan= config module="},
+		{Name: "state identities", Does: Reads, Max: cli.Many, Flags: view + "id="},
+		{Name: "state list", Does: Reads, Max: cli.Many, Flags: view + "id="},
+		{Name: "state ls", Does: Reads, Max: cli.Many, Flags: view + "id="},
+		{Name: "state move", Does: writes, Max: 2, Flags: locks + "dry-run"},
+		{Name: "state mv", Does: writes, Max: 2, Flags: locks + "dry-run"},
+		{Name: "state pull", Does: Reads, Flags: view},
+		{Name: "state push", Does: writes, Max: 1, Flags: locks + "force"},
+		{Name: "state remove", Does: writes, Max: cli.Many, Flags: locks + "dry-run"},
+		{Name: "state replace-provider", Does: writes, Max: 2, Flags: locks + "auto-approve"},
+		{Name: "state rm", Does: writes, Max: cli.Many, Flags: locks + "dry-run"},
+		{Name: "state show", Does: Reads, Max: 1, Flags: view},
+		{Name: "taint", Does: writes, Max: 1, Flags: locks + "allow-missing"},
+		{Name: "untaint", Does: writes, Max: 1, Flags: locks + "allow-missing"},
+		{Name: "validate", Does: Passes, Flags: view + "test-directory= no-tests query"},
+		{Name: "version", Does: Passes, Flags: view},
+		{Name: "workspace show", Does: Reads, Flags: view},
+	}
+}
+
+// subcommands are those of two words that begin with name.
+func subcommands(name string) []string {
+	return slices.DeleteFunc(commands().Names(), func(c string) bool { return !strings.HasPrefix(c, name+" ") })
+}
+
+// IsCommand reports whether Terraform or OpenTofu has a command of this name.
+func IsCommand(name string) bool {
+	return slices.ContainsFunc(commands().Names(), func(c string) bool { return strings.Fields(c)[0] == name })
+}
+
+// IsFlag reports whether one of the commands has a flag.
+func IsFlag(name string) bool { return slices.Contains(commands().FlagNames(), name) }
+
+// Shown is a flag as errors show it: one that neither Terraform and OpenTofu have, nor is
+// among the names, may begin like one, and be a secret.
+func Shown(flag string, names []string) string {
+	flag, _, _ = strings.Cut(flag, "=")
+	name := strings.TrimLeft(flag, "-")
+	dashes := strings.TrimSuffix(flag, name)
+	known := append(commands().FlagNames(), names...)
+	isMisspelt := len(name) > 3 && syntax.Nearest(name, known) != ""
+	if len(name) < 2 || isMisspelt || slices.Contains(known, name) || (Command{}).Meant(name, refused()) != "" {
+		return dashes + outside.Line(name, 100)
+	}
+	return "that begins with " + dashes + outside.Line(name[:1], 100)
+}
+
+// refused are flags of Terraform and of wrap, and why they are refused.
+func refused() []cli.Mistake {
+	return []cli.Mistake{
+		{Flags: "backend-config", Meant: `it could send the state past the encryption; a block backend "http" in the file of -config, or the ` +
+			"STATECRYPT_HTTP_* variables, say where it is"},
+		{Flags: "state state-out backup backup-out",
+			Meant: "it names a state that is not encrypted; leave it out: the state is where the backend has it"},
+		{Flags: "migrate-state force-copy reconfigure", Meant: "wrap -encrypt-existing moves a state in, and wrap -leave moves one out"},
+		{Flags: "from-module", Meant: "it brings a module that wrap has not read"},
+		{Flags: "chdir", Meant: "it belongs before the subcommand"},
+		{Flags: "config encrypt-existing leave", Meant: "that of wrap belongs before the program"},
+	}
+}
