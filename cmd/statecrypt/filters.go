@@ -11,11 +11,10 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
 )
 
 func (c *call) decrypt(ctx context.Context) error {

@@ -8,11 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/cmdline"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cli"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/cmdline"
 )
 
 // named is an error of package flag, with what is meant if it is about a flag that there

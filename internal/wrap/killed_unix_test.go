@@ -11,12 +11,11 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	stores "github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
 )
 
 // TestKilledRuns kills wrap, whatever it does at that moment, again and again. The next run finds

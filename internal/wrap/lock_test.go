@@ -10,10 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
-
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
 // The state in a backend is replaced under its lock, or stays, and whatever happens, the

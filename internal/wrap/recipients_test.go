@@ -5,11 +5,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
-
 	"filippo.io/age"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
 )
 
 // TestPlansForOthers: a plan is sealed for recipients alone, and whoever has a key opens it.

@@ -7,10 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
-
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
 // TestRecoverDamaged: a file in the backend that is no state is replaced by force, once a copy is in the

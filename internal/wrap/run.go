@@ -8,6 +8,10 @@ import (
 	"path/filepath"
 	"slices"
 
+	"golang.org/x/term"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/child"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/cmdline"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
@@ -15,11 +19,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/plan"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/proxy"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
-
-	"golang.org/x/term"
-
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
 // run is a run of a command line, from its first look at the module to its end.
@@ -145,7 +144,7 @@ func (r *run) noteEarlier(context.Context) error {
 
 // connect opens the store, and finds out whether the state can be written there.
 func (r *run) connect(ctx context.Context) error {
-	o, effect := r.options, r.line.Effect()
+	o, changes := r.options, r.line.Effect() == cmdline.Changes
 	ctx = notice.With(ctx, r.say)
 	err := o.Where.CheckOneModule(r.module.Dir)
 	if err == nil {
@@ -154,7 +153,7 @@ func (r *run) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if effect == cmdline.Changes { // other commands may be run by those who can only read
+	if changes { // other commands may be run by those who can only read
 		if err := r.backend.Rehearse(ctx, o.Keys.State); err != nil {
 			return err
 		}
@@ -164,17 +163,17 @@ func (r *run) connect(ctx context.Context) error {
 			"name another file in the backend block")
 	}
 	r.guard = &states.Guard{
-		Target: o.Keys.State, Doubts: o.Keys.Doubts, Backend: r.backend, Pins: o.Wishes.Pins, Force: o.Wishes.Force, Changes: effect == cmdline.Changes,
-		Memory: states.NewMemory(ctx, r.module.Own(), r.backend, o.Wishes.Accept, effect == cmdline.Changes), Say: r.say,
+		Target: o.Keys.State, Doubts: o.Keys.Doubts, Backend: r.backend, Pins: o.Wishes.Pins, Force: o.Wishes.Force, Changes: changes,
+		Memory: states.NewMemory(ctx, files.Own(r.module.Dir), r.backend, o.Wishes.Accept, changes), Say: r.say,
 	}
 	r.leftover = states.NewLeftover(r.module, r.guard)
 	r.unused = &states.Unused{Module: r.module, Backend: r.backend, Say: r.say}
 	r.plans = &plan.Files{Keys: o.Keys, Settings: o.Where.Settings, Limit: o.Where.Most(), Line: r.line, Say: r.say}
 	r.proxy = proxy.New(r.line, r.guard, r.leftover, o.Wishes.Leave)
-	if effect == cmdline.Changes {
+	if changes {
 		r.inherits = r.backend.Lend()
 	}
-	if effect == cmdline.Changes || r.line.Name == "plan" {
+	if changes || r.line.Name == "plan" {
 		r.guard.Elsewhere = r.unused.ExpectNone()
 	}
 	return nil
@@ -250,7 +249,7 @@ func (r *run) finishPlans(ctx context.Context) error {
 // The other steps have a room of their own.
 func (r *run) checkModule(context.Context) error { return r.module.CheckBackend() }
 func (r *run) writeRecord(ctx context.Context) error {
-	return module.WriteRecord(ctx, r.module.Own(r.module.Id()))
+	return module.WriteRecord(ctx, r.module.OwnRecord())
 }
 func (r *run) writeRecordOfUser(ctx context.Context) error {
 	return module.WriteRecord(ctx, files.Directory{Path: r.module.Data})
@@ -261,7 +260,7 @@ func (r *run) lookAgain(ctx context.Context) error      { return r.backend.LookA
 func (r *run) checkWritten(context.Context) error       { return r.proxy.CheckWritten() }
 func (r *run) settleLock(ctx context.Context) error     { return r.proxy.Settle(ctx, r.code) }
 func (r *run) checkRecord(context.Context) error {
-	return module.CheckRecord(r.module.Own(r.module.Id()))
+	return module.CheckRecord(r.module.OwnRecord())
 }
 func (r *run) checkUse(context.Context) error { return r.proxy.CheckUse(r.code) }
 

@@ -10,9 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
@@ -20,6 +17,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/s3"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
 )
 
 // Where tests have a state in a bucket.

@@ -15,10 +15,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	modules "github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
-
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 )
 
 const canary = "c4n4ry"

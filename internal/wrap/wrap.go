@@ -1,12 +1,3 @@
-// Package wrap runs Terraform or OpenTofu with an HTTP backend of its own on the
-// loopback interface, which keeps in a store what it has sealed, and opens what it gets
-// from there.
-//
-// The child must not know another way to a state than ours: it would write
-// plaintext there. So wrap decides what the child gets. It reads the command line
-// by a table and hands on what it has read, see [line]; it writes down which
-// backend Terraform has, so that Terraform refuses any other, see [record]; and it
-// hands over saved plans as copies, see [plans].
 package wrap
 
 import (

@@ -1,3 +1,4 @@
+// Package child runs Terraform or OpenTofu: its environment, signals, pipes and descriptors.
 package child
 
 import (
@@ -17,7 +18,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
-// process is a run of terraform or tofu.
+// Process is a run of terraform or tofu.
 type Process struct {
 	Program        string
 	Args           []string
@@ -31,7 +32,7 @@ type Process struct {
 	Signals        *Signals
 }
 
-// run runs the program to its end, and returns its exit code.
+// Run runs the program to its end, and returns its exit code.
 func (p Process) Run(ctx context.Context) (int, error) {
 	cmd := exec.CommandContext(ctx, p.Program, p.Args...) //nolint:gosec // running it is what the user asked for
 	cmd.Env, cmd.Stdin = p.environment(), p.Stdin
@@ -58,7 +59,7 @@ func (p Process) Run(ctx context.Context) (int, error) {
 	return exitCode(cmd.ProcessState), nil
 }
 
-// output runs a command in a folder, and returns what it prints, and its exit code.
+// Output runs a command in a folder, and returns what it prints, and its exit code.
 func (p Process) Output(ctx context.Context, dir string, words ...string) (text []byte, code int, err error) {
 	var out bytes.Buffer
 	p.Args, p.Stdin, p.Stdout, p.Inherits = append([]string{"-chdir=" + dir}, words...), nil, &out, nil
@@ -79,7 +80,7 @@ func (p Process) environment() []string {
 	return append(append(kept, "TF_DATA_DIR="+p.Data), p.More...)
 }
 
-// signals are those that end a program. As long as a run takes, they do not: it has yet to
+// Signals are those that end a program. As long as a run takes, they do not: it has yet to
 // seal, or to remove, what must not stay as it is.
 type Signals struct {
 	caught  []os.Signal
@@ -89,7 +90,7 @@ type Signals struct {
 	then func(os.Signal)
 }
 
-// catch has then called at each signal, until stop is called. Those that the caller
+// Catch has then called at each signal, until stop is called. Those that the caller
 // ignores, as nohup does, stay ignored.
 func Catch(then func(os.Signal)) *Signals {
 	s := &Signals{
@@ -141,7 +142,7 @@ func (s *Signals) start(cmd *exec.Cmd, lent []*os.File) error {
 	return cmd.Start()
 }
 
-// survivePipes has writes to a pipe that nobody reads any more fail, until stop is
+// SurvivePipes has writes to a pipe that nobody reads any more fail, until stop is
 // called. They would end the process.
 func SurvivePipes() (stop func()) {
 	broken := make(chan os.Signal, 1)

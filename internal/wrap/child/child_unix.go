@@ -26,18 +26,18 @@ func prepare(cmd *exec.Cmd) (forward func(os.Signal)) {
 	} else {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	}
-	told, instead := 0, false // how often, and whether for another signal
+	sent, instead := 0, false // how often, and whether for another signal
 	return func(s os.Signal) {
 		asks := s == syscall.SIGINT || s == syscall.SIGTERM
-		if !asks && told > 0 {
+		if !asks && sent > 0 {
 			return
 		}
-		told++
+		sent++
 		switch {
 		case !asks:
 			instead = true
 			_ = cmd.Process.Signal(os.Interrupt) // it may have ended
-		case told == 2 && instead, s == syscall.SIGINT && inForeground():
+		case sent == 2 && instead, s == syscall.SIGINT && inForeground():
 		default:
 			_ = cmd.Process.Signal(s)
 		}

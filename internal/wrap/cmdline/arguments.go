@@ -1,3 +1,4 @@
+// Package cmdline reads the command lines of Terraform and OpenTofu, and refuses those that it does not know whole.
 package cmdline
 
 import (
@@ -10,20 +11,19 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
 )
 
-// noWorkspaces says what there is in place of workspaces.
+// NoWorkspaces says what there is in place of workspaces.
 const NoWorkspaces = "there are none under wrap; each state has an address of its own, in the backend block of a file for -config"
 
-// line is a command line of terraform or tofu, as it was read. The child gets what
-// was read, see [line.arguments], and not what was written: it has nothing
+// Line is a command line of terraform or tofu, as it was read. The child gets what
+// was read, see [Line.Arguments], and not what was written: it has nothing
 // left to read in another way.
 type Line struct {
 	Command
@@ -49,7 +49,7 @@ func (f flag) String() string {
 	return "-" + f.Name + "=" + f.Value
 }
 
-// readLine reads a command line: [-chdir=DIR] SUBCOMMAND [-flag[=value]…] [argument…]. The
+// Read reads a command line: [-chdir=DIR] SUBCOMMAND [-flag[=value]…] [argument…]. The
 // flags of a migration are known if the state leaves.
 func Read(words, environ []string, leaves bool) (*Line, error) {
 	if name, rest, _ := strings.Cut(strings.Join(words, " "), " "); len(words) == 1 && rest != "" && isCLI(name) {
@@ -82,7 +82,7 @@ func Read(words, environ []string, leaves bool) (*Line, error) {
 	return l, err
 }
 
-// lineHere returns the line of a command of wrap's own, which works in the current folder.
+// Here returns the line of a command of wrap's own, which works in the current folder.
 func Here(name string, environ []string) (*Line, error) {
 	l := &Line{Command: Command{Name: name}}
 	_, err := l.locateFolders(nil, world.Lookup(environ))
@@ -273,7 +273,7 @@ func (l *Line) refuse(written, why string) error {
 	return fmt.Errorf("%s: the flag %s is refused: %s", l.Name, Shown(written, nil), why)
 }
 
-// arguments is the command line of the child. It says where to work, also to a program
+// Arguments is the command line of the child. It says where to work, also to a program
 // that goes elsewhere before it runs the CLI.
 func (l *Line) Arguments() []string {
 	args := append([]string{"-chdir=" + l.Dir}, strings.Fields(l.Name)...)
@@ -283,12 +283,12 @@ func (l *Line) Arguments() []string {
 	return append(args, l.Args...)
 }
 
-// has reports whether a flag is set.
+// Has reports whether a flag is set.
 func (l *Line) Has(name string) bool {
 	return slices.ContainsFunc(l.Flags, func(f flag) bool { return f.Name == name })
 }
 
-// isOff reports whether a flag that is on without being set was set to false.
+// IsOff reports whether a flag that is on without being set was set to false.
 func (l *Line) IsOff(name string) (off bool) {
 	for _, f := range l.Flags { // the last one counts
 		if f.Name == name {
@@ -299,7 +299,7 @@ func (l *Line) IsOff(name string) (off bool) {
 	return off
 }
 
-// effect is what the run does with the state.
+// Effect is what the run does with the state.
 func (l *Line) Effect() Effect {
 	if l.Help || l.Name == "init" && l.IsOff("backend") {
 		return Passes

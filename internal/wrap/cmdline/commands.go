@@ -9,11 +9,11 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// command is a subcommand that wrap knows. What is not in the table is refused: nobody has
+// Command is a subcommand that wrap knows. What is not in the table is refused: nobody has
 // looked at what it does with a state.
 type Command = cli.Command[Effect]
 
-// effect is what a command does with the state. Each does what those before it do.
+// Effect is what a command does with the state. Each does what those before it do.
 type Effect int
 
 const (

@@ -1,20 +1,20 @@
+// Package files opens files: regular ones of the user, those of wrap in a module, which are no links, and temporary ones.
 package files
 
 import (
-	"strings"
-
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
-
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
-// directory is a folder for files of wrap's own. The path is the user's, with the links that the user
+// Directory is a folder for files of wrap's own. The path is the user's, with the links that the user
 // has made. The names below it are wrap's, and none of them is a link: a module of somebody else may
 // bring links along that lead to files of the user.
 type Directory struct {
@@ -29,17 +29,17 @@ const (
 	OwnFolder = DataName + "/" + OwnName
 )
 
-// ownDirectory is a folder of wrap's own in a module.
+// Own is a folder of wrap's own in a module.
 func Own(module string, below ...string) Directory {
 	return Directory{Join(module, DataName), append([]string{OwnName}, below...)}
 }
 
-// file is the path of a file in it, for people.
+// File is the path of a file in it, for people.
 func (d Directory) File(name string) string {
 	return filepath.Join(append(append([]string{d.Path}, d.below...), name)...)
 }
 
-// open opens the folder, and makes it first if it is absent and makes is set. Otherwise, the error is
+// Open opens the folder, and makes it first if it is absent and makes is set. Otherwise, the error is
 // then [fs.ErrNotExist].
 func (d Directory) Open(makes bool) (*os.Root, error) {
 	if makes {
@@ -57,7 +57,7 @@ func (d Directory) Open(makes bool) (*os.Root, error) {
 	return at, err
 }
 
-// read reads a file in it.
+// Read reads a file in it.
 func (d Directory) Read(name string) (text []byte, err error) {
 	at, err := d.Open(false)
 	if err == nil {
@@ -116,7 +116,7 @@ func openOwn(at *os.Root, name string, flag int) (*os.File, error) {
 	return f, nil
 }
 
-// readOwn reads a file that is no link.
+// ReadOwn reads a file that is no link.
 func ReadOwn(at *os.Root, name string) ([]byte, error) {
 	const most = 1 << 20 // bytes; these files are small
 	f, err := openOwn(at, name, os.O_RDONLY)
@@ -131,7 +131,7 @@ func ReadOwn(at *os.Root, name string) ([]byte, error) {
 	return content, err
 }
 
-// lockOwn has others wait who lock the same folder, until the file is closed. It is nil where nobody may
+// LockOwn has others wait who lock the same folder, until the file is closed. It is nil where nobody may
 // write, or where there are no locks.
 func LockOwn(at *os.Root) (*os.File, error) {
 	const name = "lock"
@@ -149,7 +149,7 @@ func LockOwn(at *os.Root) (*os.File, error) {
 	return f, nil
 }
 
-// foreignError is about a link, or anything else that wrap has not made.
+// ForeignError is about a link, or anything else that wrap has not made.
 type ForeignError struct{ path string }
 
 func foreign(at *os.Root, name string) error { return &ForeignError{filepath.Join(at.Name(), name)} }
@@ -158,7 +158,7 @@ func (e *ForeignError) Error() string {
 	return fmt.Sprintf("%s is a link, or something else that wrap has not made there; remove it", outside.Quoted(e.path, 300))
 }
 
-// temporary is a temporary folder, which says whose it is as long as this process lives.
+// Temporary is a temporary folder, which says whose it is as long as this process lives.
 type Temporary struct {
 	Dir  string   // "" until it is needed
 	kept *os.File // see mark
@@ -166,7 +166,7 @@ type Temporary struct {
 
 const temporaryName = "statecrypt-"
 
-// open makes the folder. The child may work in another place than we do, so the name is
+// Open makes the folder. The child may work in another place than we do, so the name is
 // absolute.
 func (t *Temporary) Open() error {
 	if t.Dir != "" {
@@ -189,7 +189,7 @@ func (t *Temporary) Remove() {
 	_ = t.kept.Close() // if there is one
 }
 
-// noteAbandoned names the folders of runs that were killed.
+// NoteAbandoned names the folders of runs that were killed.
 func NoteAbandoned(say func(text string)) {
 	entries, _ := os.ReadDir(os.TempDir())
 	for _, e := range entries {

@@ -9,10 +9,10 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// maxState is how many bytes a state and any other body may have.
+// MaxState is how many bytes a state and any other body may have.
 const MaxState = 512 << 20
 
-// join is path as seen from dir. It is not cleaned: after a link, ".." is not what
+// Join is path as seen from dir. It is not cleaned: after a link, ".." is not what
 // the text says.
 func Join(dir, path string) string {
 	if filepath.IsAbs(path) {
@@ -21,7 +21,7 @@ func Join(dir, path string) string {
 	return dir + string(filepath.Separator) + path
 }
 
-// resolve returns where path leads from dir, or from here: absolute, with links
+// Resolve returns where path leads from dir, or from here: absolute, with links
 // followed as the system does.
 func Resolve(dir, path string) (string, error) {
 	if path == "" {
@@ -37,10 +37,10 @@ func Resolve(dir, path string) (string, error) {
 	return path, err
 }
 
-// readFile reads a regular file, up to the size of a state.
+// ReadFile reads a regular file, up to the size of a state.
 func ReadFile(path string) ([]byte, error) { return ReadUpTo(MaxState, path) }
 
-// readUpTo reads a regular file that has no more bytes than the limit.
+// ReadUpTo reads a regular file that has no more bytes than the limit.
 func ReadUpTo(limit int64, path string) ([]byte, error) {
 	if err := ExpectFile(path); err != nil { // before it is opened, for which a pipe waits
 		return nil, err
@@ -53,7 +53,7 @@ func ReadUpTo(limit int64, path string) ([]byte, error) {
 	return source.Read(f, -1, limit)
 }
 
-// expectFile refuses a path that leads to no regular file.
+// ExpectFile refuses a path that leads to no regular file.
 func ExpectFile(path string) error {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
@@ -62,7 +62,7 @@ func ExpectFile(path string) error {
 	return err
 }
 
-// isLink reports whether a path is that of a link.
+// IsLink reports whether a path is that of a link.
 func IsLink(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && info.Mode()&fs.ModeSymlink != 0

@@ -15,7 +15,7 @@ func TestInitBesideARun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := &Module{Dir: t.TempDir()}
-			data := m.Own(m.Id())
+			data := m.OwnRecord()
 			if c.before {
 				if err := WriteRecord(t.Context(), data); err != nil {
 					t.Fatal(err)

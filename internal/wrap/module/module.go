@@ -1,3 +1,4 @@
+// Package module reads the module in which Terraform runs, and writes the record of its backend.
 package module
 
 import (
@@ -10,8 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
-
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclparse"
 	"github.com/zclconf/go-cty/cty"
@@ -23,6 +22,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/all"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
 )
 
 // ofBackendGit is what terraform-backend-git writes into a module, and leaves there if
@@ -31,18 +31,18 @@ const ofBackendGit = "git_http_backend.auto.tf"
 
 const wanted = `the module requires an empty block, backend "http" {}`
 
-// module is the folder in which Terraform runs.
+// Module is the folder in which Terraform runs.
 type Module struct {
 	Dir     string   // absolute, links followed
 	Data    string   // the data directory that is not wrap's, absolute
-	sources []string // the files of a configuration that the program reads, see findSources
+	sources []string // the files of a configuration that the program reads, see FindSources
 }
 
-// own is a folder of wrap's own in the module.
-func (m *Module) Own(below ...string) files.Directory { return files.Own(m.Dir, below...) }
+// OwnRecord is the folder of the record that the child gets.
+func (m *Module) OwnRecord() files.Directory { return files.Own(m.Dir, m.ID()) }
 
-// checkBackend refuses a module that keeps its state elsewhere. Terraform refuses
-// it too, see [writeRecord], but says less clearly why. Each file that the program reads is
+// CheckBackend refuses a module that keeps its state elsewhere. Terraform refuses
+// it too, see [WriteRecord], but says less clearly why. Each file that the program reads is
 // read by itself: what does no harm in any of them does none in whatever they are merged to.
 func (m *Module) CheckBackend() error {
 	found := false
@@ -69,7 +69,7 @@ func (m *Module) CheckBackend() error {
 	return nil
 }
 
-// findSources finds the files of the module that the program reads. Those for OpenTofu alone
+// FindSources finds the files of the module that the program reads. Those for OpenTofu alone
 // tell the two apart, and the program, whatever it is called, says which of them it is. If it
 // does not, all count.
 func (m *Module) FindSources(version func() ([]byte, error)) error {
@@ -128,7 +128,7 @@ func ofSource(name string) (stem, end string) {
 	return "", ""
 }
 
-// localFile is the file of a backend "local" of the module, "" if it has none.
+// LocalFile is the file of a backend "local" of the module, "" if it has none.
 func (m *Module) LocalFile() (file string) {
 	for _, name := range m.sources {
 		found, _ := placesOf(filepath.Join(m.Dir, name)) // Terraform says what is wrong with it
@@ -159,7 +159,7 @@ func placesOf(path string) (found hcl.Blocks, err error) {
 	return found, err
 }
 
-// isText reports whether a value is a known text.
+// IsText reports whether a value is a known text.
 func IsText(v cty.Value) bool {
 	return v != cty.NilVal && v.Type() == cty.String && v.IsKnown() && !v.IsNull()
 }
@@ -212,7 +212,7 @@ func checkBlock(b *hcl.Block) error {
 	return nil
 }
 
-// noteVariables names the variables that the child does not get and that its module
+// NoteVariables names the variables that the child does not get and that its module
 // declares: the child will ask for them, or fail.
 func (m *Module) NoteVariables(withheld, environ []string, say func(text string)) {
 	declared := map[string]bool{}

@@ -10,23 +10,22 @@ import (
 	"io/fs"
 	"path/filepath"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
 )
 
-// ownData is the data directory of the child, as seen from the module. It is in there,
+// OwnData is the data directory of the child, as seen from the module. It is in there,
 // wherever the user's is, and the name is relative and that of this one module: whatever
 // the child starts inherits it, with the variables that tell of our backend, and in another
 // module it leads to no record, without which a CLI refuses to run; also if wrap has a
 // record for that module. What init installs is there too, so that a CLI without wrap does
 // not know of it; a plugin cache serves both.
-func (m *Module) OwnData() string { return files.OwnFolder + "/" + m.Id() }
+func (m *Module) OwnData() string { return files.OwnFolder + "/" + m.ID() }
 
-// id tells the module from others on this machine.
-func (m *Module) Id() string {
+// ID tells the module from others on this machine.
+func (m *Module) ID() string {
 	sum := sha256.Sum256([]byte(m.Dir))
 	return hex.EncodeToString(sum[:8])
 }
@@ -46,9 +45,9 @@ const noState = `{"version":3,"serial":1,"lineage":"00000000-0000-0000-0000-0000
 	`"backend":{"type":"local","config":{"path":"` + files.OwnFolder + `/none.tfstate","workspace_dir":null},"hash":0},` +
 	`"modules":[{"path":["root"],"outputs":{},"resources":{},"depends_on":[]}]}`
 
-// checkOwn refuses a folder of wrap's own that a link leads to.
+// CheckOwn refuses a folder of wrap's own that a link leads to.
 func (m *Module) CheckOwn() error {
-	at, err := m.Own(m.Id()).Open(false)
+	at, err := m.OwnRecord().Open(false)
 	if err == nil {
 		return at.Close()
 	}
@@ -58,10 +57,10 @@ func (m *Module) CheckOwn() error {
 	return err
 }
 
-// hideBackend has init -backend=false find no state. Afterwards, the record of another run takes its place again.
+// HideBackend has init -backend=false find no state. Afterwards, the record of another run takes its place again.
 // Without one, a CLI refuses to run.
 func (m *Module) HideBackend(ctx context.Context) (forget func(), err error) {
-	data := m.Own(m.Id())
+	data := m.OwnRecord()
 	had := CheckRecord(data) == nil
 	err = writeText(ctx, data, noState)
 	return func() {
@@ -77,7 +76,7 @@ func (m *Module) HideBackend(ctx context.Context) (forget func(), err error) {
 	}, err
 }
 
-// writeRecord writes the record into a data directory. If nobody may write there, that of an earlier run is
+// WriteRecord writes the record into a data directory. If nobody may write there, that of an earlier run is
 // enough.
 func WriteRecord(ctx context.Context, data files.Directory) error {
 	err := writeText(ctx, data, record)
@@ -100,7 +99,7 @@ func writeText(ctx context.Context, data files.Directory, text string) error {
 	return nil
 }
 
-// recorded is a record of a backend, as far as it is looked at.
+// Recorded is a record of a backend, as far as it is looked at.
 type Recorded struct {
 	Backend struct {
 		Type   string         `json:"type"`
@@ -109,7 +108,7 @@ type Recorded struct {
 	StateStore any `json:"state_store"`
 }
 
-// name is how the backend is called in what wrap says.
+// Name is how the backend is called in what wrap says.
 func (r Recorded) Name() string {
 	name := outside.Quoted(r.Backend.Type, 100)
 	if r.LacksAddress() {
@@ -118,12 +117,12 @@ func (r Recorded) Name() string {
 	return name
 }
 
-// lacksAddress reports whether variables have described the backend.
+// LacksAddress reports whether variables have described the backend.
 func (r Recorded) LacksAddress() bool {
 	return r.Backend.Type == "http" && r.Backend.Config["address"] == nil
 }
 
-// readRecord reads that in the data directory of the user. Without one, the error is
+// ReadRecord reads that in the data directory of the user. Without one, the error is
 // [fs.ErrNotExist].
 func ReadRecord(data string) (Recorded, error) {
 	return parseRecord(keyfile.Read(filepath.Join(data, recordName)))
@@ -136,7 +135,7 @@ func parseRecord(text []byte, err error) (r Recorded, _ error) {
 	return r, err
 }
 
-// checkRecord looks at the record after the run. The error says where the child
+// CheckRecord looks at the record after the run. The error says where the child
 // may have gone.
 func CheckRecord(data files.Directory) error {
 	text, err := data.Read(recordName)
@@ -163,7 +162,7 @@ func CheckRecord(data files.Directory) error {
 
 func NotOurs(kind string) error { return fmt.Errorf("the backend is %s; %s", kind, wanted) }
 
-// hasSetting is about any setting: those of the block win over ours.
+// HasSetting is about any setting: those of the block win over ours.
 func HasSetting(name string) error {
 	return fmt.Errorf("the backend has a setting of its own, %s; %s", outside.Quoted(name, 100), wanted)
 }

@@ -12,10 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/cmdline"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
@@ -23,9 +19,12 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/cmdline"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
 )
 
-// plans gives the child copies in the place of files that are encrypted, or that
+// Files gives the child copies in the place of files that are encrypted, or that
 // are checked. They are in a folder of our own, so that nobody else exchanges them, and go
 // when the child has ended.
 type Files struct {
@@ -41,7 +40,7 @@ type Files struct {
 	encryptOnly bool   // the settings do not open the plans that they encrypt: they have recipients alone
 }
 
-// prepare opens the files that the command names, and gives their copies to the child.
+// Prepare opens the files that the command names, and gives their copies to the child.
 func (p *Files) Prepare(ctx context.Context) error {
 	open := p.opener()
 	for at, name := range p.Line.Args {
@@ -239,7 +238,7 @@ func (p *Files) file(name string, content []byte) (path string, err error) {
 	return path, os.WriteFile(path, content, 0o600)
 }
 
-// finish seals the plan that the child has made, if it has, and removes the copies. A plan that
+// Finish seals the plan that the child has made, if it has, and removes the copies. A plan that
 // apply would refuse is refused now.
 func (p *Files) Finish(ctx context.Context) error {
 	defer p.temporary.Remove()

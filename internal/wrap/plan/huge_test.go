@@ -9,9 +9,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
-
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
 )
 
 // archived is a plan in so many members.

@@ -1,3 +1,4 @@
+// Package plan encrypts saved plans, checks them, and hands copies to the program.
 package plan
 
 import (
@@ -11,11 +12,11 @@ import (
 	"math"
 	"slices"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
-
 	"github.com/vmihailenco/msgpack/v5"
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
 )
 
 // maxPlan is how many bytes of a plan are read: a message of protobuf has no more.

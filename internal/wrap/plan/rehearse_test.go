@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
 )
 
 // oneWay encrypts, and fails to open.

@@ -8,10 +8,9 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/cmdline"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/cmdline"
 )
 
 // childLock is the lock of this run. If the real backend has locks, it is one of them;
@@ -117,7 +116,7 @@ func (p *Proxy) takeBack(w http.ResponseWriter, r *http.Request) {
 	pass(w, http.StatusOK, nil)
 }
 
-// settle is about a lock that the child has left: the one of a command that only reads
+// Settle is about a lock that the child has left: the one of a command that only reads
 // protects nothing. Any other stays, because what the command has changed may be in no
 // state, and nothing else says so. If it is not in the backend, that is said, too;
 // of a child that was to take none, only a signal tells that it has not come to its end.

@@ -1,3 +1,4 @@
+// Package proxy is the HTTP backend on the loopback interface that Terraform sees.
 package proxy
 
 import (
@@ -11,18 +12,17 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/cmdline"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/cmdline"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
 )
 
-// proxy is the backend that the child sees.
+// Proxy is the backend that the child sees.
 //
 // What a backend that speaks this protocol refuses is passed on as it is. Our own errors
 // are 422: the child would try again after a 500, and say nothing of it. It does so, on
@@ -52,7 +52,7 @@ const (
 	ours     = http.StatusUnprocessableEntity
 )
 
-// newProxy returns the proxy of a command line, between the child and the backend.
+// New returns the proxy of a command line, between the child and the backend.
 func New(l *cmdline.Line, g *states.Guard, left *states.Leftover, leaves bool) *Proxy {
 	p := &Proxy{
 		guard: g, backend: g.Backend, leftover: left, effect: l.Effect(), leaves: leaves, say: g.Say,
@@ -186,7 +186,7 @@ func (p *Proxy) save(ctx context.Context, sealed []byte, size int, why error) bo
 	return true
 }
 
-// checkWritten is an error if the newest state is not in the backend, and the child does not know.
+// CheckWritten is an error if the newest state is not in the backend, and the child does not know.
 func (p *Proxy) CheckWritten() error {
 	if err := p.unwritten.Load(); err != nil {
 		return *err
@@ -207,7 +207,7 @@ func (p *Proxy) write(ctx context.Context, sealed []byte) error {
 	return err
 }
 
-// goOnFrom notes what the next write replaces, and, if that fails, [Recover].
+// goOnFrom notes what the next write replaces, and, if that fails, [states.Recovery].
 func (p *Proxy) goOnFrom(ctx context.Context, version, digest store.Version) {
 	p.version.Store(&version)
 	p.guard.Memory.GoOn(ctx, digest)
@@ -341,7 +341,7 @@ func (p *Proxy) tell(text string) {
 	}
 }
 
-// checkUse finds a run that has taken its state elsewhere.
+// CheckUse finds a run that has taken its state elsewhere.
 func (p *Proxy) CheckUse(code int) error {
 	if !p.used.Load() && (p.lock.given || code == 0 && p.effect == cmdline.Changes) {
 		return errors.New("no state was asked for here: if one was written, it is somewhere else, and is not encrypted; run init with wrap")

@@ -15,11 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/cmdline"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
-
 	"github.com/hashicorp/go-retryablehttp"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
@@ -27,6 +22,10 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/faults"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/cmdline"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
 )
 
 // between is a proxy between a child and a backend at a URL.

@@ -2,23 +2,21 @@ package proxy
 
 import (
 	"context"
-	"fmt"
-	"log/slog"
-	"net/http"
-
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
-
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
-
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
+	"log/slog"
 	"math/big"
 	"net"
+	"net/http"
 	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
 )
 
 // certify makes a certificate for this run, which the child alone is told of: when
@@ -39,7 +37,7 @@ func certify() (certificate tls.Certificate, authority string, err error) {
 	return certificate, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), err
 }
 
-// serve serves while run runs, which gets the variables that tell of it. What the
+// Serve serves while run runs, which gets the variables that tell of it. What the
 // child has sent by then is finished; nobody else is waited for.
 func (p *Proxy) Serve(ctx context.Context, run func(variables []string) (int, error)) (int, error) {
 	certificate, authority, err := certify()

@@ -7,9 +7,8 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
 )
 
 // hostileText moves the cursor, and gives a command to a CI system where a line begins.

@@ -7,15 +7,14 @@ import (
 	"io/fs"
 	"sync/atomic"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/all"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
 )
 
-// backend is the state where it is kept.
+// Backend is the state where it is kept.
 type Backend struct {
 	store.State
 	store store.Store
@@ -73,7 +72,7 @@ func (b *Backend) mayEncrypt() error {
 	return err
 }
 
-// lookAgain finds out, if a state was encrypted in its place, whether somebody who had read it
+// LookAgain finds out, if a state was encrypted in its place, whether somebody who had read it
 // before has written it since, in plaintext, without the lock.
 func (b *Backend) LookAgain(ctx context.Context) error {
 	if !b.sealed.Load() {
@@ -167,7 +166,7 @@ func (b *Backend) keep(ctx context.Context, sealed []byte, read store.Version) e
 	return err
 }
 
-// rehearse seals a state before a run whose own could not be written otherwise.
+// Rehearse seals a state before a run whose own could not be written otherwise.
 func (b *Backend) Rehearse(ctx context.Context, target encryption.Target) error {
 	_, _, err := Seal(ctx, target, []byte(`{"version":4,"serial":1,"lineage":"rehearsal"}`))
 	if err == nil {

@@ -14,10 +14,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/child"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
@@ -25,22 +21,25 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/child"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
 )
 
-// existing is the state that there is, in plaintext or of another tool, on its way in.
+// Existing is the state that there is, in plaintext or of another tool, on its way in.
 type Existing struct {
 	Arrival
 	Unused  *Unused
 	Process child.Process // of the program of the run
 }
 
-// moveIn seals the state that there is: that in the backend, if there is one, and
+// MoveIn seals the state that there is: that in the backend, if there is one, and
 // else the module's own. It has the lock meanwhile.
 func (m *Existing) MoveIn(ctx context.Context) error {
 	return m.Backend.underLock(ctx, "statecrypt wrap -encrypt-existing", func() error { return m.sealExisting(ctx) })
 }
 
-// arrival is a state on its way in.
+// Arrival is a state on its way in.
 type Arrival struct {
 	Guard   *Guard
 	Backend *Backend

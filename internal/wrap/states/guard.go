@@ -1,23 +1,21 @@
 package states
 
 import (
-	"strings"
-
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
-
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
-// guard decides which state is the one of this run, and tells the user what it notices of it.
+// Guard decides which state is the one of this run, and tells the user what it notices of it.
 type Guard struct {
 	Target    encryption.Target
 	Doubts    []encryption.Finding // about target
@@ -31,11 +29,11 @@ type Guard struct {
 
 	readers  atomic.Int64           // for how many recipients of age the state was encrypted
 	Lineage  atomic.Pointer[string] // of the state of this run, "" if there is none; nil until one was looked for
-	nameless sync.Once              // see noteLineage
+	nameless sync.Once              // see NoteLineage
 	oldKey   sync.Once              // see warn
 }
 
-// acceptNone is about a backend that has no state.
+// AcceptNone is about a backend that has no state.
 func (g *Guard) AcceptNone(ctx context.Context, _ []byte) ([]byte, error) {
 	switch {
 	case g.Pins != Pins{}:
@@ -59,7 +57,7 @@ func (g *Guard) AcceptNone(ctx context.Context, _ []byte) ([]byte, error) {
 	return nil, nil
 }
 
-// open returns the plaintext of what the backend has.
+// Open returns the plaintext of what the backend has.
 func (g *Guard) Open(ctx context.Context, state []byte) ([]byte, error) {
 	readers := Recipients(state)
 	opened, seen, err := g.decrypt(ctx, state)
@@ -140,7 +138,7 @@ func (g *Guard) NoteRecipients(sealed []byte) {
 	g.readers.Store(int64(Recipients(sealed)))
 }
 
-// mayWrite returns the label of a state that may replace the one that is there.
+// MayWrite returns the label of a state that may replace the one that is there.
 func (g *Guard) MayWrite(plain []byte) (*label, error) {
 	if info, err := encryption.Inspect(plain); err != nil || info.Kind != encryption.KindState {
 		return nil, errors.New("it is not a state in plaintext; does an encryption block in the configuration encrypt it already?")
@@ -158,7 +156,7 @@ func (g *Guard) MayWrite(plain []byte) (*label, error) {
 	return &label{lineage, serial}, err
 }
 
-// noteLineage warns of a state that has none, once for each run.
+// NoteLineage warns of a state that has none, once for each run.
 func (g *Guard) NoteLineage(of *label) {
 	if of == nil || of.Lineage != "" {
 		return

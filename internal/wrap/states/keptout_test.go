@@ -6,10 +6,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
-
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
 // TestKeptOut: a run that has read no state does not forget which state another run has begun with.

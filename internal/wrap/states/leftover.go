@@ -16,9 +16,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
@@ -26,9 +23,11 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
 )
 
-// leftover finds and encrypts the files in which Terraform leaves states beside a backend, and keeps the states
+// Leftover finds and encrypts the files in which Terraform leaves states beside a backend, and keeps the states
 // that it cannot leave.
 type Leftover struct {
 	dir     string // of the module
@@ -47,7 +46,7 @@ const Errored = "errored.tfstate"
 // recovers is what writes it.
 const recovers = "statecrypt recover -config FILE"
 
-// newLeftover returns the leftovers of a module, and notes which of the files are there before the run.
+// NewLeftover returns the leftovers of a module, and notes which of the files are there before the run.
 func NewLeftover(m *module.Module, g *Guard) *Leftover {
 	l := &Leftover{
 		dir: m.Dir, target: g.Target, backend: g.Backend, memory: g.Memory, say: g.Say, seen: map[string][sha256.Size]byte{},
@@ -56,7 +55,7 @@ func NewLeftover(m *module.Module, g *Guard) *Leftover {
 		l.seen[name], _, _ = digest(filepath.Join(l.dir, name))
 	}
 	if home, err := world.Home(); err == nil {
-		l.home = filepath.Join(home, "errored-"+m.Id()+".tfstate")
+		l.home = filepath.Join(home, "errored-"+m.ID()+".tfstate")
 	}
 	return l
 }
@@ -70,7 +69,7 @@ func digest(path string) (sum [sha256.Size]byte, content []byte, err error) {
 	return sum, content, err
 }
 
-// check is about what an earlier run could not write. Nothing is changed beside it:
+// Check is about what an earlier run could not write. Nothing is changed beside it:
 // what it has made is in no other state. The child would replace it by the next one, or,
 // if it is sealed, print that. It must not be pushed without a look whether somebody has gone on.
 func (l *Leftover) Check(changes bool, pushed string) error {
@@ -82,7 +81,7 @@ func (l *Leftover) Check(changes bool, pushed string) error {
 	return err
 }
 
-// notePlaintext is about a state that a run has left whose wrap was killed: nobody has encrypted it.
+// NotePlaintext is about a state that a run has left whose wrap was killed: nobody has encrypted it.
 func NotePlaintext(dir string, say func(text string)) {
 	if isInPlaintext(dir) {
 		say("warning: " + Errored + " holds a state in plaintext, which an earlier run could not write")
@@ -99,7 +98,7 @@ func isInPlaintext(dir string) bool {
 	return err == nil && info.Kind == encryption.KindState
 }
 
-// seal encrypts such a state, under the lock of the state: the program of that run may still be writing it.
+// Seal encrypts such a state, under the lock of the state: the program of that run may still be writing it.
 func (l *Leftover) Seal(ctx context.Context) {
 	if !isInPlaintext(l.dir) {
 		return
@@ -212,7 +211,7 @@ func (l *Leftover) locate() (path, name string, err error) {
 		"then delete both", names[0], names[1])
 }
 
-// canLeave reports whether the child can leave a state in the folder of the module, and wrap the
+// CanLeave reports whether the child can leave a state in the folder of the module, and wrap the
 // encrypted one beside it, which then takes its place. If the child cannot, it prints the state, or
 // says that it has left it. The bytes are random, because some file systems compress the rest.
 func (l *Leftover) CanLeave(plain, sealed int) bool {
@@ -228,7 +227,7 @@ func (l *Leftover) CanLeave(plain, sealed int) bool {
 	return errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name())) == nil
 }
 
-// save keeps a sealed state that the child cannot leave, and says where it is, and what writes it: if
+// Save keeps a sealed state that the child cannot leave, and says where it is, and what writes it: if
 // nothing can be written, it is here.
 func (l *Leftover) Save(ctx context.Context, sealed []byte) (where string) {
 	if l.saveInFile(ctx, sealed, filepath.Join(l.dir, Errored)) {
@@ -275,7 +274,7 @@ func (l *Leftover) whereSaved() string {
 	return name + ", and " + recovers + named + " writes it"
 }
 
-// follow deals with what the run has left: a state that could not be written is
+// Follow deals with what the run has left: a state that could not be written is
 // sealed in place, and any other in plaintext is an error.
 func (l *Leftover) Follow(ctx context.Context) error {
 	var errs []error

@@ -11,15 +11,14 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
 )
 
-// memory is what wrap has last seen of a state, beside its record: whoever can write to
+// Memory is what wrap has last seen of a state, beside its record: whoever can write to
 // the store can put back an old state, or another one of the same key, and both open. These
 // are pins that nobody has to set.
 type Memory struct {
@@ -48,7 +47,7 @@ const (
 	baseName   = "base.json"
 )
 
-// newMemory is the memory of a run, which the user has accept a state, or which may leave one.
+// NewMemory is the memory of a run, which the user has accept a state, or which may leave one.
 func NewMemory(ctx context.Context, at files.Directory, b *Backend, accepts, changes bool) *Memory {
 	whole, text := b.kind.Name+" "+b.Address(), b.kind.Name+" "+b.String()
 	return &Memory{
@@ -164,7 +163,7 @@ func (m *Memory) accept(state *label) error {
 	return nil
 }
 
-// remember notes what was seen, nil for none.
+// Remember notes what was seen, nil for none.
 func (m *Memory) Remember(ctx context.Context, state *label) {
 	_ = m.locked(func(at *os.Root) error {
 		seen, err := load[label](at, memoryName)
@@ -205,7 +204,7 @@ func (m *Memory) mayFollow(was, state *label) bool {
 	return state.Serial != nil && *state.Serial >= *was.Serial
 }
 
-// goOn notes what the run goes on from, by its digest.
+// GoOn notes what the run goes on from, by its digest.
 func (m *Memory) GoOn(ctx context.Context, state store.Version) {
 	m.mu.Lock()
 	m.from = []store.Version{state}
@@ -213,7 +212,7 @@ func (m *Memory) GoOn(ctx context.Context, state store.Version) {
 	m.note(ctx)
 }
 
-// sends notes what the run is about to write, which may be there in spite of an error.
+// Sends notes what the run is about to write, which may be there in spite of an error.
 func (m *Memory) Sends(ctx context.Context, state []byte) {
 	m.mu.Lock()
 	m.from = append(m.from, DigestOf(state))
@@ -232,7 +231,7 @@ func (m *Memory) note(ctx context.Context) {
 	})
 }
 
-// end forgets the run, of which everything is where it belongs, or was left. A run that has read no state, such as one
+// End forgets the run, of which everything is where it belongs, or was left. A run that has read no state, such as one
 // that a lock has kept out, leaves the notes of the run that has the lock.
 func (m *Memory) End(ctx context.Context) {
 	if m.changes && m.from != nil {
@@ -240,7 +239,7 @@ func (m *Memory) End(ctx context.Context) {
 	}
 }
 
-// leave notes, beside the state in a file that could not be written, what it may replace: what this
+// Leave notes, beside the state in a file that could not be written, what it may replace: what this
 // run has gone on from.
 func (m *Memory) Leave(ctx context.Context, file []byte) {
 	m.rebase(ctx, func(all map[string][]store.Version) bool {
@@ -317,7 +316,7 @@ func (m *Memory) bases() (all map[string][]store.Version) {
 	return all
 }
 
-// rebase writes the file of [memory.bases], if change says that it has changed something.
+// rebase writes the file of [Memory.bases], if change says that it has changed something.
 func (m *Memory) rebase(ctx context.Context, change func(all map[string][]store.Version) bool) {
 	_ = m.locked(func(at *os.Root) error {
 		all, _ := load[[]store.Version](at, baseName)
@@ -334,7 +333,7 @@ func (m *Memory) entry(file []byte) string { return m.of + " " + string(DigestOf
 // earlierEntry is how earlier versions called it. The digest tells it from others.
 func (m *Memory) earlierEntry(file []byte) string { return m.text + " " + string(DigestOf(file)) }
 
-// digestOf is which bytes there are, "" for none.
+// DigestOf is which bytes there are, "" for none.
 func DigestOf(state []byte) store.Version {
 	if state == nil {
 		return ""

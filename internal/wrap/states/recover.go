@@ -9,14 +9,13 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
 )
 
 // Recovery is of a state that an earlier run could not write.
@@ -27,7 +26,7 @@ type Recovery struct {
 	Ask    func(question string) bool // nil if there is nobody
 }
 
-// write writes the state that an earlier run could not write, in place of the one in the backend, if that is still
+// Write writes the state that an earlier run could not write, in place of the one in the backend, if that is still
 // older: under a lock of its own, after it has given back that of the run.
 func (r Recovery) Write(ctx context.Context, g *Guard, l *Leftover, u *Unused) error {
 	m := &recovery{Arrival: Arrival{Guard: g, Backend: g.Backend}, asked: r, leftover: l, unused: u}

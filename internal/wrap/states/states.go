@@ -1,6 +1,12 @@
+// Package states knows the state of a module: where it is kept ([Backend]), which one is accepted ([Guard], [Memory]), which ones
+// are not used ([Unused]) or could not be written ([Leftover]), and how such a state gets into the backend ([Existing], [Recovery]).
 package states
 
 import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -10,9 +16,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
-
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
@@ -20,15 +23,11 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/all"
-
-	"cmp"
-	"context"
-	"errors"
-	"fmt"
-
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
 )
 
 // States are the states of one store.
@@ -45,7 +44,7 @@ func (s *States) Older() string { return s.kind.Older }
 // Counts reports whether a state that gets another key gets the next serial.
 func (s *States) Counts() bool { return s.kind.Counts }
 
-// OpenStates opens the store of the module that we are in.
+// Open opens the store of the module that we are in.
 func Open(w Where, target encryption.Target, environ []string, say func(text string)) (*States, error) {
 	w.NoteVariables(environ, say)
 	module, err := files.Resolve("", ".")
@@ -64,7 +63,7 @@ func (s *States) state(name string) (*Backend, error) {
 	return &Backend{State: store.Careful(state), store: s.Store, kind: s.kind, say: s.say}, nil
 }
 
-// open opens the state of a module, for a user who may want no lock.
+// Open opens the state of a module, for a user who may want no lock.
 func (w Where) Open(target encryption.Target, environ []string, m *module.Module, unlocked bool, say func(text string)) (*Backend, error) {
 	s, err := openStates(w, m.Dir, target, environ, say)
 	if err != nil {
@@ -190,7 +189,7 @@ type Where struct {
 	Patience time.Duration   // for one request; 0 is the usual one
 }
 
-// patience is how long one request to the real backend may take.
+// Patience is how long one request to the real backend may take.
 const Patience = 5 * time.Minute
 
 // ForOthers returns where the other states of the same store are: that does not depend on the module.
@@ -204,7 +203,7 @@ func (w Where) ForOthers() Where {
 	return w
 }
 
-// kind returns the kind of the block, or the one that variables may describe.
+// Kind returns the kind of the block, or the one that variables may describe.
 func (w Where) Kind() store.Kind {
 	kinds := all.Kinds()
 	if w.Backend == nil {
@@ -216,7 +215,7 @@ func (w Where) Kind() store.Kind {
 // Most returns how many bytes a state may have.
 func (w Where) Most() int64 { return cmp.Or(w.Limit, files.MaxState) }
 
-// checkOneModule refuses settings outside of the module that name one state for whichever
+// CheckOneModule refuses settings outside of the module that name one state for whichever
 // module they are used with: the second would destroy what the first has made.
 func (w Where) CheckOneModule(module string) error {
 	if w.Backend == nil {
@@ -282,7 +281,7 @@ func folderOf(settings string) (string, error) {
 	return filepath.Dir(file), err
 }
 
-// noteVariables names variables that say nothing: misspelt ones, and those whose argument
+// NoteVariables names variables that say nothing: misspelt ones, and those whose argument
 // the block has, with another value.
 func (w Where) NoteVariables(environ []string, say func(text string)) {
 	const prefix = "STATECRYPT_HTTP_"

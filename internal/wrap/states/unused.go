@@ -10,21 +10,20 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
 )
 
-// unused finds the states that the module has had without wrap, and that are not used under it.
+// Unused finds the states that the module has had without wrap, and that are not used under it.
 type Unused struct {
 	Module  *module.Module
 	Backend *Backend // nil if there is none
 	Say     func(text string)
 }
 
-// warn notices a state that the module had without wrap. The child does not look at
+// Warn notices a state that the module had without wrap. The child does not look at
 // it, and would make all that is in it a second time. Init is told more.
 func (u *Unused) Warn(initializes bool) {
 	const advice = ", which is not used under wrap; if it is not in the backend yet, run init with -encrypt-existing"
@@ -73,7 +72,7 @@ func (u *Unused) kindOf(file string) encryption.FileKind {
 	return info.Kind
 }
 
-// expectNone returns an error about a state that the module has without wrap, nil if it has none. While the
+// ExpectNone returns an error about a state that the module has without wrap, nil if it has none. While the
 // backend has none, the child would make all that is in it a second time.
 func (u *Unused) ExpectNone() error {
 	const moves = "run init with -encrypt-existing, or delete "

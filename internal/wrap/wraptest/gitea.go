@@ -10,7 +10,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/httpstore/giteatest"
 )
 
-// environOfGitea describes the state net there, behind a front.
+// EnvironOfGitea describes the state net there, behind a front.
 func EnvironOfGitea(t *testing.T, gitea, front http.Handler) []string {
 	t.Helper()
 	if front == nil {
@@ -25,7 +25,7 @@ func EnvironOfGitea(t *testing.T, gitea, front http.Handler) []string {
 	}
 }
 
-// upload is a write of somebody without a lock.
+// Upload is a write of somebody without a lock.
 func Upload(t *testing.T, g *giteatest.Server, state string) {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -35,7 +35,7 @@ func Upload(t *testing.T, g *giteatest.Server, state string) {
 	}
 }
 
-// holds checks the state that a server has, and its serial, on the outside and inside.
+// Holds checks the state that a server has, and its serial, on the outside and inside.
 func Holds(t *testing.T, file []byte, serial int64) {
 	t.Helper()
 	opened, err := Target(t, Sealing).Decrypt(t.Context(), file)

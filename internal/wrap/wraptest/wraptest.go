@@ -60,7 +60,7 @@ func Sealed(t *testing.T, plain string) []byte {
 	return file
 }
 
-// said is what the user is told.
+// Said is what the user is told.
 type Said struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -72,7 +72,7 @@ func (s *Said) Write(p []byte) (int, error) {
 	return s.text.Write(p)
 }
 
-// take returns what was said since the last call.
+// Take returns what was said since the last call.
 func (s *Said) Take() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,7 +81,7 @@ func (s *Said) Take() string {
 	return text
 }
 
-// environOf describes a backend at a URL.
+// EnvironOf describes a backend at a URL.
 func EnvironOf(url string) []string {
 	return []string{
 		"STATECRYPT_HTTP_ADDRESS=" + url + "/s?team=a", "STATECRYPT_HTTP_LOCK_ADDRESS=" + url + "/l",
@@ -90,13 +90,13 @@ func EnvironOf(url string) []string {
 	}
 }
 
-// request is one that a backend got.
+// Request is one that a backend got.
 type Request struct {
 	Method, Uri, Body string
 	Header            http.Header
 }
 
-// upstream is a backend that answers whatever it is told to.
+// Upstream is a backend that answers whatever it is told to.
 func Upstream(t *testing.T, answer *http.HandlerFunc) (url string, last *Request) {
 	t.Helper()
 	last = &Request{}
@@ -112,7 +112,7 @@ func Upstream(t *testing.T, answer *http.HandlerFunc) (url string, last *Request
 	return server.URL, last
 }
 
-// keeping is a backend that has a state, "" for none, and keeps each that it gets.
+// Keeping is a backend that has a state, "" for none, and keeps each that it gets.
 func Keeping(state string, code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
