@@ -415,6 +415,53 @@ func TestReadme(t *testing.T) {
 	}
 }
 
+// TestVersionsAreTold checks that the pages and the workflow which say what is tested have all versions of
+// scripts/versions.txt, and that no file names a program of another version, such as terraform-1.5.7.
+func TestVersionsAreTold(t *testing.T) {
+	versions := map[string][]string{}
+	for line := range strings.Lines(readText(t, "scripts/versions.txt")) {
+		form := regexp.MustCompile(`^(terraform|tofu)-(\d+\.\d+\.\d+\S*)( go\d\S+)?( # .+)?\n$`).FindStringSubmatch(line)
+		if form == nil {
+			t.Fatalf("%q is not a CLI with its version, perhaps a Go toolchain, and perhaps a note", line)
+		}
+		versions[form[1]] = append(versions[form[1]], form[2])
+	}
+	enumeration := func(all []string) string {
+		return strings.Join(all[:len(all)-1], ", ") + " and " + all[len(all)-1]
+	}
+	tested := "tested with Terraform " + enumeration(versions["terraform"]) + ", and with OpenTofu " + enumeration(versions["tofu"]) + "."
+	for _, page := range []string{"README.md", "docs/index.md"} {
+		if !strings.Contains(strings.Join(strings.Fields(readText(t, page)), " "), tested) {
+			t.Errorf("%s does not say: %s", page, tested)
+		}
+	}
+	const workflow = ".github/workflows/test.yml"
+	for _, all := range versions {
+		if list := `version: ["` + strings.Join(all, `", "`) + `", latest]`; !strings.Contains(readText(t, workflow), list) {
+			t.Errorf("%s does not have: %s", workflow, list)
+		}
+	}
+	pinned := regexp.MustCompile(`opentofu/opentofu v(\S+)`).FindStringSubmatch(readText(t, "tools/tofu/go.mod"))
+	if pinned == nil || !slices.Contains(versions["tofu"], pinned[1]) {
+		t.Errorf("tools/tofu pins %q, which is not in scripts/versions.txt", pinned)
+	}
+	named := append(docs(t), handwritten(t)...)
+	for _, pattern := range []string{"GNUmakefile", "scripts/*", ".github/workflows/*"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatal(pattern, err)
+		}
+		named = append(named, files...)
+	}
+	for _, file := range named {
+		for _, name := range regexp.MustCompile(`\b(terraform|tofu)-(\d+\.\d+\.\d+(?:-\w+)?)`).FindAllStringSubmatch(readText(t, file), -1) {
+			if !slices.Contains(versions[name[1]], name[2]) {
+				t.Errorf("%s names %s, which is not in scripts/versions.txt", file, name[0])
+			}
+		}
+	}
+}
+
 // TestHelp checks that make help prints each target, and that the pages name no others.
 func TestHelp(t *testing.T) {
 	makefile := readText(t, "GNUmakefile")

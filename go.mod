@@ -11,13 +11,13 @@ require (
 	github.com/hashicorp/terraform-plugin-framework v1.19.0 // the provider itself
 	github.com/hashicorp/terraform-plugin-go v0.31.0 // values as they go over the plugin protocol
 	github.com/vmihailenco/msgpack/v5 v5.4.1 // results as they go over the plugin protocol
-	github.com/zclconf/go-cty v1.19.0 // the types and values of states and configurations
+	github.com/zclconf/go-cty v1.20.0 // the types and values of states and configurations
 	golang.org/x/crypto v0.58.0 // NaCl's secretbox, ssh keys; in tests, an ssh server; the last one with openpgp, as in encryption/go.mod
 	golang.org/x/net v0.62.0 // proxies from the environment, which can be switched off
 	golang.org/x/sys v0.50.0 // how Linux hands a secret to git, and Windows ends git with us
 	golang.org/x/term v0.48.0 // whether a stream is a terminal
 	golang.org/x/text v0.44.0 // file names in git that are spelled with other code points
-	google.golang.org/grpc v1.82.1 // what the plugin protocol is spoken with, whose log is silenced
+	google.golang.org/grpc v1.85.0 // what the plugin protocol is spoken with, whose log is silenced
 	google.golang.org/protobuf v1.36.12 // plans
 )
 
@@ -29,27 +29,27 @@ require (
 
 // For tests only.
 require (
-	cloud.google.com/go/kms v1.32.0 // Cloud KMS for OpenTofu; newer releases need modules that not every proxy has
+	cloud.google.com/go/kms v1.37.0 // Cloud KMS for OpenTofu; newer releases need modules that not every proxy has
 	github.com/hashicorp/terraform-plugin-testing v1.16.0 // acceptance tests through the CLIs
-	golang.org/x/mod v0.42.0 // archives of modules
+	golang.org/x/mod v0.43.0 // archives of modules
 )
 
 // Key services.
 require (
-	cloud.google.com/go/auth v0.22.0 // credentials for Google Cloud
-	github.com/Azure/azure-sdk-for-go/sdk/azcore v1.23.3 // Azure, the vendor's own client
+	cloud.google.com/go/auth v0.24.4 // credentials for Google Cloud
+	github.com/Azure/azure-sdk-for-go/sdk/azcore v1.24.0 // Azure, the vendor's own client
 	github.com/Azure/azure-sdk-for-go/sdk/azidentity v1.15.0 // every way to sign in to Azure
 	github.com/Azure/azure-sdk-for-go/sdk/security/keyvault/azkeys v1.5.0 // Azure Key Vault
-	github.com/aws/aws-sdk-go-v2 v1.47.7 // AWS, the vendor's own client
-	github.com/aws/aws-sdk-go-v2/config v1.33.14 // AWS profiles and credential chain
-	github.com/aws/aws-sdk-go-v2/credentials v1.20.14 // AWS roles and static credentials
-	github.com/aws/aws-sdk-go-v2/feature/ec2/imds v1.20.6 // AWS credentials of an instance
-	github.com/aws/aws-sdk-go-v2/service/kms v1.62.2 // AWS KMS
-	github.com/aws/aws-sdk-go-v2/service/signin v1.12.2 // AWS profiles of aws login
-	github.com/aws/aws-sdk-go-v2/service/sso v1.39.2 // AWS single sign-on
-	github.com/aws/aws-sdk-go-v2/service/ssooidc v1.44.2 // AWS single sign-on, its tokens
-	github.com/aws/aws-sdk-go-v2/service/sts v1.51.7 // AWS roles
-	github.com/aws/smithy-go v1.28.8 // errors of the AWS client
+	github.com/aws/aws-sdk-go-v2 v1.48.0 // AWS, the vendor's own client
+	github.com/aws/aws-sdk-go-v2/config v1.33.18 // AWS profiles and credential chain
+	github.com/aws/aws-sdk-go-v2/credentials v1.21.0 // AWS roles and static credentials
+	github.com/aws/aws-sdk-go-v2/feature/ec2/imds v1.20.9 // AWS credentials of an instance
+	github.com/aws/aws-sdk-go-v2/service/kms v1.62.6 // AWS KMS
+	github.com/aws/aws-sdk-go-v2/service/signin v1.13.1 // AWS profiles of aws login
+	github.com/aws/aws-sdk-go-v2/service/sso v1.39.5 // AWS single sign-on
+	github.com/aws/aws-sdk-go-v2/service/ssooidc v1.44.5 // AWS single sign-on, its tokens
+	github.com/aws/aws-sdk-go-v2/service/sts v1.52.0 // AWS roles
+	github.com/aws/smithy-go v1.28.9 // errors of the AWS client
 	github.com/openbao/openbao/api/v2 v2.7.1 // OpenBao and Vault, the vendor's own client
 )
 
@@ -58,7 +58,7 @@ require (
 	filippo.io/age v1.3.2 // files encrypted by age
 	github.com/ProtonMail/go-crypto v1.5.2 // armoured PGP keys, with the implementation that sops uses
 	github.com/getsops/sops/v3 v3.13.3 // Shamir's method as sops has it; in tests, all of sops, to compare with
-	go.yaml.in/yaml/v3 v3.0.5 // manifests, before anything in them is expanded
+	go.yaml.in/yaml/v3 v3.0.6 // manifests, before anything in them is expanded
 	k8s.io/apimachinery v0.37.2 // what the Kubernetes client speaks
 	k8s.io/client-go v0.37.2 // kubeconfig files and the Kubernetes REST client
 	k8s.io/klog/v2 v2.140.0 // to keep the Kubernetes client from logging
@@ -68,18 +68,18 @@ require (
 // Stores of states.
 require (
 	github.com/Azure/azure-sdk-for-go/sdk/storage/azblob v1.8.3 // Azure Storage, the vendor's own client
-	github.com/aws/aws-sdk-go-v2/service/s3 v1.114.8 // S3 and what speaks like it, the vendor's own client
+	github.com/aws/aws-sdk-go-v2/service/s3 v1.114.10 // S3 and what speaks like it, the vendor's own client
 	github.com/hashicorp/terraform-svchost v0.2.1 // host names as Terraform compares them, and service discovery
 	github.com/jackc/pgx/v5 v5.13.0 // PostgreSQL, with the settings of libpq
 )
 
 require (
-	cel.dev/expr v0.25.2 // indirect
+	cel.dev/expr v0.25.3 // indirect
 	cloud.google.com/go v0.123.0 // indirect
-	cloud.google.com/go/auth/oauth2adapt v0.2.8 // indirect
-	cloud.google.com/go/compute/metadata v0.9.0 // indirect
-	cloud.google.com/go/iam v1.12.0 // indirect
-	cloud.google.com/go/longrunning v1.2.0 // indirect
+	cloud.google.com/go/auth/oauth2adapt v0.3.0 // indirect
+	cloud.google.com/go/compute/metadata v0.10.0 // indirect
+	cloud.google.com/go/iam v1.14.0 // indirect
+	cloud.google.com/go/longrunning v1.5.0 // indirect
 	cloud.google.com/go/monitoring v1.30.0 // indirect
 	cloud.google.com/go/storage v1.63.1 // indirect
 	filippo.io/edwards25519 v1.2.0 // indirect
@@ -89,45 +89,45 @@ require (
 	github.com/Azure/azure-sdk-for-go/sdk/security/keyvault/internal v1.2.0 // indirect
 	github.com/Azure/azure-sdk-for-go/sdk/storage/internal v0.1.0 // indirect
 	github.com/AzureAD/microsoft-authentication-library-for-go v1.10.1 // indirect
-	github.com/GoogleCloudPlatform/opentelemetry-operations-go/detectors/gcp v1.34.0 // indirect
+	github.com/GoogleCloudPlatform/opentelemetry-operations-go/detectors/gcp v1.35.0 // indirect
 	github.com/GoogleCloudPlatform/opentelemetry-operations-go/exporter/metric v0.58.0 // indirect
 	github.com/GoogleCloudPlatform/opentelemetry-operations-go/internal/resourcemapping v0.58.0 // indirect
 	github.com/apparentlymart/go-textseg/v15 v15.0.0 // indirect
 	github.com/apparentlymart/go-textseg/v17 v17.0.1 // indirect
-	github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream v1.7.26 // indirect
+	github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream v1.7.27 // indirect
 	github.com/aws/aws-sdk-go-v2/feature/s3/manager v1.22.34 // indirect
-	github.com/aws/aws-sdk-go-v2/internal/configsources v1.5.10 // indirect
-	github.com/aws/aws-sdk-go-v2/internal/endpoints/v2 v2.8.10 // indirect
-	github.com/aws/aws-sdk-go-v2/internal/v4a v1.5.10 // indirect
-	github.com/aws/aws-sdk-go-v2/service/internal/accept-encoding v1.13.24 // indirect
-	github.com/aws/aws-sdk-go-v2/service/internal/checksum v1.11.11 // indirect
-	github.com/aws/aws-sdk-go-v2/service/internal/presigned-url v1.14.10 // indirect
-	github.com/aws/aws-sdk-go-v2/service/internal/s3shared v1.20.10 // indirect
+	github.com/aws/aws-sdk-go-v2/internal/configsources v1.5.12 // indirect
+	github.com/aws/aws-sdk-go-v2/internal/endpoints/v2 v2.8.12 // indirect
+	github.com/aws/aws-sdk-go-v2/internal/v4a v1.5.12 // indirect
+	github.com/aws/aws-sdk-go-v2/service/internal/accept-encoding v1.13.25 // indirect
+	github.com/aws/aws-sdk-go-v2/service/internal/checksum v1.11.13 // indirect
+	github.com/aws/aws-sdk-go-v2/service/internal/presigned-url v1.14.12 // indirect
+	github.com/aws/aws-sdk-go-v2/service/internal/s3shared v1.20.12 // indirect
 	github.com/cenkalti/backoff/v4 v4.3.0 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/cloudflare/circl v1.6.4 // indirect
 	github.com/cncf/xds/go v0.0.0-20260202195803-dba9d589def2 // indirect
 	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect
-	github.com/envoyproxy/go-control-plane/envoy v1.37.0 // indirect
+	github.com/envoyproxy/go-control-plane/envoy v1.39.1-0.20260819172001-e6e3fd93e4be // indirect
 	github.com/envoyproxy/protoc-gen-validate v1.3.3 // indirect
 	github.com/fatih/color v1.19.0 // indirect
 	github.com/felixge/httpsnoop v1.1.0 // indirect
 	github.com/fxamacker/cbor/v2 v2.9.1 // indirect
 	github.com/getsops/gopgagent v0.0.0-20241224165529-7044f28e491e // indirect
 	github.com/go-jose/go-jose/v4 v4.1.4 // indirect
-	github.com/go-logr/logr v1.4.3 // indirect
+	github.com/go-logr/logr v1.4.4 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/go-viper/mapstructure/v2 v2.5.0 // indirect
 	github.com/goccy/go-yaml v1.19.2 // indirect
 	github.com/golang-jwt/jwt/v5 v5.3.1 // indirect
 	github.com/golang/protobuf v1.5.4 // indirect
 	github.com/google/go-cmp v0.7.0 // indirect
-	github.com/google/s2a-go v0.1.9 // indirect
+	github.com/google/s2a-go v0.1.11 // indirect
 	github.com/google/shlex v0.0.0-20191202100458-e7afc7fbc510 // indirect
 	github.com/google/uuid v1.6.0 // indirect
-	github.com/googleapis/enterprise-certificate-proxy v0.3.18 // indirect
-	github.com/googleapis/gax-go/v2 v2.23.0 // indirect
+	github.com/googleapis/enterprise-certificate-proxy v0.3.23 // indirect
+	github.com/googleapis/gax-go/v2 v2.27.0 // indirect
 	github.com/goware/prefixer v0.0.0-20160118172347-395022866408 // indirect
 	github.com/hashicorp/errwrap v1.1.0 // indirect
 	github.com/hashicorp/go-checkpoint v0.5.0 // indirect
@@ -182,24 +182,25 @@ require (
 	github.com/zclconf/go-cty-yaml v1.2.0 // indirect
 	go.mongodb.org/mongo-driver v1.17.9 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
-	go.opentelemetry.io/contrib/detectors/gcp v1.44.0 // indirect
-	go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc v0.69.0 // indirect
-	go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp v0.69.0 // indirect
-	go.opentelemetry.io/otel v1.44.0 // indirect
-	go.opentelemetry.io/otel/metric v1.44.0 // indirect
-	go.opentelemetry.io/otel/sdk v1.44.0 // indirect
-	go.opentelemetry.io/otel/sdk/metric v1.44.0 // indirect
-	go.opentelemetry.io/otel/trace v1.44.0 // indirect
+	go.opentelemetry.io/contrib/detectors/gcp v1.45.0 // indirect
+	go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc v0.72.0 // indirect
+	go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp v0.72.0 // indirect
+	go.opentelemetry.io/otel v1.47.0 // indirect
+	go.opentelemetry.io/otel/log v1.47.0 // indirect
+	go.opentelemetry.io/otel/metric v1.47.0 // indirect
+	go.opentelemetry.io/otel/sdk v1.47.0 // indirect
+	go.opentelemetry.io/otel/sdk/metric v1.47.0 // indirect
+	go.opentelemetry.io/otel/trace v1.47.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
-	golang.org/x/oauth2 v0.36.0 // indirect
+	golang.org/x/oauth2 v0.37.0 // indirect
 	golang.org/x/sync v0.25.0 // indirect
-	golang.org/x/time v0.15.0 // indirect
+	golang.org/x/time v0.16.0 // indirect
 	golang.org/x/tools v0.52.0 // indirect
-	google.golang.org/api v0.289.0 // indirect
+	google.golang.org/api v0.304.0 // indirect
 	google.golang.org/appengine v1.6.8 // indirect
-	google.golang.org/genproto v0.0.0-20260720171339-e059f2f05d78 // indirect
-	google.golang.org/genproto/googleapis/api v0.0.0-20260720171339-e059f2f05d78 // indirect
-	google.golang.org/genproto/googleapis/rpc v0.0.0-20260720171339-e059f2f05d78 // indirect
+	google.golang.org/genproto v0.0.0-20261012220534-4341edf3f941 // indirect
+	google.golang.org/genproto/googleapis/api v0.0.0-20261012220534-4341edf3f941 // indirect
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20261012220534-4341edf3f941 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	gopkg.in/ini.v1 v1.67.3 // indirect
 	k8s.io/kube-openapi v0.0.0-20260721132016-d427ff9ee9ad // indirect

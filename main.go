@@ -13,7 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/logs"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/logs"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/provider"
 )
 

@@ -10,7 +10,7 @@ require (
 	filippo.io/age v1.3.2 // files and keys encrypted with age
 	github.com/hashicorp/hcl/v2 v2.25.0 // the parser of OpenTofu's encryption text
 	github.com/statecrypt/terraform-provider-statecrypt/internal/shared v0.1.0
-	github.com/zclconf/go-cty v1.19.0 // the types and values of states and configurations
+	github.com/zclconf/go-cty v1.20.0 // the types and values of states and configurations
 	golang.org/x/crypto v0.58.0 // NaCl's secretbox, ssh keys; the last one with openpgp, which programs that adopt this may need
 )
 
@@ -23,7 +23,7 @@ require (
 	github.com/apparentlymart/go-textseg/v17 v17.0.1 // indirect
 	github.com/mitchellh/go-wordwrap v1.0.1 // indirect
 	github.com/zclconf/go-cty-yaml v1.2.0 // the function yamldecode, as OpenTofu has it
-	golang.org/x/mod v0.42.0 // indirect
+	golang.org/x/mod v0.43.0 // indirect
 	golang.org/x/sync v0.25.0 // indirect
 	golang.org/x/sys v0.50.0 // indirect
 	golang.org/x/term v0.48.0 // indirect

@@ -1,6 +1,9 @@
 #!/bin/sh
 # Puts one pinned developer tool into .tools/bin.
 #
+# scripts/versions.txt has the versions of Terraform and OpenTofu that are tested,
+# a line each, and behind one that needs it, the Go toolchain.
+#
 #   scripts/tool.sh tofu|tofu-X.Y.Z|terraform-X.Y.Z|age|sops|golangci-lint|testsum|tfplugindocs|goreleaser|actionlint|govulncheck|gremlins|vaultdev|minio|versitygw|fake-gcs-server|consul|etcd|kube-apiserver|gitea|rclone
 #
 # Tools are compiled from source through the Go module proxy; nothing else is
@@ -21,7 +24,7 @@ module='' release='' package='' tags='' cgo=0
 case $name in
 tofu)
   module=tools/tofu package=github.com/opentofu/opentofu/cmd/tofu
-  # Without this OpenTofu calls itself 1.12.6-dev, and version checks differ.
+  # Without this OpenTofu says that it is a -dev version, and version checks differ.
   ldflags="$ldflags -X github.com/opentofu/opentofu/version.dev=no"
   ;;
 golangci-lint) module=tools/lint package=github.com/golangci/golangci-lint/v2/cmd/golangci-lint ;;
@@ -72,6 +75,8 @@ export GOWORK=off
 # Without C, as releases are built, so that what tools and the provider have in
 # common is compiled once. gitea is the exception.
 export CGO_ENABLED=$cgo
+toolchain=$(sed -n "s/^$name \(go[0-9.]*\).*/\1/p" "$root/scripts/versions.txt")
+[ -z "$toolchain" ] || export GOTOOLCHAIN="$toolchain"
 
 key=$(
   {
@@ -94,6 +99,16 @@ unpack() { # unpack module@version into
     mkdir -p "$2/$folder"
     [ -f "$2/$folder/go.mod" ] || stub "$nested" "$2/$folder"
   done
+  ! grep -q 'hashicorp/go-tfe/v2 v2.6.0$' "$2/go.mod" || (cd "$2" && lacking)
+}
+
+# Terraform 1.17.0-beta1 requires a version of this module that the proxy does not have. With an older one, only a
+# query with policies in HCP Terraform does nothing.
+lacking() {
+  go mod edit -replace github.com/hashicorp/go-tfe/v2=github.com/hashicorp/go-tfe/v2@v2.1.0
+  go mod download github.com/hashicorp/go-tfe/v2
+  sed -e '/tfev2models "/d' -e '/^func .*createQueryRunV2(/,/^}/{/^func/!{/^}/!d;};s/^}/\tpanic("stub; see scripts\/tool.sh")\n}/;}' \
+    internal/cloud/backend_query.go >amended && mv amended internal/cloud/backend_query.go
 }
 
 stub() { # stub module folder: a backend that does nothing but exist

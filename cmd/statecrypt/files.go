@@ -19,7 +19,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
 )
@@ -40,7 +40,7 @@ func (c *call) read(name string) ([]byte, error) {
 		defer f.Close()
 		in = f
 	}
-	data, err := source.Read(in, sizeOf(in), maxFile)
+	data, err := meter.Read(in, sizeOf(in), maxFile)
 	return data, reason(name, err)
 }
 

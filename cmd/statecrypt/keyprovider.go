@@ -18,9 +18,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
 // keyProviderHeader begins the answer to OpenTofu's key provider external:
@@ -55,7 +55,7 @@ func (c *call) keyProvider(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stored, err := source.Read(c.stdin, -1, maxStored)
+	stored, err := meter.Read(c.stdin, -1, maxStored)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"context"
 	"os"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/logs"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/logs"
 )
 
 // version is set by the release build.

@@ -27,7 +27,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
@@ -261,7 +261,7 @@ func newGoogle(t *testing.T) *keyService {
 		}
 		return &gcpkmstest.Failure{Status: status, Message: k.keep("what the service answered", "canary: the service says too much")}
 	}}
-	k.cloud = cloudtest.New(t, map[string]http.Handler{gcpkmstest.Host: cloudtest.CloudKMS(t, service, account)})
+	k.cloud = cloudtest.New(t, map[string]http.Handler{gcpkmstest.Host: gcpkmstest.CloudKMS(t, service, account)})
 	sealer := &gcpkmstest.Service{Keys: keys, AllowEncrypt: true}
 	k.seal(t, gcpkms.BlockWith(gcpkms.Options{Transport: sealer.Start(t)}), fmt.Sprintf("access_token = %q\n", gcpkmstest.Token))
 	return k

@@ -85,7 +85,7 @@ func attrsByFolder(t *testing.T) map[string][]attr.Attr {
 		add(parent(t, "method", block.Name), block.Table)
 	}
 	every := slices.Concat(slices.Collect(maps.Values(found))...)
-	for _, shared := range []string{"internal/auth", "internal/source/object", "internal/source/web"} {
+	for _, shared := range []string{"internal/auth", "internal/source/object", "internal/connections/web"} {
 		found[shared] = every
 	}
 	return found

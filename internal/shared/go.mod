@@ -8,8 +8,8 @@ go 1.26.0
 require (
 	github.com/agext/levenshtein v1.2.3 // "Did you mean", with the measure that hcl uses
 	github.com/hashicorp/hcl/v2 v2.25.0 // names and addresses, as OpenTofu's language has them
-	github.com/zclconf/go-cty v1.19.0 // the types and values of attributes
-	golang.org/x/sys v0.49.0 // how Windows ends programs with us
+	github.com/zclconf/go-cty v1.20.0 // the types and values of attributes
+	golang.org/x/sys v0.50.0 // how Windows ends programs with us
 )
 
 require (

@@ -5,14 +5,13 @@ package source
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
@@ -50,10 +49,7 @@ func Revision(text string) string {
 
 // Warning is something to know about a file that was read, such as an unverified
 // connection.
-type Warning struct {
-	Title string // a few words
-	Text  string // complete sentences
-}
+type Warning = netfail.Warning
 
 // Lock is somebody's claim to be the only one who writes the file. Its strings
 // come from outside; they are escaped and cut, fit to be shown. One that the
@@ -79,13 +75,16 @@ type MissingError struct {
 // Unwrap returns what Detail says, with facts beside it.
 func (e *MissingError) Unwrap() error { return e.reason }
 
+// IsAnswer implements [web.Answer].
+func (e *MissingError) IsAnswer() bool { return true }
+
 func (e *MissingError) Error() string { return "there is no state: " + e.Detail }
 
 // Request is one source as a data source or ephemeral resource asks for it.
 type Request struct {
 	attr.Values        // decoded against the kind's table
 	Workspace   string // "default", or a name; anything else only where Kind.Workspaces
-	MaxSize     int64  // bytes; a larger file is a [TooLarge] error, before it is read where its size is known
+	MaxSize     int64  // bytes; a larger file is a [meter.TooLarge] error, before it is read where its size is known
 
 	// Object is the object block of a data source, a [*kubestate.Object] that
 	// holds the state; nil if there is none. It is for a kind with Objects. For
@@ -198,21 +197,6 @@ type Settings struct {
 // World is the machine as the sources of this kind may see it that are handed no secret
 // of the code: see [world.World.Beside].
 func (s Settings) World() world.World { return world.For(s.LookupEnv != nil, false) }
-
-// TooLarge is the error for a file above Request.MaxSize.
-func TooLarge(max int64) error { return fact.With(tooLargeError(max), fact.TooLarge{}) }
-
-type tooLargeError int64
-
-func (e tooLargeError) Error() string {
-	return fmt.Sprintf("the file is larger than %d bytes", int64(e))
-}
-
-// IsTooLarge reports whether err comes from [TooLarge].
-func IsTooLarge(err error) bool {
-	_, ok := errors.AsType[tooLargeError](err)
-	return ok
-}
 
 // IsMissing reports whether err says that the place holds no file.
 func IsMissing(err error) (*MissingError, bool) {

@@ -76,22 +76,6 @@ func port(u *url.URL) string {
 	return ""
 }
 
-// MayLead is the error for a place that the server at from must not lead to, by a
-// redirect or because it names another server. What may be sent to others is for
-// [Credentials.Redirected] to say. The error continues a sentence that says what is
-// there.
-func MayLead(from, to *url.URL) error {
-	switch {
-	case to.Scheme == "http" && from.Scheme == "https":
-		return errors.New("at a place with http instead of https, where anybody on the way could read and replace the state")
-	case to.Scheme != "https" && to.Scheme != "http", to.Hostname() == "", to.Opaque != "":
-		return errors.New("at a place that is neither http nor https")
-	case to.User != nil:
-		return errors.New("at a URL with a user name or password in it")
-	}
-	return nil
-}
-
 // Public is a URL without what may be secret in it: a user, a query and a fragment.
 func Public(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String()

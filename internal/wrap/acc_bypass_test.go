@@ -105,7 +105,17 @@ func attempts() map[string]attempt {
 		"tests": {
 			args: cli("test"), files: map[string]string{"mm/tests/a.tftest.hcl": "run \"a\" {\nbackend \"local\" {}\n}\n"},
 		},
-		"migrate":                     {args: cli("state", "migrate"), ready: true},
+		"migrate": {args: cli("state", "migrate"), ready: true},
+		"a migration to come": {
+			args: apply, ready: true, right: true, files: map[string]string{"mm/x.tfmigrate.hcl": "from {\nbackend \"local\" {}\n}\n"},
+		},
+		"a query, with a backend": {
+			args: cli("query", "-generate-config-out=x.tf"), ready: true,
+			files: map[string]string{"mm/x.tfquery.hcl": "terraform {\nbackend \"local\" {}\n}\n"},
+		},
+		"another reader of arguments": {
+			args: cli("apply", "-input=false", "ours.tfplan"), environ: []string{"TOFU_EXPERIMENTAL_CLI_ENABLED=false"}, right: true,
+		},
 		"the server of a subcommand":  {args: cli("rpcapi")},
 		"a flag nobody knows":         {args: cli("apply", "-auto-approve", "-state-file=x")},
 		"generated configuration":     {args: cli("plan", "-generate-config-out=x.tf"), right: true},
@@ -132,6 +142,12 @@ func attempts() map[string]attempt {
 		},
 		"init, reconfiguring": {args: cli("init", "-reconfigure"), ready: true, files: map[string]string{"mm/main.tf": direct}},
 		"init, from a module": {args: cli("init", "-from-module=ROOT/local"), files: map[string]string{"mm/main.tf": ""}},
+		"init, a provider's state": {
+			args: cli("init", "-input=false", "-enable-pluggable-state-storage-experiment", "-state-provider-lock-file=.terraform.lock.hcl"),
+		},
+		"a provider's state, a variable": {
+			args: cli("init"), environ: []string{"TF_ENABLE_PLUGGABLE_STATE_STORAGE=1"}, files: map[string]string{"mm/main.tf": sensitive(`state_store "x" { }`)},
+		},
 		"init, no backend": { // which looks at no state
 			args: cli("init", "-backend=false"), ready: true, right: true, files: map[string]string{"mm/main.tf": plain},
 		},

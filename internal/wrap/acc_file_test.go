@@ -2,6 +2,7 @@ package wrap_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,7 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zclconf/go-cty/cty"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
@@ -90,15 +94,15 @@ func TestAccFileEncryptExisting(t *testing.T) {
 	p.checkFiles(t)
 }
 
-// beside is a folder from which OpenTofu keeps its state in the same file, by itself.
+// beside is a folder from which an OpenTofu keeps its state in the same file, by itself.
 type beside struct {
 	*project
 	program string
 }
 
-func newBeside(t *testing.T, p *project) *beside {
+func newBeside(t *testing.T, p *project, program string) *beside {
 	t.Helper()
-	b := &beside{&project{dir: t.TempDir(), env: p.env}, testkit.Program(t, "STATECRYPT_TOFU")}
+	b := &beside{&project{dir: t.TempDir(), env: p.env}, program}
 	write(t, filepath.Join(b.dir, "main.tf"), module(`backend "local" { path = "`+filepath.ToSlash(p.state())+`" }`))
 	if code, out := b.tofu(t, "init"); code != 0 {
 		t.Fatalf("%d\n%s", code, out)
@@ -129,24 +133,49 @@ func newSlowly(t *testing.T, dir string) slowly {
 	return s
 }
 
-// The CLI under wrap and OpenTofu by itself take turns on one file.
+// TestAccFileTurns has the CLI under wrap, OpenTofu by itself and, if it is another OpenTofu, the CLI by itself take
+// turns on one file. Each works with the state of each other one, whatever its layout.
 //
 // Promise: States in stores
 func TestAccFileTurns(t *testing.T) {
 	testkit.OneIsEnough(t)
 	t.Parallel()
 	p := inModule(t, empty)
-	b := newBeside(t, p)
+	turns := map[string]func(args ...string) (int, string){"wrap": func(args ...string) (int, string) {
+		code, err, out := p.wrapped(t, args...)
+		if err != nil {
+			t.Errorf("%q: %v", args, err)
+		}
+		return code, out
+	}}
+	order := []string{"wrap", "tofu", "wrap"}
+	others := map[string]string{"tofu": testkit.Program(t, "STATECRYPT_TOFU")}
+	if strings.HasPrefix(filepath.Base(p.cli), "tofu") {
+		others["cli"], order = p.cli, append(order, "cli", "tofu", "cli", "wrap")
+	}
 	p.must(t, "init")
 	p.must(t, "apply", "-auto-approve")
-	text := "-var=text=" + secret + "2"
-	for _, args := range [][]string{{"plan", "-detailed-exitcode"}, {"apply", "-auto-approve", text}} {
-		if code, out := b.tofu(t, args...); code != 0 {
-			t.Fatalf("tofu %q: %d\n%s", args, code, out)
-		}
+	for name, program := range others {
+		b := newBeside(t, p, program)
+		turns[name] = func(args ...string) (int, string) { return b.tofu(t, args...) }
 	}
-	if code, err, out := p.wrapped(t, "plan", "-detailed-exitcode", text); code != 0 || err != nil {
-		t.Errorf("wrap, after tofu: %d, %v\n%s", code, err, out)
+	for i, name := range order {
+		code, out := turns[name]("apply", "-auto-approve", fmt.Sprint("-var=text=", secret, i))
+		if code != 0 || !strings.Contains(out, "0 added, 1 changed, 0 destroyed") {
+			t.Fatalf("%q, turn %d: %d\n%s", order, i, code, out)
+		}
+		opened, err := p.target.Decrypt(t.Context(), []byte(read(t, p.state())))
+		if err != nil || !opened.Encrypted {
+			t.Fatalf("%q, turn %d: %v", order, i, err)
+		}
+		parsed, err := tfstate.Parse(opened.Data)
+		if err != nil {
+			t.Fatalf("%q, turn %d: %v", order, i, err)
+		}
+		got, err := parsed.Outputs["text"].Value()
+		if err != nil || !got.RawEquals(cty.StringVal(fmt.Sprint(secret, i))) {
+			t.Errorf("%q, turn %d: the output is %#v, %v", order, i, got, err)
+		}
 	}
 	p.checkFiles(t)
 }
@@ -159,7 +188,7 @@ func TestAccFileTofuWaits(t *testing.T) {
 	testkit.OneIsEnough(t)
 	t.Parallel()
 	p := inModule(t, empty)
-	b := newBeside(t, p)
+	b := newBeside(t, p, testkit.Program(t, "STATECRYPT_TOFU"))
 	p.must(t, "init")
 	p.must(t, "apply", "-auto-approve")
 	slow := newSlowly(t, p.dir)
@@ -195,7 +224,7 @@ func TestAccFileHeldByTofu(t *testing.T) {
 	testkit.OneIsEnough(t)
 	t.Parallel()
 	p := inModule(t, empty)
-	b := newBeside(t, p)
+	b := newBeside(t, p, testkit.Program(t, "STATECRYPT_TOFU"))
 	p.must(t, "init")
 	p.must(t, "apply", "-auto-approve")
 	slow := newSlowly(t, b.dir)
@@ -239,7 +268,7 @@ func TestAccFileKilled(t *testing.T) {
 		t.Skip("locks are inherited only on Linux")
 	}
 	p := inModule(t, empty)
-	b := newBeside(t, p)
+	b := newBeside(t, p, testkit.Program(t, "STATECRYPT_TOFU"))
 	p.target = target(t, sealing)
 	p.must(t, "init")
 	slow := newSlowly(t, p.dir)

@@ -54,6 +54,7 @@ type project struct {
 	env    []string
 	target encryption.Target
 	with   wrap.Options // what else wrap is told
+	typed  string       // what the user enters
 }
 
 // cliUnderTest is a link to the CLI that is called what it is.
@@ -79,7 +80,10 @@ func cliUnderTest(t *testing.T) string {
 // called is a link of that name to a program.
 func called(t *testing.T, path, name string) string {
 	t.Helper()
-	link := filepath.Join(t.TempDir(), name+filepath.Ext(strings.TrimPrefix(filepath.Base(path), "terraform-1.5.7")))
+	if strings.HasSuffix(path, ".exe") {
+		name += ".exe"
+	}
+	link := filepath.Join(t.TempDir(), name)
 	if err := os.Symlink(path, link); err != nil {
 		t.Skip(err)
 	}
@@ -102,7 +106,7 @@ func (p *project) wrapped(t *testing.T, args ...string) (int, error, string) { /
 	out, o := &lines{}, p.with
 	o.Keys.State, o.Command = p.target, append([]string{p.cli, "-chdir=" + p.dir}, args...)
 	o.Environ = append(append(p.env, p.store...), "TF_ENCRYPTION="+tofuKeys, "TF_LOG=TRACE", "TF_LOG_PATH="+p.dir+".log")
-	o.Stdin, o.Stdout, o.Stderr = strings.NewReader(""), out, out
+	o.Stdin, o.Stdout, o.Stderr = strings.NewReader(p.typed), out, out
 	code, err := wrap.Run(t.Context(), o)
 	if strings.Contains(out.String(), canary) {
 		t.Errorf("%q: this was printed: %s", args, out)

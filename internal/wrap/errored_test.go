@@ -1,6 +1,7 @@
 package wrap_test
 
 import (
+	"bytes"
 	"encoding/base64"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
 )
 
@@ -155,5 +157,35 @@ state { method = method.external.e }`)
 		if c.held != (string(s.held()) == lock) {
 			t.Errorf("%s: the lock is %s", name, s.held())
 		}
+	}
+}
+
+// TestCrash has the child crash while it has the lock, as OpenTofu does from 1.13 on: what it had made is left in a
+// state of the next serial, which is encrypted. The lock stays, and recover writes the state.
+//
+// Promise: Only encrypted states
+func TestCrash(t *testing.T) {
+	const panicked = 11
+	mistakes := wraptest.OpenMistakes(t, "crash")
+	s := newStore(t)
+	s.put(seal(t, sealing, state))
+	before := s.stored()
+	r, dir := recovering(t, s)
+	o, _, out := scripted(t, s, "LOCK="+lock+" GET leave=errored.tfstate,"+newer+" exit=11", "apply")
+	o.Command[1] = "-chdir=" + dir
+	code, err, told := run(t, o)
+	mistakes.Ended(t, "apply", told, code, err)
+	if code != panicked || err == nil || !bytes.Equal(s.stored(), before) || s.held() == nil {
+		t.Fatalf("%d, %v, the lock is %s\n%s", code, err, s.held(), out)
+	}
+	left := []byte(read(t, filepath.Join(dir, "errored.tfstate")))
+	if opened, err := o.Keys.State.Decrypt(t.Context(), left); err != nil || !opened.Encrypted || string(opened.Data) != newer {
+		t.Errorf("this is left: %.200s, %v", left, err)
+	}
+	if err, told := recovered(t, r, states.Recovery{Unlock: id(s.held())}); err != nil {
+		t.Fatalf("%v\n%s", err, told)
+	}
+	if opened, err := o.Keys.State.Decrypt(t.Context(), s.stored()); err != nil || string(opened.Data) != newer || s.held() != nil {
+		t.Errorf("%v, this is stored: %.200s; the lock is %s", err, s.stored(), s.held())
 	}
 }

@@ -116,6 +116,8 @@ func TestRefused(t *testing.T) {
 		"TF_CLI_ARGS, two plans":  {args: []string{"apply", "x"}, environ: []string{"TF_CLI_ARGS_apply=l.tfplan"}},
 		"TF_CLI_ARGS, then flags": {args: []string{"apply", "-no-color"}, environ: []string{"TF_CLI_ARGS=l.tfplan"}},
 
+		"init, a provider's state":     {args: []string{"init", "-enable-pluggable-state-storage-experiment"}},
+		"init, a provider's lock file": {args: []string{"init", "-state-provider-lock-file=x"}},
 		"a state that was not written": {args: []string{"apply"}, files: module("errored.tfstate", string(seal(t, sealing, state)))},
 		"no place for a state":         {args: []string{"apply"}, files: module("errored.tfstate/x", "")},
 		"a plan called -":              {args: []string{"apply", "-"}, files: module("-", plan(t, "local", ""))},

@@ -13,7 +13,7 @@ import (
 const module = "github.com/statecrypt/terraform-provider-statecrypt/"
 
 // programs are who may explain an error.
-var programs = []string{"cmd/statecrypt", "internal/provider", "internal/wrap"}
+var programs = []string{"cmd/statecrypt", "internal/provider", "internal/wrap/proxy", "internal/wrap/states"}
 
 func run(pass *analysis.Pass) (any, error) {
 	path := strings.TrimPrefix(strings.TrimSuffix(pass.Pkg.Path(), "_test"), module)

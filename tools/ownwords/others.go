@@ -7,7 +7,7 @@ var others = map[string]string{
 	"encryption.describeJSON":                   "encoding/json has no mark for what is nested too deeply",
 	"encryption/internal/program.answer.decode": "encoding/json has no type for an unknown field",
 	"internal/shared/jsonwalk.IsCutOff":         "encoding/json has no mark for text that ends in the middle",
-	"internal/netfail.reasonInText":             "net/http and crypto/tls have errors.New for some of what a proxy or a server does",
+	"internal/connections/netfail.reasonInText": "net/http and crypto/tls have errors.New for some of what a proxy or a server does",
 	"internal/auth/awsauth.Settings.noInstance": "the SDK has no type for a metadata service that is disabled",
 	"internal/auth/awsauth.Settings.explainSTS": "package ssocreds has no types of errors",
 	"internal/auth/azureauth.knownReason":       "the SDK puts the code of Entra ID into the text",
@@ -18,7 +18,7 @@ var others = map[string]string{
 
 	// How sentences are joined and said, which decides nothing else, and depends on no wording.
 	"internal/explain.words":              "what is said beside a reason goes behind it, and whatever wraps an error has only its text",
-	"internal/wrap.proxy.tell":            "the same words are not said twice, whatever they are",
+	"internal/wrap/proxy.Proxy.tell":      "the same words are not said twice, whatever they are",
 	"builtin/method/sops.keyError.reason": "what ErrNoKey says is said once, and not for each key of a file",
 	"internal/explain.Usage":              "what follows a question is a sentence of its own",
 }

@@ -5,7 +5,7 @@ module github.com/statecrypt/terraform-provider-statecrypt/tools/pictures
 
 go 1.26.0
 
-require github.com/goccy/go-graphviz v0.2.9
+require github.com/goccy/go-graphviz v0.2.10
 
 require (
 	github.com/disintegration/imaging v1.6.2 // indirect

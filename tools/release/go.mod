@@ -1,7 +1,7 @@
 // goreleaser, in a module of its own so that its dependencies stay out of the
-// provider's go.sum. 2.16.0 because newer versions need Go 1.27, or a module that
-// the proxy refused when this was written. "go mod tidy" fails for the latter
-// reason on a test of a dependency; change versions with "go get -tool".
+// provider's go.sum. 2.16.0 because newer versions need go.digitalxero.dev/go-msix,
+// which not every proxy has. "go mod tidy" fails for the same reason on a test of
+// a dependency; change versions with "go get -tool".
 module github.com/statecrypt/terraform-provider-statecrypt/tools/release
 
 go 1.26.3

@@ -74,10 +74,12 @@ func withContext(a attrs, kv ...string) attrs {
 	return out
 }
 
-// The files are those of real OpenTofu against a fake. Reading one is one
+// TestVectors opens files that real OpenTofu wrote with a fake. Reading one is one
 // Decrypt, which is all that the fake allows.
 func TestVectors(t *testing.T) {
-	for _, v := range []lighttest.Vector{"testdata/aws_kms_aes256", "testdata/aws_kms_aes128_alias"} {
+	for _, v := range []lighttest.Vector{
+		"testdata/aws_kms_aes256", "testdata/aws_kms_aes128_alias", "testdata/aws_kms_encryption_context",
+	} {
 		t.Run(v.Name(), func(t *testing.T) {
 			var vector struct{ Env map[string]string }
 			if err := json.Unmarshal(v.Read(t, "case.json"), &vector); err != nil {

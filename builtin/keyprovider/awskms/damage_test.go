@@ -19,8 +19,9 @@ func TestDamage(t *testing.T) {
 		key, spec string
 		counts    [4]int
 	}{
-		"testdata/aws_kms_aes256":       {arn, "AES_256", [4]int{1, 176, 138, 0}},
-		"testdata/aws_kms_aes128_alias": {"alias/throwaway", "AES_128", [4]int{1, 182, 138, 0}},
+		"testdata/aws_kms_aes256":             {arn, "AES_256", [4]int{1, 176, 138, 0}},
+		"testdata/aws_kms_aes128_alias":       {"alias/throwaway", "AES_128", [4]int{1, 182, 138, 0}},
+		"testdata/aws_kms_encryption_context": {arn, "AES_256", [4]int{0, 183, 138, 0}},
 	} {
 		t.Run(vector.Name(), func(t *testing.T) {
 			text := `key_provider "aws_kms" "a" {

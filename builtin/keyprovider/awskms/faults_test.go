@@ -9,7 +9,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/awskms"
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/awskms/awskmstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 )
 
@@ -74,7 +74,6 @@ func faultHarness(t *testing.T) kindtest.Faults {
 
 			"403":                            "the answer is not one of AWS (HTTP status 403)",
 			"500":                            "the answer is not one of AWS (HTTP status 500)",
-			"429 with Retry-After, once":     "the answer is not one of AWS (HTTP status 429)",
 			"429 with Retry-After":           "the answer is not one of AWS (HTTP status 429)",
 			"429 with Retry-After of a year": "the answer is not one of AWS (HTTP status 429)",
 

@@ -10,9 +10,16 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 )
 
-const vector = lighttest.Vector("testdata/gcp_kms_32")
+// vectors are files that OpenTofu wrote with such a service, and how much of their damage is harmless; see
+// [lighttest.DamageEnvelope].
+func vectors() map[lighttest.Vector][4]int {
+	return map[lighttest.Vector][4]int{
+		"testdata/gcp_kms_32":                            {1, 178, 138, 0},
+		"testdata/gcp_kms_additional_authenticated_data": {0, 177, 138, 0},
+	}
+}
 
-// TestDamage damages a file of OpenTofu's in every way that is one truncation or
+// TestDamage damages files of OpenTofu's in every way that is one truncation or
 // one flipped bit; the service sees what becomes of the wrapped key.
 func TestDamage(t *testing.T) {
 	t.Parallel()
@@ -20,6 +27,11 @@ func TestDamage(t *testing.T) {
 		"projects/throwaway/locations/global/keyRings/ring/cryptoKeys/tofu": bytes.Repeat([]byte{0x11}, 32),
 	}}
 	env := func(name string) (string, bool) { return gcpkmstest.Token, name == "GOOGLE_OAUTH_ACCESS_TOKEN" }
-	target := vector.Target(t, kindtest.Registry(gcpkms.BlockWith(gcpkms.Options{Transport: s.Start(t)})), env)
-	lighttest.DamageEnvelope(t, vector.Sealed(t), [4]int{1, 178, 138, 0}, target)
+	registry := kindtest.Registry(gcpkms.BlockWith(gcpkms.Options{Transport: s.Start(t)}))
+	for vector, counts := range vectors() {
+		t.Run(vector.Name(), func(t *testing.T) {
+			t.Parallel()
+			lighttest.DamageEnvelope(t, vector.Sealed(t), counts, vector.Target(t, registry, env))
+		})
+	}
 }

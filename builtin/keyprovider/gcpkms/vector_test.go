@@ -9,13 +9,24 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/gcpkms"
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/gcpkms/gcpkmstest"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 )
 
-// The file was sealed by OpenTofu 1.12.6, with a service that used the same
-// keys and format. Twenty readers of it cause one call.
-func TestVector(t *testing.T) {
+// TestVectors opens files that OpenTofu sealed with a service of the same keys and
+// format. Twenty readers of one cause one call.
+func TestVectors(t *testing.T) {
 	t.Parallel()
+	for vector := range vectors() {
+		t.Run(vector.Name(), func(t *testing.T) {
+			t.Parallel()
+			testVector(t, vector)
+		})
+	}
+}
+
+func testVector(t *testing.T, vector lighttest.Vector) {
+	t.Helper()
 	var settings struct {
 		Env         map[string]string `json:"env"`
 		FakeService struct {

@@ -13,9 +13,10 @@ import (
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	counts := map[lighttest.Vector][4]int{
-		"testdata/openbao_default":        {1, 175, 138, 0},
-		"testdata/openbao_16_custom_path": {1, 177, 138, 0},
-		"testdata/openbao_64_chain":       {1, 355, 138, 0},
+		"testdata/openbao_default":         {1, 175, 138, 0},
+		"testdata/openbao_16_custom_path":  {1, 177, 138, 0},
+		"testdata/openbao_64_chain":        {1, 355, 138, 0},
+		"testdata/openbao_associated_data": {0, 182, 138, 0},
 	}
 	for vector, mount := range vectors() {
 		t.Run(vector.Name(), func(t *testing.T) {

@@ -8,7 +8,6 @@
 package openbao
 
 import (
-	"cmp"
 	"context"
 	"crypto/subtle"
 	"encoding/base64"
@@ -20,7 +19,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
@@ -72,7 +71,7 @@ func (p *provider) Warning() driver.Warning {
 // metadata is what a file stores, with the names of OpenTofu's provider.go.
 type metadata struct {
 	Ciphertext     []byte `json:"ciphertext"`                // the text "vault:v1:…"
-	AssociatedData string `json:"associated_data,omitempty"` // base64; see Key
+	AssociatedData string `json:"associated_data,omitempty"` // base64
 }
 
 func build(v attr.Values) (driver.KeyProvider, error) {
@@ -85,19 +84,17 @@ func build(v attr.Values) (driver.KeyProvider, error) {
 }
 
 // Key unwraps the stored key: one decrypt call, after a login if one is
-// configured, and nothing else. The associated data is that of the file or, if
-// it has none, the configured one, because OpenTofu's development version binds
-// keys to it without storing it.
+// configured, and nothing else. The associated data is that of the file, as in
+// OpenTofu from 1.13 on; the configured one is for new keys.
 func (p *provider) Key(ctx context.Context, _ driver.Keys, document json.RawMessage) ([]byte, error) {
 	m, err := parse(document)
 	if err != nil {
 		return nil, err
 	}
-	data := cmp.Or(m.AssociatedData, p.associatedData)
-	key, err := p.decrypt(ctx, m.Ciphertext, data)
-	// The key may have been made before it was configured, or by a server that
-	// ignores it for data keys, as Vault does.
-	if _, refused := errors.AsType[cannotOpen](err); refused && data != "" {
+	key, err := p.decrypt(ctx, m.Ciphertext, m.AssociatedData)
+	// OpenTofu also stores data that the server ignores for data keys, as Vault
+	// does, and cannot open its file afterwards.
+	if _, refused := errors.AsType[cannotOpen](err); refused && m.AssociatedData != "" {
 		if key, e := p.decrypt(ctx, m.Ciphertext, ""); e == nil {
 			return key, nil
 		}

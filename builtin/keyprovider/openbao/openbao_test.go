@@ -133,9 +133,9 @@ func TestOnlyDecrypt(t *testing.T) {
 	}
 }
 
-// Files that store the associated data, and files that leave it to the
-// configuration. None of them costs a second call, but one that was sealed
-// before it was configured.
+// TestAssociatedData opens a key with the associated data that its file stores, whatever is
+// configured, in one call. It takes a second one if the server ignored the data when it made
+// the key, as Vault does: OpenTofu writes such files.
 func TestAssociatedData(t *testing.T) {
 	t.Parallel()
 	s, base, key, stored := sealed(t, "associated_data", "YWFk")
@@ -151,13 +151,13 @@ func TestAssociatedData(t *testing.T) {
 		key    []byte // nil: there is none
 		calls  int
 	}{
-		"stored":           {base, stored, key, 1},
-		"stored, not ours": {other, stored, key, 1},
-		"configured":       {bound, forget(t, stored), key, 1},
-		"configured later": {bound, plain, plainKey, 2},
-		"neither":          {base, forget(t, stored), nil, 1},
-		"another":          {other, forget(t, stored), nil, 2},
-		"denied":           {bound.With("token", "canary"), forget(t, stored), nil, 1},
+		"stored":              {base, stored, key, 1},
+		"stored, not ours":    {other, stored, key, 1},
+		"stored, but ignored": {base, remember(t, plain, "YWFk"), plainKey, 2},
+		"configured later":    {bound, plain, plainKey, 1},
+		"lost":                {bound, remember(t, stored, ""), nil, 1},
+		"another":             {bound, remember(t, stored, "b3RoZXI="), nil, 2},
+		"denied":              {bound.With("token", "canary"), stored, nil, 1},
 	} {
 		before := len(s.Requests())
 		got, err := build(t, c.attrs, nil).Key(t.Context(), nil, c.stored)
@@ -181,14 +181,17 @@ func TestUnboundKey(t *testing.T) {
 	}
 }
 
-// forget takes the associated data out of what a file stores.
-func forget(t *testing.T, stored []byte) []byte {
+// remember replaces the associated data in the metadata of a file; none is left if it is "".
+func remember(t *testing.T, stored []byte, data string) []byte {
 	t.Helper()
 	var m map[string]any
-	if err := json.Unmarshal(stored, &m); err != nil || m["associated_data"] == nil {
-		t.Fatalf("%s holds no associated_data, %v", stored, err)
+	if err := json.Unmarshal(stored, &m); err != nil {
+		t.Fatal(err)
 	}
 	delete(m, "associated_data")
+	if data != "" {
+		m["associated_data"] = data
+	}
 	out, err := json.Marshal(m)
 	if err != nil {
 		t.Fatal(err)

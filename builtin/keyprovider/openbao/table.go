@@ -11,9 +11,9 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // both are the names of an environment variable for OpenBao and for Vault. The
@@ -56,7 +56,7 @@ func table() attr.Table {
 			{Name: "associated_data", Type: str, Harmless: keyHarmless,
 				Check: attr.Is(isAssociatedData, fmt.Sprintf("standard base64 is required, of at most %d characters", maxAssociatedData)),
 				Doc: "Data that new keys are bound to, in base64; it is stored in the file. OpenBao only: " +
-					"Vault does not bind keys, and OpenTofu 1.12 cannot read what is encrypted with it."},
+					"Vault does not bind keys, and OpenTofu reads such files from 1.13 on."},
 			{Name: "address", Type: str, Default: cty.StringVal(defaultAddress), Env: both("AGENT_ADDR", "ADDR"), Check: attr.Text(checkAddress),
 				Doc: "The address of the server. Defaults to `https://127.0.0.1:8200`."},
 			// Not harmless: another namespace has a login and an engine of its own, which get the secret, and make new keys.

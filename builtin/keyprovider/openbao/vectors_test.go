@@ -15,9 +15,10 @@ import (
 // was mounted.
 func vectors() map[lighttest.Vector]string {
 	return map[lighttest.Vector]string{
-		"testdata/openbao_default":        "",
-		"testdata/openbao_16_custom_path": "my/transit",
-		"testdata/openbao_64_chain":       "",
+		"testdata/openbao_default":         "",
+		"testdata/openbao_16_custom_path":  "my/transit",
+		"testdata/openbao_64_chain":        "",
+		"testdata/openbao_associated_data": "",
 	}
 }
 

@@ -28,9 +28,9 @@ import (
 // settings and the shared files alone. The SDK's own loader always reads the
 // environment.
 //
-// Three switches of the SDK remain, which have no other way in:
-// AWS_NEW_RETRIES_2026 and the like change how long it waits between attempts,
-// but not what is sent or where.
+// Four variables remain, because the SDK has no other way in. They change how
+// long it waits for an answer (AWS_ENABLE_DEFAULT_SOCKET_TIMEOUT_2026), and which
+// runtime and trace its headers name.
 func (s Settings) loadWithoutEnvironment(ctx context.Context, client aws.HTTPClient) (aws.Config, error) {
 	profile, err := s.loadProfile(ctx)
 	if err != nil {

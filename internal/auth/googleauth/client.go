@@ -12,10 +12,10 @@ import (
 
 	"cloud.google.com/go/auth"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/trust"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/trust"
 )
 
 // DefaultUniverse is the domain of Google's own cloud.

@@ -7,8 +7,8 @@ import (
 
 	"cloud.google.com/go/auth"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
 )
 
 // Explain says why there is no token. Its errors are final: a fallback would hide

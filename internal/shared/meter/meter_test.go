@@ -88,7 +88,7 @@ func TestUnpack(t *testing.T) {
 		"300 scripts of 28 kB":          {plain: alike(300, 28_000), limit: math.MaxInt64},
 		"1,500 scripts of 9 kB":         {plain: alike(1500, 9000), limit: math.MaxInt64},
 		"8 MB of nothing":               {plain: make([]byte, 8<<20), limit: 8 << 20},
-		"8 MB, and one less is allowed": {plain: make([]byte, 8<<20), limit: 8<<20 - 1, want: ErrLarge},
+		"8 MB, and one less is allowed": {plain: make([]byte, 8<<20), limit: 8<<20 - 1, want: tooLargeError(8<<20 - 1)},
 		"64 MB of nothing":              {plain: make([]byte, 64<<20), limit: math.MaxInt64, want: ErrExpands},
 	} {
 		in := packed(c.plain)

@@ -2,7 +2,6 @@ package meter
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 )
@@ -19,11 +18,8 @@ func Expanded(n int64) int64 { return perUnit * (Free + n/bytesPerUnit) }
 var ErrExpands = fmt.Errorf("it unpacks to more than %d MB and %d times its size; store it without compression",
 	perUnit*Free/1_000_000, perUnit/bytesPerUnit)
 
-// ErrLarge means that compressed data expands to more than the caller takes.
-var ErrLarge = errors.New("it unpacks to more than may be read")
-
 // Unpack returns the content that unpack, such as a reader of gzip, makes of packed: at most limit bytes,
-// or the error is [ErrLarge], and no more than [Expanded], or it is [ErrExpands]. It unpacks
+// or the error is [TooLarge], and no more than [Expanded], or it is [ErrExpands]. It unpacks
 // twice, and the first time only counts, so that a file that is refused takes no memory, and any
 // other no more than its content.
 func Unpack[R io.Reader](packed []byte, limit int64, unpack func(io.Reader) (R, error)) ([]byte, error) {
@@ -35,7 +31,7 @@ func Unpack[R io.Reader](packed []byte, limit int64, unpack func(io.Reader) (R, 
 	size, err := io.Copy(io.Discard, io.LimitReader(r, most+1))
 	switch {
 	case size > limit:
-		return nil, ErrLarge
+		return nil, TooLarge(limit)
 	case size > most:
 		return nil, ErrExpands
 	case err != nil:

@@ -6,8 +6,8 @@ import (
 	"net/http"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/answers"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 var errNoKey = web.Final("there is no such key")

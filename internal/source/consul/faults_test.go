@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/consul/consultest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/faults"
@@ -48,12 +48,12 @@ func faultHarness(t *testing.T) sourcetest.FaultHarness {
 		SharedWire: true,
 		Sees: map[string]string{
 			"Content-Length too small":    notConsul,
-			"endless body":                source.TooLarge(1 << 20).Error(),
-			"endless gzip of nothing":     source.TooLarge(1 << 20).Error(),
+			"endless body":                meter.TooLarge(1 << 20).Error(),
+			"endless gzip of nothing":     meter.TooLarge(1 << 20).Error(),
 			"nested a million deep":       notConsul,
 			"301 that names another host": redirects,
 			"401 that names another host": "the server did not accept the user name and password (401 Unauthorized)",
-			"gzip bomb":                   source.TooLarge(1 << 20).Error(),
+			"gzip bomb":                   meter.TooLarge(1 << 20).Error(),
 			"another service":             notConsul,
 
 			"403":                            "what the token needs is a policy with",

@@ -14,10 +14,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // run is what the sources of one configured provider share: the connections to
@@ -119,7 +119,7 @@ func torn(format string, args ...any) error {
 }
 
 func (l *location) read(ctx context.Context, c *client) (*source.Snapshot, error) {
-	head, err := c.get(ctx, l.where, l.key, source.PackedLimit(l.limit))
+	head, err := c.get(ctx, l.where, l.key, meter.PackedLimit(l.limit))
 	switch {
 	case errors.Is(err, errNoKey):
 		return nil, &source.MissingError{Detail: fmt.Sprintf("Consul has no key %q (404 Not Found)", l.key), CredentialsSent: c.sends}
@@ -149,9 +149,9 @@ func (l *location) read(ctx context.Context, c *client) (*source.Snapshot, error
 // makes: what the server says they are called is not asked for.
 func (l *location) collect(ctx context.Context, c *client, index *index) ([]byte, error) {
 	prefix := l.chunks + "/tfstate." + index.hash + "/"
-	limit := source.PackedLimit(l.limit)
+	limit := meter.PackedLimit(l.limit)
 	if int64(len(index.chunks)) > limit/chunk+1 {
-		return nil, source.TooLarge(l.limit)
+		return nil, meter.TooLarge(l.limit)
 	}
 	var data []byte
 	for i, name := range index.chunks {
@@ -175,8 +175,8 @@ func (l *location) collect(ctx context.Context, c *client, index *index) ([]byte
 
 // tooLarge says what the user can change.
 func (l *location) tooLarge(err error) error {
-	if source.IsTooLarge(err) {
-		return source.TooLarge(l.limit)
+	if meter.IsTooLarge(err) {
+		return meter.TooLarge(l.limit)
 	}
 	return err
 }
@@ -185,15 +185,13 @@ func (l *location) tooLarge(err error) error {
 func unpack(data []byte, limit int64, parts bool) ([]byte, error) {
 	if len(data) == 0 || data[0] != 0x1f {
 		if int64(len(data)) > limit {
-			return nil, source.TooLarge(limit)
+			return nil, meter.TooLarge(limit)
 		}
 		return data, nil
 	}
 	data, err := meter.Unpack(data, limit, gzip.NewReader)
 	switch {
-	case errors.Is(err, meter.ErrLarge):
-		return nil, source.TooLarge(limit)
-	case err == nil || errors.Is(err, meter.ErrExpands):
+	case err == nil || meter.IsTooLarge(err) || errors.Is(err, meter.ErrExpands):
 		return data, err
 	case parts:
 		return nil, torn("gzip cannot open them")

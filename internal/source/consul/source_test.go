@@ -10,10 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/consul/consultest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
@@ -194,7 +195,7 @@ func TestCompressed(t *testing.T) {
 	}
 	// A few kilobytes that are a lot.
 	s.Put("network", nettest.Gzip(make([]byte, 20<<20)))
-	if _, err := src.Fetch(t.Context()); err == nil || err.Error() != source.TooLarge(1<<20).Error() {
+	if _, err := src.Fetch(t.Context()); err == nil || err.Error() != meter.TooLarge(1<<20).Error() {
 		t.Errorf("got %v", err)
 	}
 }
@@ -219,7 +220,7 @@ func TestParts(t *testing.T) {
 		if size < chunk {
 			// No backend writes so many of them for so little.
 			src := opened(t, settingsOf(access(s)), request(t, attrs{"path": text(path)}, nil))
-			if _, err := src.Fetch(t.Context()); !source.IsTooLarge(err) {
+			if _, err := src.Fetch(t.Context()); !meter.IsTooLarge(err) {
 				t.Errorf("got %v", err)
 			}
 		}
@@ -239,7 +240,7 @@ func TestParts(t *testing.T) {
 		}
 		r.MaxSize = int64(len(state)) - 1
 		if _, err := opened(t, settingsOf(attrs{"address": text(s.URL)}), r).Fetch(t.Context()); err == nil ||
-			err.Error() != source.TooLarge(r.MaxSize).Error() {
+			err.Error() != meter.TooLarge(r.MaxSize).Error() {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -312,7 +313,7 @@ func TestHostileIndex(t *testing.T) {
 		`{"current-hash":"` + hash + `","chunks":[]}`:                                                    apart,
 		`{"current-hash":"` + hash + `","chunks":[` + part(0) + `]}`:                                     apart,
 		`{"current-hash":"` + hash + `","chunks":[` + strings.Join(many, ",") +
-			`]}`: source.TooLarge(1 << 20).Error(),
+			`]}`: meter.TooLarge(1 << 20).Error(),
 		`{"version":4,"current-hash":"` + hash + `","chunks":[` + part(0) + `],"outputs":{"x":{"value":"` + canary + `"}}}`: apart,
 	} {
 		s := consultest.New(t)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
@@ -146,7 +147,7 @@ func (l location) read(ctx context.Context) (data []byte, settled bool, err erro
 	defer f.Close()
 	before, err := f.Stat()
 	if err == nil {
-		data, err = source.Read(&steps{ctx, f}, size, l.limit)
+		data, err = meter.Read(&steps{ctx, f}, size, l.limit)
 	}
 	after, errAfter := f.Stat()
 	settled = len(data) > 0 && !isUnfinished(data) && errAfter == nil && before != nil && before.Size() == after.Size() &&

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
 )
 
 // readBody reads and checks the contents of an object.

@@ -8,7 +8,7 @@ import (
 	"net/http"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
 )
 
 // client is who reads, with the tokens and connections that all its reads

@@ -19,10 +19,11 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gcs/gcstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
@@ -479,7 +480,7 @@ func TestPackedObject(t *testing.T) {
 		t.Errorf("got %s", got.Data)
 	}
 	s.Put("states", object, gcstest.Object{Data: nettest.Gzip(make([]byte, 1<<20+1)), Encoding: "gzip"})
-	if _, err := open(t, settings, place()).Fetch(t.Context()); err == nil || !strings.Contains(err.Error(), source.TooLarge(1<<20).Error()) {
+	if _, err := open(t, settings, place()).Fetch(t.Context()); err == nil || !strings.Contains(err.Error(), meter.TooLarge(1<<20).Error()) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
@@ -77,7 +78,7 @@ func content(e entry, path string, maxSize int64, blobs map[string]blob) (blob, 
 			shown(path), outside.Line(string(b.data), 200))
 	}
 	if b.size > maxSize {
-		return blob{}, source.TooLarge(maxSize)
+		return blob{}, meter.TooLarge(maxSize)
 	}
 	if isLFSPointer(b.data) {
 		return blob{}, fmt.Errorf("%s is stored in Git LFS, which is not supported: the repository holds only a pointer to it", shown(path))

@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
 const (
@@ -83,7 +83,7 @@ func limited(work time.Duration, memory, file int64, command []string) []string 
 func (d *repository) output(ctx context.Context, limit int64, args ...string) ([]byte, error) {
 	var out []byte
 	_, err := d.git(ctx, nil, keep(&out, limit), args...)
-	if source.IsTooLarge(err) {
+	if meter.IsTooLarge(err) {
 		err = errTooManyFiles
 	}
 	return out, err
@@ -92,7 +92,7 @@ func (d *repository) output(ctx context.Context, limit int64, args ...string) ([
 // keep reads all of at most limit bytes.
 func keep(out *[]byte, limit int64) func(io.Reader) error {
 	return func(stdout io.Reader) (err error) {
-		*out, err = source.Read(stdout, -1, limit)
+		*out, err = meter.Read(stdout, -1, limit)
 		return err
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
@@ -228,8 +229,8 @@ func TestMaxSize(t *testing.T) {
 	repo.Commit("refs/heads/main", gittest.File{Path: "s", Data: strings.Repeat("x", 1000)}, gittest.File{Path: "t", Data: "t"})
 	r := newTestRun(t, nil)
 	_, err := read(t, r, place{repository: repo.FileURL(), path: "s", maxSize: 999})
-	if err == nil || err.Error() != source.TooLarge(999).Error() {
-		t.Errorf("%v; want %v", err, source.TooLarge(999))
+	if err == nil || err.Error() != meter.TooLarge(999).Error() {
+		t.Errorf("%v; want %v", err, meter.TooLarge(999))
 	}
 	mustRead(t, r, place{repository: repo.FileURL(), path: "s", maxSize: 1000}, strings.Repeat("x", 1000))
 }

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
 // blob is the content of one file; data is nil if it is larger than allowed.
@@ -115,7 +115,7 @@ func readObject(in *bufio.Reader, kind string, limit func(id string) int64) (id,
 	case found != kind || b.size > limit(id):
 		_, err = io.CopyN(io.Discard, in, b.size)
 	default:
-		b.data, err = source.Read(io.LimitReader(in, b.size), b.size, b.size)
+		b.data, err = meter.Read(io.LimitReader(in, b.size), b.size, b.size)
 	}
 	if end, e := in.ReadByte(); err != nil || e != nil || end != '\n' {
 		return "", "", blob{}, errObjects

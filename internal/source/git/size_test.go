@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 )
 
@@ -101,8 +101,8 @@ func TestBombBesideStates(t *testing.T) {
 			t.Errorf("%s: %v", path, a.err)
 		}
 	}
-	if a := <-answers["bomb"]; a.err == nil || a.err.Error() != source.TooLarge(1<<20).Error() {
-		t.Errorf("the bomb: %v, want %v", a.err, source.TooLarge(1<<20))
+	if a := <-answers["bomb"]; a.err == nil || a.err.Error() != meter.TooLarge(1<<20).Error() {
+		t.Errorf("the bomb: %v, want %v", a.err, meter.TooLarge(1<<20))
 	}
 }
 
@@ -124,8 +124,8 @@ func TestBombInASnapshot(t *testing.T) {
 	r.environ = append(r.environ, "PATH="+path)
 	mustRead(t, r, place{repository: repo.FileURL(), path: "a"}, "one")
 	_, err = read(t, r, place{repository: repo.FileURL(), path: "bomb"})
-	if err == nil || err.Error() != source.TooLarge(1<<20).Error() {
-		t.Errorf("%v, want %v", err, source.TooLarge(1<<20))
+	if err == nil || err.Error() != meter.TooLarge(1<<20).Error() {
+		t.Errorf("%v, want %v", err, meter.TooLarge(1<<20))
 	}
 	asked, _ := os.ReadFile(log)
 	if strings.Contains(string(asked), id) || len(asked) == 0 {

@@ -13,10 +13,10 @@ import (
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // Access is a [source.Grant], ready to be used: what is added to each request, and
@@ -64,7 +64,7 @@ func newAccess(w world.World, g source.Grant, proxies *httpproxy.Config) (*Acces
 	if err != nil {
 		return nil, g.Errorf("", "%w", err)
 	}
-	a.transport = web.TransportFor(w, g, settings, proxies)
+	a.transport = web.TransportFor(w, g.Values, settings, proxies)
 	return a, nil
 }
 

@@ -14,9 +14,10 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 const (
@@ -82,11 +83,11 @@ func (c *client) get(ctx context.Context, what document) ([]byte, error) {
 		return nil, c.explain(limited, what, err)
 	}
 	defer body.Close()
-	data, err := source.Read(body, -1, maxResponse)
+	data, err := meter.Read(body, -1, maxResponse)
 	switch {
 	case limited.Err() != nil: // net/http may take what comes while it hangs up for an answer
 		return nil, context.Cause(limited)
-	case source.IsTooLarge(err):
+	case meter.IsTooLarge(err):
 		return nil, fmt.Errorf("the server's answer for %s is larger than %d bytes, which no object is", what, maxResponse)
 	case err != nil:
 		return nil, c.explain(limited, what, err)

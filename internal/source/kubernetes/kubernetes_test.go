@@ -17,6 +17,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/kubestate"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/kubernetes/kubetest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
@@ -252,7 +253,7 @@ func TestParts(t *testing.T) {
 				return false
 			}
 		})
-		fails(t, src, source.TooLarge(r.MaxSize).Error())
+		fails(t, src, meter.TooLarge(r.MaxSize).Error())
 		if n := len(s.Requests()); n > 5 {
 			t.Errorf("%d secrets were read", n)
 		}
@@ -293,7 +294,7 @@ func TestBomb(t *testing.T) {
 	}
 	z.Close()
 	s.PutSecret("default", "tfstate-default-prod", map[string][]byte{"tfstate": b.Bytes()})
-	fails(t, open(t, settingsOf(access(s))), source.TooLarge(1<<20).Error())
+	fails(t, open(t, settingsOf(access(s))), meter.TooLarge(1<<20).Error())
 }
 
 func TestHugeAnswers(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/kubestate"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
@@ -22,7 +23,7 @@ func (l *location) fetchObject(ctx context.Context, c *client) (*source.Snapshot
 	get := func(what document) ([]byte, error) {
 		text, err := c.get(ctx, what)
 		if left -= int64(len(text)); err == nil && left < 0 {
-			return nil, source.TooLarge(l.limit)
+			return nil, meter.TooLarge(l.limit)
 		}
 		return text, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/kubestate"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/kubernetes/kubetest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
@@ -267,7 +268,7 @@ func TestObjectTooLarge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fails(t, src, source.TooLarge(1000).Error())
+	fails(t, src, meter.TooLarge(1000).Error())
 }
 
 func TestStringOfObject(t *testing.T) {

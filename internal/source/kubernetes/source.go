@@ -168,7 +168,7 @@ func (l *location) fetchSecret(ctx context.Context, c *client) (*source.Snapshot
 		}
 		// What is packed is at most a little larger than what is in it.
 		if int64(len(packed))-chunk > l.limit {
-			return nil, source.TooLarge(l.limit)
+			return nil, meter.TooLarge(l.limit)
 		}
 		if len(data) < chunk {
 			break
@@ -214,8 +214,8 @@ func unpack(packed []byte, limit int64) ([]byte, error) {
 	}
 	data, err := meter.Unpack(packed, limit, gzip.NewReader)
 	switch {
-	case errors.Is(err, meter.ErrLarge):
-		return nil, source.TooLarge(limit)
+	case meter.IsTooLarge(err):
+		return nil, err
 	case errors.Is(err, meter.ErrExpands):
 		return nil, fmt.Errorf("the state in the secret: %w", err)
 	case err != nil:

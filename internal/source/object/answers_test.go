@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
@@ -169,7 +170,7 @@ func TestEncodings(t *testing.T) {
 		_, _ = w.Write(nettest.Gzip(make([]byte, 8<<20)))
 	}))
 	defer server.Close()
-	if _, err := storeAt(server).Read(t.Context(), object.Object{Bucket: "states", Key: "k"}, 1<<20); !source.IsTooLarge(err) || asked != 1 {
+	if _, err := storeAt(server).Read(t.Context(), object.Object{Bucket: "states", Key: "k"}, 1<<20); !meter.IsTooLarge(err) || asked != 1 {
 		t.Errorf("got %v after %d requests", err, asked)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
@@ -49,7 +50,7 @@ func TestRead(t *testing.T) {
 		t.Fatalf("got %+v, %v", snap, err)
 	}
 	_, err = store.Read(t.Context(), object.Object{Bucket: "states", Key: "a/b c.tfstate"}, 99_999)
-	if err == nil || err.Error() != source.TooLarge(99_999).Error() {
+	if err == nil || err.Error() != meter.TooLarge(99_999).Error() {
 		t.Errorf("too large: %v", err)
 	}
 	_, err = store.Read(t.Context(), object.Object{Bucket: "states", Key: "none"}, 1)

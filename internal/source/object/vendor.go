@@ -13,11 +13,11 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // Vendor is a store and its source. The table has bucket, version_id and
@@ -162,13 +162,13 @@ func (l Location) CheckEncryption(client *s3.Client, words Words) (warnings []so
 	case endpoint.Scheme == "http" && l.CustomerKey != nil:
 		return nil, fmt.Errorf("%s is sent over TLS only, and the endpoint begins with http; write https", words.CustomerKey)
 	case netfail.IsExposed(endpoint, nil):
-		warnings = append(warnings, source.Warning(
-			netfail.Unencrypted("The state was", "the endpoint begins with http", "replace it, and read what in it is not encrypted")))
+		warnings = append(warnings,
+			netfail.Unencrypted("The state was", "the endpoint begins with http", "replace it, and read what in it is not encrypted"))
 	case l.Unverified:
 		warnings = append(warnings, web.Unverified("the server", "insecure is set"))
 	}
 	if w := l.Exposed.Warning(); w != (netfail.Warning{}) {
-		warnings = append(warnings, source.Warning(w))
+		warnings = append(warnings, w)
 	}
 	return warnings, nil
 }

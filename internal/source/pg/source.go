@@ -15,9 +15,10 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // run is what the sources of one configured provider share. Connections are
@@ -193,7 +194,7 @@ func (l *location) value(result *pgconn.ResultReader) (data []byte, found bool, 
 			return nil, false, errNotPostgres
 		}
 		if size, _ := strconv.ParseInt(string(values[0]), 10, 64); size > l.limit || int64(len(values[1])) > l.limit {
-			return nil, false, web.Final("%w", source.TooLarge(l.limit))
+			return nil, false, web.Final("%w", meter.TooLarge(l.limit))
 		}
 		found = true
 		data = append([]byte{}, values[1]...) // empty where the column is null, as the backend sees it

@@ -10,10 +10,10 @@ import (
 
 	"golang.org/x/net/http/httpproxy"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // access is what a credentials block says, ready to be used. No two blocks share
@@ -79,6 +79,6 @@ func checkURL(u *url.URL) error {
 }
 
 func newAccess(w world.World, g source.Grant, proxies *httpproxy.Config) *access {
-	transport := web.TransportFor(w, g, &tls.Config{MinVersion: tls.VersionTLS12}, proxies)
+	transport := web.TransportFor(w, g.Values, &tls.Config{MinVersion: tls.VersionTLS12}, proxies)
 	return &access{block: g.String("url"), transport: transport, unverified: g.Bool("skip_cert_verification")}
 }

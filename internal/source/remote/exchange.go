@@ -13,9 +13,10 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 const (
@@ -66,7 +67,7 @@ func (x *exchange) getDocument(ctx context.Context, from *url.URL, into any) err
 func (x *exchange) getOutputs(ctx context.Context, from *url.URL, into any) error {
 	limit := min(x.limit, math.MaxInt64-maxDocument) + maxDocument - x.read
 	return x.get(ctx, from, mediaType, func(resp *http.Response) error {
-		n, err := readJSON(resp, limit, source.TooLarge(x.limit), into)
+		n, err := readJSON(resp, limit, meter.TooLarge(x.limit), into)
 		x.read += n
 		return err
 	})
@@ -110,7 +111,7 @@ var errLong = errors.New("the answer is longer than any of the API of HCP Terraf
 // are the error tooLarge.
 func readJSON(resp *http.Response, limit int64, tooLarge error, into any) (int64, error) {
 	data, err := web.ReadBody(resp, limit, io.Discard)
-	if source.IsTooLarge(err) {
+	if meter.IsTooLarge(err) {
 		return 0, web.Final("%w", tooLarge)
 	}
 	if err == nil && json.Unmarshal(data, into) != nil {

@@ -10,9 +10,10 @@ import (
 	"net/url"
 	"strconv"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // Bounds of what one service can make us ask.
@@ -90,7 +91,7 @@ func (x *exchange) checkNone(ctx context.Context, service *url.URL, w *workspace
 	}
 	data, _, err := x.readState(ctx, service, w)
 	switch {
-	case source.IsTooLarge(err):
+	case meter.IsTooLarge(err):
 		return err
 	case err != nil:
 		if _, missing := source.IsMissing(err); missing {
@@ -221,7 +222,7 @@ func (x *exchange) stateOf(outputs []output) ([]byte, error) {
 		return nil, errors.New("the outputs do not make a state file")
 	}
 	if int64(len(data)) > x.limit {
-		return nil, source.TooLarge(x.limit)
+		return nil, meter.TooLarge(x.limit)
 	}
 	return data, nil
 }

@@ -8,10 +8,10 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // serviceKey is a host, and the block that says how to connect to it.
@@ -67,7 +67,7 @@ func (x *exchange) parseService(text string) (*url.URL, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s names a service in a URL that cannot be read", x.origin())
 	}
-	if err := source.MayLead(x.asked, u); err != nil {
+	if err := web.MayLead(x.asked, u); err != nil {
 		return nil, fmt.Errorf("%s names a service %w", x.origin(), err)
 	}
 	if u.RawQuery != "" || u.Fragment != "" {

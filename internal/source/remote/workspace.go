@@ -9,10 +9,11 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 )
 
 // relation is what JSON:API says of another resource. Data is nil where the
@@ -116,7 +117,7 @@ func (x *exchange) readState(ctx context.Context, service *url.URL, w *workspace
 		return nil, "", err
 	}
 	if v.Attributes.Size > x.limit {
-		return nil, "", source.TooLarge(x.limit)
+		return nil, "", meter.TooLarge(x.limit)
 	}
 	var data []byte
 	err = x.get(ctx, from, "application/json", func(resp *http.Response) (err error) {
@@ -199,7 +200,7 @@ func (x *exchange) downloadURL(v *stateVersion) (*url.URL, error) {
 	if err != nil {
 		return nil, errors.New("the service gives a place to download the state from that is no URL")
 	}
-	if err := source.MayLead(x.asked, u); err != nil {
+	if err := web.MayLead(x.asked, u); err != nil {
 		return nil, fmt.Errorf("the service keeps the state %w", err)
 	}
 	return u, nil

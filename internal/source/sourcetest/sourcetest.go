@@ -15,6 +15,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/faults"
 )
@@ -173,7 +174,7 @@ func testTooLarge(t *testing.T, h Harness, data []byte) {
 	p := h.Place(t, data)
 	limit := int64(len(data)) - 1
 	err := p.fails(t.Context(), t, p.Open(t, h.Kind, limit))
-	if !strings.Contains(err.Error(), source.TooLarge(limit).Error()) {
+	if !strings.Contains(err.Error(), meter.TooLarge(limit).Error()) {
 		t.Errorf("got %v, want that the file is too large", err)
 	}
 }

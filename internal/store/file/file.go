@@ -17,11 +17,11 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	filesource "github.com/statecrypt/terraform-provider-statecrypt/internal/source/file"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
@@ -40,6 +40,11 @@ type files struct {
 }
 
 func open(s store.Settings) (store.Store, error) { return &files{Settings: s}, nil }
+
+// Properties are those of files, whose locks the system gives back.
+func (*files) Properties() store.Properties {
+	return store.Properties{HasLocks: true, Verifies: true, EndsWithProcess: true}
+}
 
 // State is the file of that name, or the one that the module has without a backend.
 func (s *files) State(name string) (store.State, error) {
@@ -136,7 +141,6 @@ type handle interface {
 
 // state is one file.
 type state struct {
-	store.Usual
 	path, info, journal, backup string
 
 	limit   int64
@@ -152,9 +156,6 @@ type state struct {
 
 func (s *state) String() string { return s.path }
 
-// Address is the path.
-func (s *state) Address() string { return s.path }
-
 // Keeps reports whether a file is the state, or one of those beside it.
 func (s *state) Keeps(path string) bool {
 	for _, own := range []string{s.path, s.backup} {
@@ -166,12 +167,6 @@ func (s *state) Keeps(path string) bool {
 	}
 	return false
 }
-
-// Unkept is nil, because there is no server whose word could be wrong.
-func (s *state) Unkept() error { return nil }
-
-// EndsWithProcess is about the lock: the system gives it back.
-func (s *state) EndsWithProcess() bool { return true }
 
 // Lend returns the file that the lock is going to be on, for a program to inherit: if this
 // process is killed, the program keeps the lock until its own end. It can only read the file, or
@@ -232,7 +227,7 @@ func (s *state) content(f handle) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return source.Read(io.NewSectionReader(f, 0, s.limit+1), info.Size(), s.limit)
+	return meter.Read(io.NewSectionReader(f, 0, s.limit+1), info.Size(), s.limit)
 }
 
 // version of no bytes is that of no file.
@@ -460,7 +455,7 @@ func (s *state) inInfo() *store.Lock {
 	}
 	defer f.Close()
 	const most = 1 << 20 // bytes, as of other small files
-	text, err := source.Read(f, -1, most)
+	text, err := meter.Read(f, -1, most)
 	if lock, ok := store.ParseLock(text); err == nil && ok && lock.ID != "" {
 		return &lock
 	}

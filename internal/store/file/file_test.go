@@ -13,6 +13,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	filesource "github.com/statecrypt/terraform-provider-statecrypt/internal/source/file"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/careful"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/storetest"
 )
 
@@ -48,7 +49,7 @@ func seal(_ context.Context, found []byte) ([]byte, error) {
 
 func TestStore(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, storetest.Harness{Huge: true, Place: func(t *testing.T, name string) storetest.Place {
+	storetest.Run(t, storetest.Harness{Properties: (*files)(nil).Properties(), Huge: true, Place: func(t *testing.T, name string) storetest.Place {
 		path := filepath.Join(t.TempDir(), name)
 		return storetest.Place{
 			Open: func(t *testing.T) store.State { return at(t, path) },
@@ -518,7 +519,7 @@ func TestLostWhileWriting(t *testing.T) {
 	put(t, path, storetest.State(1))
 	s := at(t, path)
 	s.through = func(f *os.File) handle { return exchanged{f, path} }
-	careful := store.Careful(s)
+	careful := careful.New(s, (*files)(nil).Properties())
 	must(t, careful.Lock(t.Context(), storetest.Lock("1")))
 	_, read, err := careful.Read(t.Context())
 	must(t, err)

@@ -11,10 +11,10 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	filesource "github.com/statecrypt/terraform-provider-statecrypt/internal/source/file"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
@@ -109,7 +109,7 @@ func (s *state) readJournal() ([]byte, error) {
 	}
 	defer f.Close()
 	const most = 1 << 10 // bytes of a header
-	return source.Read(f, -1, s.limit+most)
+	return meter.Read(f, -1, s.limit+most)
 }
 
 // complete ends a write that was not finished. A file that somebody else has written since

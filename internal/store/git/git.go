@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -63,6 +64,9 @@ func open(s store.Settings) (store.Store, error) {
 // Close has nothing to do: between two calls, nothing is left.
 func (*branch) Close() error { return nil }
 
+// Properties are those of a branch, where each commit is looked up after it was pushed.
+func (*branch) Properties() store.Properties { return store.Properties{HasLocks: true, Verifies: true} }
+
 // State is the file of that name.
 func (b *branch) State(name string) (store.State, error) {
 	name, err := gitsource.CleanPath(name)
@@ -88,7 +92,6 @@ func (b *branch) List(ctx context.Context, prefix string) (names []string, err e
 
 // state is one file.
 type state struct {
-	store.Usual
 	*branch
 	name, lockRef string
 
@@ -178,9 +181,6 @@ func reached(err error) error {
 	}
 	return err
 }
-
-// Unkept is nil, because each commit is looked up after it was pushed.
-func (s *state) Unkept() error { return nil }
 
 // Write makes a commit with the state.
 func (s *state) Write(ctx context.Context, data []byte, read store.Version) (store.Version, error) {
@@ -518,7 +518,7 @@ func (s *state) look(ctx context.Context, v *gitsource.Visit) (by *store.Lock, c
 	if _, none := errors.AsType[*gitsource.NoBranchError](err); none {
 		return nil, "", nil
 	}
-	if source.IsTooLarge(err) {
+	if meter.IsTooLarge(err) {
 		err = fmt.Errorf("what is in the branch locks/%s is no lock: %w", outside.Line(s.name, 300), err)
 	}
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	gitsource "github.com/statecrypt/terraform-provider-statecrypt/internal/source/git"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/careful"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/storetest"
 )
 
@@ -90,6 +91,9 @@ func must(t *testing.T, err error) {
 	}
 }
 
+// carefully is a state as wrap uses it.
+func carefully(s store.State) store.State { return careful.New(s, (*branch)(nil).Properties()) }
+
 // harness is for one kind of server. Address returns the arguments that lead to it.
 func harness(opts gittest.RepoOptions, address func(t *testing.T, repo *gittest.Repo) texts) storetest.Harness {
 	places := func(opts gittest.RepoOptions, there ...gittest.File) storetest.Places {
@@ -122,7 +126,7 @@ func harness(opts gittest.RepoOptions, address func(t *testing.T, repo *gittest.
 	special := opts
 	special.FirstIsDefault = true
 	return storetest.Harness{
-		Slow: true, Nameless: []string{"with spaces", "a.b..c", ".hidden"},
+		Properties: (*branch)(nil).Properties(), Slow: true, Nameless: []string{"with spaces", "a.b..c", ".hidden"},
 		Place:        places(opts, gittest.File{Path: "README", Data: "hello"}, gittest.File{Path: "envs/other", Data: "other"}),
 		FirstSpecial: places(special),
 	}

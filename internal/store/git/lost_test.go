@@ -79,7 +79,7 @@ func behind(t *testing.T) (*gittest.Repo, *relay, func() store.State) {
 	t.Cleanup(server.Close)
 	return repo, l, func() store.State {
 		s := at(t, texts{"repository": server.URL + "/acme/infra.git", "path": "net/prod", "username": "alice", "password": canary})
-		return store.Careful(s)
+		return carefully(s)
 	}
 }
 

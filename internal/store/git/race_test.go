@@ -25,7 +25,7 @@ func TestOthersStates(t *testing.T) {
 	var wg sync.WaitGroup
 	for writer := range 3 {
 		wg.Go(func() {
-			s := store.Careful(at(t, texts{"repository": server.URL, "path": fmt.Sprintf("writer/%d", writer)}))
+			s := carefully(at(t, texts{"repository": server.URL, "path": fmt.Sprintf("writer/%d", writer)}))
 			err := s.Lock(t.Context(), storetest.Lock(fmt.Sprint(writer)))
 			version := store.Version("")
 			for i := range 5 {
@@ -63,7 +63,7 @@ func TestOneLocks(t *testing.T) {
 		won := make(chan store.State, 3)
 		for locker := range 3 {
 			wg.Go(func() {
-				s := store.Careful(at(t, texts{"repository": server.URL, "path": "net"}))
+				s := carefully(at(t, texts{"repository": server.URL, "path": "net"}))
 				err := s.Lock(t.Context(), storetest.Lock(fmt.Sprintf("%d.%d", round, locker)))
 				if _, held := errors.AsType[*store.HeldError](err); err == nil {
 					won <- s

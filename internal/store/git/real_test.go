@@ -80,7 +80,7 @@ func TestRealGitea(t *testing.T) {
 			http.StatusCreated)
 		arguments := texts{"repository": gitea.URL + "/ann/" + ref + ".git", "ref": ref, "path": "net/prod", "username": "ann", "password": token}
 		for serial := range 3 {
-			s := store.Careful(at(t, arguments))
+			s := carefully(at(t, arguments))
 			must(t, takeLock(t, s))
 			_, read, err := s.Read(t.Context())
 			must(t, err)

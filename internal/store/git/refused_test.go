@@ -109,7 +109,7 @@ func TestRefused(t *testing.T) {
 			repo := gittest.NewRepo(t, gittest.RepoOptions{Push: true})
 			repo.Commit("refs/heads/main", gittest.File{Path: "README", Data: "hello"})
 			c.set(t, repo)
-			err := c.do(t, store.Careful(at(t, texts{"repository": repo.FileURL(), "path": "net/prod"})))
+			err := c.do(t, carefully(at(t, texts{"repository": repo.FileURL(), "path": "net/prod"})))
 			says.Error(t, name, err)
 			denied := strings.HasPrefix(name, "unlock") || name == "lock" || strings.HasPrefix(name, "write")
 			if errors.Is(err, store.ErrDenied) != denied {
@@ -204,7 +204,7 @@ func TestRights(t *testing.T) {
 			w.WriteHeader(status)
 			return true
 		}})
-		s := store.Careful(at(t, address(t, repo), texts{"path": "net/prod"}))
+		s := carefully(at(t, address(t, repo), texts{"path": "net/prod"}))
 		err := takeLock(t, s)
 		says.Error(t, name, err)
 		_, unanswered := errors.AsType[*store.UnansweredError](err)
@@ -212,7 +212,7 @@ func TestRights(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	s := store.Careful(at(t, texts{"path": "a", "repository": gittest.HTTP(t, repo, gittest.HTTPOptions{Username: "u", Password: "p"}).URL}))
+	s := carefully(at(t, texts{"path": "a", "repository": gittest.HTTP(t, repo, gittest.HTTPOptions{Username: "u", Password: "p"}).URL}))
 	says.Error(t, "no credentials", takeLock(t, s))
 	_, err := opened(t, map[string]string{"GIT_PASSWORD": canary}, texts{"path": "a", "repository": "http://user:" + canary + "@127.0.0.1/x"})
 	says.Error(t, "a password in the address", err)
@@ -221,7 +221,7 @@ func TestRights(t *testing.T) {
 	server := gittest.HTTP(t, repo, gittest.HTTPOptions{Username: "u", Password: "p"})
 	wrong, err := opened(t, map[string]string{"GIT_USERNAME": "u", "GIT_PASSWORD": canary}, texts{"path": "a", "repository": server.URL})
 	must(t, err)
-	says.Error(t, "another password in a variable", takeLock(t, store.Careful(wrong)))
+	says.Error(t, "another password in a variable", takeLock(t, carefully(wrong)))
 }
 
 // TestLongWords: of what a server says, the end is shown.

@@ -97,7 +97,7 @@ func TestLockIsDefault(t *testing.T) {
 	for _, with := range []string{"nothing else", "a branch"} {
 		repo.Commit("refs/heads/locks/net/prod", gittest.File{Path: "net/prod.lock", Data: string(storetest.Lock("4711").JSON())})
 		repo.Git("symbolic-ref", "HEAD", "refs/heads/locks/net/prod")
-		s := store.Careful(at(t, texts{"repository": repo.FileURL(), "path": "net/prod"}))
+		s := carefully(at(t, texts{"repository": repo.FileURL(), "path": "net/prod"}))
 		err := s.Unlock(t.Context(), "4711")
 		says.Error(t, with, err)
 		if !errors.Is(err, store.ErrDenied) {
@@ -149,7 +149,7 @@ func TestLostLock(t *testing.T) {
 			if !isRace {
 				repo.Drop(func(string) bool { return true })
 			}
-			s := store.Careful(at(t, texts{"repository": server.URL, "path": "net/prod"}))
+			s := carefully(at(t, texts{"repository": server.URL, "path": "net/prod"}))
 			err := s.Lock(t.Context(), storetest.Lock("1"))
 			if err == nil {
 				_, _, err = s.Read(t.Context())
@@ -208,7 +208,7 @@ func TestLostWrite(t *testing.T) {
 				server := gittest.HTTP(t, repo, gittest.HTTPOptions{Lost: c.lost, Before: func(w http.ResponseWriter, r *http.Request) bool {
 					return armed.Load() && race(w, r)
 				}})
-				s := store.Careful(at(t, texts{"repository": server.URL, "path": "net/prod"}))
+				s := carefully(at(t, texts{"repository": server.URL, "path": "net/prod"}))
 				must(t, s.Lock(t.Context(), storetest.Lock("1")))
 				_, read, err := s.Read(t.Context())
 				must(t, err)
@@ -242,7 +242,7 @@ func TestRestored(t *testing.T) {
 	address := texts{"repository": server.URL, "path": "net/prod"}
 	must(t, at(t, address).Lock(t.Context(), storetest.Lock("1")))
 	repo.Drop(func(string) bool { return true })
-	says.Error(t, "unlock", store.Careful(at(t, address)).Unlock(t.Context(), "1"))
+	says.Error(t, "unlock", carefully(at(t, address)).Unlock(t.Context(), "1"))
 }
 
 // TestNothing tests a server that says ok to each push and stores nothing: no write is a success.
@@ -253,7 +253,7 @@ func TestNothing(t *testing.T) {
 	repo.Commit("refs/heads/main", gittest.File{Path: "net/prod", Data: "old"})
 	server := gittest.HTTP(t, repo, gittest.HTTPOptions{})
 	repo.Drop(func(string) bool { return true })
-	s := store.Careful(at(t, texts{"repository": server.URL, "path": "net/prod"}))
+	s := carefully(at(t, texts{"repository": server.URL, "path": "net/prod"}))
 	_, read, err := s.Read(t.Context())
 	must(t, err)
 	_, err = s.Write(t.Context(), storetest.State(1), read)

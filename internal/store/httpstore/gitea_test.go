@@ -40,7 +40,7 @@ func testGitea(t *testing.T, address func(name string) string, token string) {
 		if token != "" {
 			block["bearer_token"] = text(token)
 		}
-		return store.Careful(by(t, url, block))
+		return carefully(by(t, url, block))
 	}
 	s := open("net")
 	if err := s.Lock(t.Context(), storetest.Lock("1")); err != nil {

@@ -21,14 +21,14 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/answers"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/httpsource"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
@@ -41,7 +41,6 @@ func Kind() store.Kind {
 
 // backend is the server, and what is known of its state.
 type backend struct {
-	store.Usual
 	client              http.Client
 	access              *httpsource.Access // of client
 	warned              sync.Once          // of who can read it
@@ -99,8 +98,10 @@ func (b *backend) String() string { return source.Public(b.read.url) }
 // Address has the query, which may name the state, or sign the request.
 func (b *backend) Address() string { return b.read.url.String() }
 
-// HasLocks reports whether the server has locks.
-func (b *backend) HasLocks() bool { return b.lock.url != nil }
+// Properties are those of the server, as the block has it.
+func (b *backend) Properties() store.Properties {
+	return store.Properties{HasLocks: b.lock.url != nil, Retries: b.retries(), Unkept: b.unkept()}
+}
 
 // doubts are about what the backend was given.
 func (b *backend) doubts() string {
@@ -128,8 +129,8 @@ func (b *backend) answered(status int, challenge string) string {
 	}, status, "", "").Text
 }
 
-// Retries are variables of Terraform's http backend.
-func (b *backend) Retries() (variables []string) {
+// retries are variables of Terraform's http backend.
+func (b *backend) retries() (variables []string) {
 	for _, name := range []string{"retry_max", "retry_wait_min", "retry_wait_max"} {
 		if b.values.Has(name) {
 			variables = append(variables, fmt.Sprintf("TF_HTTP_%s=%d", strings.ToUpper(name), b.values.Int(name)))
@@ -207,8 +208,8 @@ func (b *backend) Write(ctx context.Context, data []byte, read store.Version) (s
 	return store.Identity(data), nil
 }
 
-// Unkept names the method, which is the wrong one for a server of files.
-func (b *backend) Unkept() error {
+// unkept names the method, which is the wrong one for a server of files.
+func (b *backend) unkept() error {
 	return fmt.Errorf("the backend has answered a %s as if the state was stored, and what is there is another one, or none; %s",
 		b.write.method, b.otherMethod("see its log"))
 }
@@ -237,7 +238,7 @@ func (b *backend) change(ctx context.Context, to endpoint, data []byte, read sto
 		return nil, store.ErrChanged
 	}
 	id := ""
-	if held := b.ours(); held != nil && b.HasLocks() {
+	if held := b.ours(); held != nil && b.lock.url != nil {
 		id = held.ID
 	}
 	a, err := b.ask(ctx, to, id, data)
@@ -389,7 +390,7 @@ func (b *backend) ask(ctx context.Context, to endpoint, id string, body []byte) 
 		}
 		body, err = web.ReadBody(resp, b.limit, io.Discard)
 	}
-	if source.IsTooLarge(err) || errors.Is(err, meter.ErrExpands) {
+	if meter.IsTooLarge(err) || errors.Is(err, meter.ErrExpands) {
 		err = fmt.Errorf("the answer is refused: %s", web.Reason(err, "")) // another try would only take as long again
 	} else if err != nil {
 		err = &store.UnansweredError{Err: errors.New(web.Reason(err, "set client_ca_certificate_pem"))}

@@ -21,6 +21,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/httpsource"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/careful"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/storetest"
 )
 
@@ -103,6 +104,9 @@ func by(t *testing.T, url string, block map[string]cty.Value) store.State {
 	return state
 }
 
+// carefully is a state as wrap uses it.
+func carefully(s store.State) store.State { return careful.New(s, s.(*backend).Properties()) }
+
 func start(t *testing.T) (*server, string) {
 	t.Helper()
 	s := &server{}
@@ -113,7 +117,7 @@ func start(t *testing.T) (*server, string) {
 
 func TestStore(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, storetest.Harness{Place: func(t *testing.T, name string) storetest.Place {
+	storetest.Run(t, storetest.Harness{Properties: store.Properties{HasLocks: true}, Place: func(t *testing.T, name string) storetest.Place {
 		s, url := start(t)
 		return storetest.Place{
 			Open: func(t *testing.T) store.State { return at(t, url+"/"+name, password) },
@@ -190,7 +194,7 @@ func TestAmbiguous(t *testing.T) {
 			t.Run(method+" "+name, func(t *testing.T) {
 				t.Parallel()
 				s, url := start(t)
-				state := store.Careful(at(t, url, password))
+				state := carefully(at(t, url, password))
 				if method == http.MethodPost {
 					if err := state.Lock(t.Context(), storetest.Lock("1")); err != nil {
 						t.Fatal(err)
@@ -232,7 +236,7 @@ func count(all []string, one string) (n int) {
 func TestDenied(t *testing.T) {
 	t.Parallel()
 	s, url := start(t)
-	state := store.Careful(at(t, url, "wrong"))
+	state := carefully(at(t, url, "wrong"))
 	_, _, errRead := state.Read(t.Context())
 	_, errWrite := state.Write(t.Context(), storetest.State(1), "")
 	for _, err := range []error{errRead, errWrite, state.Lock(t.Context(), storetest.Lock("1")), state.Unlock(t.Context(), "1")} {
@@ -306,7 +310,7 @@ func TestOnlyOKLocks(t *testing.T) {
 			}
 			serve(w, r)
 		}
-		err := store.Careful(at(t, url, password)).Lock(t.Context(), storetest.Lock("1"))
+		err := carefully(at(t, url, password)).Lock(t.Context(), storetest.Lock("1"))
 		answer, ok := errors.AsType[*store.AnswerError](err)
 		if !ok || answer.Status != status || answer.Err != nil || !strings.Contains(err.Error(), "only 200 is a lock") {
 			t.Errorf("%d: %v", status, err)
@@ -343,7 +347,7 @@ func TestConflicts(t *testing.T) {
 			}
 			serve(w, r)
 		}
-		state := store.Careful(at(t, url, password))
+		state := carefully(at(t, url, password))
 		change := func() error {
 			_, err := state.Write(t.Context(), storetest.State(2), read)
 			return err
@@ -386,7 +390,7 @@ func TestReformatted(t *testing.T) {
 				text, _ := json.MarshalIndent(members, "", "  ")
 				_, _ = w.Write(bytes.ReplaceAll(text, []byte("/"), []byte(`\/`)))
 			}
-			state := store.Careful(at(t, url, password))
+			state := carefully(at(t, url, password))
 			if locks {
 				if err := state.Lock(t.Context(), storetest.Lock("1")); err != nil {
 					t.Fatal(err)

@@ -42,7 +42,7 @@ func testWebDAV(t *testing.T, url string) {
 	open := func(t *testing.T, name, method string) store.State {
 		t.Helper()
 		text, address := cty.StringVal, url+"/"+name
-		return store.Careful(by(t, address, map[string]cty.Value{"address": text(address), "update_method": text(method)}))
+		return carefully(by(t, address, map[string]cty.Value{"address": text(address), "update_method": text(method)}))
 	}
 	first := func(t *testing.T, name string) store.Version {
 		t.Helper()

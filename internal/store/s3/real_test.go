@@ -80,7 +80,7 @@ func TestRealServers(t *testing.T) {
 					}
 					return
 				}
-				storetest.Run(t, storetest.Harness{Slow: keeps, Place: func(t *testing.T, name string) storetest.Place {
+				storetest.Run(t, storetest.Harness{Properties: store.Properties{HasLocks: true}, Slow: keeps, Place: func(t *testing.T, name string) storetest.Place {
 					t.Helper()
 					n++
 					bucket, key := fmt.Sprintf("bucket%d", n), "net/"+name
@@ -141,7 +141,7 @@ func TestRealMinIO(t *testing.T) {
 		"the policy": writer, "a key of the customer": whole.With("key", "sealed").With("encrypt", true).With("sse_customer_key", customer),
 		"tags": whole.With("key", "tags").With("state_tags", objecttest.Strings("team", "a b")),
 	} {
-		s := store.Careful(at(t, b))
+		s := carefully(at(t, b))
 		must(t, s.Lock(t.Context(), storetest.Lock("1")))
 		_, version, err := s.Read(t.Context())
 		must(t, err)

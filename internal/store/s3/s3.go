@@ -21,6 +21,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 	s3source "github.com/statecrypt/terraform-provider-statecrypt/internal/source/s3"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/careful"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/digest"
 )
 
 // Kind is the s3 store.
@@ -90,6 +92,11 @@ func open(s store.Settings, n object.Network) (store.Store, error) {
 // Close has nothing to do: a lock outlives its process.
 func (*bucket) Close() error { return nil }
 
+// Properties are those of the block. With a table, each state is careful already.
+func (b *bucket) Properties() store.Properties {
+	return store.Properties{HasLocks: b.lockfile || b.table != nil, Verifies: b.table != nil}
+}
+
 // State is the object of that key.
 func (b *bucket) State(key string) (store.State, error) {
 	if err := cmp.Or(object.CheckKey(key), object.CheckKey(key+proofSuffix)); err != nil {
@@ -103,7 +110,9 @@ func (b *bucket) State(key string) (store.State, error) {
 		return s, nil
 	}
 	s.locks = append(s.locks, &lockIn{place: lockItem{b.table, s.id()}})
-	return &tabled{state: s, inner: store.Careful(s)}, nil
+	return &digest.State{
+		State: careful.New(s, store.Properties{}), Item: digestItem{s}, Object: key, Table: b.table.name, Name: s.digestID(),
+	}, nil
 }
 
 // List returns the keys of objects that are neither locks nor proofs.
@@ -146,7 +155,6 @@ func (b *bucket) client(ctx context.Context) (*awss3.Client, error) {
 
 // state is one object.
 type state struct {
-	store.Usual
 	*bucket
 	key   string
 	locks []*lockIn // in the order in which they are taken
@@ -155,6 +163,8 @@ type state struct {
 // id is what locks and digests are called after.
 func (s *state) id() string { return s.server.Bucket + "/" + s.key }
 
+func (s *state) digestID() string { return s.id() + "-md5" }
+
 func (s *state) String() string {
 	text := fmt.Sprintf("object %q in the %s bucket %q", s.key, s.server.Words.Short, s.server.Bucket)
 	if endpoint := s.server.Endpoint(); endpoint != "" {
@@ -162,12 +172,6 @@ func (s *state) String() string {
 	}
 	return text
 }
-
-// Address is all that String says.
-func (s *state) Address() string { return s.String() }
-
-// HasLocks reports whether the block has a lock.
-func (s *state) HasLocks() bool { return len(s.locks) > 0 }
 
 // Read reads the object.
 func (s *state) Read(ctx context.Context) ([]byte, store.Version, error) {

@@ -3,6 +3,7 @@ package s3
 import (
 	"bytes"
 	"context"
+	"crypto/md5"
 	"errors"
 	"fmt"
 	"net/http"
@@ -21,6 +22,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/careful"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/digest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/storetest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
@@ -153,6 +156,21 @@ func at(t *testing.T, b attrs) store.State {
 	return s
 }
 
+// carefully is a state as wrap uses it.
+func carefully(s store.State) store.State {
+	_, digested := s.(*digest.State)
+	return careful.New(s, store.Properties{HasLocks: true, Verifies: digested})
+}
+
+// ready proves what locks and writes rely on.
+func ready(ctx context.Context, s store.State) error {
+	prover, ok := store.As[store.Prover](s)
+	if !ok {
+		return errors.New("the state cannot prove anything")
+	}
+	return prover.Ready(ctx)
+}
+
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -220,8 +238,9 @@ func TestStore(t *testing.T) {
 					return p
 				}
 			}
+			_, tabled := c.with(block())["dynamodb_table"]
 			storetest.Run(t, storetest.Harness{
-				Place: places(c.serve(t)), Huge: name == "AWS" && testkit.Rounds(10) > 1, Slow: name != "AWS" && name != "another",
+				Properties: store.Properties{HasLocks: true, Verifies: tabled}, Place: places(c.serve(t)), Huge: name == "AWS" && testkit.Rounds(10) > 1, Slow: name != "AWS" && name != "another",
 				RightRefused: places(serve(t, objecttest.OnlyBare)),
 			})
 		})
@@ -335,7 +354,7 @@ func TestReady(t *testing.T) {
 			block = block.With(name, value)
 		}
 		state := at(t, block)
-		err := state.Ready(t.Context())
+		err := ready(t.Context(), state)
 		if (err == nil) != (c.says == "") || err != nil && (!strings.Contains(err.Error(), c.says) ||
 			strings.Contains(err.Error(), "unproven") != (c.conditions != objecttest.Kept)) {
 			t.Errorf("%s: %v", name, err)
@@ -449,7 +468,7 @@ func TestRightRefused(t *testing.T) {
 			s.Put(bucketOf, "net/prod", storetest.State(1))
 			ctx, texts := said(t)
 			state := at(t, b)
-			must(t, state.Ready(ctx))
+			must(t, ready(ctx, state))
 			must(t, state.Lock(ctx, storetest.Lock("1")))
 			_, read, err := state.Read(ctx)
 			must(t, err)
@@ -630,7 +649,7 @@ func TestAmbiguous(t *testing.T) {
 				lost := s.loses(func(r *http.Request) bool {
 					return r.Method == c.method && strings.HasSuffix(r.URL.Path, c.ends)
 				}, c.every)
-				state := store.Careful(at(t, b))
+				state := carefully(at(t, b))
 				must(t, state.Lock(t.Context(), storetest.Lock("1")))
 				_, err := state.Write(t.Context(), storetest.State(1), "")
 				must(t, err)
@@ -639,7 +658,7 @@ func TestAmbiguous(t *testing.T) {
 				if lost.Load() == 0 || s.Get(bucketOf, "net/prod.tflock") != nil || there != string(storetest.State(1)) {
 					t.Errorf("lost %d answers; the lock is %q", lost.Load(), s.Get(bucketOf, "net/prod.tflock"))
 				}
-				if want := digest(storetest.State(1)); with && s.table.Text(bucketOf+"/net/prod-md5", "Digest") != want {
+				if want := fmt.Sprintf("%x", md5.Sum(storetest.State(1))); with && s.table.Text(bucketOf+"/net/prod-md5", "Digest") != want {
 					t.Error("the digest is not there")
 				}
 			})
@@ -689,7 +708,7 @@ func TestAmbiguousTable(t *testing.T) {
 			}
 			return false
 		}))
-		state := store.Careful(at(t, b))
+		state := carefully(at(t, b))
 		must(t, state.Lock(t.Context(), storetest.Lock("1")))
 		_, err := state.Write(t.Context(), storetest.State(1), "")
 		must(t, err)
@@ -703,7 +722,7 @@ func TestAmbiguousTable(t *testing.T) {
 		}))
 	}
 	s := serve(t, objecttest.Kept)
-	state := store.Careful(at(t, s.block.With("dynamodb_table", tableName)))
+	state := carefully(at(t, s.block.With("dynamodb_table", tableName)))
 	must(t, state.Lock(t.Context(), storetest.Lock("1")))
 	s.table.Allows.Store(new(func(operation string) bool { return operation != "PutItem" }))
 	_, err := state.Write(t.Context(), storetest.State(1), "")
@@ -780,11 +799,15 @@ func TestTableMeanwhile(t *testing.T) {
 		t.Errorf("a digest that could not be written: %v", err)
 	}
 	s.table.Before.Store(nil)
-	if settled, err := state.IsSettled(t.Context(), []byte("new")); err != nil || settled {
+	digested, ok := store.As[store.Digested](state)
+	if !ok {
+		t.Fatal("the state has no digest")
+	}
+	if settled, err := digested.IsSettled(t.Context(), []byte("new")); err != nil || settled {
 		t.Errorf("got %t, %v", settled, err)
 	}
-	must(t, state.Settle(t.Context(), []byte("new")))
-	if settled, err := state.IsSettled(t.Context(), []byte("new")); err != nil || !settled {
+	must(t, digested.Settle(t.Context(), []byte("new")))
+	if settled, err := digested.IsSettled(t.Context(), []byte("new")); err != nil || !settled {
 		t.Errorf("got %t, %v", settled, err)
 	}
 	_, version, err := state.Read(t.Context())

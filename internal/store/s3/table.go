@@ -3,7 +3,6 @@ package s3
 import (
 	"bytes"
 	"context"
-	"crypto/md5" //nolint:gosec // what both CLIs compare
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -20,9 +19,9 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/answers"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
@@ -195,92 +194,35 @@ func (i lockItem) drop(ctx context.Context, mark string) error {
 	return err
 }
 
-// tabled is a state whose digest is in a table, as both CLIs have it.
-type tabled struct {
-	*state
-	inner store.State // the same, with the rule about lost answers
-}
-
-// Read notes a digest that others will stumble over. One of a state that is not there is an
-// error, as it is for both CLIs: all that the state had would be made again.
-func (s *tabled) Read(ctx context.Context) ([]byte, store.Version, error) {
-	data, version, err := s.inner.Read(ctx)
-	if err != nil {
-		return data, version, err
-	}
-	found, err := s.table.get(ctx, s.id()+"-md5")
-	if data == nil {
-		if err == nil && found.Digest != nil {
-			err = fmt.Errorf("there is no object %q in the bucket, and the table %q has the digest of one; restore the object, or, if the "+
-				"state is meant to be gone, delete the item %q of the table", s.key, s.table.name, s.id()+"-md5")
-		}
-		return nil, version, err
-	}
-	if err == nil && (found.Digest == nil || found.Digest.S != digest(data)) {
-		notice.Show(ctx, fmt.Sprintf("the table %q has another digest of the state, or none, so that Terraform and OpenTofu without wrap may "+
-			"refuse it; the next one that is written has the right one", s.table.name))
-	}
-	return data, version, err
-}
-
-func digest(data []byte) string {
-	sum := md5.Sum(data) //nolint:gosec // what both CLIs compare
-	return hex.EncodeToString(sum[:])
-}
-
 func key(id string) map[string]text { return map[string]text{"LockID": {id}} }
 
 func (t *table) get(ctx context.Context, id string) (item, error) {
 	return t.call(ctx, "GetItem", map[string]any{"Key": key(id), "ConsistentRead": true})
 }
 
-// Unkept is nil, because the inner state has been looked at.
-func (s *tabled) Unkept() error { return nil }
+// digestItem is the digest of a state in the table.
+type digestItem struct{ *state }
 
-// Write writes the digest after the state.
-func (s *tabled) Write(ctx context.Context, data []byte, read store.Version) (store.Version, error) {
-	next, err := s.inner.Write(ctx, data, read)
-	if err == nil {
-		err = s.note(ctx, data)
+// Get implements [digest.Item].
+func (i digestItem) Get(ctx context.Context) (sum string, there bool, err error) {
+	found, err := i.table.get(ctx, i.digestID())
+	if err != nil || found.Digest == nil {
+		return "", false, err
 	}
-	return next, err
+	return found.Digest.S, true, nil
 }
 
-// note writes the digest of a state that is there.
-func (s *tabled) note(ctx context.Context, data []byte) error {
-	_, err := s.table.call(ctx, "PutItem", map[string]any{"Item": item{LockID: text{s.id() + "-md5"}, Digest: &text{digest(data)}}})
-	if err != nil {
-		err = fmt.Errorf("%w: %w", store.ErrUnfinished, err)
-	}
+// Put implements [digest.Item].
+func (i digestItem) Put(ctx context.Context, sum string) error {
+	_, err := i.table.call(ctx, "PutItem", map[string]any{"Item": item{LockID: text{i.digestID()}, Digest: &text{sum}}})
 	return err
 }
 
-// IsSettled reports whether the table has the digest of a state.
-func (s *tabled) IsSettled(ctx context.Context, read []byte) (bool, error) {
-	found, err := s.table.get(ctx, s.id()+"-md5")
-	return err == nil && found.Digest != nil && found.Digest.S == digest(read), err
-}
-
-// Settle writes the digest if it is another one.
-func (s *tabled) Settle(ctx context.Context, read []byte) error {
-	settled, err := s.IsSettled(ctx, read)
-	if err != nil || settled {
-		return err
-	}
-	if err = s.mayChange(ctx); err == nil {
-		err = s.note(ctx, read)
-	}
-	if err == nil {
-		notice.Show(ctx, fmt.Sprintf("the table %q has the digest of the state now; it had another one, or none", s.table.name))
-	}
+// Delete implements [digest.Item].
+func (i digestItem) Delete(ctx context.Context) error {
+	_, err := i.table.call(ctx, "DeleteItem", map[string]any{"Key": key(i.digestID())})
 	return err
 }
 
-// Remove removes the digest after the state.
-func (s *tabled) Remove(ctx context.Context, read store.Version) error {
-	err := s.inner.Remove(ctx, read)
-	if err == nil {
-		_, err = s.table.call(ctx, "DeleteItem", map[string]any{"Key": key(s.id() + "-md5")})
-	}
-	return err
-}
+// MayChange implements [digest.Item].
+func (i digestItem) MayChange(ctx context.Context) error { return i.mayChange(ctx) }

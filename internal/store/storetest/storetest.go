@@ -12,11 +12,13 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/careful"
 )
 
 // Harness lets [Run] use a store.
 type Harness struct {
-	Place Places
+	Place      Places
+	Properties store.Properties // of the store
 
 	Huge     bool     // a state of 100 MiB is kept here
 	Slow     bool     // each call starts programs: there are fewer rounds
@@ -74,14 +76,14 @@ func Lock(id string) store.Lock {
 	return store.Lock{ID: id, Operation: "OperationTypeApply", Who: id + "@host", Version: "1.12.6", Created: "2026-11-27T00:00:00Z"}
 }
 
-// Run tests one kind, as wrap uses it: see [store.Careful].
+// Run tests one kind, as wrap uses it: see [careful.New].
 func Run(t *testing.T, h Harness) {
 	place := h.Place
 	h.Place = func(t *testing.T, name string) Place {
 		t.Helper()
 		p := place(t, name)
 		open := p.Open
-		p.Open = func(t *testing.T) store.State { t.Helper(); return store.Careful(open(t)) }
+		p.Open = func(t *testing.T) store.State { t.Helper(); return careful.New(open(t), h.Properties) }
 		return p
 	}
 	again := h.Again && testkit.Rounds(10) < 10
@@ -96,7 +98,7 @@ func Run(t *testing.T, h Harness) {
 	for name, place := range map[string]Places{"a right condition that is refused": h.RightRefused,
 		"an empty place whose first object becomes special": h.FirstSpecial} {
 		if place != nil {
-			t.Run(name, func(t *testing.T) { testLife(t, place(t, "state")) })
+			t.Run(name, func(t *testing.T) { testLife(t, h, place(t, "state")) })
 		}
 	}
 	t.Run("lies", func(t *testing.T) { testLies(t, h) })
@@ -178,13 +180,15 @@ func testStates(t *testing.T, h Harness) {
 }
 
 // testLife has three programs, one after the other, look at a state under the lock, and two of them write it twice.
-func testLife(t *testing.T, p Place) {
+func testLife(t *testing.T, h Harness, p Place) {
 	t.Helper()
 	var want []byte
 	var older store.Version
 	for program := range 3 {
-		s := store.Careful(p.Open(t))
-		must(t, s.Ready(t.Context()))
+		s := careful.New(p.Open(t), h.Properties)
+		if prover, ok := store.As[store.Prover](s); ok {
+			must(t, prover.Ready(t.Context()))
+		}
 		must(t, s.Lock(t.Context(), Lock("1")))
 		version := check(t, s, want)
 		for serial := range 2 {

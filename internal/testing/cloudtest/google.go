@@ -1,8 +1,6 @@
 package cloudtest
 
 import (
-	"bytes"
-	"context"
 	"crypto"
 	"crypto/rand"
 	"crypto/rsa"
@@ -11,88 +9,9 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
-
-	"cloud.google.com/go/kms/apiv1/kmspb"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/proto"
-
-	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/gcpkms/gcpkmstest"
 )
-
-// CloudKMS is a Cloud KMS, until the test ends, for those who speak JSON, as we do, and
-// gRPC, as OpenTofu does. Beside its token, it takes those that account signs, if it is not
-// nil.
-func CloudKMS(tb testing.TB, service *gcpkmstest.Service, account *ServiceAccount) http.Handler {
-	tb.Helper()
-	inJSON := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if account != nil && account.signed(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")) {
-			r.Header.Set("Authorization", "Bearer "+gcpkmstest.Token)
-		}
-		service.ServeHTTP(w, r)
-	})
-	server := grpc.NewServer()
-	tb.Cleanup(server.Stop)
-	kmspb.RegisterKeyManagementServiceServer(server, overGRPC{service: inJSON})
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Content-Type") == "application/grpc" {
-			server.ServeHTTP(w, r)
-			return
-		}
-		inJSON.ServeHTTP(w, r)
-	})
-}
-
-// overGRPC asks a service in JSON. Google has one rule for what a message and an error
-// are in the other protocol.
-type overGRPC struct {
-	kmspb.UnimplementedKeyManagementServiceServer
-	service http.Handler
-}
-
-func (g overGRPC) Encrypt(ctx context.Context, r *kmspb.EncryptRequest) (*kmspb.EncryptResponse, error) {
-	path, answer := r.GetName()+":encrypt", &kmspb.EncryptResponse{}
-	r.Name = ""
-	return answer, g.ask(ctx, path, r, answer)
-}
-
-func (g overGRPC) Decrypt(ctx context.Context, r *kmspb.DecryptRequest) (*kmspb.DecryptResponse, error) {
-	path, answer := r.GetName()+":decrypt", &kmspb.DecryptResponse{}
-	r.Name = ""
-	return answer, g.ask(ctx, path, r, answer)
-}
-
-func (g overGRPC) ask(ctx context.Context, path string, question, answer proto.Message) error {
-	body, err := protojson.Marshal(question)
-	if err != nil {
-		return err
-	}
-	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/"+path, bytes.NewReader(body))
-	r.Header.Set("Content-Type", "application/json")
-	r.Header["Authorization"] = metadata.ValueFromIncomingContext(ctx, "authorization")
-	recorder := httptest.NewRecorder()
-	g.service.ServeHTTP(recorder, r)
-	if recorder.Code == http.StatusOK {
-		return protojson.Unmarshal(recorder.Body.Bytes(), answer)
-	}
-	var refusal struct {
-		Error struct {
-			Status  codes.Code
-			Message string
-		}
-	}
-	if err := json.Unmarshal(recorder.Body.Bytes(), &refusal); err != nil {
-		return err
-	}
-	return status.Error(refusal.Error.Status, refusal.Error.Message)
-}
 
 // ServiceAccount is an account of Google's cloud that signs tokens itself.
 type ServiceAccount struct {
@@ -116,9 +35,9 @@ func NewServiceAccount(tb testing.TB) *ServiceAccount {
 	return &ServiceAccount{string(document), key}
 }
 
-// signed reports whether token is a JSON Web Token with the account's
+// Signed reports whether token is a JSON Web Token with the account's
 // signature.
-func (a *ServiceAccount) signed(token string) bool {
+func (a *ServiceAccount) Signed(token string) bool {
 	end := strings.LastIndex(token, ".")
 	if end < 0 {
 		return false

@@ -3,7 +3,7 @@ package faults
 import (
 	"net/http"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 

@@ -101,19 +101,20 @@ func TestEveryVariableIsKnown(t *testing.T) {
 			switch {
 			case !site.computed:
 			case !listed:
-				t.Errorf("%s computes the name of a variable, or reads all of them", site.function)
+				t.Errorf("%s computes the name of a variable, or reads all of them: list it in computed, with the names of "+
+					"those that its callers do not write, or with \"\"; its source is in %s", site.function, folder(files))
 			default:
 				seen[site.function] = true
 				names = append(names, strings.Fields(own)...)
 			}
 			for _, name := range names {
-				read[name] = append(read[name], site.function)
+				read[name] = append(read[name], site.function+", in "+folder(files))
 			}
 		}
 	}
 	for function := range computed {
 		if !seen[function] {
-			t.Errorf("%s reads no variable any more", function)
+			t.Errorf("%s reads no variable: take it out of computed", function)
 		}
 	}
 	checkKnown(t, read)
@@ -135,15 +136,16 @@ func checkKnown(t *testing.T, read map[string][]string) {
 		}
 		switch {
 		case n == 0 && !declared[name]:
-			t.Errorf("nothing says what becomes of %s, which is read by %q", name, slices.Compact(slices.Sorted(slices.Values(read[name]))))
+			t.Errorf("%s is read by\n\t%s:\nlook there what it does, and give it a row in internal/testing/mixes/table.go",
+				name, strings.Join(slices.Compact(slices.Sorted(slices.Values(read[name]))), "\n\t"))
 		case n > 1:
-			t.Errorf("%s is listed %d times", name, n)
+			t.Errorf("%s is in internal/testing/mixes/table.go %d times", name, n)
 		}
 	}
 	for _, some := range mixes.Table() {
 		for pattern := range strings.FieldsSeq(some.Names) {
 			if !matched[pattern] {
-				t.Errorf("nobody reads %s any more", pattern)
+				t.Errorf("no linked package reads %s: take it out of internal/testing/mixes/table.go", pattern)
 			}
 		}
 		if len(some.Why) < 20 {
@@ -241,6 +243,14 @@ func linked(t *testing.T) map[string]map[string]bool {
 		}
 	}
 	return found
+}
+
+// folder returns where the source of a package is.
+func folder(files map[string]bool) string {
+	for file := range files {
+		return filepath.Dir(file)
+	}
+	return ""
 }
 
 // site is a function that reads variables.

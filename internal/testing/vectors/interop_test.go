@@ -94,8 +94,9 @@ type interop struct {
 }
 
 // interops are all kinds that OpenTofu ships. OpenTofu's binary knows neither
-// static nor xor, nor yet encryption_context of aws_kms, associated_data of
-// openbao and additional_authenticated_data of gcp_kms.
+// static nor xor, and 1.12 knows no data that a key is bound to: for
+// encryption_context of aws_kms, associated_data of openbao and
+// additional_authenticated_data of gcp_kms, files of 1.13 are among the testdata.
 func interops(t *testing.T) map[string]interop {
 	t.Helper()
 	const passphrase, quick = "passphrase = \"a passphrase for one test\"\n", "iterations = 200000\n"
@@ -187,7 +188,7 @@ func clouds(t *testing.T, kms http.Handler) (*cloudtest.Internet, *cloudtest.Ser
 		AllowEncrypt: true,
 	}
 	return cloudtest.New(t, map[string]http.Handler{
-		"kms.eu-west-1.amazonaws.com": kms, "cloudkms.googleapis.com": cloudtest.CloudKMS(t, google, account),
+		"kms.eu-west-1.amazonaws.com": kms, "cloudkms.googleapis.com": gcpkmstest.CloudKMS(t, google, account),
 		"interop.vault.azure.net": azure, "login.microsoftonline.com": azure,
 	}), account
 }

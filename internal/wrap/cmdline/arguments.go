@@ -20,7 +20,7 @@ import (
 )
 
 // NoWorkspaces says what there is in place of workspaces.
-const NoWorkspaces = "there are none under wrap; each state has an address of its own, in the backend block of a file for -config"
+const NoWorkspaces = "wrap has no workspaces; each state has an address of its own, in the backend block of a file for -config"
 
 // Line is a command line of terraform or tofu, as it was read. The child gets what
 // was read, see [Line.Arguments], and not what was written: it has nothing
@@ -150,9 +150,6 @@ func (l *Line) subcommand(words []string) (rest []string, err error) {
 			return words[n:], nil
 		}
 	}
-	if words[0] == "workspace" {
-		return nil, errors.New("workspaces are refused: " + NoWorkspaces)
-	}
 	var names []string
 	for _, name := range commands().Names() {
 		names = append(names, strings.Fields(name)[0], name)
@@ -162,14 +159,14 @@ func (l *Line) subcommand(words []string) (rest []string, err error) {
 		words = words[:end]
 	}
 	written := strings.Join(words[:min(2, len(words))], " ")
+	if why := cmp.Or(refusedCommands()[written], refusedCommands()[words[0]]); why != "" {
+		return nil, fmt.Errorf("the subcommand %s is refused: %s", outside.Quoted(written, 100), why)
+	}
 	near := syntax.Suggest(written, names)
 	if more := subcommands(written); len(more) > 0 {
 		return nil, fmt.Errorf("%s requires a subcommand: %s", written, strings.Join(more, ", "))
 	}
-	switch {
-	case slices.Contains([]string{"test", "env", "cloud"}, words[0]): // there is one, whatever it resembles
-		near = ""
-	case near == "":
+	if near == "" {
 		near = syntax.Suggest(words[0], names)
 	}
 	return nil, fmt.Errorf("the subcommand %s is refused: wrap does not know what it does with a state%s", outside.Quoted(written, 100),

@@ -13,10 +13,10 @@ func TestSuggestions(t *testing.T) {
 	t.Parallel()
 	plan := Command{Name: "plan", Flags: operation}
 	mistakes := wraptest.OpenMistakes(t, "suggestion")
-	for _, flag := range []string{"--", "-x", "-log", "-refesh", "--no-colour"} {
+	for _, flag := range []string{"--", "-x", "-log", "-refesh", "-minimal-refesh", "--no-colour"} {
 		mistakes.Failed(t, flag, "", (&Line{Command: plan}).parse([]string{flag}))
 	}
-	for _, word := range []string{"test", "query", "stacks", "pln", "state lst"} {
+	for _, word := range []string{"test", "test cleanup", "stacks list", "state migrate", "workspace new", "env", "push", "pln", "state lst"} {
 		_, err := (&Line{}).subcommand(strings.Fields(word))
 		mistakes.Failed(t, word, "", err)
 	}
@@ -29,7 +29,7 @@ func TestCommandsAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for does, what := range map[Effect]string{Passes: "nothing", Reads: "read it", writes: "write it", Changes: "change what it describes"} {
+	for does, what := range map[Effect]string{Passes: "nothing", Reads: "read it", Writes: "write it", Changes: "change what it describes"} {
 		var names []string
 		for _, c := range commands() {
 			if c.Does == does {

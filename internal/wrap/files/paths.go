@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
 // MaxState is how many bytes a state and any other body may have.
@@ -50,7 +50,7 @@ func ReadUpTo(limit int64, path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return source.Read(f, -1, limit)
+	return meter.Read(f, -1, limit)
 }
 
 // ExpectFile refuses a path that leads to no regular file.

@@ -17,8 +17,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/cmdline"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
@@ -252,7 +252,7 @@ func (p *Files) Finish(ctx context.Context) error {
 	if err == nil {
 		err = checkPlan(content)
 	}
-	if source.IsTooLarge(err) {
+	if meter.IsTooLarge(err) {
 		err = errors.New(err.Error() + fewer)
 	}
 	if p.destination == "" && err != nil {
@@ -266,7 +266,7 @@ func (p *Files) Finish(ctx context.Context) error {
 		sealed, _, err = states.SealForOthers(ctx, p.Keys.Plan, content)
 	}
 	if err == nil && int64(len(sealed)) > p.Limit {
-		err = errors.New(source.TooLarge(p.Limit).Error() + fewer)
+		err = errors.New(meter.TooLarge(p.Limit).Error() + fewer)
 	}
 	if err == nil {
 		err = replace.File(ctx, p.destination, sealed, nil)

@@ -123,7 +123,7 @@ func (p *Proxy) takeBack(w http.ResponseWriter, r *http.Request) {
 func (p *Proxy) Settle(ctx context.Context, code int) error {
 	const signalled = 128
 	l := &p.lock
-	there := l.given && p.backend.HasLocks()
+	there := l.given && p.backend.HasLocks
 	switch {
 	case l.held == nil || !l.given && code <= signalled || !there && p.effect == cmdline.Reads:
 		return nil
@@ -136,7 +136,7 @@ func (p *Proxy) Settle(ctx context.Context, code int) error {
 		return nil
 	case p.effect == cmdline.Reads:
 		return p.backend.GiveBack(ctx, l.id)
-	case p.backend.EndsWithProcess():
+	case p.backend.EndsWithProcess:
 		return errors.Join(p.backend.GiveBack(ctx, l.id), errors.New("the program has ended without giving back its lock: what it has changed "+
 			"may be in no state. Look at it before the next run"))
 	}

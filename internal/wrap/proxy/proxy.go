@@ -12,10 +12,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/cmdline"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
@@ -107,7 +107,7 @@ func (p *Proxy) get(w http.ResponseWriter, r *http.Request) {
 	}
 	// Without a lock, what was read first counts: before the first write, Terraform reads once
 	// more if there was no state, and would send back what it planned nothing for.
-	if p.version.Load() == nil || p.backend.HasLocks() && p.lock.isHeld() {
+	if p.version.Load() == nil || p.backend.HasLocks && p.lock.isHeld() {
 		p.goOnFrom(r.Context(), version, digest)
 	}
 	if state == nil {
@@ -243,7 +243,7 @@ func (p *Proxy) remove(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *Proxy) receive(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
-	body, err := source.Read(r.Body, r.ContentLength, files.MaxState)
+	body, err := meter.Read(r.Body, r.ContentLength, files.MaxState)
 	if err != nil {
 		p.fail(w, ours, "what the child sent cannot be read: "+web.Reason(err, ""))
 	}

@@ -79,8 +79,8 @@ func (p *Proxy) variables(address, authority string) []string {
 		"TF_HTTP_ADDRESS=" + address + "/state", "TF_HTTP_USERNAME=" + username, "TF_HTTP_PASSWORD=" + p.password,
 		"TF_HTTP_CLIENT_CA_CERTIFICATE_PEM=" + authority,
 	}
-	if !p.leaves || p.backend.HasLocks() { // or the backend that a state leaves for would be filled with it
+	if !p.leaves || p.backend.HasLocks { // or the backend that a state leaves for would be filled with it
 		all = append(all, "TF_HTTP_LOCK_ADDRESS="+address+"/lock", "TF_HTTP_UNLOCK_ADDRESS="+address+"/lock")
 	}
-	return append(all, p.backend.Retries()...)
+	return append(all, p.backend.Retries...)
 }

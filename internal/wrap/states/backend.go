@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"sync/atomic"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
@@ -17,6 +18,7 @@ import (
 // Backend is the state where it is kept.
 type Backend struct {
 	store.State
+	store.Properties
 	store store.Store
 	kind  store.Kind
 
@@ -61,15 +63,46 @@ func (b *Backend) mayEncrypt() error {
 	}
 	err := b.unread
 	if err == nil || errors.Is(err, fs.ErrNotExist) { // then the block says which lock others take
-		_, err = b.Former(b.recorded.Backend.Type, b.recorded.Backend.Config)
+		_, err = b.succeeds(b.recorded)
 	}
-	if err == nil && b.unlocked && b.HasLocks() {
+	if err == nil && b.unlocked && b.HasLocks {
 		err = errors.New("-lock=false keeps out nobody who works on it without wrap; leave that out")
 	}
 	if err != nil {
 		err = fmt.Errorf("it is not encrypted, and stays so: %w", err)
 	}
 	return err
+}
+
+// succeeds compares the state with one that the module has had without wrap. It returns an error if the lock keeps
+// out nobody who goes on there.
+func (b *Backend) succeeds(r module.Recorded) (same bool, err error) {
+	if s, ok := store.As[store.Successor](b.State); ok {
+		return s.Former(r.Backend.Type, r.Backend.Config)
+	}
+	return false, nil
+}
+
+// settle has others accept a state who compare it with a digest.
+func (b *Backend) settle(ctx context.Context, state []byte) error {
+	if s, ok := store.As[store.Digested](b.State); ok {
+		return s.Settle(ctx, state)
+	}
+	return nil
+}
+
+// Keeps reports whether a file belongs to the state.
+func (b *Backend) Keeps(path string) bool {
+	local, ok := store.As[store.Local](b.State)
+	return ok && local.Keeps(path)
+}
+
+// Lend returns a file for the child to inherit, so that the lock ends with it, nil where there is none.
+func (b *Backend) Lend() *os.File {
+	if local, ok := store.As[store.Local](b.State); ok {
+		return local.Lend()
+	}
+	return nil
 }
 
 // LookAgain finds out, if a state was encrypted in its place, whether somebody who had read it
@@ -117,7 +150,7 @@ func Backends() (tables []attr.Table) {
 // underLock does work while it has the lock, if there are locks. An interrupt does not end
 // a request: a server may go on with what it has got, after the lock was given back.
 func (b *Backend) underLock(ctx context.Context, operation string, work func() error) (err error) {
-	if !b.HasLocks() {
+	if !b.HasLocks {
 		return work()
 	}
 	lock := store.NewLock(operation)
@@ -153,7 +186,7 @@ func (b *Backend) GiveBack(ctx context.Context, id string) error {
 }
 
 // keep puts a sealed state into the backend, unless ctx has ended. As the first write of a run, it is
-// looked at, see [store.Careful]: many servers answer 200 to anything, and the user may
+// looked at, see [careful.New]: many servers answer 200 to anything, and the user may
 // delete the old state.
 func (b *Backend) keep(ctx context.Context, sealed []byte, read store.Version) error {
 	if err := context.Cause(ctx); err != nil {
@@ -169,8 +202,8 @@ func (b *Backend) keep(ctx context.Context, sealed []byte, read store.Version) e
 // Rehearse seals a state before a run whose own could not be written otherwise.
 func (b *Backend) Rehearse(ctx context.Context, target encryption.Target) error {
 	_, _, err := Seal(ctx, target, []byte(`{"version":4,"serial":1,"lineage":"rehearsal"}`))
-	if err == nil {
-		err = b.Ready(ctx)
+	if prover, ok := store.As[store.Prover](b.State); ok && err == nil {
+		err = prover.Ready(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("the run was not started, because its state could not be written afterwards: %w", err)

@@ -63,7 +63,7 @@ func (m *Existing) sealExisting(ctx context.Context) error {
 	case info.Kind == encryption.KindEncrypted:
 		m.Guard.Say("the state in the backend is encrypted already")
 		m.Unused.warnOfOthers()
-		return m.Backend.Settle(ctx, there)
+		return m.Backend.settle(ctx, there)
 	case info.Kind != encryption.KindState:
 		if there, err = m.ofOtherTool(ctx, there); err != nil {
 			return err

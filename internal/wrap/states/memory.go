@@ -49,10 +49,15 @@ const (
 
 // NewMemory is the memory of a run, which the user has accept a state, or which may leave one.
 func NewMemory(ctx context.Context, at files.Directory, b *Backend, accepts, changes bool) *Memory {
-	whole, text := b.kind.Name+" "+b.Address(), b.kind.Name+" "+b.String()
+	text := b.kind.Name + " " + b.String()
+	whole := text
+	if a, ok := store.As[store.Addressed](b.State); ok {
+		whole = b.kind.Name + " " + a.Address()
+	}
+	local, isLocal := store.As[store.Local](b.State)
 	return &Memory{
 		at: at, of: string(store.Digest([]byte(whole))), text: text, isWhole: whole == text,
-		reverts: b.Reverts(ctx), accepts: accepts, changes: changes,
+		reverts: isLocal && local.Reverts(ctx), accepts: accepts, changes: changes,
 	}
 }
 

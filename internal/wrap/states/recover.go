@@ -154,7 +154,7 @@ func (m *recovery) write(ctx context.Context) error {
 		return err
 	case there != nil:
 		m.Guard.Say("the state in " + m.name + " is in the backend already")
-		if err := m.Backend.Settle(ctx, there); err != nil {
+		if err := m.Backend.settle(ctx, there); err != nil {
 			return err
 		}
 	default:

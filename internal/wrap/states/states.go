@@ -16,6 +16,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/careful"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
@@ -60,7 +62,8 @@ func (s *States) state(name string) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Backend{State: store.Careful(state), store: s.Store, kind: s.kind, say: s.say}, nil
+	p := s.Properties()
+	return &Backend{State: careful.New(state, p), Properties: p, store: s.Store, kind: s.kind, say: s.say}, nil
 }
 
 // Open opens the state of a module, for a user who may want no lock.
@@ -137,7 +140,10 @@ func (s *States) IsSettled(ctx context.Context, name string, state []byte) (bool
 	if err != nil {
 		return false, err
 	}
-	return b.IsSettled(ctx, state)
+	if d, ok := store.As[store.Digested](b.State); ok {
+		return d.IsSettled(ctx, state)
+	}
+	return true, nil
 }
 
 // ErrNone is that there is no state.
@@ -154,7 +160,7 @@ func (s *States) Rotate(ctx context.Context, name string, change func(state []by
 	if err != nil {
 		return err
 	}
-	if !b.HasLocks() {
+	if !b.HasLocks {
 		s.say("warning: the backend has no lock; nobody may write the state meanwhile")
 	}
 	err = b.underLock(ctx, "statecrypt rotate", func() error {
@@ -171,7 +177,7 @@ func (s *States) Rotate(ctx context.Context, name string, change func(state []by
 		case err != nil:
 			return err
 		case changed == nil:
-			return b.Settle(ctx, state)
+			return b.settle(ctx, state)
 		}
 		if labelled { // or the server takes others
 			b.noteForm(changed)

@@ -154,7 +154,7 @@ func (u *Unused) find() (file string, r module.Recorded, err error) {
 	path, _ := r.Backend.Config["path"].(string)
 	same := false
 	if u.Backend != nil {
-		same, _ = u.Backend.Former(r.Backend.Type, r.Backend.Config)
+		same, _ = u.Backend.succeeds(r)
 	}
 	switch local := slices.Contains([]string{"", "local"}, r.Backend.Type); {
 	case err != nil:

@@ -1,0 +1,98 @@
+package web
+
+import (
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
+)
+
+// ReadBody reads a body of at most limit bytes. Compression is undone here, not
+// by net/http, which would hide the length and the checksum of what was sent:
+// sum gets that as it was.
+func ReadBody(resp *http.Response, limit int64, sum io.Writer) ([]byte, error) {
+	if resp.ContentLength > limit {
+		return nil, Final("%w", meter.TooLarge(limit))
+	}
+	data, err := Decode(io.TeeReader(resp.Body, sum), resp.Header, resp.ContentLength, limit)
+	if resp.Request != nil && resp.Request.Context().Err() != nil { // net/http may take what comes while it hangs up for an answer
+		return nil, resp.Request.Context().Err()
+	}
+	return data, err
+}
+
+// Decode reads what was sent: size bytes, or -1 if nobody knows, as its header has it. What
+// is unpacked has at most limit bytes. An error in our own words is about the data itself,
+// and any other about the connection, so that another try may help.
+func Decode(body io.Reader, header http.Header, size, limit int64) ([]byte, error) {
+	sent := &sentBody{r: body}
+	data, err := decode(sent, encodings(header), size, limit)
+	switch {
+	case sent.err != nil: // rather than what followed from it
+		return nil, sent.err
+	case err != nil:
+		return nil, Final("%w", err)
+	}
+	return data, nil
+}
+
+// sentBody remembers how the connection failed.
+type sentBody struct {
+	r   io.Reader
+	err error
+}
+
+func (b *sentBody) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.err = err
+	}
+	return n, err
+}
+
+// encodings are what changes the bytes of an answer, by what it says of itself. Stores keep
+// any word there, such as aws-chunked, utf-8 or none, which changes nothing.
+func encodings(header http.Header) (found []string) {
+	for name := range strings.SplitSeq(strings.ToLower(strings.Join(header.Values("Content-Encoding"), ",")), ",") {
+		switch name = strings.TrimSpace(name); name {
+		case "x-gzip":
+			found = append(found, "gzip")
+		case "gzip", "br", "deflate", "compress", "x-compress", "zstd", "dcb", "dcz", "exi", "aes128gcm", "pack200-gzip", "bzip2", "xz",
+			"lzma", "lz4", "snappy":
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+func decode(sent io.Reader, encodings []string, size, limit int64) ([]byte, error) {
+	switch {
+	case len(encodings) == 0:
+		return meter.Read(sent, size, limit)
+	case len(encodings) > 1 || encodings[0] != "gzip":
+		return nil, fmt.Errorf("the answer is encoded with %s, and only gzip is undone here, once; have the server send it as it is",
+			encodings[len(encodings)-1])
+	}
+	data, err := gunzip(sent, size, limit)
+	if err != nil {
+		return nil, fmt.Errorf("unpacking the gzip data: %w", err)
+	}
+	return data, nil
+}
+
+// gunzip stops at the limit: a few kilobytes can unpack to gigabytes, and any
+// number of bytes to nothing.
+func gunzip(sent io.Reader, size, limit int64) ([]byte, error) {
+	packed, err := meter.Read(sent, size, meter.PackedLimit(limit))
+	if meter.IsTooLarge(err) {
+		err = meter.TooLarge(limit)
+	}
+	if err != nil || len(packed) == 0 { // an empty body is an empty file
+		return packed, err
+	}
+	return meter.Unpack(packed, limit, gzip.NewReader)
+}

@@ -1,0 +1,116 @@
+package web
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/faults"
+)
+
+// TestFaults runs all rows on the wire that kinds share. Theirs are those in
+// which they have a say.
+//
+// Promise: Cost
+// Promise: Verified connections
+// Promise: Whole answers
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	const (
+		limit     = 1 << 20
+		password  = "password-ssssssssssssssss"
+		answered  = "the server answered "
+		redirects = answered + "307 Temporary Redirect"
+		tooLarge  = "the file is larger than 1048576 bytes"
+	)
+	want := []byte(`{"data": "` + strings.Repeat("data ", 20_000) + `"}`)
+	faults.Suite{
+		Server: func(*testing.T) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if _, sent, _ := r.BasicAuth(); sent != password {
+					w.WriteHeader(http.StatusUnauthorized)
+					return
+				}
+				_, _ = w.Write(want)
+			})
+		},
+		Want: want,
+		Client: func(t *testing.T, f *faults.Front) faults.Client {
+			from, err := url.Parse(f.URL + "/file")
+			if err != nil {
+				t.Fatal(err)
+			}
+			transport := Transport(world.World{}, &tls.Config{RootCAs: Authorities([]byte(f.CA)), MinVersion: tls.VersionTLS12}, Proxies(nil))
+			t.Cleanup(transport.CloseIdleConnections)
+			wire := Wire{
+				Patience:  Patience{Timeout: f.Patience / 2, Tries: 1, WaitMin: time.Millisecond, WaitMax: 100 * time.Millisecond},
+				Transport: transport,
+				Authorize: func(r *http.Request) error { r.SetBasicAuth("reader", password); return nil },
+				Trust:     "set ca_file",
+			}
+			return faults.Client{Secrets: []string{password}, Ask: func(ctx context.Context) (data []byte, err error) {
+				err = wire.Get(ctx, from, nil, func(resp *http.Response) (err error) {
+					if resp.StatusCode != http.StatusOK {
+						return Final("the server answered %s", Status(resp.StatusCode))
+					}
+					data, err = ReadBody(resp, limit, io.Discard)
+					return err
+				})
+				return data, err
+			}}
+		},
+		Reads: func(r *http.Request, _ []byte) bool { return r.Method == http.MethodGet },
+		Check: func(t *testing.T, err error, _ bool) {
+			t.Helper()
+			if _, missing := source.IsMissing(err); missing {
+				t.Errorf("got %v: a read that failed does not show that there is no state", err)
+			}
+		},
+		Sees: map[string]string{
+			"short body":               netfail.BrokeOff + " (after 2 tries)",
+			"Content-Length too small": faults.Cut,
+			"endless body":             tooLarge,
+			"gzip bomb":                "unpacking the gzip data: " + tooLarge,
+			"endless gzip of nothing":  "unpacking the gzip data: " + tooLarge,
+			"nested a million deep":    faults.Other,
+			"another service":          faults.Other,
+
+			"403":                            answered + "403 Forbidden",
+			"500":                            answered + "500 Internal Server Error (after 2 tries)",
+			"429 with Retry-After":           answered + "429 Too Many Requests (after 2 tries)",
+			"429 with Retry-After of a year": answered + "429 Too Many Requests (after 2 tries)",
+
+			"redirect loop":               redirects,
+			"redirect to another origin":  redirects,
+			"redirect to plain http":      redirects,
+			"301 that names another host": answered + "301 Moved Permanently",
+			"401 that names another host": answered + "401 Unauthorized",
+
+			"certificate of an unknown authority": netfail.UnknownAuthority + "set ca_file",
+		},
+		Cannot: map[string]string{
+			"429 with Retry-After of a year, cancelled": "the longest wait ends first",
+		},
+	}.Run(t)
+}
+
+// How long a try may take is said, and what raises it.
+func TestLate(t *testing.T) {
+	for attr, want := range map[string]string{
+		"":        netfail.NoAnswer + " within 1m30s",
+		"timeout": netfail.NoAnswer + " within 1m30s; timeout can be raised",
+	} {
+		w := Wire{Patience: Patience{Timeout: 90 * time.Second, Attr: attr}}
+		if got := w.reason(context.DeadlineExceeded); got.Error() != want {
+			t.Errorf("got %v, want %s", got, want)
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package web
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/hashicorp/go-cleanhttp"
+	"golang.org/x/net/http/httpproxy"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/trust"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+)
+
+// Transport makes connections of its own, which trust whom w does. What it gets is not unpacked: see
+// [ReadBody].
+func Transport(w world.World, settings *tls.Config, proxies *httpproxy.Config) *http.Transport {
+	find := proxies.ProxyFunc()
+	t := cleanhttp.DefaultPooledTransport()
+	t.Proxy = func(req *http.Request) (*url.URL, error) { return find(req.URL) }
+	t.TLSClientConfig = trust.Config(w, settings)
+	t.DisableCompression = true
+	t.MaxResponseHeaderBytes = 1 << 20
+	t.OnProxyConnectResponse = proxyAnswer
+	return t
+}
+
+// TransportFor is [Transport] with the values of skip_cert_verification,
+// client_ca_certificate_pem and proxy.
+func TransportFor(w world.World, v attr.Values, settings *tls.Config, proxies *httpproxy.Config) *http.Transport {
+	settings.InsecureSkipVerify = v.Bool("skip_cert_verification") //nolint:gosec // the user's choice, with a warning at each read
+	settings.RootCAs = Authorities([]byte(v.String("client_ca_certificate_pem")))
+	t := Transport(w, settings, proxies)
+	if text := v.String("proxy"); text != "" {
+		own, _ := url.Parse(text) // its Check has
+		t.Proxy = http.ProxyURL(own)
+	}
+	return t
+}
+
+// Authorities are the certificates in a text in PEM format, nil if there are
+// none.
+func Authorities(text []byte) *x509.CertPool {
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil
+	}
+	return pool
+}
+
+// Unverified is the warning of a connection that works.
+func Unverified(whose, because string) netfail.Warning {
+	return netfail.Unverified(whose, because, "read the credentials and replace the state")
+}
+
+// Unencrypted is the warning of a connection without TLS, over which credentials
+// were sent.
+func Unencrypted(because string) netfail.Warning {
+	return netfail.Unencrypted("The credentials and the state were", because, "read them and replace the state")
+}
+
+// Warnings are those of a connection that works: it is not verified, or can be read on the way,
+// because of what is said behind each.
+func Warnings(unverified bool, setting string, exposed bool, because string) []netfail.Warning {
+	switch {
+	case unverified:
+		return []netfail.Warning{Unverified("the server", setting)}
+	case exposed:
+		return []netfail.Warning{Unencrypted(because)}
+	}
+	return nil
+}
+
+// proxyAnswer replaces the error of net/http, which would be the proxy's own
+// words.
+func proxyAnswer(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Response) error {
+	switch code := resp.StatusCode; {
+	case code == http.StatusOK:
+		return nil
+	case code == http.StatusProxyAuthRequired:
+		return Final("the proxy refused the connection (%s); check its user name and password", Status(code))
+	case isTransient(code):
+		return Again("the proxy refused the connection (%s); check the proxy settings", Status(code))
+	default:
+		return Final("the proxy refused the connection (%s); check the proxy settings", Status(code))
+	}
+}
+
+// Proxies are the user's own, as every Go program understands them. They are
+// read through lookup, because the environment may be switched off.
+func Proxies(lookup attr.LookupEnv) *httpproxy.Config {
+	either := func(upper, lower string) string {
+		value, _ := lookup.Get(upper, lower)
+		return value
+	}
+	return &httpproxy.Config{
+		HTTPProxy:  either("HTTP_PROXY", "http_proxy"),
+		HTTPSProxy: either("HTTPS_PROXY", "https_proxy"),
+		NoProxy:    either("NO_PROXY", "no_proxy"),
+	}
+}
+
+// CheckAuthorities refuses a text without certificates; an empty one leaves those of the
+// system.
+func CheckAuthorities(text string) error {
+	if text == "" || Authorities([]byte(text)) != nil {
+		return nil
+	}
+	return recognize.NoContent("it holds no certificate in PEM format", text)
+}
+
+// CheckProxy refuses what is not the URL of a proxy; an empty text is none. The libraries
+// that use one repeat a wrong one in their errors, password included.
+func CheckProxy(text string) error {
+	u, err := url.Parse(text)
+	isProxy := err == nil && u.Hostname() != "" && slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme)
+	if text == "" || isProxy {
+		return nil
+	}
+	return errors.New("a URL is required, such as http://proxy.example.com:3128")
+}
+
+// ReadOnly is the last step before the wire for clients that can do more: it lets
+// only reads pass.
+type ReadOnly struct{ Next http.RoundTripper }
+
+// RoundTrip implements [http.RoundTripper].
+func (r ReadOnly) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Method != http.MethodGet || req.Body != nil && req.Body != http.NoBody {
+		return nil, errors.New("only GET requests without a body may be sent")
+	}
+	return r.Next.RoundTrip(req)
+}
+
+// Brief cuts the answers that are errors, for clients that read them as a whole.
+type Brief struct{ Next http.RoundTripper }
+
+const maxRefusal = 64 << 10 // bytes of an answer that is an error
+
+// RoundTrip implements [http.RoundTripper].
+func (b Brief) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := b.Next.RoundTrip(req)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		resp.Body = outside.Limit(resp.Body, maxRefusal)
+	}
+	return resp, err
+}

@@ -1,0 +1,41 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
+)
+
+// Patience is enough for the requests for one state, however large it is.
+const Patience = 10 * time.Minute
+
+// bounded is what every source has around it: reads end in time, and hold no more
+// than may be.
+type bounded struct {
+	Source
+	patience time.Duration // 0 for the source's own
+	limit    int64
+	explain  func(error) error
+}
+
+// Fetch reads the file.
+func (b bounded) Fetch(ctx context.Context) (*Snapshot, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	limited, cancel := ctx, func() {}
+	if b.patience > 0 {
+		limited, cancel = context.WithTimeout(ctx, b.patience)
+	}
+	defer cancel()
+	snapshot, err := b.Source.Fetch(limited)
+	switch {
+	case err != nil && limited.Err() != nil && ctx.Err() == nil:
+		return nil, fmt.Errorf("the state could not be read within %s, with all the requests that it takes; try again later", b.patience)
+	case err == nil && int64(len(snapshot.Data)) > b.limit:
+		return nil, meter.TooLarge(b.limit)
+	}
+	return snapshot, b.explain(err)
+}

@@ -1,0 +1,116 @@
+// Package careful decorates a state with the rule about lost answers, and about servers that say yes and
+// keep nothing.
+package careful
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+)
+
+// New returns a state that looks once more after a failure of a lock or a write: the answer may have been
+// lost, or be that to a repetition. If the lock is ours by then, or the state is the one
+// that was sent, it was a success.
+//
+// It also looks, once in each run, whether a state is there that the store calls written: the
+// first one, and the first one that replaces another, which some servers take for other requests. It
+// looks each time if the store leaves that open, and after a state was removed.
+//
+// What was sent when nobody could look may be there by the time of the next write, and is what
+// this run has written, not somebody else.
+func New(s store.State, p store.Properties) store.State {
+	return &careful{State: s, known: p, proven: map[bool]bool{}}
+}
+
+type careful struct {
+	store.State
+	known store.Properties
+
+	mu     sync.Mutex
+	sent   []store.Version // the states that were sent since the last success, and may be there, by their [store.Identity]
+	proven map[bool]bool   // whether a state was found there that was written, by whether it has replaced one
+}
+
+// Unwrap returns the state that may lose answers.
+func (c *careful) Unwrap() store.State { return c.State }
+
+func (c *careful) Lock(ctx context.Context, lock store.Lock) error {
+	err := c.State.Lock(ctx, lock)
+	if err != nil && lock.ID != "" && isAmbiguous(err) && c.State.Lock(ctx, lock) == nil { // the same ID: no second one
+		return nil
+	}
+	return err
+}
+
+// isAmbiguous reports whether a request may have succeeded that has failed.
+func isAmbiguous(err error) bool {
+	answer, isAnswer := errors.AsType[*store.AnswerError](err)
+	_, isUnanswered := errors.AsType[*store.UnansweredError](err)
+	return isUnanswered || isAnswer && answer.Status >= 500
+}
+
+func (c *careful) Write(ctx context.Context, data []byte, read store.Version) (store.Version, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if slices.Contains(c.sent, store.Identity(data)) { // the caller tries again
+		if now, ours, _ := c.isThere(ctx, store.Identity(data)); ours {
+			c.sent = nil
+			return now, nil
+		}
+	}
+	if now, ours, _ := c.isThere(ctx, c.sent...); ours {
+		read = now
+	}
+	next, err := c.State.Write(ctx, data, read)
+	if !errors.Is(err, store.ErrUnfinished) && (err != nil || next == "" || !c.known.Verifies && !c.proven[read != ""]) {
+		now, ours, unread := c.isThere(ctx, store.Identity(data))
+		switch {
+		case ours:
+			next, err = now, nil
+			c.proven[read != ""] = true
+		case err != nil:
+		case unread != nil:
+			err = fmt.Errorf("%w: %w", store.ErrUnseen, unread)
+		default:
+			err = cmp.Or(c.known.Unkept, store.ErrUnkept)
+		}
+	}
+	switch {
+	case err == nil:
+		c.sent = nil
+	case isAmbiguous(err), errors.Is(err, store.ErrUnfinished):
+		c.sent = append(c.sent, store.Identity(data))
+	}
+	return next, err
+}
+
+func (c *careful) Remove(ctx context.Context, read store.Version) error {
+	if err := c.State.Remove(ctx, read); err != nil || c.known.Verifies {
+		return err
+	}
+	there, _, err := c.State.Read(ctx)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the state was removed, and whether it is gone cannot be told: %w", err)
+	case len(there) > 0:
+		return store.ErrUnremoved
+	}
+	return nil
+}
+
+// isThere reports whether the state is one of these, by their [store.Identity].
+func (c *careful) isThere(ctx context.Context, states ...store.Version) (store.Version, bool, error) {
+	if len(states) == 0 {
+		return "", false, nil
+	}
+	there, now, err := c.State.Read(ctx)
+	if err != nil || len(there) == 0 || !slices.Contains(states, store.Identity(there)) {
+		return "", false, err
+	}
+	return now, true, nil
+}

@@ -1,0 +1,109 @@
+// Package digest decorates a state with a digest in a table, as the s3 backends of Terraform and OpenTofu have it
+// with a table of DynamoDB: both refuse a state with another digest.
+package digest
+
+import (
+	"context"
+	"crypto/md5" //nolint:gosec // what both CLIs compare
+	"encoding/hex"
+	"fmt"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+)
+
+// Item is where the digest of one state is.
+type Item interface {
+	Get(ctx context.Context) (sum string, there bool, err error)
+	Put(ctx context.Context, sum string) error
+	Delete(ctx context.Context) error
+
+	// MayChange returns an error if somebody else has the lock of the state, or ours is gone.
+	MayChange(ctx context.Context) error
+}
+
+// State is a state with its digest. It relies on the one that it decorates to find out about lost answers.
+type State struct {
+	store.State
+	Item
+
+	Object, Table, Name string // of the state, and of the item in the table, for errors
+}
+
+// Unwrap returns the state alone.
+func (s *State) Unwrap() store.State { return s.State }
+
+// Read notes a digest that others will stumble over. One of a state that is not there is an
+// error, as it is for both CLIs: all that the state had would be made again.
+func (s *State) Read(ctx context.Context) ([]byte, store.Version, error) {
+	data, version, err := s.State.Read(ctx)
+	if err != nil {
+		return data, version, err
+	}
+	sum, there, err := s.Get(ctx)
+	if data == nil {
+		if err == nil && there {
+			err = fmt.Errorf("there is no object %q in the bucket, and the table %q has the digest of one; restore the object, or, if the "+
+				"state is meant to be gone, delete the item %q of the table", s.Object, s.Table, s.Name)
+		}
+		return nil, version, err
+	}
+	if err == nil && (!there || sum != of(data)) {
+		notice.Show(ctx, fmt.Sprintf("the table %q has another digest of the state, or none, so that Terraform and OpenTofu without wrap may "+
+			"refuse it; the next one that is written has the right one", s.Table))
+	}
+	return data, version, err
+}
+
+func of(data []byte) string {
+	sum := md5.Sum(data) //nolint:gosec // what both CLIs compare
+	return hex.EncodeToString(sum[:])
+}
+
+// Write writes the digest after the state.
+func (s *State) Write(ctx context.Context, data []byte, read store.Version) (store.Version, error) {
+	next, err := s.State.Write(ctx, data, read)
+	if err == nil {
+		err = s.note(ctx, data)
+	}
+	return next, err
+}
+
+// note writes the digest of a state that is there.
+func (s *State) note(ctx context.Context, data []byte) error {
+	err := s.Put(ctx, of(data))
+	if err != nil {
+		err = fmt.Errorf("%w: %w", store.ErrUnfinished, err)
+	}
+	return err
+}
+
+// IsSettled reports whether the table has the digest of a state.
+func (s *State) IsSettled(ctx context.Context, read []byte) (bool, error) {
+	sum, there, err := s.Get(ctx)
+	return there && sum == of(read), err
+}
+
+// Settle writes the digest if it is another one.
+func (s *State) Settle(ctx context.Context, read []byte) error {
+	settled, err := s.IsSettled(ctx, read)
+	if err != nil || settled {
+		return err
+	}
+	if err = s.MayChange(ctx); err == nil {
+		err = s.note(ctx, read)
+	}
+	if err == nil {
+		notice.Show(ctx, fmt.Sprintf("the table %q has the digest of the state now; it had another one, or none", s.Table))
+	}
+	return err
+}
+
+// Remove removes the digest after the state.
+func (s *State) Remove(ctx context.Context, read store.Version) error {
+	err := s.State.Remove(ctx, read)
+	if err == nil {
+		err = s.Delete(ctx)
+	}
+	return err
+}
