@@ -77,7 +77,8 @@ func NeedsNoState(command, environ []string) bool {
 	return err == nil && l.Effect() == cmdline.Passes
 }
 
-// Recover writes the state that an earlier run in this module could not write. It can be called again after any failure.
+// Recover writes the state that an earlier run in this module could not write. It can be called again after any
+// failure.
 func Recover(ctx context.Context, o Options, asked states.Recovery) (err error) {
 	l, err := cmdline.Here("recover", o.Environ)
 	if err != nil {

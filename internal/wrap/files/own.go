@@ -1,4 +1,4 @@
-// Package files opens files: regular ones of the user, those of wrap in a module, which are no links, and temporary ones.
+// Package files opens regular files of the user, files of wrap in a module, which are no links, and temporary ones.
 package files
 
 import (

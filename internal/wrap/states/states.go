@@ -1,5 +1,6 @@
-// Package states knows the state of a module: where it is kept ([Backend]), which one is accepted ([Guard], [Memory]), which ones
-// are not used ([Unused]) or could not be written ([Leftover]), and how such a state gets into the backend ([Existing], [Recovery]).
+// Package states knows the state of a module: where it is kept ([Backend]), which one is accepted ([Guard], [Memory]),
+// which ones are not used ([Unused]) or could not be written ([Leftover]), and how such a state gets into the backend
+// ([Existing], [Recovery]).
 package states
 
 import (
