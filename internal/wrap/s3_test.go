@@ -313,7 +313,10 @@ func TestRotatePlaintextInBucket(t *testing.T) {
 		if c.locks {
 			block = block.With("use_lockfile", true)
 		}
-		o := wrap.Options{Where: states.Where{Backend: s3Block(block)}, Keys: states.Keys{State: target(t, sealing)}, Environ: withoutClouds(os.Environ()), Stderr: io.Discard}
+		o := wrap.Options{
+			Where: states.Where{Backend: s3Block(block)}, Keys: states.Keys{State: target(t, sealing)},
+			Environ: withoutClouds(os.Environ()), Stderr: io.Discard,
+		}
 		err := rotate(t.Context(), o, func([]byte) ([]byte, error) { return sealed, nil })
 		if there, lock := b.state(); (err != nil) != c.fails || there != c.want || lock != "" {
 			t.Errorf("%s: %v, lock %q, %.100s", name, err, lock, there)

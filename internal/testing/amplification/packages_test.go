@@ -68,7 +68,6 @@ func keepers() map[string]string {
 		"internal/store/file":                            "its own grammar",
 		"internal/store/httpstore":                       "its own grammar",
 		"internal/store/s3":                              "its own grammar",
-		"internal/wrap/files":                            "- a file has at most as many bytes as a state",
 		"internal/wrap/module":                           "its own grammar",
 		"internal/wrap/plan":                             "its own grammar",
 		"internal/wrap/proxy":                            "TestHugeAnswers",

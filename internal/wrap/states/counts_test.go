@@ -23,7 +23,8 @@ func moveIn(t *testing.T, g *giteatest.Server, told *wraptest.Said, remembered *
 		t.Fatal(err)
 	}
 	m := &Existing{Unused: &Unused{Module: &module.Module{}, Backend: b, Say: Notes(told)}}
-	m.Backend, m.Guard = b, &Guard{Target: wraptest.Target(t, wraptest.Migrating), Backend: b, Memory: remembered, Pins: pins, Say: Notes(told)}
+	m.Backend = b
+	m.Guard = &Guard{Target: wraptest.Target(t, wraptest.Migrating), Backend: b, Memory: remembered, Pins: pins, Say: Notes(told)}
 	return m.MoveIn(t.Context())
 }
 

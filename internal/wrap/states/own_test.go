@@ -123,7 +123,8 @@ func TestAnswered(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }))
 	t.Cleanup(server.Close)
 	made := func(settings map[string]cty.Value) error {
-		b, err := (Where{Backend: unstable.NewEntry("backend.http", httpsource.Backend(), settings)}).Open(encryption.Target{}, nil, &module.Module{}, false, nil)
+		where := Where{Backend: unstable.NewEntry("backend.http", httpsource.Backend(), settings)}
+		b, err := where.Open(encryption.Target{}, nil, &module.Module{}, false, nil)
 		if err == nil {
 			_, _, err = b.Read(t.Context())
 		}

@@ -29,7 +29,7 @@ func EnvironOfGitea(t *testing.T, gitea, front http.Handler) []string {
 func Upload(t *testing.T, g *giteatest.Server, state string) {
 	t.Helper()
 	w := httptest.NewRecorder()
-	g.ServeHTTP(w, httptest.NewRequest(http.MethodPost, g.Address("net"), strings.NewReader(state)))
+	g.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, g.Address("net"), strings.NewReader(state)))
 	if w.Code != http.StatusCreated {
 		t.Fatal(w.Code, w.Body)
 	}

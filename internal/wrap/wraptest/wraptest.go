@@ -19,6 +19,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
@@ -181,8 +182,8 @@ func (m Mistakes) Ended(t *testing.T, name, said string, code int, err error) {
 // What differs from run to run: the folders of tests, data directories named after them, the ports of
 // their servers, and locks.
 var (
-	ofTest   = regexp.MustCompile(regexp.QuoteMeta(filepath.Join(os.TempDir(), "Test")) + `[^/]*/\d+`)
-	loopback = regexp.MustCompile(`127\.0\.0\.1:\d\d+`)
-	ofModule = regexp.MustCompile(`/statecrypt/[0-9a-f]{16}\b`)
-	heldLock = regexp.MustCompile(`the lock [A-Z2-7]{26}`)
+	ofTest   = lazyregexp.New(regexp.QuoteMeta(filepath.Join(os.TempDir(), "Test")) + `[^/]*/\d+`)
+	loopback = lazyregexp.New(`127\.0\.0\.1:\d\d+`)
+	ofModule = lazyregexp.New(`/statecrypt/[0-9a-f]{16}\b`)
+	heldLock = lazyregexp.New(`the lock [A-Z2-7]{26}`)
 )
