@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -255,7 +256,8 @@ func TestAccResourceSecretsStayHidden(t *testing.T) {
 	}
 	for _, args := range [][]string{{"validate"}, {"plan", "-out=plan"}, {"show", "-json", "plan"}, {"apply", "plan"}, {"show", "-json"},
 		{"plan", "-refresh-only"}} {
-		if out, err := s.run(t, p, args...); err != nil {
+		isShown := !losesSchemas() || !slices.Equal(args, []string{"show", "-json", "plan"})
+		if out, err := s.run(t, p, args...); err != nil && isShown {
 			t.Fatalf("%s: %v\n%s", args, err, out)
 		}
 	}

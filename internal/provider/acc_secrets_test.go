@@ -16,6 +16,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -343,7 +344,8 @@ func TestAccSecretsStayHidden(t *testing.T) {
 	p := w.project(t, nil, config...)
 	for _, args := range [][]string{{"validate"}, {"plan", "-out=plan"}, {"show", "plan"}, {"show", "-json", "plan"}, {"apply", "plan"},
 		{"show", "-json"}, {"plan", "-refresh-only"}} {
-		if out, err := w.run(t, p, args...); err != nil {
+		isShown := !losesSchemas() || !slices.Equal(args, []string{"show", "-json", "plan"})
+		if out, err := w.run(t, p, args...); err != nil && isShown {
 			t.Fatalf("%s: %v\n%s", args, err, out)
 		}
 	}

@@ -96,19 +96,24 @@ func needAcceptance(tb testing.TB) {
 	}
 }
 
-// cliMinor is the 11 of the CLI's version 1.11.4; 0 when it does not tell.
-var cliMinor = sync.OnceValue(func() int {
+// cliVersion is the version of the CLI, such as 1.11.4; "" when it does not tell.
+var cliVersion = sync.OnceValue(func() string {
 	out, err := exec.Command(cliPath(), "version", "-json").Output()
 	var v struct {
 		Version string `json:"terraform_version"`
 	}
-	var major, minor int
 	if err != nil || json.Unmarshal(out, &v) != nil {
-		return 0
+		return ""
 	}
-	_, _ = fmt.Sscanf(v.Version, "%d.%d", &major, &minor)
-	return minor
+	return v.Version
 })
+
+// cliMinor is the 11 of the CLI's version 1.11.4; 0 when it does not tell.
+func cliMinor() (minor int) {
+	var major int
+	_, _ = fmt.Sscanf(cliVersion(), "%d.%d", &major, &minor)
+	return minor
+}
 
 // knowsEphemeral reports whether the CLI has ephemeral values at all.
 func knowsEphemeral() bool {
@@ -117,6 +122,10 @@ func knowsEphemeral() bool {
 	}
 	return cliMinor() >= 10
 }
+
+// losesSchemas reports whether the CLI leaves the schemas of ephemeral resources out of a saved plan, and then cannot
+// print the plan as JSON.
+func losesSchemas() bool { return isTofu() && cliVersion() == "1.13.0-beta1" }
 
 var sinceEphemeral = []tfversion.TerraformVersionCheck{tfversion.SkipBelow(tfversion.Version1_10_0)}
 
@@ -185,6 +194,10 @@ func runEphemeral(t *testing.T, steps ...resource.TestStep) {
 	t.Helper()
 	if os.Getenv("TF_ACC") != "" && !knowsEphemeral() {
 		t.Skip("this CLI has no ephemeral values")
+	}
+	opensOne := slices.ContainsFunc(steps, func(s resource.TestStep) bool { return strings.Contains(s.Config, "\nephemeral \"") })
+	if opensOne && losesSchemas() {
+		t.Skip("each step prints a plan as JSON, which this version cannot do")
 	}
 	resource.ParallelTest(t, resource.TestCase{TerraformVersionChecks: sinceEphemeral, ProtoV6ProviderFactories: factories, Steps: steps})
 }

@@ -47,9 +47,26 @@ func TestAccNewerFlags(t *testing.T) {
 		"destroy -minimal-refresh": {
 			terraform: 17, args: []string{"destroy", "-minimal-refresh", "-auto-approve"}, says: "1 destroyed", asks: []string{"POST"},
 		},
+		"plan -policies": {
+			terraform: 17, args: []string{"plan", "-policies=policies"}, says: "Failed to connect to policy engine",
+		},
+		"apply -policies": {
+			terraform: 17, args: []string{"apply", "-policies=policies", "-auto-approve", "-var=text=" + secret + "2"},
+			says: "Failed to connect to policy engine", asks: []string{"POST"},
+		},
+		"init -policies": {
+			terraform: 17, args: []string{"init", "-policies=policies"}, code: 1, says: "Failed to connect to policy engine",
+		},
 		"console -scope": {
 			terraform: 16, args: []string{"console", "-scope=module.child"}, typed: "local.there\n", says: "only in the child",
 		},
+		"console -lock": {
+			tofu: 12, args: []string{"console", "-lock=false", "-lock-timeout=1s"}, typed: "20+2\n", says: "22",
+		},
+		"fmt -concise": {
+			tofu: 12, args: []string{"fmt", "-concise", "-compact-warnings", "-consolidate-errors", "-consolidate-warnings", "-deprecation=module:all"},
+		},
+		"version -v":                 {terraform: 1, tofu: 1, args: []string{"version", "-v"}, says: " v1."},
 		"graph -format":              {terraform: 16, args: []string{"graph", "-format=mermaid"}, says: "flowchart LR"},
 		"query":                      {terraform: 14, args: []string{"query"}, code: 1, says: "No resources to query"},
 		"plan -lint":                 {tofu: 13, args: []string{"plan", "-lint=all"}, says: "core:no-type-variable"},
@@ -68,10 +85,13 @@ func TestAccNewerFlags(t *testing.T) {
 			p := newProject(t, s.environ(), empty)
 			write(t, filepath.Join(p.dir, "child", "main.tf"), "locals { there = \"only in the child\" }\n")
 			write(t, filepath.Join(p.dir, "child.tf"), "module \"child\" { source = \"./child\" }\n")
+			write(t, filepath.Join(p.dir, "policies", "empty"), "")
+			p.env = append(p.env, "TF_POLICY_PLUGIN="+filepath.Join(p.dir, "no program"))
 			p.typed = c.typed
 			if minor < first {
 				code, err, out := p.wrapped(t, c.args...)
-				if code == 0 || err != nil || !regexp.MustCompile(`flag provided but not defined|has no command named`).MatchString(out) {
+				lacks := regexp.MustCompile(`flag provided but not defined|has no command named|only valid in experimental builds`)
+				if code == 0 || err != nil || !lacks.MatchString(out) {
 					t.Errorf("without it: %d, %v\n%s", code, err, out)
 				}
 				return

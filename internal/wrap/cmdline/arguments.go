@@ -277,6 +277,9 @@ func (l *Line) Arguments() []string {
 	for _, f := range l.Flags {
 		args = append(args, f.String())
 	}
+	if l.Help { // some versions take an argument for the name of a page
+		return args
+	}
 	return append(args, l.Args...)
 }
 

@@ -38,9 +38,9 @@ const (
 func commands() cli.Table[Effect] {
 	return cli.Table[Effect]{
 		{Name: "apply", Does: Changes, Max: 1, Flags: operation + "auto-approve suppress-forget-errors"},
-		{Name: "console", Does: Reads, Flags: view + "plan scope= target="},
+		{Name: "console", Does: Reads, Flags: view + "lock lock-timeout= plan scope= target="},
 		{Name: "destroy", Does: Changes, Flags: operation + "auto-approve suppress-forget-errors"},
-		{Name: "fmt", Does: Passes, Max: cli.Many, Flags: everyone + "list write diff check recursive"},
+		{Name: "fmt", Does: Passes, Max: cli.Many, Flags: view + "list write diff check recursive"},
 		{Name: "force-unlock", Does: Writes, Max: 1, Flags: view + "force"},
 		{Name: "get", Does: Passes, Flags: view + "update test-directory="},
 		{Name: "graph", Does: Reads, Flags: view + "draw-cycles type= format= module-depth= verbose plan="},
@@ -75,7 +75,7 @@ func commands() cli.Table[Effect] {
 		{Name: "taint", Does: Writes, Max: 1, Flags: locks + "allow-missing"},
 		{Name: "untaint", Does: Writes, Max: 1, Flags: locks + "allow-missing"},
 		{Name: "validate", Does: Passes, Flags: view + "test-directory= no-tests query"},
-		{Name: "version", Does: Passes, Flags: view},
+		{Name: "version", Does: Passes, Flags: view + "v version"},
 		{Name: "workspace show", Does: Reads, Flags: view},
 	}
 }
