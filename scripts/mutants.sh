@@ -14,7 +14,7 @@ root=$PWD
 gremlins=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 summary=$2
 shift 2
-[ $# -gt 0 ] || set -- internal/shared/recognize encryption/attr encryption/internal/entries encryption builtin/method/sops internal/wrap
+[ $# -gt 0 ] || set -- internal/shared/recognize encryption/attr encryption/internal/entries encryption builtin/method/sops internal/wrap internal/wrap/cmdline internal/wrap/module internal/wrap/plan internal/wrap/proxy internal/wrap/states
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

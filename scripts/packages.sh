@@ -1,6 +1,6 @@
 #!/bin/sh
 # Prints the packages that have tests, on one line, in the order in which they are
-# to start: internal/wrap and internal/source/git first, since they take long and
+# to start: internal/wrap, its room module and internal/source/git first, since they take long and
 # often wait, and would leave a core idle if they ran last and alone.
 #
 #   scripts/packages.sh [folder to leave out]
@@ -16,7 +16,7 @@ case ${1:-} in
 esac
 module=$(sed -n 's/^module //p' go.mod)
 go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' work |
-  awk '/\/internal\/(wrap|source\/git)$/ { print; next } { rest = rest $0 "\n" } END { printf "%s", rest }' | while read -r package; do
+  awk '/\/internal\/(wrap|wrap\/module|source\/git)$/ { print; next } { rest = rest $0 "\n" } END { printf "%s", rest }' | while read -r package; do
   folder=${package#"$module"/}
   if [ -n "$chosen" ]; then
     printf '%s\n' "$chosen" | grep -qx "$folder" || continue

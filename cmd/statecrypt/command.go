@@ -20,7 +20,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/words"
 )
 
@@ -76,7 +76,7 @@ type call struct {
 	given                        []given // -var and -var-file, in their order
 	recipients, recipientFiles   []string
 	identities                   []string // files
-	pins                         wrap.Pins
+	pins                         states.Pins
 	mistake                      error // in the value of a flag
 	force, json, plan, sensitive bool
 	accept                       bool
@@ -271,7 +271,7 @@ func (c *call) understand(args []string) error {
 		return c.miscounted()
 	case c.mistake == nil && c.prefix != nil && !c.inBackend:
 		return errors.New("-prefix is for the states in the backend: -backend -prefix PREFIX; files are named")
-	case c.mistake == nil && c.plan && c.pins != (wrap.Pins{}):
+	case c.mistake == nil && c.plan && c.pins != (states.Pins{}):
 		return errors.New("a plan has no serial and no lineage that could be pinned; leave out -plan, or what pins them")
 	}
 	return c.mistake

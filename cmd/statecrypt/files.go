@@ -21,7 +21,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
 )
 
 const (
@@ -184,7 +184,7 @@ func (c *call) checkReplaced(ctx context.Context, place string, r result) error 
 		return fmt.Errorf("it is encrypted (%s), and does not tell which state it holds, if any; name another file, or delete it "+
 			"first", before.Format)
 	}
-	return wrap.CheckReplaced(before.info, after.info)
+	return states.CheckReplaced(before.info, after.info)
 }
 
 // losesResources reports whether a state without resources, such as one with outputs only, would replace
@@ -199,7 +199,7 @@ func (c *call) losesResources(ctx context.Context, there []byte, before, after e
 	if before.Kind == encryption.KindEncrypted && r.target != nil {
 		if opened, err := r.target.Decrypt(ctx, there); err == nil {
 			there = opened.Data
-			before, _ = wrap.Describe(there)
+			before, _ = states.Describe(there)
 		} else if slices.Equal(before.KeyProviders, after.KeyProviders) {
 			return false
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
 )
 
 func (c *call) decrypt(ctx context.Context) error {
@@ -48,7 +49,7 @@ func (c *call) encrypt(ctx context.Context) error {
 	}
 	c.noteDoubts()
 	return c.each(ctx, func(ctx context.Context, name string, file []byte) error {
-		sealed, _, err := wrap.SealForOthers(ctx, target, file)
+		sealed, _, err := states.SealForOthers(ctx, target, file)
 		if err == nil {
 			if err = c.write(ctx, result{data: sealed, plain: file, target: &target}); err == nil {
 				c.noteOwnState()
@@ -133,7 +134,7 @@ func (c *call) wrap(ctx context.Context) error {
 
 func (c *call) wrapOptions() (o wrap.Options, err error) {
 	enc, err := c.settings(c.config)
-	needsNone := c.Name == "wrap" && wrap.NeedsNoState(wrap.Options{Command: c.args, Environ: c.environ})
+	needsNone := c.Name == "wrap" && wrap.NeedsNoState(c.args, c.environ)
 	if err == nil && !needsNone {
 		err = c.check(enc, false)
 	}
@@ -145,9 +146,12 @@ func (c *call) wrapOptions() (o wrap.Options, err error) {
 	}
 	c.noteUnused()
 	return wrap.Options{
-		State: enc.State(), Plan: enc.Plan(), Doubts: c.doubts, Backend: c.backend, Settings: c.config,
-		Command: c.args, Environ: c.environ, Withhold: c.used, Force: c.force,
-		Accept: c.accept, EncryptExisting: c.encryptExisting, Leave: c.leave, Pins: c.pins,
+		Where: states.Where{Backend: c.backend, Settings: c.config},
+		Keys:  states.Keys{State: enc.State(), Plan: enc.Plan(), Doubts: c.doubts},
+		Wishes: wrap.Wishes{
+			Force: c.force, Accept: c.accept, EncryptExisting: c.encryptExisting, Leave: c.leave, Pins: c.pins,
+		},
+		Command: c.args, Environ: c.environ, Withhold: c.used,
 		Stdin: c.stdin, Stdout: c.stdout, Stderr: c.stderr,
 	}, nil
 }
@@ -158,7 +162,7 @@ func (c *call) recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r := wrap.Recovery{Unlock: c.unlock, Force: c.force}
+	r := states.Recovery{Unlock: c.unlock, Force: c.force}
 	if len(c.args) > 0 {
 		r.File = c.args[0]
 	}

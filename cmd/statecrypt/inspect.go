@@ -14,7 +14,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/words"
 )
 
@@ -68,26 +68,26 @@ func (c *call) inspectBackend(ctx context.Context) error {
 	if _, err := c.settings(c.config); err != nil && c.backend == nil {
 		return err
 	}
-	states, err := c.states(ctx, c.config, encryption.Target{})
+	kept, err := c.states(ctx, c.config, encryption.Target{})
 	if err != nil {
 		return err
 	}
-	defer states.Close()
+	defer kept.Close()
 	var worst error
 	others := 0
 	for _, name := range c.args {
-		state, holder, err := states.Look(ctx, c.inStore(name))
+		state, holder, err := kept.Look(ctx, c.inStore(name))
 		if err == nil {
 			found, damage := inspectFile(name, state)
 			if holder != nil {
 				found.Holder = c.holder(holder)
 			}
-			if err = wrap.ErrNone; c.prefix == nil || damage != nil || found.Kind == "encrypted" || found.Kind == "state" {
+			if err = states.ErrNone; c.prefix == nil || damage != nil || found.Kind == "encrypted" || found.Kind == "state" {
 				err = c.printInspection(found, state, damage)
 			}
 		}
 		switch {
-		case c.prefix != nil && errors.Is(err, wrap.ErrNone):
+		case c.prefix != nil && errors.Is(err, states.ErrNone):
 			others++
 		case err != nil:
 			c.report(fmt.Errorf("%s: %w", c.shown(name), err))
@@ -107,7 +107,7 @@ func (c *call) holder(l *store.Lock) string {
 }
 
 func inspectFile(name string, file []byte) (inspection, error) {
-	info, err := wrap.Describe(file)
+	info, err := states.Describe(file)
 	found := inspection{
 		info: info,
 

@@ -17,7 +17,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
 )
 
 // The results of verify and rotate for one file.
@@ -263,8 +263,8 @@ func (c *call) verify(ctx context.Context) error {
 }
 
 func (c *call) verifyBackend(ctx context.Context, target encryption.Target) error {
-	return c.inStates(ctx, c.config, target, func(ctx context.Context, states *wrap.States, name string) (finding, error) {
-		state, holder, err := states.Look(ctx, name)
+	return c.inStates(ctx, c.config, target, func(ctx context.Context, kept *states.States, name string) (finding, error) {
+		state, holder, err := kept.Look(ctx, name)
 		if err != nil {
 			return finding{Result: resultFailed}, err
 		}
@@ -280,16 +280,16 @@ func (c *call) verifyBackend(ctx context.Context, target encryption.Target) erro
 // of the one is "".
 func (c *call) inStates(
 	ctx context.Context, settings string, target encryption.Target,
-	examine func(ctx context.Context, states *wrap.States, name string) (finding, error),
+	examine func(ctx context.Context, kept *states.States, name string) (finding, error),
 ) error {
-	states, err := c.states(ctx, settings, target)
+	kept, err := c.states(ctx, settings, target)
 	if err != nil {
 		return err
 	}
 	err = c.all(ctx, func(ctx context.Context, name string) (finding, error) {
-		return examine(ctx, states, c.inStore(name))
+		return examine(ctx, kept, c.inStore(name))
 	})
-	return errors.Join(err, states.Close())
+	return errors.Join(err, kept.Close())
 }
 
 // inStore returns the store's name of a state.
@@ -301,20 +301,22 @@ func (c *call) inStore(name string) string {
 }
 
 // states opens the backend, and has its states in the place of arguments.
-func (c *call) states(ctx context.Context, settings string, target encryption.Target) (*wrap.States, error) {
-	states, err := wrap.OpenStates(wrap.Options{
-		State: target, Doubts: c.doubts, Backend: c.backend, Settings: settings, Environ: c.environ, Stderr: c.stderr,
-	}, c.prefix != nil)
+func (c *call) states(ctx context.Context, settings string, target encryption.Target) (*states.States, error) {
+	where := states.Where{Backend: c.backend, Settings: settings}
+	if c.prefix != nil {
+		where = where.ForOthers()
+	}
+	kept, err := states.Open(where, target, c.environ, states.Notes(c.stderr))
 	if err != nil {
 		return nil, err
 	}
 	if c.args = []string{stateInBackend}; c.prefix != nil {
-		if c.args, err = states.List(ctx, *c.prefix); err != nil {
-			return nil, errors.Join(err, states.Close())
+		if c.args, err = kept.List(ctx, *c.prefix); err != nil {
+			return nil, errors.Join(err, kept.Close())
 		}
 		slices.Sort(c.args)
 	}
-	return states, nil
+	return kept, nil
 }
 
 func (c *call) verifyFile(ctx context.Context, target encryption.Target, file []byte) (finding, error) {

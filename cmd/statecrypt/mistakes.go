@@ -11,7 +11,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cli"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/cmdline"
 )
 
 // named adds to an error of package flag about an unknown flag the flag that is probably meant, or else
@@ -34,11 +34,11 @@ func (c *call) named(err error) error {
 	flags := strings.Fields(c.Flags)
 	switch meant := c.meant(name, flags); {
 	case meant != "":
-		return fmt.Errorf("%s has no flag %s; %s", c.Name, wrap.Shown("-"+name, flagNames()), meant)
+		return fmt.Errorf("%s has no flag %s; %s", c.Name, cmdline.Shown("-"+name, flagNames()), meant)
 	case len(flags) == 0:
 		return fmt.Errorf("%s has no flags; leave it out", c.Name)
 	}
-	return fmt.Errorf("%s has no flag %s; it has -%s", c.Name, wrap.Shown("-"+name, flagNames()), strings.Join(flags, ", -"))
+	return fmt.Errorf("%s has no flag %s; it has -%s", c.Name, cmdline.Shown("-"+name, flagNames()), strings.Join(flags, ", -"))
 }
 
 // flagNames returns the names of the flags of all commands.
@@ -58,7 +58,7 @@ func (c *call) meant(name string, flags []string) string {
 		near = syntax.Nearest(name, flags)
 	}
 	switch {
-	case c.Name == "wrap" && wrap.IsFlag(name):
+	case c.Name == "wrap" && cmdline.IsFlag(name):
 		return "flags of the program follow its subcommand: statecrypt wrap … -- terraform apply -" + name
 	case slices.Contains(flags, alias):
 		return "did you mean -" + alias
@@ -208,12 +208,12 @@ func noCommand(name string, names []string) string {
 		if at >= 0 {
 			return fmt.Sprintf("a command has no dash: statecrypt %s …%s", names[at], see)
 		}
-		return fmt.Sprintf("there is no flag %s before the command: flags follow it%s", wrap.Shown(name, flagNames()), see)
+		return fmt.Sprintf("there is no flag %s before the command: flags follow it%s", cmdline.Shown(name, flagNames()), see)
 	case name == "show" && near != "":
 		return `there is no command "show"; decrypt prints a state, and terraform show a plan that statecrypt decrypt -plan -o FILE writes`
 	case name == "state":
 		return `there is no command "state"; Terraform's runs under wrap: statecrypt wrap -config FILE -- terraform state pull`
-	case name == "terraform" || name == "tofu" || wrap.IsCommand(name) && near == "":
+	case name == "terraform" || name == "tofu" || cmdline.IsCommand(name) && near == "":
 		return fmt.Sprintf("there is no command %q; Terraform and OpenTofu run under wrap: statecrypt wrap -config FILE -- terraform plan", name)
 	case recognize.Exists(name):
 		return fmt.Sprintf("%s is a file; a command comes first, such as statecrypt inspect FILE%s", shown(name), see)

@@ -17,7 +17,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
 )
 
 // rotation gives files another key, or converts them.
@@ -42,18 +42,18 @@ func (c *call) rotate(ctx context.Context) error {
 	}
 	change, examine, older := c.changeFile, c.all, "backups, and other copies"
 	if c.inBackend {
-		states, err := c.states(ctx, c.to, r.to)
+		kept, err := c.states(ctx, c.to, r.to)
 		if err != nil {
 			return err
 		}
-		defer states.Close()
-		older, r.counts = states.Older(), states.Counts()
+		defer kept.Close()
+		older, r.counts = kept.Older(), kept.Counts()
 		change = func(ctx context.Context, name string, change func([]byte) ([]byte, error)) error {
-			return states.Rotate(ctx, c.inStore(name), change)
+			return kept.Rotate(ctx, c.inStore(name), change)
 		}
 		if c.prefix != nil {
 			examine = func(ctx context.Context, rotate func(ctx context.Context, name string) (finding, error)) error {
-				return c.all(ctx, r.needed(states, rotate))
+				return c.all(ctx, r.needed(kept, rotate))
 			}
 		}
 	}
@@ -67,7 +67,7 @@ func (c *call) rotate(ctx context.Context) error {
 			}
 			return sealed, err
 		})
-		_, isStuck := errors.AsType[*wrap.StuckError](err)
+		_, isStuck := errors.AsType[*states.StuckError](err)
 		held, isHeld := errors.AsType[*store.HeldError](err)
 		switch {
 		case isStuck: // which is all that went wrong
@@ -99,11 +99,11 @@ func (c *call) rotate(ctx context.Context) error {
 // needed looks at one of many states before its lock is taken: most may have the new key
 // already, and some are none.
 func (r rotation) needed(
-	states *wrap.States, rotate func(ctx context.Context, name string) (finding, error),
+	kept *states.States, rotate func(ctx context.Context, name string) (finding, error),
 ) func(context.Context, string) (finding, error) {
 	return func(ctx context.Context, name string) (finding, error) {
-		state, _, err := states.Look(ctx, name)
-		if errors.Is(err, wrap.ErrNone) {
+		state, _, err := kept.Look(ctx, name)
+		if errors.Is(err, states.ErrNone) {
 			return finding{Result: resultOther}, nil
 		}
 		if err != nil {
@@ -115,7 +115,7 @@ func (r rotation) needed(
 		f := finding{Result: resultSkipped}
 		if opened, err := r.to.Decrypt(ctx, state); err == nil && !opened.UsedFallback && !r.again {
 			f.add(opened)
-			settled, err := states.IsSettled(ctx, name, state)
+			settled, err := kept.IsSettled(ctx, name, state)
 			if err != nil {
 				return finding{Result: resultFailed}, err
 			}
@@ -213,7 +213,7 @@ func refusePlaintext(target encryption.Target) error {
 // seal returns the new content of the file, or nil if the first method of the new settings opens the file
 // and that is enough. It overwrites the memory of the file.
 func (r rotation) seal(ctx context.Context, f *finding, file []byte) ([]byte, error) {
-	readers := wrap.Recipients(file)
+	readers := states.Recipients(file)
 	opened, errNew := r.to.Decrypt(ctx, file)
 	isNew := errNew == nil && !opened.UsedFallback
 	if isNew && !r.again {
@@ -236,14 +236,14 @@ func (r rotation) seal(ctx context.Context, f *finding, file []byte) ([]byte, er
 			return nil, err
 		}
 	}
-	sealed, again, err := wrap.Seal(ctx, r.to, plain)
+	sealed, again, err := states.Seal(ctx, r.to, plain)
 	if err != nil {
 		return nil, err
 	}
 	f.add(again)
-	f.Recipients = wrap.Recipients(sealed)
+	f.Recipients = states.Recipients(sealed)
 	f.opened.Warnings = append(opened.Warnings, again.Warnings...)
-	if note := wrap.NoteRecipients(readers, sealed); note != "" {
+	if note := states.NoteRecipients(readers, sealed); note != "" {
 		f.notes = append(f.notes, note)
 	}
 	return sealed, nil

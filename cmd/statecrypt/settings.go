@@ -15,7 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/words"
 )
 
@@ -147,8 +147,8 @@ func (c *call) code(from string) (encryption.Layer, error) {
 	}
 	with := unstable.With(func(o *unstable.Options) {
 		o.Arguments, o.Uses = arguments, c.uses
-		o.Backends = wrap.Backends() // the file may serve wrap as well
-		c.backend = nil              // of an earlier file
+		o.Backends = states.Backends() // the file may serve wrap as well
+		c.backend = nil                // of an earlier file
 		o.Backend = func(block *unstable.Entry) { c.backend = block }
 		o.FromEnvironment = c.configInVariable
 	})

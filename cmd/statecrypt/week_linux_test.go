@@ -158,11 +158,11 @@ func (w *week) begin(t *testing.T, backend string) {
 	w.mustRun(t, "Alice", "git init -q --bare ~/../../net.git\ngit init -q .\ngit add .\ngit commit -q -m 'A network'\n"+
 		"git remote add origin git@git.example.com:acme/net.git\ngit push -q -u origin main\nterraform init\nterraform apply -auto-approve")
 	write(t, filepath.Join(module, "team.txt"), alice+"\n"+bob+"\n"+carol+"\n")
-	write(t, filepath.Join(module, "keys.hcl"), strings.ReplaceAll(keys, states, cmp.Or(w.server, states)))
+	write(t, filepath.Join(module, "keys.hcl"), strings.ReplaceAll(keys, stateURL, cmp.Or(w.server, stateURL)))
 	write(t, filepath.Join(module, "backend.tf"), read(t, examples+"backend.tf"))
 	app := filepath.Join(w.home("Alice"), "app")
 	w.make(t, app)
-	reader := strings.ReplaceAll(read(t, examples+"app/main.tf"), states, cmp.Or(w.server, states))
+	reader := strings.ReplaceAll(read(t, examples+"app/main.tf"), stateURL, cmp.Or(w.server, stateURL))
 	if backend != "" {
 		reader = regexp.MustCompile(`(?s)  credentials \{.*?\n  \}\n`).ReplaceAllString(reader, "")
 		file := "  file {\n    path = \"" + w.in("states/net.tfstate") + "\"\n  }\n"
@@ -171,7 +171,7 @@ func (w *week) begin(t *testing.T, backend string) {
 	write(t, filepath.Join(app, "main.tf"), reader)
 }
 
-const states = "https://states.example.com"
+const stateURL = "https://states.example.com"
 
 func (w *week) home(who string) string { return w.in("home/" + strings.ToLower(who)) }
 
@@ -299,7 +299,7 @@ var asks = regexp.MustCompile(`(Enter a value|Answer yes or no): $`)
 // telling is what the guide shows: of what a CLI prints, the lines that matter, without what each
 // run has of its own.
 func (w *week) telling(commands, printed string) string {
-	replace := strings.NewReplacer("\r", "", w.in("home"), "/home", w.in("states"), "/states", cmp.Or(w.server, states), states,
+	replace := strings.NewReplacer("\r", "", w.in("home"), "/home", w.in("states"), "/states", cmp.Or(w.server, stateURL), stateURL,
 		"OpenTofu", "Terraform", w.cli+" ", "terraform ")
 	var b strings.Builder
 	ours := false

@@ -18,6 +18,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
 )
 
 // attempt is a way to get a state past the encryption. Files and words may name
@@ -33,7 +35,7 @@ type attempt struct {
 	ready   bool                                   // the module was applied before
 	stored  func(sealed []byte, old string) []byte // what the backend has instead, if it was
 	answer  http.HandlerFunc                       // of the backend to whoever reads
-	pins    wrap.Pins
+	pins    states.Pins
 	right   bool // it is none: the run succeeds, and its state is encrypted
 	left    bool // a file with a state was there before, and stays
 }
@@ -227,9 +229,9 @@ func attempts() map[string]attempt {
 				_, _ = io.WriteString(w, `{"version":4,`)
 			},
 		},
-		"an answer exchanged for another": {args: apply, ready: true, pins: wrap.Pins{Lineage: "that of another state"}},
-		"an answer exchanged for an old":  {args: apply, ready: true, pins: wrap.Pins{Serial: new(int64(1 << 40))}},
-		"an answer exchanged for none":    {args: apply, pins: wrap.Pins{Serial: new(int64)}},
+		"an answer exchanged for another": {args: apply, ready: true, pins: states.Pins{Lineage: "that of another state"}},
+		"an answer exchanged for an old":  {args: apply, ready: true, pins: states.Pins{Serial: new(int64(1 << 40))}},
+		"an answer exchanged for none":    {args: apply, pins: states.Pins{Serial: new(int64)}},
 		"an answer with one more": {
 			args: apply, ready: true, stored: func(sealed []byte, _ string) []byte { return append(sealed, 'x') },
 		},
@@ -394,14 +396,14 @@ func (sc *scene) try(t *testing.T, a attempt, kind string) {
 	var b *bucket
 	switch kind {
 	case "file":
-		p.store, p.with.Backend = nil, fileBlock(kept)
+		p.store, p.with.Where.Backend = nil, fileBlock(kept)
 	case "git":
 		repo = newRepository(t, "")
-		p.store, p.with.Backend = nil, gitBlock(repo.FileURL())
+		p.store, p.with.Where.Backend = nil, gitBlock(repo.FileURL())
 	case "s3":
 		b = newBucket(t)
 		b.Keep(stateBucket)
-		p.store, p.with.Backend = nil, s3Block(b.block.With("use_lockfile", true))
+		p.store, p.with.Where.Backend = nil, s3Block(b.block.With("use_lockfile", true))
 	}
 	fill := strings.NewReplacer("ROOT", root, "DIRECT", server.URL, "OLD", sc.old, "LOCALPLAN", string(sc.plans["l.tfplan"])).Replace
 	sc.build(t, root, s, a, fill)
@@ -439,8 +441,9 @@ func (sc *scene) try(t *testing.T, a attempt, kind string) {
 	}
 	out := &lines{}
 	code, err := wrap.Run(t.Context(), wrap.Options{
-		State: p.target, Backend: p.with.Backend, Command: command, Environ: env, Leave: a.leave, EncryptExisting: a.moveIn, Pins: a.pins,
-		Stdin: strings.NewReader(""), Stdout: out, Stderr: out,
+		Keys: states.Keys{State: p.target}, Where: p.with.Where, Command: command, Environ: env,
+		Wishes: wrap.Wishes{Leave: a.leave, EncryptExisting: a.moveIn, Pins: a.pins},
+		Stdin:  strings.NewReader(""), Stdout: out, Stderr: out,
 	})
 	if (code == 0) != a.right || (err != nil) && code == 0 {
 		t.Errorf("got %d, %v; right: %t\n%s", code, err, a.right, out)
@@ -493,7 +496,7 @@ func (sc *scene) build(t *testing.T, root string, s *store, a attempt, fill func
 		s.put(a.stored(bytes.Clone(sc.sealed), sc.old))
 	}
 	for name, text := range a.files {
-		path := filepath.Join(root, strings.Replace(name, "OWN", wrap.Own(filepath.Join(root, "mm")), 1))
+		path := filepath.Join(root, strings.Replace(name, "OWN", own(filepath.Join(root, "mm")), 1))
 		write(t, path, fill(text))
 		if text == "" {
 			_ = os.Remove(path)
@@ -563,7 +566,7 @@ func TestAccPlans(t *testing.T) {
 	s := newStore(t)
 	p := newProject(t, s.environ(), empty)
 	settings := tofuKeys + "plan { method = method.aes_gcm.m }\n"
-	p.with.Plan = wrap.SettingsOf(t, settings).Plan()
+	p.with.Keys.Plan = wraptest.Settings(t, settings).Plan()
 	p.must(t, "init")
 	p.must(t, "plan", "-out=../old", "-out=new.tfplan")
 	plan := []byte(read(t, filepath.Join(p.dir, "new.tfplan")))

@@ -8,8 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
 // TestAccStoreBlock keeps ephemeral values in the block store of terraform_data, which copies them into state and plan.
@@ -36,7 +37,7 @@ resource "terraform_data" "hidden" {
   }
 }
 `)
-	p.with.Plan = wrap.SettingsOf(t, tofuKeys+"plan { method = method.aes_gcm.m }\n").Plan()
+	p.with.Keys.Plan = wraptest.Settings(t, tofuKeys+"plan { method = method.aes_gcm.m }\n").Plan()
 	for _, command := range []string{"init", "validate"} {
 		code, err, out := p.wrapped(t, command)
 		if strings.Contains(out, `argument named "ephemeral" is not expected here`) || strings.Contains(out, `type "store" are not expected here`) {

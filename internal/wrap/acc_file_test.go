@@ -22,7 +22,7 @@ import (
 func inModule(t *testing.T, backend string) *project {
 	t.Helper()
 	p := newProject(t, nil, backend)
-	p.with.Backend = fileBlock("")
+	p.with.Where.Backend = fileBlock("")
 	return p
 }
 
@@ -85,9 +85,9 @@ func TestAccFileEncryptExisting(t *testing.T) {
 	if code == 0 || strings.Contains(out, secret) {
 		t.Errorf("in plaintext: %d, %v\n%s", code, err, out)
 	}
-	p.with.EncryptExisting = true
+	p.with.Wishes.EncryptExisting = true
 	p.must(t, "init")
-	p.with.EncryptExisting = false
+	p.with.Wishes.EncryptExisting = false
 	if code, err, out := p.wrapped(t, "plan", "-detailed-exitcode", "-var=text="+secret+"2"); code != 0 || err != nil {
 		t.Errorf("encrypted: %d, %v\n%s", code, err, out)
 	}
@@ -304,6 +304,6 @@ func TestAccFileOld(t *testing.T) {
 	if code == 0 || !strings.Contains(out, "it is an old copy") {
 		t.Errorf("%d, %v\n%s", code, err, out)
 	}
-	p.with = wrap.Options{Backend: p.with.Backend, Accept: true}
+	p.with = wrap.Options{Where: p.with.Where, Wishes: wrap.Wishes{Accept: true}}
 	p.must(t, "plan")
 }

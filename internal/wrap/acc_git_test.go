@@ -19,7 +19,7 @@ func TestAccGit(t *testing.T) {
 	t.Parallel()
 	repo := gittest.NewRepo(t, gittest.RepoOptions{Push: true, FirstIsDefault: true}) // without a commit
 	p := newProject(t, nil, empty)
-	p.with.Backend = gitBlock(repo.FileURL())
+	p.with.Where.Backend = gitBlock(repo.FileURL())
 	p.must(t, "init")
 	p.must(t, "apply", "-auto-approve")
 	if code, err, out := p.wrapped(t, "plan", "-detailed-exitcode"); code != 0 || err != nil {

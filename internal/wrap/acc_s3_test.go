@@ -12,6 +12,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
 )
 
 // checkSealed looks at everything that was ever stored.
@@ -34,7 +35,7 @@ func inBucket(t *testing.T) (*project, *bucket) {
 	b := newBucket(t)
 	b.Keep(stateBucket)
 	p := newProject(t, nil, empty)
-	p.with.Backend = s3Block(b.block)
+	p.with.Where.Backend = s3Block(b.block)
 	return p, b
 }
 
@@ -193,7 +194,7 @@ func TestAccS3Table(t *testing.T) {
 		t.Skip("the file for Terraform is not read by this CLI")
 	}
 	b.lockIn(t, "locks")
-	p.with.Backend = s3Block(b.block)
+	p.with.Where.Backend = s3Block(b.block)
 	tofu := newTofu(t, p, b)
 	p.must(t, "init")
 	p.must(t, "apply", "-auto-approve")
@@ -241,14 +242,14 @@ func TestAccS3EncryptExisting(t *testing.T) {
 		t.Fatalf("%d\n%s", code, out)
 	}
 	write(t, filepath.Join(p.dir, "main.tf"), module(empty))
-	p.with.EncryptExisting = true
+	p.with.Wishes.EncryptExisting = true
 	b.Put(stateBucket, stateKey+".tflock", []byte(abandoned))
 	if code, err, out := p.wrapped(t, "init"); code == 0 || err == nil {
 		t.Errorf("while it is locked: %d, %v\n%s", code, err, out)
 	}
 	b.Delete(stateBucket, stateKey+".tflock")
 	p.must(t, "init")
-	p.with.EncryptExisting = false
+	p.with.Wishes.EncryptExisting = false
 	if code, err, out := p.wrapped(t, "plan", "-detailed-exitcode"); code != 0 || err != nil {
 		t.Errorf("encrypted: %d, %v\n%s", code, err, out)
 	}
@@ -288,7 +289,7 @@ func TestAccS3Requests(t *testing.T) {
 	}
 	counted := func(block objecttest.Attrs) int {
 		b.Delete(stateBucket, stateKey)
-		p.with = wrap.Options{Backend: s3Block(block), Accept: true}
+		p.with = wrap.Options{Where: states.Where{Backend: s3Block(block)}, Wishes: wrap.Wishes{Accept: true}}
 		p.must(t, "init")
 		p.must(t, apply...)
 		b.Requests()

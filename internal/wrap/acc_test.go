@@ -104,7 +104,7 @@ func newProject(t *testing.T, store []string, backend string) *project {
 func (p *project) wrapped(t *testing.T, args ...string) (int, error, string) { //nolint:staticcheck // in the order of Run
 	t.Helper()
 	out, o := &lines{}, p.with
-	o.State, o.Command = p.target, append([]string{p.cli, "-chdir=" + p.dir}, args...)
+	o.Keys.State, o.Command = p.target, append([]string{p.cli, "-chdir=" + p.dir}, args...)
 	o.Environ = append(append(p.env, p.store...), "TF_ENCRYPTION="+tofuKeys, "TF_LOG=TRACE", "TF_LOG_PATH="+p.dir+".log")
 	o.Stdin, o.Stdout, o.Stderr = strings.NewReader(p.typed), out, out
 	code, err := wrap.Run(t.Context(), o)
@@ -293,7 +293,7 @@ func TestAccMigrate(t *testing.T) {
 		}
 	}
 	write(t, filepath.Join(p.dir, "main.tf"), module(empty))
-	p.with = wrap.Options{EncryptExisting: true}
+	p.with = wrap.Options{Wishes: wrap.Wishes{EncryptExisting: true}}
 	for range 2 {
 		p.must(t, "init")
 	}
@@ -310,7 +310,7 @@ func TestAccMigrate(t *testing.T) {
 		_ = os.Remove(filepath.Join(p.dir, left))
 	}
 	write(t, filepath.Join(p.dir, "main.tf"), module(`backend "local" {}`))
-	p.with = wrap.Options{Leave: true}
+	p.with = wrap.Options{Wishes: wrap.Wishes{Leave: true}}
 	p.must(t, "init", "-migrate-state", "-force-copy")
 	if code, out := p.bare(t, p.cli, nil, "plan", "-detailed-exitcode"); code != 0 {
 		t.Errorf("moved out: %d\n%s", code, out)
@@ -338,7 +338,7 @@ func TestAccMoveInFromConsul(t *testing.T) {
 		}
 	}
 	write(t, filepath.Join(p.dir, "main.tf"), module(empty))
-	p.with = wrap.Options{EncryptExisting: true}
+	p.with = wrap.Options{Wishes: wrap.Wishes{EncryptExisting: true}}
 	p.must(t, "init")
 	p.with = wrap.Options{}
 	if code, err, out := p.wrapped(t, "plan", "-detailed-exitcode"); code != 0 || err != nil {
@@ -363,7 +363,7 @@ func TestAccPlaintextThere(t *testing.T) {
 	if out := p.must(t, "output", "-raw", "text"); !strings.HasSuffix(out, secret) {
 		t.Errorf("with a fallback, the output is %q", out)
 	}
-	p.target, p.with = target(t, sealing), wrap.Options{EncryptExisting: true}
+	p.target, p.with = target(t, sealing), wrap.Options{Wishes: wrap.Wishes{EncryptExisting: true}}
 	p.must(t, "init")
 	s.checkSealed(t, secret)
 	p.with = wrap.Options{}

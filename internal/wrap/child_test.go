@@ -23,6 +23,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
 )
 
 // TestMain is the child as well, if a script for one is set.
@@ -194,17 +196,17 @@ func wrapAgain(command []string) int {
 		return 99
 	}
 	o := wrap.Options{
-		State: enc.State(), Command: command, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Keys: states.Keys{State: enc.State()}, Command: command, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Environ: append(os.Environ(), "WRAP_TEST_SCRIPT="+os.Getenv("WRAP_TEST_CHILD_SCRIPT")),
 	}
 	if path := os.Getenv("WRAP_TEST_FILE"); path != "" {
-		o.Backend = fileBlock(path)
+		o.Where.Backend = fileBlock(path)
 	}
 	if repository := os.Getenv("WRAP_TEST_GIT"); repository != "" {
-		o.Backend = gitBlock(repository)
+		o.Where.Backend = gitBlock(repository)
 	}
 	if url := os.Getenv("WRAP_TEST_S3"); url != "" {
-		o.Backend = s3Block(inStore(url))
+		o.Where.Backend = s3Block(inStore(url))
 	}
 	code, _ := wrap.Run(context.Background(), o)
 	return code
@@ -245,7 +247,7 @@ func scripted(t *testing.T, s *store, script string, args ...string) (o wrap.Opt
 	write(t, filepath.Join(dir, "main.tf"), inside(empty))
 	out = &lines{}
 	return wrap.Options{
-		State: target(t, sealing), Command: append([]string{program, "-chdir=" + dir}, args...),
+		Keys: states.Keys{State: target(t, sealing)}, Command: append([]string{program, "-chdir=" + dir}, args...),
 		Environ: append(append(os.Environ(), s.environ()...), "WRAP_TEST_SCRIPT="+script, "TF_ENCRYPTION="+canary),
 		Stdin:   strings.NewReader(""), Stdout: out, Stderr: out,
 	}, dir, out
@@ -275,7 +277,7 @@ func write(t *testing.T, path, text string) {
 // Promise: Only encrypted states
 func TestRun(t *testing.T) {
 	t.Parallel()
-	mistakes := wrap.OpenMistakes(t, "run")
+	mistakes := wraptest.OpenMistakes(t, "run")
 	for name, c := range map[string]struct {
 		script string
 		args   []string
@@ -358,7 +360,7 @@ func TestEnvironment(t *testing.T) {
 func TestEnvironmentInGit(t *testing.T) {
 	t.Parallel()
 	o, _, out := scripted(t, newStore(t), "environ", "plan")
-	o.Backend = gitBlock(newRepository(t, "").FileURL())
+	o.Where.Backend = gitBlock(newRepository(t, "").FileURL())
 	o.Environ = append(o.Environ, "GIT_PASSWORD="+canary, "GIT_PASSWORD_FILE="+canary, "GITHUB_TOKEN=kept")
 	o.Stderr = io.Discard
 	if code, err := wrap.Run(t.Context(), o); code != 0 || err != nil {
@@ -373,7 +375,7 @@ func TestEnvironmentInGit(t *testing.T) {
 // the child fails for want of it.
 func TestWithheldVariables(t *testing.T) {
 	t.Parallel()
-	mistakes := wrap.OpenMistakes(t, "withheld")
+	mistakes := wraptest.OpenMistakes(t, "withheld")
 	const variable = `variable "key" {}`
 	for name, c := range map[string]struct {
 		says  string

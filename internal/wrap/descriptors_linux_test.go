@@ -243,7 +243,7 @@ func everywhere(t *testing.T) map[string]func(t *testing.T) *wrapping {
 			t.Helper()
 			repo := gittest.NewRepo(t, gittest.RepoOptions{Push: true})
 			p := newProject(t, nil, empty)
-			p.with.Backend = gitBlock(repo.FileURL())
+			p.with.Where.Backend = gitBlock(repo.FileURL())
 			return &wrapping{p, []string{"WRAP_TEST_GIT=" + repo.FileURL()}, func() []byte {
 				return []byte(repo.Git("cat-file", "blob", "main:"+statePath))
 			}}

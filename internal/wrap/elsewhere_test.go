@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
 )
 
 // TestElsewhere: while the backend has no state, and the module has one without wrap, nothing
@@ -32,7 +32,7 @@ func TestElsewhere(t *testing.T) {
 		maps.Copy(files, more)
 		return files
 	}
-	mistakes := wrap.OpenMistakes(t, "a state elsewhere")
+	mistakes := wraptest.OpenMistakes(t, "a state elsewhere")
 	for name, c := range testkit.Some(map[string]struct {
 		files   map[string]string
 		there   string // the state in the backend
@@ -152,10 +152,10 @@ func TestAccElsewhereByVariables(t *testing.T) {
 	if code, err, out := p.wrapped(t, "apply", "-auto-approve"); code == 0 || err != nil || s.stored() != nil {
 		t.Errorf("%d, %v\n%s", code, err, out)
 	}
-	p.env, p.with.EncryptExisting = append(p.env, former.terraform()...), true
+	p.env, p.with.Wishes.EncryptExisting = append(p.env, former.terraform()...), true
 	p.must(t, "init")
 	s.checkSealed(t, secret)
-	p.with.EncryptExisting = false
+	p.with.Wishes.EncryptExisting = false
 	if code, err, out := p.wrapped(t, "plan", "-detailed-exitcode"); code != 0 || err != nil {
 		t.Errorf("%d, %v\n%s", code, err, out)
 	}

@@ -10,7 +10,8 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
 )
 
 // TestErroredIsInTheWay: beside a state that could not be written, nothing is changed,
@@ -20,7 +21,7 @@ import (
 // Promise: Runs under wrap
 func TestErroredIsInTheWay(t *testing.T) {
 	t.Parallel()
-	mistakes := wrap.OpenMistakes(t, "errored.tfstate there")
+	mistakes := wraptest.OpenMistakes(t, "errored.tfstate there")
 	push := []string{"state", "push", "errored.tfstate"}
 	for name, c := range testkit.Some(map[string]struct {
 		left    string
@@ -132,7 +133,7 @@ func TestSaved(t *testing.T) {
 // plaintext is named, and stays.
 func TestLeftUnderALock(t *testing.T) {
 	t.Parallel()
-	mistakes := wrap.OpenMistakes(t, "left under a lock")
+	mistakes := wraptest.OpenMistakes(t, "left under a lock")
 	for name, c := range map[string]struct{ held, broken bool }{"held": {held: true}, "no key": {broken: true}} {
 		s := newStore(t)
 		o, dir, _ := scripted(t, s, "GET", "plan")
@@ -140,7 +141,7 @@ func TestLeftUnderALock(t *testing.T) {
 			s.hold([]byte(lock))
 		}
 		if c.broken {
-			o.State = target(t, `method "external" "e" {
+			o.Keys.State = target(t, `method "external" "e" {
   encrypt_command = ["false"]
   decrypt_command = ["false"]
 }
@@ -165,7 +166,7 @@ state { method = method.external.e }`)
 // Promise: Only encrypted states
 func TestCrash(t *testing.T) {
 	const panicked = 11
-	mistakes := wrap.OpenMistakes(t, "crash")
+	mistakes := wraptest.OpenMistakes(t, "crash")
 	s := newStore(t)
 	s.put(seal(t, sealing, state))
 	before := s.stored()
@@ -178,13 +179,13 @@ func TestCrash(t *testing.T) {
 		t.Fatalf("%d, %v, the lock is %s\n%s", code, err, s.held(), out)
 	}
 	left := []byte(read(t, filepath.Join(dir, "errored.tfstate")))
-	if opened, err := o.State.Decrypt(t.Context(), left); err != nil || !opened.Encrypted || string(opened.Data) != newer {
+	if opened, err := o.Keys.State.Decrypt(t.Context(), left); err != nil || !opened.Encrypted || string(opened.Data) != newer {
 		t.Errorf("this is left: %.200s, %v", left, err)
 	}
-	if err, told := recovered(t, r, wrap.Recovery{Unlock: id(s.held())}); err != nil {
+	if err, told := recovered(t, r, states.Recovery{Unlock: id(s.held())}); err != nil {
 		t.Fatalf("%v\n%s", err, told)
 	}
-	if opened, err := o.State.Decrypt(t.Context(), s.stored()); err != nil || string(opened.Data) != newer || s.held() != nil {
+	if opened, err := o.Keys.State.Decrypt(t.Context(), s.stored()); err != nil || string(opened.Data) != newer || s.held() != nil {
 		t.Errorf("%v, this is stored: %.200s; the lock is %s", err, s.stored(), s.held())
 	}
 }

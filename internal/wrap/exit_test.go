@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
 )
 
 // TestExitCodes: if wrap has an error, no exit code says that all is well, also not that
@@ -18,7 +18,7 @@ import (
 // Promise: Runs under wrap
 func TestExitCodes(t *testing.T) {
 	t.Parallel()
-	mistakes := wrap.OpenMistakes(t, "exit code")
+	mistakes := wraptest.OpenMistakes(t, "exit code")
 	for name, c := range testkit.Some(map[string]struct {
 		script string
 		args   []string
@@ -49,7 +49,7 @@ func TestExitCodes(t *testing.T) {
 // Promise: Runs under wrap
 func TestOldPlanGoes(t *testing.T) {
 	t.Parallel()
-	mistakes := wrap.OpenMistakes(t, "older plan")
+	mistakes := wraptest.OpenMistakes(t, "older plan")
 	for name, c := range map[string]struct {
 		script string
 		out    []string
@@ -84,9 +84,9 @@ func TestOldPlanGoes(t *testing.T) {
 			made := filepath.Join(t.TempDir(), "made")
 			write(t, made, planOf(t, "http", "", canary))
 			o, dir, _ := scripted(t, newStore(t), strings.Replace(c.script, "MADE", made, 1), append([]string{"plan"}, out...)...)
-			settings := wrap.SettingsOf(t, wrap.Sealing+"\nplan { method = method.aes_gcm.m }").Plan()
+			settings := wraptest.Settings(t, wraptest.Sealing+"\nplan { method = method.aes_gcm.m }").Plan()
 			if !c.plain {
-				o.Plan = settings
+				o.Keys.Plan = settings
 			}
 			old := c.old
 			switch old {

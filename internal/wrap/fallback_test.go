@@ -4,15 +4,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
 )
 
 // TestOnlyTheFallbackOpens: a run that reads a state which only a fallback opens says so, also if it changes
 // nothing: without the old key, nobody would open the state. The state stays as it is.
 func TestOnlyTheFallbackOpens(t *testing.T) {
 	t.Parallel()
-	mistakes := wrap.OpenMistakes(t, "only the fallback opens")
-	both := wrap.Keys + `
+	mistakes := wraptest.OpenMistakes(t, "only the fallback opens")
+	both := wraptest.Keys + `
 key_provider "static" "new" { key = "000102030405060708090a0b0c0d0e0f000102030405060708090a0b0c0d0e0f" }
 method "aes_gcm" "new" { keys = key_provider.static.new }
 state {
@@ -32,7 +32,7 @@ state {
 		before := seal(t, sealing, state)
 		s.put(before)
 		o, _, _ := scripted(t, s, c.script, c.command)
-		o.State = target(t, c.settings)
+		o.Keys.State = target(t, c.settings)
 		code, err, told := run(t, o)
 		mistakes.Ended(t, name, told, code, err)
 		if err != nil || (strings.Count(told, "rotate -again -to FILE -backend") == 1) != c.said {

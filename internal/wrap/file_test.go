@@ -16,6 +16,7 @@ import (
 	stores "github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/file"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
 )
 
 // fileBlock is a backend block that keeps the state in a file, "" in that of the module.
@@ -32,7 +33,7 @@ func inFile(t *testing.T, script string, args ...string) (o wrap.Options, dir st
 	t.Helper()
 	o, dir, out = scripted(t, newStore(t), script, args...)
 	o.Environ = slices.DeleteFunc(o.Environ, func(pair string) bool { return strings.HasPrefix(pair, "STATECRYPT_HTTP_") })
-	o.Backend = fileBlock("")
+	o.Where.Backend = fileBlock("")
 	return o, dir, out
 }
 
@@ -78,7 +79,7 @@ func TestInFile(t *testing.T) {
 	lockless := []string{"apply", "-lock=false"}
 	between := map[string]string{"other": sealed} // of another run
 	info := map[string]string{".terraform.tfstate.lock.info": lock}
-	mistakes := wrap.OpenMistakes(t, "in a file")
+	mistakes := wraptest.OpenMistakes(t, "in a file")
 	for name, c := range testkit.Some(map[string]struct {
 		script   string
 		args     []string
@@ -125,9 +126,9 @@ func TestInFile(t *testing.T) {
 				args = []string{"apply"}
 			}
 			o, dir, out := inFile(t, c.script, args...)
-			o.EncryptExisting = c.moveIn
+			o.Wishes.EncryptExisting = c.moveIn
 			if c.settings != "" {
-				o.State = target(t, c.settings)
+				o.Keys.State = target(t, c.settings)
 			}
 			path := filepath.Join(dir, "terraform.tfstate")
 			if c.there != "" {
@@ -176,7 +177,7 @@ func TestMemory(t *testing.T) {
 	at := func(serial, lineage string) string {
 		return `{"version":4,"serial":` + serial + `,"lineage":"` + lineage + `","outputs":{},"resources":[]}`
 	}
-	mistakes := wrap.OpenMistakes(t, "memory")
+	mistakes := wraptest.OpenMistakes(t, "memory")
 	for name, c := range testkit.Some(map[string]struct {
 		seen, there string // "" is none
 		accept      bool
@@ -229,18 +230,18 @@ func TestMemory(t *testing.T) {
 			if c.elsewhere {
 				path = filepath.Join(dir, "other.tfstate")
 				put(c.there)
-				o.Backend = fileBlock(path)
+				o.Where.Backend = fileBlock(path)
 			}
 			if c.damaged {
 				write(t, filepath.Join(dir, ".terraform", "statecrypt", "seen.json"), map[bool]string{false: "{", true: "null"}[c.accept])
 			}
-			o.Accept = c.accept
+			o.Wishes.Accept = c.accept
 			code, err, told := run(t, o)
 			mistakes.Ended(t, name, told, code, err)
 			if code == 0 == c.refused || err != nil {
 				t.Errorf("%d, %v\n%s", code, err, told)
 			}
-			o.Accept = false
+			o.Wishes.Accept = false
 			if code, err, told = run(t, o); code == 0 == c.refused || err != nil {
 				t.Errorf("then: %d, %v\n%s", code, err, told)
 			}

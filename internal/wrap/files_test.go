@@ -10,6 +10,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
 )
 
 // planning is a run of plan -out whose child saves a plan.
@@ -18,7 +19,7 @@ func planning(t *testing.T, out string) (o wrap.Options, dir string, said *lines
 	plan := filepath.Join(t.TempDir(), "made")
 	write(t, plan, planOf(t, "http", "", canary))
 	o, dir, said = scripted(t, newStore(t), "GET save="+plan, "plan", "-out="+out)
-	o.Plan = wrap.SettingsOf(t, wrap.Keys+"plan { method = method.aes_gcm.m }").Plan()
+	o.Keys.Plan = wraptest.Settings(t, wraptest.Keys+"plan { method = method.aes_gcm.m }").Plan()
 	return o, dir, said
 }
 
@@ -27,7 +28,7 @@ func planning(t *testing.T, out string) (o wrap.Options, dir string, said *lines
 // Promise: Only encrypted states
 func TestSavedPlan(t *testing.T) {
 	t.Parallel()
-	mistakes := wrap.OpenMistakes(t, "saved plan")
+	mistakes := wraptest.OpenMistakes(t, "saved plan")
 	for name, c := range map[string]struct {
 		out   string
 		lands string // "" if it is not saved
@@ -48,12 +49,12 @@ func TestSavedPlan(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o, dir, said := planning(t, c.out)
-			sealed, err := o.Plan.Encrypt(t.Context(), []byte(archive(t, "old")))
+			sealed, err := o.Keys.Plan.Encrypt(t.Context(), []byte(archive(t, "old")))
 			if err != nil {
 				t.Fatal(err)
 			}
 			for file, text := range map[string]string{
-				"file": archive(t, "old"), "folder/file": "old", "keys.hcl": wrap.Keys, "state": state, "empty": "",
+				"file": archive(t, "old"), "folder/file": "old", "keys.hcl": wraptest.Keys, "state": state, "empty": "",
 				"sealed": string(sealed),
 			} {
 				write(t, filepath.Join(dir, file), text)
@@ -85,13 +86,13 @@ func TestSavedPlan(t *testing.T) {
 // what is no file is its own affair.
 func TestPlaintextPlan(t *testing.T) {
 	t.Parallel()
-	mistakes := wrap.OpenMistakes(t, "plaintext plan")
+	mistakes := wraptest.OpenMistakes(t, "plaintext plan")
 	for _, out := range []string{"new", "sealed", "folder", "nowhere/new", "keys.hcl", "state"} {
 		t.Run(out, func(t *testing.T) {
 			t.Parallel()
 			o, dir, _ := scripted(t, newStore(t), "GET", "plan", "-out="+out)
 			write(t, filepath.Join(dir, "folder", "file"), "old")
-			write(t, filepath.Join(dir, "keys.hcl"), wrap.Keys)
+			write(t, filepath.Join(dir, "keys.hcl"), wraptest.Keys)
 			write(t, filepath.Join(dir, "state"), state)
 			write(t, filepath.Join(dir, "sealed"), archive(t, "old"))
 			code, err, told := run(t, o)
@@ -136,7 +137,7 @@ func TestRelativeFolderForCopies(t *testing.T) {
 // Promise: Links in modules
 func TestErroredThroughALink(t *testing.T) {
 	t.Parallel()
-	mistakes := wrap.OpenMistakes(t, "errored.tfstate")
+	mistakes := wraptest.OpenMistakes(t, "errored.tfstate")
 	for name, c := range map[string]struct {
 		script, link string
 		left         string // where it leads

@@ -18,6 +18,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/git"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
 )
 
 // statePath is where tests have a state in a repository.
@@ -65,7 +66,7 @@ func inRepo(t *testing.T, repository, script string, args ...string) (o wrap.Opt
 	o.Environ = slices.DeleteFunc(o.Environ, func(pair string) bool {
 		return strings.HasPrefix(pair, "STATECRYPT_HTTP_") || strings.HasPrefix(pair, "TF_BACKEND_GIT_") || strings.HasPrefix(pair, "GIT_")
 	})
-	o.Backend = gitBlock(repository)
+	o.Where.Backend = gitBlock(repository)
 	return o, dir, out
 }
 
@@ -92,7 +93,7 @@ func TestInGit(t *testing.T) {
 	}
 	ofSops := beside("sops", `age_identity_files = ["`+filepath.ToSlash(identity)+`"]`)
 	ofAES, ofSops = strings.TrimSuffix(ofAES, " }")+"\n}", strings.TrimSuffix(ofSops, " }")+"\n}"
-	mistakes := wrap.OpenMistakes(t, "in git")
+	mistakes := wraptest.OpenMistakes(t, "in git")
 	for name, c := range testkit.Some(map[string]struct {
 		script   string
 		args     []string
@@ -145,9 +146,9 @@ func TestInGit(t *testing.T) {
 				args = []string{"apply"}
 			}
 			o, dir, out := inRepo(t, repo.FileURL(), c.script, args...)
-			o.EncryptExisting = c.moveIn
+			o.Wishes.EncryptExisting = c.moveIn
 			if c.settings != "" {
-				o.State = target(t, c.settings)
+				o.Keys.State = target(t, c.settings)
 			}
 			for name, text := range c.files {
 				write(t, filepath.Join(dir, name), text)

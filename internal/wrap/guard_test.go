@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
 )
 
 // Each way around the encryption that wrap can see is refused before the child is
@@ -26,7 +27,7 @@ import (
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	module := func(name, text string) map[string]string { return map[string]string{name: text} }
-	mistakes := wrap.OpenMistakes(t, "refused")
+	mistakes := wraptest.OpenMistakes(t, "refused")
 	for name, c := range map[string]struct {
 		args    []string
 		environ []string
@@ -181,9 +182,9 @@ func TestRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o, dir, out := scripted(t, newStore(t), "ready", c.args...)
-			o.Environ, o.Leave, o.EncryptExisting = append(o.Environ, c.environ...), c.leave, c.moveIn
+			o.Environ, o.Wishes.Leave, o.Wishes.EncryptExisting = append(o.Environ, c.environ...), c.leave, c.moveIn
 			for path, text := range c.files {
-				path = strings.Replace(path, "OWN", wrap.Own(dir), 1)
+				path = strings.Replace(path, "OWN", own(dir), 1)
 				write(t, filepath.Join(dir, path), text)
 				if text == "" {
 					_ = os.Remove(filepath.Join(dir, path))
@@ -207,7 +208,7 @@ func TestRefused(t *testing.T) {
 			if out.String() != "" {
 				t.Errorf("the child was run: %s", out)
 			}
-			if left, _ := filepath.Glob(filepath.Join(dir, wrap.Own(dir), ".*")); left != nil {
+			if left, _ := filepath.Glob(filepath.Join(dir, own(dir), ".*")); left != nil {
 				t.Errorf("%s is left behind", left)
 			}
 		})
@@ -278,7 +279,7 @@ func TestPaths(t *testing.T) {
 	if err := os.Symlink(filepath.Join(there, "in"), filepath.Join(dir, "link")); err != nil {
 		t.Skip(err)
 	}
-	mistakes := wrap.OpenMistakes(t, "paths")
+	mistakes := wraptest.OpenMistakes(t, "paths")
 	for name, c := range map[string]struct{ chdir, plan string }{
 		"module by a link": {chdir: dir + "/link/../mm"}, "plan by a link": {chdir: dir, plan: "link/../p.tfplan"},
 		"no such folder": {chdir: dir + "/nowhere"}, "no name": {}, "a home": {chdir: "~"},
@@ -316,7 +317,7 @@ func TestAllowed(t *testing.T) {
 			t.Parallel()
 			o, dir, out := scripted(t, newStore(t), "ready GET", c.args...)
 			for path, text := range c.files {
-				path = strings.Replace(path, "OWN", wrap.Own(dir), 1)
+				path = strings.Replace(path, "OWN", own(dir), 1)
 				write(t, filepath.Join(dir, path), text)
 			}
 			code, err := wrap.Run(t.Context(), o)
@@ -342,7 +343,7 @@ func TestRehearsal(t *testing.T) {
  recipients = ["` + mine.Recipient().String() + "\"]\nidentities = [\"" + another.String() + "\"]\n}\n" +
 		`method "age" "mine" { identities = ["` + mine.String() + "\"] }\n" +
 		"state {\nmethod = method.age.theirs\nfallback { method = method.age.mine }\n}"
-	mistakes := wrap.OpenMistakes(t, "rehearsal")
+	mistakes := wraptest.OpenMistakes(t, "rehearsal")
 	alone := strings.Replace(theirs, "fallback { method = method.age.mine }", "", 1)
 	for name, c := range map[string]struct{ text, command, script string }{
 		"for others alone":       {text: alone, command: "apply"},
@@ -357,7 +358,7 @@ func TestRehearsal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o, _, out := scripted(t, newStore(t), cmp.Or(c.script, "ready"), c.command)
-			o.State = target(t, c.text)
+			o.Keys.State = target(t, c.text)
 			code, err, told := run(t, o)
 			mistakes.Ended(t, name, told, code, err)
 			if (out.String() == "") != (err != nil) && c.script == "" {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
 )
 
 const (
@@ -54,7 +55,7 @@ func (s *store) bodies(method string) <-chan string {
 func TestChildLock(t *testing.T) {
 	t.Parallel()
 	const written = "POST=" + state
-	mistakes := wrap.OpenMistakes(t, "lock of the child")
+	mistakes := wraptest.OpenMistakes(t, "lock of the child")
 	for name, c := range map[string]struct {
 		script  string
 		args    []string
@@ -107,7 +108,7 @@ func TestChildLock(t *testing.T) {
 // Promise: Runs under wrap
 func TestLeftLock(t *testing.T) {
 	needSignals(t)
-	mistakes := wrap.OpenMistakes(t, "lock that is left")
+	mistakes := wraptest.OpenMistakes(t, "lock that is left")
 	for name, c := range map[string]struct {
 		script string
 		args   []string
@@ -151,7 +152,7 @@ func TestLeftLock(t *testing.T) {
 // program has changed may be in no state.
 func TestKilledWithoutLock(t *testing.T) {
 	needSignals(t)
-	mistakes := wrap.OpenMistakes(t, "killed without a lock")
+	mistakes := wraptest.OpenMistakes(t, "killed without a lock")
 	for name, c := range map[string]struct {
 		script string
 		args   []string
@@ -193,7 +194,7 @@ func TestHolder(t *testing.T) {
 	s.hold([]byte(lock))
 	o, _, _ := scripted(t, s, "GET LOCK="+nested, "apply")
 	code, err, told := run(t, o)
-	wrap.OpenMistakes(t, "holder").Ended(t, "once", told, code, err)
+	wraptest.OpenMistakes(t, "holder").Ended(t, "once", told, code, err)
 }
 
 // TestForceUnlock: the backend is told which lock is to be given back, also if the CLI does

@@ -10,7 +10,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
 )
 
 // TestIdentityGoesAway: what was enough to encrypt before the run is enough in the end, when
@@ -50,7 +50,7 @@ plan { method = method.age.a }`, false},
 			s := newStore(t)
 			gone := "move=" + file + "," + file + "-gone"
 			o, dir, out := scripted(t, s, "GET "+gone+" leave=errored.tfstate POST="+state, "apply")
-			o.State = wrap.SettingsOf(t, settings).State()
+			o.Keys.State = wraptest.Settings(t, settings).State()
 			code, err, told := run(t, o)
 			if (code == 0) != c.isKept || err != nil {
 				t.Errorf("%d, %v, %s\n%s", code, err, told, out)
@@ -58,7 +58,7 @@ plan { method = method.age.a }`, false},
 			if err := os.Rename(file+"-gone", file); err != nil {
 				t.Fatal(err)
 			}
-			again := wrap.SettingsOf(t, settings)
+			again := wraptest.Settings(t, settings)
 			if c.isKept {
 				opens("the state", again.State(), s.stored())
 			}
@@ -67,7 +67,7 @@ plan { method = method.age.a }`, false},
 			made := filepath.Join(t.TempDir(), "made")
 			write(t, made, planOf(t, "http", "", canary))
 			o, dir, out = scripted(t, newStore(t), "GET "+gone+" save="+made, "plan", "-out=p")
-			o.State, o.Plan = wrap.SettingsOf(t, settings).State(), wrap.SettingsOf(t, settings).Plan()
+			o.Keys.State, o.Keys.Plan = wraptest.Settings(t, settings).State(), wraptest.Settings(t, settings).Plan()
 			if code, err, told := run(t, o); (code == 0) != c.isKept || (err == nil) != c.isKept {
 				t.Fatalf("%d, %v, %s\n%s", code, err, told, out)
 			}

@@ -14,7 +14,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	stores "github.com/statecrypt/terraform-provider-statecrypt/internal/store"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
 )
 
 // TestKilledRuns kills wrap, whatever it does at that moment, again and again. The next run finds
@@ -157,7 +158,7 @@ func TestKilledRunsInGit(t *testing.T) {
 // so first, and encrypts it; recover writes it, and asks for nothing.
 func TestKilledAndLeft(t *testing.T) {
 	const mine = `{"ID":"1","Operation":"OperationTypeApply","Who":"me@host","Created":"2026-11-27T00:00:00Z"}`
-	mistakes := wrap.OpenMistakes(t, "killed, and left")
+	mistakes := wraptest.OpenMistakes(t, "killed, and left")
 	for name, c := range map[string]struct {
 		begins, left string
 		half         bool // the program still writes
@@ -193,7 +194,7 @@ func TestKilledAndLeft(t *testing.T) {
 			left := filepath.Join(dir, "errored.tfstate")
 			if c.plans {
 				again, _, _ := inFile(t, "GET", "plan")
-				again.Command[1], again.Backend = o.Command[1], o.Backend
+				again.Command[1], again.Where.Backend = o.Command[1], o.Where.Backend
 				_, err, told := run(t, again)
 				mistakes.Failed(t, name, strings.ReplaceAll(told, dir, "/module"), err)
 				if !c.half && !strings.HasPrefix(told, "statecrypt: warning: errored.tfstate holds a state in plaintext") {
@@ -208,8 +209,8 @@ func TestKilledAndLeft(t *testing.T) {
 			}
 			t.Chdir(dir)
 			t.Setenv("HOME", t.TempDir())
-			err, told := recovered(t, o, wrap.Recovery{})
-			opened, failed := o.State.Decrypt(t.Context(), []byte(read(t, path)))
+			err, told := recovered(t, o, states.Recovery{})
+			opened, failed := o.Keys.State.Decrypt(t.Context(), []byte(read(t, path)))
 			if err != nil || failed != nil || string(opened.Data) != c.left {
 				t.Errorf("%v, %v, %s", err, failed, told)
 			}

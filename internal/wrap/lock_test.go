@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
 )
 
 // The state in a backend is replaced under its lock, or stays, and whatever happens, the
@@ -48,7 +50,7 @@ func TestRotateInBackend(t *testing.T) {
 		}
 	}
 	breakOff := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
-	mistakes := wrap.OpenMistakes(t, "in the backend")
+	mistakes := wraptest.OpenMistakes(t, "in the backend")
 	for name, c := range map[string]struct {
 		stored    string // "old" if it is empty, "none" is none
 		change    func(string) ([]byte, error)
@@ -143,7 +145,7 @@ func TestRotateWithoutLocks(t *testing.T) {
 	err := rotate(t.Context(), wrap.Options{Environ: append(environ, os.Environ()...), Stderr: &said}, func([]byte) ([]byte, error) {
 		return []byte("new"), nil
 	})
-	wrap.OpenMistakes(t, "in the backend, without locks").Failed(t, "rotated", said.String(), err)
+	wraptest.OpenMistakes(t, "in the backend, without locks").Failed(t, "rotated", said.String(), err)
 	if string(s.stored()) != "new" {
 		t.Errorf("got %s", s.stored())
 	}
@@ -151,7 +153,7 @@ func TestRotateWithoutLocks(t *testing.T) {
 
 // rotate changes the state of the block.
 func rotate(ctx context.Context, o wrap.Options, change func([]byte) ([]byte, error)) error {
-	states, err := wrap.OpenStates(o, false)
+	states, err := states.Open(o.Where, o.Keys.State, o.Environ, states.Notes(o.Stderr))
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
 )
 
 // numbered is a state with a serial.
@@ -51,7 +52,7 @@ func TestSixAtOnce(t *testing.T) {
 		for n := range runs {
 			write(t, path(n), string(seal(t, sealing, numbered(round))))
 			one := o
-			one.Backend, one.Stdin = fileBlock(path(n)), strings.NewReader("")
+			one.Where.Backend, one.Stdin = fileBlock(path(n)), strings.NewReader("")
 			one.Stdout, one.Stderr = io.Discard, io.Discard
 			group.Go(func() {
 				if code, err := wrap.Run(t.Context(), one); code != 0 || err != nil {
@@ -252,7 +253,7 @@ func TestFormerBase(t *testing.T) {
 		text, _ := json.Marshal(map[string][]string{"http " + s.url + "/s " + digest: versions})
 		write(t, path, string(text))
 	}
-	if err, told := recovered(t, o, wrap.Recovery{}); err != nil {
+	if err, told := recovered(t, o, states.Recovery{}); err != nil {
 		t.Errorf("%v\n%s", err, told)
 	}
 	if left := strings.TrimSpace(read(t, path)); left != "{}" {

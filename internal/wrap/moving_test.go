@@ -16,6 +16,8 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
 )
 
 // Moving in seals the state that there is, once, and no other.
@@ -26,12 +28,12 @@ func TestMoveIn(t *testing.T) {
 	record := func(backend string) map[string]string {
 		return map[string]string{".terraform/terraform.tfstate": `{"version":3,"backend":` + backend + `}`}
 	}
-	mistakes := wrap.OpenMistakes(t, "moving in")
+	mistakes := wraptest.OpenMistakes(t, "moving in")
 	for name, c := range testkit.Some(map[string]struct {
 		stored string
 		files  map[string]string
 		in     string // TF_WORKSPACE
-		pins   wrap.Pins
+		pins   states.Pins
 		held   bool
 		want   string // what is in the backend then, opened
 	}{
@@ -45,8 +47,8 @@ func TestMoveIn(t *testing.T) {
 		"sealed already":               {stored: "sealed", want: state},
 		"sealed already, and one here": {stored: "sealed", files: map[string]string{"terraform.tfstate": filled}, want: state},
 		"in the module":                {files: map[string]string{"terraform.tfstate": other}, want: other},
-		"another in the backend":       {stored: state, pins: wrap.Pins{Lineage: "x"}},
-		"another in the module":        {files: map[string]string{"terraform.tfstate": other}, pins: wrap.Pins{Serial: new(int64(8))}},
+		"another in the backend":       {stored: state, pins: states.Pins{Lineage: "x"}},
+		"another in the module":        {files: map[string]string{"terraform.tfstate": other}, pins: states.Pins{Serial: new(int64(8))}},
 		"none":                         {},
 		"an empty one":                 {files: map[string]string{"terraform.tfstate": ""}},
 		"no state":                     {stored: "<html>" + canary},
@@ -79,7 +81,7 @@ func TestMoveIn(t *testing.T) {
 				s.hold([]byte(`{"ID":"1"}`))
 			}
 			o, dir, _ := scripted(t, s, "ready GET", "init")
-			o.EncryptExisting, o.Pins = true, c.pins
+			o.Wishes.EncryptExisting, o.Wishes.Pins = true, c.pins
 			o.Environ = append(o.Environ, "TF_WORKSPACE="+c.in)
 			for path, text := range c.files {
 				write(t, filepath.Join(dir, path), text)
@@ -96,7 +98,7 @@ func TestMoveIn(t *testing.T) {
 			if c.stored != "" && c.stored != "sealed" { // what is there already is counted on
 				c.want = counted(c.want)
 			}
-			opened, err := o.State.Decrypt(t.Context(), s.stored())
+			opened, err := o.Keys.State.Decrypt(t.Context(), s.stored())
 			if err != nil || !opened.Encrypted || string(opened.Data) != c.want {
 				t.Errorf("this is stored: %.200s, %v", s.stored(), err)
 			}
@@ -126,18 +128,18 @@ const other = `{"version":4,"terraform_version":"1.11.4","serial":7,"lineage":"o
 // Promise: Only encrypted states
 func TestMoveInFromAnotherBackend(t *testing.T) {
 	t.Parallel()
-	mistakes := wrap.OpenMistakes(t, "moving in from")
+	mistakes := wraptest.OpenMistakes(t, "moving in from")
 	for kind, c := range map[string]struct{ recorded, pulled string }{
 		"s3":   {recorded: `{"bucket":"b","key":null}`, pulled: `{"bucket":"b"}`},
 		"http": {recorded: `{"address":"x","password":null}`, pulled: `{"address":"x"}`},
 	} {
 		s := newStore(t)
 		o, dir, _ := scripted(t, s, "pulled GET", "init")
-		o.EncryptExisting = true
+		o.Wishes.EncryptExisting = true
 		write(t, filepath.Join(dir, ".terraform", "terraform.tfstate"), `{"version":3,"backend":{"type":"`+kind+`","config":`+c.recorded+`}}`)
 		code, err, told := run(t, o)
 		mistakes.Ended(t, kind, told, code, err)
-		opened, err := o.State.Decrypt(t.Context(), s.stored())
+		opened, err := o.Keys.State.Decrypt(t.Context(), s.stored())
 		var got struct{ Lineage, Terraform string }
 		if err != nil || json.Unmarshal(opened.Data, &got) != nil || got.Lineage != `{"terraform":{"backend":{"`+kind+`":`+c.pulled+`}}}` {
 			t.Errorf("%s: the state was pulled with %+v, %v", kind, got, err)
@@ -163,7 +165,7 @@ func TestMoveInFromVariables(t *testing.T) {
 	} {
 		s := newStore(t)
 		o, dir, out := scripted(t, s, "former GET", "init")
-		o.EncryptExisting = true
+		o.Wishes.EncryptExisting = true
 		o.Environ = append(o.Environ, "TF_HTTP_USERNAME=u", "TF_HTTP_PASSWORD="+password)
 		if name == "all" {
 			o.Environ = append(o.Environ, "TF_HTTP_ADDRESS="+former.URL+"/former")
@@ -173,7 +175,7 @@ func TestMoveInFromVariables(t *testing.T) {
 		if code != 0 || err != nil || strings.Contains(out.String(), canary) {
 			t.Errorf("%s: %d, %v\n%s", name, code, err, out)
 		}
-		opened, err := o.State.Decrypt(t.Context(), s.stored())
+		opened, err := o.Keys.State.Decrypt(t.Context(), s.stored())
 		if err != nil || string(opened.Data) != filled {
 			t.Errorf("%s: this is stored: %s, %v", name, s.stored(), err)
 		}
@@ -184,19 +186,19 @@ func TestMoveInFromVariables(t *testing.T) {
 func TestMoveInFromABackendThatFails(t *testing.T) {
 	t.Parallel()
 	o, dir, _ := scripted(t, newStore(t), "exit=3", "init")
-	o.EncryptExisting = true
+	o.Wishes.EncryptExisting = true
 	write(t, filepath.Join(dir, ".terraform", "terraform.tfstate"), `{"version":3,"backend":{"type":"s3","config":{"bucket":"b"}}}`)
 	code, err, told := run(t, o)
-	wrap.OpenMistakes(t, "moving in, and it fails").Ended(t, "s3", told, code, err)
+	wraptest.OpenMistakes(t, "moving in, and it fails").Ended(t, "s3", told, code, err)
 }
 
 // Moving out says what it comes to, once it has succeeded.
 func TestLeave(t *testing.T) {
 	t.Parallel()
-	mistakes := wrap.OpenMistakes(t, "leaving")
+	mistakes := wraptest.OpenMistakes(t, "leaving")
 	for _, script := range []string{"ready", "exit=3"} {
 		o, dir, _ := scripted(t, newStore(t), script, "init", "-migrate-state")
-		o.Leave = true
+		o.Wishes.Leave = true
 		write(t, filepath.Join(dir, "main.tf"), inside("backend \"local\" {}"))
 		code, err, told := run(t, o)
 		mistakes.Ended(t, script, told, code, err)
@@ -205,7 +207,7 @@ func TestLeave(t *testing.T) {
 		"to the same file": `path = "./terraform.tfstate"`, "to the file of the module": ``, "to another file": `path = "x"`,
 	} {
 		o, dir, _ := inFile(t, "ready", "init", "-migrate-state")
-		o.Leave = true
+		o.Wishes.Leave = true
 		write(t, filepath.Join(dir, "main.tf"), inside("backend \"local\" {\n"+block+"\n}"))
 		code, err, told := run(t, o)
 		mistakes.Ended(t, name, told, code, err)
@@ -226,7 +228,7 @@ func TestInterruptedBefore(t *testing.T) {
 		return false
 	})
 	o, _, out := scripted(t, s, "ready", "init")
-	o.EncryptExisting = true
+	o.Wishes.EncryptExisting = true
 	code, err := wrap.Run(t.Context(), o)
 	if code != 1 || err == nil || out.String() != "" {
 		t.Errorf("%d, %v\n%s", code, err, out)
@@ -241,20 +243,20 @@ func TestInterruptedBefore(t *testing.T) {
 // Promise: Only encrypted states
 func TestPins(t *testing.T) {
 	t.Parallel()
-	mistakes := wrap.OpenMistakes(t, "pins")
+	mistakes := wraptest.OpenMistakes(t, "pins")
 	for name, c := range testkit.Some(map[string]struct {
-		pins   wrap.Pins
+		pins   states.Pins
 		stored string // the state if it is empty
 		absent bool
 	}{
 		"none":               {},
-		"this one":           {pins: wrap.Pins{Lineage: "l", Serial: new(int64(1))}},
-		"another lineage":    {pins: wrap.Pins{Lineage: "x"}},
-		"in quotation marks": {pins: wrap.Pins{Lineage: `"l"`}},
-		"an old serial":      {pins: wrap.Pins{Serial: new(int64(2))}},
-		"no serial":          {pins: wrap.Pins{Serial: new(int64)}, stored: `{"version":4,"lineage":"l"}`},
-		"absent":             {pins: wrap.Pins{Serial: new(int64)}, absent: true},
-		"absent, lineage":    {pins: wrap.Pins{Lineage: "l"}, absent: true},
+		"this one":           {pins: states.Pins{Lineage: "l", Serial: new(int64(1))}},
+		"another lineage":    {pins: states.Pins{Lineage: "x"}},
+		"in quotation marks": {pins: states.Pins{Lineage: `"l"`}},
+		"an old serial":      {pins: states.Pins{Serial: new(int64(2))}},
+		"no serial":          {pins: states.Pins{Serial: new(int64)}, stored: `{"version":4,"lineage":"l"}`},
+		"absent":             {pins: states.Pins{Serial: new(int64)}, absent: true},
+		"absent, lineage":    {pins: states.Pins{Lineage: "l"}, absent: true},
 	}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -263,7 +265,7 @@ func TestPins(t *testing.T) {
 				s.put(seal(t, sealing, cmp.Or(c.stored, state)))
 			}
 			o, _, _ := scripted(t, s, "GET", "plan")
-			o.Pins = c.pins
+			o.Wishes.Pins = c.pins
 			code, err, told := run(t, o)
 			mistakes.Ended(t, name, told, code, err)
 		})

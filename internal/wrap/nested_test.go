@@ -24,7 +24,7 @@ func TestDataDirectory(t *testing.T) {
 	elsewhere := t.TempDir()
 	for name, environ := range map[string]string{
 		"none": "", "relative": "TF_DATA_DIR=data", "that climbs": "TF_DATA_DIR=../cache", "absolute": "TF_DATA_DIR=" + elsewhere,
-		"of another run": "TF_DATA_DIR=" + wrap.Own(elsewhere),
+		"of another run": "TF_DATA_DIR=" + own(elsewhere),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -36,10 +36,10 @@ func TestDataDirectory(t *testing.T) {
 			}
 			lines := strings.Split(out.String(), "\n")
 			given := slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return !strings.HasPrefix(l, "TF_DATA_DIR=") })
-			if !slices.Equal(given, []string{"TF_DATA_DIR=" + wrap.Own(dir)}) || !slices.Contains(lines, `["-chdir=`+dir+`" "plan"]`) {
+			if !slices.Equal(given, []string{"TF_DATA_DIR=" + own(dir)}) || !slices.Contains(lines, `["-chdir=`+dir+`" "plan"]`) {
 				t.Errorf("the child has %q\n%s", given, out)
 			}
-			if record := read(t, filepath.Join(dir, wrap.Own(dir), "terraform.tfstate")); !strings.Contains(record, `"http"`) {
+			if record := read(t, filepath.Join(dir, own(dir), "terraform.tfstate")); !strings.Contains(record, `"http"`) {
 				t.Errorf("the record is %s", record)
 			}
 		})
@@ -156,10 +156,10 @@ func TestDataDirectoryIsOfOneModule(t *testing.T) {
 	if code, err := wrap.Run(t.Context(), o); code != 0 || err != nil {
 		t.Fatalf("%d, %v\n%s", code, err, out)
 	}
-	if _, err := os.Stat(filepath.Join(sibling, wrap.Own(sibling), "terraform.tfstate")); err != nil {
+	if _, err := os.Stat(filepath.Join(sibling, own(sibling), "terraform.tfstate")); err != nil {
 		t.Error(err)
 	}
-	if _, err := os.Stat(filepath.Join(sibling, wrap.Own(dir))); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(sibling, own(dir))); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("in the sibling, the data directory of the module is there: %v", err)
 	}
 }

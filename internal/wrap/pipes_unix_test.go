@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
 )
 
 // TestPipesInTheModule: what is no regular file is not read, whatever it is called: a pipe
@@ -18,7 +18,7 @@ import (
 // Promise: Runs under wrap
 func TestPipesInTheModule(t *testing.T) {
 	t.Parallel()
-	mistakes := wrap.OpenMistakes(t, "no regular file")
+	mistakes := wraptest.OpenMistakes(t, "no regular file")
 	for name, c := range map[string]struct {
 		file, args string
 	}{

@@ -11,7 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty/msgpack"
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
 )
 
 // TestPlanWithAStore: a plan that has a state store keeps its state there, whatever it
@@ -30,7 +30,7 @@ func TestPlanWithAStore(t *testing.T) {
 	of := func(settings ...byte) []byte {
 		return message(13, append(message(1, []byte("http")), message(2, message(1, settings))...))
 	}
-	mistakes := wrap.OpenMistakes(t, "plan")
+	mistakes := wraptest.OpenMistakes(t, "plan")
 	for name, tfplan := range map[string][]byte{
 		"our backend":                        ours,
 		"a store":                            store,
@@ -56,7 +56,7 @@ func TestPlanWithAStore(t *testing.T) {
 // applies nothing that is not sealed.
 func TestSealedPlans(t *testing.T) {
 	t.Parallel()
-	target := wrap.SettingsOf(t, wrap.Sealing+"\nplan { method = method.aes_gcm.m }").Plan()
+	target := wraptest.Settings(t, wraptest.Sealing+"\nplan { method = method.aes_gcm.m }").Plan()
 	sealed, err := target.Encrypt(t.Context(), []byte(plan(t, "http", "")))
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func TestSealedPlans(t *testing.T) {
 	written := planOf(t, "http", "", "a plan")
 	write(t, saved, written)
 	files := map[string]string{"sealed": string(sealed), "plain": plan(t, "http", ""), "x": "no"}
-	mistakes := wrap.OpenMistakes(t, "sealed plan")
+	mistakes := wraptest.OpenMistakes(t, "sealed plan")
 	for name, c := range map[string]struct {
 		args  []string
 		plain bool   // without a plan block
@@ -91,7 +91,7 @@ func TestSealedPlans(t *testing.T) {
 		}
 		o, dir, _ := scripted(t, newStore(t), script, c.args...)
 		if !c.plain {
-			o.Plan = target
+			o.Keys.Plan = target
 		}
 		for path, text := range files {
 			write(t, filepath.Join(dir, path), text)
@@ -114,11 +114,11 @@ func TestSealedPlans(t *testing.T) {
 // that could not be applied is refused when it is made, sealed or not.
 func TestPlansAreApplied(t *testing.T) {
 	t.Parallel()
-	target := wrap.SettingsOf(t, wrap.Sealing+"\nplan { method = method.aes_gcm.m }").Plan()
+	target := wraptest.Settings(t, wraptest.Sealing+"\nplan { method = method.aes_gcm.m }").Plan()
 	texts := strings.Repeat(strings.Repeat("0123456789abcdef", 600)+"-", 1500) // one of 9 kB in each of 1,500 resources
 	random := make([]byte, 3000)
 	_, _ = rand.Read(random)
-	mistakes := wrap.OpenMistakes(t, "plan to apply")
+	mistakes := wraptest.OpenMistakes(t, "plan to apply")
 	for name, c := range map[string]struct {
 		made   string
 		plain  bool // without a plan block
@@ -141,9 +141,10 @@ func TestPlansAreApplied(t *testing.T) {
 			o, dir, _ := scripted(t, newStore(t), "ready GET save="+made, "plan", "-out=p")
 			again, at, out := scripted(t, newStore(t), "ready GET", "apply", "p")
 			if !c.plain {
-				o.Plan, again.Plan = target, target
+				o.Keys.Plan, again.Keys.Plan = target, target
 			}
-			code, err, told := run(t, wrap.Limit(o, c.limit))
+			o.Where.Limit, again.Where.Limit = c.limit, c.limit
+			code, err, told := run(t, o)
 			mistakes.Ended(t, name, strings.ReplaceAll(told, dir, "/module"), code, err)
 			if (err == nil) != c.wanted {
 				t.Errorf("plan: %v", err)
@@ -153,7 +154,7 @@ func TestPlansAreApplied(t *testing.T) {
 				return
 			}
 			write(t, filepath.Join(at, "p"), string(saved))
-			_, err, _ = run(t, wrap.Limit(again, c.limit))
+			_, err, _ = run(t, again)
 			if (err == nil) != c.wanted || (out.String() != "") != c.wanted {
 				t.Errorf("apply: %v\n%s", err, out)
 			}

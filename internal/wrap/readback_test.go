@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
 )
 
 // TestMoveInIsReadBack: that a state is in the backend is said only once it was read from
@@ -17,7 +18,7 @@ import (
 // Promise: Runs under wrap
 func TestMoveInIsReadBack(t *testing.T) {
 	t.Parallel()
-	mistakes := wrap.OpenMistakes(t, "read back")
+	mistakes := wraptest.OpenMistakes(t, "read back")
 	for name, post := range map[string]string{"nothing is kept": "", "a page to sign in": "<html>" + canary} {
 		for place, there := range map[string]string{"in the module": "", "in the backend": state} {
 			s := newStore(t)
@@ -31,7 +32,7 @@ func TestMoveInIsReadBack(t *testing.T) {
 				return r.Method == http.MethodPost
 			})
 			o, dir, out := scripted(t, s, "ready GET", "init")
-			o.EncryptExisting = true
+			o.Wishes.EncryptExisting = true
 			write(t, filepath.Join(dir, "terraform.tfstate"), filled)
 			code, err, told := run(t, o)
 			mistakes.Ended(t, name+", "+place, told, code, err)
@@ -64,7 +65,7 @@ func TestReadBackInAnotherForm(t *testing.T) {
 		return true
 	})
 	o, dir, _ := scripted(t, s, "ready GET", "init")
-	o.EncryptExisting = true
+	o.Wishes.EncryptExisting = true
 	write(t, filepath.Join(dir, "terraform.tfstate"), filled)
 	if code, err, told := run(t, o); code != 0 || err != nil || !strings.Contains(told, "is in the backend now, encrypted") {
 		t.Errorf("%d, %v, %s", code, err, told)
@@ -77,7 +78,7 @@ func TestReadBackInAnotherForm(t *testing.T) {
 // Promise: Runs under wrap
 func TestLeftInPlaintext(t *testing.T) {
 	t.Parallel()
-	mistakes := wrap.OpenMistakes(t, "leaving, and it fails")
+	mistakes := wraptest.OpenMistakes(t, "leaving, and it fails")
 	for name, script := range map[string]string{
 		"a local backend": `GET reset={"backend":{"type":"local","config":{}}} exit=1`,
 		"another address": `GET reset={"backend":{"type":"http","config":{"address":"x"}}} exit=1`,
@@ -85,7 +86,7 @@ func TestLeftInPlaintext(t *testing.T) {
 		"before it":       `GET exit=1`,
 	} {
 		o, dir, _ := scripted(t, newStore(t), script, "init", "-migrate-state", "-force-copy")
-		o.Leave = true
+		o.Wishes.Leave = true
 		write(t, filepath.Join(dir, "main.tf"), inside(`backend "local" {}`))
 		code, err, told := run(t, o)
 		mistakes.Ended(t, name, told, code, err)
@@ -101,7 +102,7 @@ func TestAccLeaveFails(t *testing.T) {
 	p.must(t, "apply", "-auto-approve")
 	const provider = "required_providers {\nx = { source = \"localhost:1/x/x\" }\n}"
 	write(t, filepath.Join(p.dir, "main.tf"), module("backend \"local\" {}\n"+provider))
-	p.with = wrap.Options{Leave: true}
+	p.with = wrap.Options{Wishes: wrap.Wishes{Leave: true}}
 	code, err, out := p.wrapped(t, "init", "-migrate-state", "-force-copy")
 	if code != 1 || err != nil || !strings.Contains(out, "in its new place, it is in plaintext") {
 		t.Errorf("%d, %v\n%s", code, err, out)

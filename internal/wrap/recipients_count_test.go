@@ -8,6 +8,8 @@ import (
 	"filippo.io/age"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
 )
 
 // team are settings for as many recipients, of which the first opens.
@@ -38,7 +40,7 @@ func TestRecipientsChange(t *testing.T) {
 		}
 		people = append(people, identity)
 	}
-	mistakes := wrap.OpenMistakes(t, "recipients")
+	mistakes := wraptest.OpenMistakes(t, "recipients")
 	for name, c := range map[string]struct {
 		before, after int
 		whole         bool
@@ -57,15 +59,15 @@ func TestRecipientsChange(t *testing.T) {
 				s.put(seal(t, team(t, people[:c.before], c.whole), state))
 			}
 			o, _, _ := scripted(t, s, "GET POST="+state+" POST="+state, "state", "rm", "x")
-			o.State = target(t, team(t, people[:c.after], c.whole))
+			o.Keys.State = target(t, team(t, people[:c.after], c.whole))
 			code, err, told := run(t, o)
 			mistakes.Ended(t, name, told, code, err)
-			if n := wrap.Recipients(s.stored()); n != c.after {
+			if n := states.Recipients(s.stored()); n != c.after {
 				t.Errorf("it counts %d", n)
 			}
 		})
 	}
-	if n := wrap.Recipients([]byte("age-encryption.org/v1\n-> X25519 a\nb\n-> %x-grease c\nd\n--- mac\n-> X25519 e\n")); n != 1 {
+	if n := states.Recipients([]byte("age-encryption.org/v1\n-> X25519 a\nb\n-> %x-grease c\nd\n--- mac\n-> X25519 e\n")); n != 1 {
 		t.Errorf("beside one that is for nobody, it counts %d", n)
 	}
 }
@@ -76,7 +78,7 @@ func TestMoveInByAFileOfTheModule(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	o, dir, out := scripted(t, s, "pulled GET", "init")
-	o.EncryptExisting = true
+	o.Wishes.EncryptExisting = true
 	o.Environ = append(o.Environ, "GOOGLE_APPLICATION_CREDENTIALS=../gcp.json", "SOME_NAME=gcp.json")
 	write(t, filepath.Join(dir, "gcp.json"), canary)
 	write(t, filepath.Join(dir, "..", "gcp.json"), canary)
@@ -85,7 +87,7 @@ func TestMoveInByAFileOfTheModule(t *testing.T) {
 	if code, err := wrap.Run(t.Context(), o); code != 0 || err != nil {
 		t.Fatalf("%d, %v\n%s", code, err, out)
 	}
-	opened, err := o.State.Decrypt(t.Context(), s.stored())
+	opened, err := o.Keys.State.Decrypt(t.Context(), s.stored())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"filippo.io/age"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
 )
 
 // TestPlansForOthers: a plan is sealed for recipients alone, and whoever has a key opens it.
@@ -23,7 +23,7 @@ func TestPlansForOthers(t *testing.T) {
 	}
 	ours := "method \"age\" \"a\" { identities = [\"" + identity.String() + "\"] }\nplan { method = method.age.a }"
 	theirs := `recipients = ["` + identity.Recipient().String() + `"]`
-	mistakes := wrap.OpenMistakes(t, "plan for others")
+	mistakes := wraptest.OpenMistakes(t, "plan for others")
 	for name, c := range testkit.Some(map[string]struct {
 		settings string
 		refused  bool
@@ -40,7 +40,7 @@ func TestPlansForOthers(t *testing.T) {
 			made, written := filepath.Join(t.TempDir(), "made"), planOf(t, "http", "", canary)
 			write(t, made, written)
 			o, dir, out := scripted(t, newStore(t), "ready GET save="+made+" exit=2", "plan", "-detailed-exitcode", "-out=p")
-			o.Plan = wrap.SettingsOf(t, sealing+"\n"+c.settings).Plan()
+			o.Keys.Plan = wraptest.Settings(t, sealing+"\n"+c.settings).Plan()
 			write(t, filepath.Join(dir, "p"), archive(t, "old"))
 			code, err, told := run(t, o)
 			mistakes.Ended(t, name, told, code, err)
@@ -56,12 +56,12 @@ func TestPlansForOthers(t *testing.T) {
 			if code != 2 {
 				t.Fatalf("%d, %v", code, err)
 			}
-			opened, err := wrap.SettingsOf(t, ours).Plan().Decrypt(t.Context(), []byte(read(t, filepath.Join(dir, "p"))))
+			opened, err := wraptest.Settings(t, ours).Plan().Decrypt(t.Context(), []byte(read(t, filepath.Join(dir, "p"))))
 			if err != nil || string(opened.Data) != written {
 				t.Errorf("%v", err)
 			}
 			again, other, _ := scripted(t, newStore(t), "ready GET save="+made+" exit=2", "plan", "-detailed-exitcode", "-out=p")
-			again.Plan = o.Plan
+			again.Keys.Plan = o.Keys.Plan
 			write(t, filepath.Join(other, "p"), read(t, filepath.Join(dir, "p")))
 			if code, err, told := run(t, again); code != 2 {
 				t.Errorf("in the place of the first one: %d, %v, %s", code, err, told)

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
 )
 
 // TestRecoverDamaged: a file in the backend that is no state is replaced by force, once a copy is in the
@@ -35,7 +37,7 @@ func TestRecoverDamaged(t *testing.T) {
 		"changed inside":        strings.Replace(sealed, `"serial":1`, `"serial":0`, 1),
 		"a later format":        strings.Replace(sealed, `"encryption_version":"v0"`, `"encryption_version":"v1"`, 1),
 	}
-	mistakes := wrap.OpenMistakes(t, "recover in place of a damaged file")
+	mistakes := wraptest.OpenMistakes(t, "recover in place of a damaged file")
 	type place struct {
 		wrap.Options
 
@@ -69,7 +71,7 @@ func TestRecoverDamaged(t *testing.T) {
 			t.Helper()
 			b := newBucket(t)
 			o, dir, _ := scripted(t, newStore(t), "")
-			o.Backend, o.Environ = s3Block(b.block), withoutClouds(o.Environ)
+			o.Where.Backend, o.Environ = s3Block(b.block), withoutClouds(o.Environ)
 			return place{o, dir, func(file string) { b.Put(stateBucket, stateKey, []byte(file)) }, func() string {
 				return string(b.Get(stateBucket, stateKey))
 			}}
@@ -85,17 +87,17 @@ func TestRecoverDamaged(t *testing.T) {
 				p.put(file)
 				before := p.read()
 				p.Command = nil
-				err, told := recovered(t, p.Options, wrap.Recovery{})
+				err, told := recovered(t, p.Options, states.Recovery{})
 				if mistakes.Failed(t, store+": "+name, told, err); err == nil || p.read() != before || len(replaced(t, p.dir)) > 0 {
 					t.Errorf("without force: %v, and there is %s", err, p.read())
 				}
-				err, told = recovered(t, p.Options, wrap.Recovery{Force: true})
+				err, told = recovered(t, p.Options, states.Recovery{Force: true})
 				kept := replaced(t, p.dir)
 				if len(kept) != 1 || read(t, kept[0]) != file || !strings.Contains(told, filepath.Base(kept[0])) {
 					t.Fatalf("these are kept: %q, %v\n%s", kept, err, told)
 				}
 				mistakes.Failed(t, store+": "+name+", forced", strings.ReplaceAll(told, filepath.Base(kept[0]), "FILE"), err)
-				opened, failed := p.State.Decrypt(t.Context(), []byte(p.read()))
+				opened, failed := p.Keys.State.Decrypt(t.Context(), []byte(p.read()))
 				if err != nil || failed != nil || string(opened.Data) != newer {
 					t.Errorf("%v, %v, and there is %s", err, failed, p.read())
 				}
@@ -116,7 +118,7 @@ func TestRecoverDamaged(t *testing.T) {
 				leftIn(t, p.dir)
 				p.put(file)
 				p.Command = nil
-				err, told := recovered(t, p.Options, wrap.Recovery{Force: true})
+				err, told := recovered(t, p.Options, states.Recovery{Force: true})
 				if mistakes.Failed(t, "not by force: "+name, told, err); err == nil || p.read() != file || len(replaced(t, p.dir)) > 0 {
 					t.Errorf("%v, and there is %s", err, p.read())
 				}
@@ -133,7 +135,7 @@ func TestRecoverDamagedAgain(t *testing.T) {
 	write(t, filepath.Join(dir, "errored.tfstate"), newer)
 	s.put([]byte(canary))
 	s.refuse("POST")
-	force := wrap.Recovery{Force: true}
+	force := states.Recovery{Force: true}
 	if err, told := recovered(t, o, force); err == nil || len(replaced(t, dir)) != 1 {
 		t.Fatalf("%v\n%s", err, told)
 	}
@@ -182,8 +184,8 @@ func TestAccRecoverDamaged(t *testing.T) {
 	}
 	t.Chdir(p.dir)
 	o := p.with
-	o.State, o.Environ = p.target, p.env
-	if err, told := recovered(t, o, wrap.Recovery{Force: true}); err != nil {
+	o.Keys.State, o.Environ = p.target, p.env
+	if err, told := recovered(t, o, states.Recovery{Force: true}); err != nil {
 		t.Fatalf("%v\n%s", err, told)
 	}
 	if kept := replaced(t, p.dir); len(kept) != 1 || read(t, kept[0]) != "a note\n" {

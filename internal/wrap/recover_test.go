@@ -14,6 +14,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
 )
 
 // recovering is a run in the folder of a module, of which the home directory has nothing.
@@ -27,7 +29,7 @@ func recovering(t *testing.T, s *store) (o wrap.Options, dir string) {
 }
 
 // recovered runs it, and returns what wrap says.
-func recovered(t *testing.T, o wrap.Options, r wrap.Recovery) (err error, said string) { //nolint:staticcheck // as run
+func recovered(t *testing.T, o wrap.Options, r states.Recovery) (err error, said string) { //nolint:staticcheck // as run
 	t.Helper()
 	told := &lines{}
 	o.Stderr = told
@@ -41,9 +43,9 @@ var newer = strings.Replace(state, `"serial":1`, `"serial":2`, 1)
 // TestRecover: a state that was left is written in place of the one that its run has begun with, and in
 // place of no other, under the lock.
 func TestRecover(t *testing.T) {
-	mistakes := wrap.OpenMistakes(t, "recover")
+	mistakes := wraptest.OpenMistakes(t, "recover")
 	ninth := strings.Replace(state, `"serial":1`, `"serial":9`, 1)
-	force := wrap.Recovery{Force: true}
+	force := states.Recovery{Force: true}
 	for name, c := range testkit.Some(map[string]struct {
 		left   string // "sealed" is newer
 		named  bool   // and not where wrap looks
@@ -53,7 +55,7 @@ func TestRecover(t *testing.T) {
 		goneOn bool   // from that, in this folder, after the file was moved away
 		fresh  bool   // the run was not here
 		held   string
-		r      wrap.Recovery
+		r      states.Recovery
 		yes    bool
 		asked  bool
 		want   string // what is in the backend then; "" if it stays
@@ -82,18 +84,18 @@ func TestRecover(t *testing.T) {
 		"not here, but seen":         {left: newer, stored: state, fresh: true, looked: true},
 		"not here, forced":           {left: newer, stored: state, fresh: true, r: force, want: newer},
 		"not here, held, forced": {left: newer, stored: state, fresh: true, held: lock,
-			r: wrap.Recovery{Force: true, Unlock: "4711"}, want: newer},
-		"not here, held":            {left: newer, stored: state, fresh: true, held: lock, r: wrap.Recovery{Unlock: "4711"}},
+			r: states.Recovery{Force: true, Unlock: "4711"}, want: newer},
+		"not here, held":            {left: newer, stored: state, fresh: true, held: lock, r: states.Recovery{Unlock: "4711"}},
 		"gone":                      {left: newer, stored: state, since: "none"},
 		"held":                      {left: newer, stored: state, held: lock},
 		"held, no":                  {left: newer, stored: state, held: lock, asked: true},
 		"held, yes":                 {left: newer, stored: state, held: lock, asked: true, yes: true, want: newer},
-		"held, by this one":         {left: newer, stored: state, held: lock, r: wrap.Recovery{Unlock: "4711"}, want: newer},
-		"held, by another one":      {left: newer, stored: state, held: lock, r: wrap.Recovery{Unlock: "1"}},
-		"held, and moved on":        {left: ninth, stored: state, since: newer, held: lock, r: wrap.Recovery{Unlock: "4711"}},
+		"held, by this one":         {left: newer, stored: state, held: lock, r: states.Recovery{Unlock: "4711"}, want: newer},
+		"held, by another one":      {left: newer, stored: state, held: lock, r: states.Recovery{Unlock: "1"}},
+		"held, and moved on":        {left: ninth, stored: state, since: newer, held: lock, r: states.Recovery{Unlock: "4711"}},
 		"held, by nobody":           {left: newer, stored: state, held: `{}`, asked: true, yes: true},
 		"held, with an odd ID":      {left: newer, stored: state, held: `{"ID":"-x $(touch y)","Who":"a"}`},
-		"not held, and unlocked":    {left: newer, stored: state, r: wrap.Recovery{Unlock: "4711"}, want: newer},
+		"not held, and unlocked":    {left: newer, stored: state, r: states.Recovery{Unlock: "4711"}, want: newer},
 		"in the backend, plaintext": {left: newer, stored: state, since: "plaintext"},
 	}) {
 		t.Run(name, func(t *testing.T) {
@@ -161,7 +163,7 @@ func TestRecover(t *testing.T) {
 				}
 				return
 			}
-			opened, failed := o.State.Decrypt(t.Context(), s.stored())
+			opened, failed := o.Keys.State.Decrypt(t.Context(), s.stored())
 			if err != nil || failed != nil || !opened.Encrypted || string(opened.Data) != c.want {
 				t.Errorf("%v, %v, this is stored: %s", err, failed, s.stored())
 			}
@@ -197,17 +199,17 @@ func TestRecoverAgain(t *testing.T) {
 		s.hold([]byte(lock))
 		path := filepath.Join(dir, "errored.tfstate")
 		s.refuse(method)
-		err, told := recovered(t, o, wrap.Recovery{Unlock: "4711"})
+		err, told := recovered(t, o, states.Recovery{Unlock: "4711"})
 		if _, missing := os.Stat(path); err == nil || missing != nil {
 			t.Errorf("%s: %v, %v\n%s", method, err, missing, told)
 		}
 		s.intercept(nil)
-		r := wrap.Recovery{Unlock: "4711"}
+		r := states.Recovery{Unlock: "4711"}
 		if held := s.held(); held != nil {
 			r.Unlock = id(held) // of the first try, if it could not give it back
 		}
 		err, told = recovered(t, o, r)
-		opened, failed := o.State.Decrypt(t.Context(), s.stored())
+		opened, failed := o.Keys.State.Decrypt(t.Context(), s.stored())
 		if err != nil || failed != nil || string(opened.Data) != newer || s.held() != nil {
 			t.Errorf("%s, again: %v, %v\n%s", method, err, failed, told)
 		}
@@ -216,7 +218,7 @@ func TestRecoverAgain(t *testing.T) {
 
 // TestRecoverWhileAsked: whoever breaks the lock while the question stands has gone on.
 func TestRecoverWhileAsked(t *testing.T) {
-	mistakes := wrap.OpenMistakes(t, "recover while somebody goes on")
+	mistakes := wraptest.OpenMistakes(t, "recover while somebody goes on")
 	for name, leaves := range map[string][]byte{"no lock": nil, "the lock": []byte(lock)} { // as the backend has it then
 		s := newStore(t)
 		o, dir := recovering(t, s)
@@ -224,7 +226,7 @@ func TestRecoverWhileAsked(t *testing.T) {
 		s.hold([]byte(lock))
 		write(t, filepath.Join(dir, "errored.tfstate"), strings.Replace(state, `"serial":1`, `"serial":9`, 1))
 		var now []byte
-		err, told := recovered(t, o, wrap.Recovery{Ask: func(string) bool {
+		err, told := recovered(t, o, states.Recovery{Ask: func(string) bool {
 			now = seal(t, sealing, newer)
 			s.put(now)
 			s.hold(leaves)
@@ -240,13 +242,13 @@ func TestRecoverWhileAsked(t *testing.T) {
 // TestRecoverElsewhere: what a run was entitled to replace in one place, it was not in another, for
 // which the folder has settings, too.
 func TestRecoverElsewhere(t *testing.T) {
-	mistakes := wrap.OpenMistakes(t, "recover in another place")
+	mistakes := wraptest.OpenMistakes(t, "recover in another place")
 	s, another := newStore(t), newStore(t) // neither has a state
 	_, dir := recovering(t, s)
 	leaves(t, dir, s, newer)
 	o, _, _ := scripted(t, another, "")
 	o.Command = nil
-	err, told := recovered(t, o, wrap.Recovery{})
+	err, told := recovered(t, o, states.Recovery{})
 	if mistakes.Failed(t, "none there", told, err); err == nil || another.stored() != nil {
 		t.Errorf("%v, and this is stored: %s", err, another.stored())
 	}
@@ -254,7 +256,7 @@ func TestRecoverElsewhere(t *testing.T) {
 
 // TestRecoverIsRobbed: if somebody else has the lock once all is done, it is theirs.
 func TestRecoverIsRobbed(t *testing.T) {
-	mistakes := wrap.OpenMistakes(t, "recover without its lock")
+	mistakes := wraptest.OpenMistakes(t, "recover without its lock")
 	s := newStore(t)
 	o, dir := recovering(t, s)
 	s.put(seal(t, sealing, state))
@@ -268,9 +270,9 @@ func TestRecoverIsRobbed(t *testing.T) {
 		_, _ = io.WriteString(w, lock)
 		return true
 	})
-	err, told := recovered(t, o, wrap.Recovery{Ask: func(string) bool { t.Error("it asks for the lock of somebody else"); return true }})
+	err, told := recovered(t, o, states.Recovery{Ask: func(string) bool { t.Error("it asks for the lock of somebody else"); return true }})
 	mistakes.Failed(t, "in the end", told, err)
-	opened, failed := o.State.Decrypt(t.Context(), s.stored())
+	opened, failed := o.Keys.State.Decrypt(t.Context(), s.stored())
 	_, there := os.Stat(filepath.Join(dir, "errored.tfstate"))
 	if err == nil || there == nil || failed != nil || string(opened.Data) != newer || string(s.held()) != lock {
 		t.Errorf("%v, %v, %v, the lock is %s", err, failed, there, s.held())
@@ -292,8 +294,8 @@ func TestRecoverInterrupted(t *testing.T) {
 			}
 			return false
 		})
-		err := wrap.Recover(ctx, o, wrap.Recovery{})
-		opened, failed := o.State.Decrypt(t.Context(), s.stored())
+		err := wrap.Recover(ctx, o, states.Recovery{})
+		opened, failed := o.Keys.State.Decrypt(t.Context(), s.stored())
 		if _, missing := os.Stat(path); (err == nil) != written || (missing != nil) != written || failed != nil ||
 			(string(opened.Data) == newer) != written || s.held() != nil {
 			t.Errorf("%s: %v, %v, the lock is %s", method, err, missing, s.held())
@@ -323,8 +325,8 @@ func TestRecoverAfterAnAnswerThatWasWrong(t *testing.T) {
 	})
 	_, _ = wrap.Run(t.Context(), run) // which fails
 	s.intercept(nil)
-	err, told := recovered(t, o, wrap.Recovery{})
-	opened, failed := o.State.Decrypt(t.Context(), s.stored())
+	err, told := recovered(t, o, states.Recovery{})
+	opened, failed := o.Keys.State.Decrypt(t.Context(), s.stored())
 	if err != nil || failed != nil || !strings.Contains(string(opened.Data), `"serial":3`) {
 		t.Errorf("%v, %v\n%s", err, failed, told)
 	}
@@ -332,15 +334,15 @@ func TestRecoverAfterAnAnswerThatWasWrong(t *testing.T) {
 
 // TestRecoverNotTheStateItself: the state in the backend is no file that was left, whatever it is called.
 func TestRecoverNotTheStateItself(t *testing.T) {
-	mistakes := wrap.OpenMistakes(t, "recover the state itself")
+	mistakes := wraptest.OpenMistakes(t, "recover the state itself")
 	for _, name := range []string{"terraform.tfstate", "errored.tfstate"} {
 		o, dir, _ := inFile(t, "")
-		o.Command, o.Backend = nil, fileBlock(name)
+		o.Command, o.Where.Backend = nil, fileBlock(name)
 		t.Chdir(dir)
 		t.Setenv("HOME", t.TempDir())
 		path := filepath.Join(dir, name)
 		write(t, path, string(seal(t, sealing, state)))
-		for _, r := range []wrap.Recovery{{Force: true}, {Force: true, File: name}} {
+		for _, r := range []states.Recovery{{Force: true}, {Force: true, File: name}} {
 			err, told := recovered(t, o, r)
 			mistakes.Failed(t, strings.TrimSpace(name+" "+r.File), told, err)
 			if _, missing := os.Stat(path); err == nil || missing != nil {
@@ -352,18 +354,18 @@ func TestRecoverNotTheStateItself(t *testing.T) {
 
 // TestRecoverTwo: if there are two, the user says which is the newest.
 func TestRecoverTwo(t *testing.T) {
-	mistakes := wrap.OpenMistakes(t, "recover one of two")
+	mistakes := wraptest.OpenMistakes(t, "recover one of two")
 	s := newStore(t)
 	o, dir := recovering(t, s)
 	s.put(seal(t, sealing, state))
 	leaves(t, dir, s, newer)
-	kept := filepath.Join(os.Getenv("HOME"), "errored-"+filepath.Base(wrap.Own(dir))+".tfstate")
+	kept := filepath.Join(os.Getenv("HOME"), "errored-"+filepath.Base(own(dir))+".tfstate")
 	write(t, kept, string(seal(t, sealing, newer)))
-	err, _ := recovered(t, o, wrap.Recovery{})
+	err, _ := recovered(t, o, states.Recovery{})
 	if err == nil || !strings.Contains(err.Error(), "higher serial") {
 		t.Error(err)
 	}
-	err, told := recovered(t, o, wrap.Recovery{File: "errored.tfstate"})
+	err, told := recovered(t, o, states.Recovery{File: "errored.tfstate"})
 	if mistakes.Failed(t, "named", told, err); err != nil {
 		t.Error(err)
 	}
@@ -381,9 +383,9 @@ func TestRecoverFromHome(t *testing.T) {
 		t.Error("nobody says that the state was not written")
 	}
 	s.intercept(nil)
-	path := filepath.Join(os.Getenv("HOME"), "errored-"+filepath.Base(wrap.Own(dir))+".tfstate")
-	err, told := recovered(t, o, wrap.Recovery{})
-	opened, failed := o.State.Decrypt(t.Context(), s.stored())
+	path := filepath.Join(os.Getenv("HOME"), "errored-"+filepath.Base(own(dir))+".tfstate")
+	err, told := recovered(t, o, states.Recovery{})
+	opened, failed := o.Keys.State.Decrypt(t.Context(), s.stored())
 	if _, there := os.Stat(path); err != nil || failed != nil || string(opened.Data) != newer || there == nil {
 		t.Errorf("%v, %v\n%s", err, failed, told)
 	}
@@ -393,7 +395,7 @@ func TestRecoverFromHome(t *testing.T) {
 func TestRecoverBesideAProcess(t *testing.T) {
 	o, dir, _ := inFile(t, "")
 	o.Command = nil
-	mistakes := wrap.OpenMistakes(t, "recover beside others")
+	mistakes := wraptest.OpenMistakes(t, "recover beside others")
 	t.Chdir(dir)
 	t.Setenv("HOME", t.TempDir())
 	path := filepath.Join(dir, "terraform.tfstate")
@@ -401,7 +403,7 @@ func TestRecoverBesideAProcess(t *testing.T) {
 	write(t, filepath.Join(dir, "errored.tfstate"), newer)
 	holdFile(t, path)
 	before := read(t, path)
-	err, told := recovered(t, o, wrap.Recovery{Unlock: "4711", Ask: func(string) bool { return true }})
+	err, told := recovered(t, o, states.Recovery{Unlock: "4711", Ask: func(string) bool { return true }})
 	if mistakes.Failed(t, "beside a process", told, err); err == nil || read(t, path) != before {
 		t.Errorf("got %v, and %s", err, read(t, path))
 	}
@@ -411,7 +413,7 @@ func TestRecoverBesideAProcess(t *testing.T) {
 func TestAccRecover(t *testing.T) {
 	repo := gittest.NewRepo(t, gittest.RepoOptions{Push: true})
 	p := newProject(t, nil, empty)
-	p.with.Backend = gitBlock(repo.FileURL())
+	p.with.Where.Backend = gitBlock(repo.FileURL())
 	p.must(t, "init")
 	p.must(t, "apply", "-auto-approve")
 	repo.Git("config", "receive.denyDeletes", "true")
@@ -430,8 +432,8 @@ func TestAccRecover(t *testing.T) {
 	repo.Git("config", "receive.denyDeletes", "false")
 	t.Chdir(p.dir)
 	o := p.with
-	o.State, o.Environ = p.target, p.env
-	err, told := recovered(t, o, wrap.Recovery{Ask: func(string) bool { return true }})
+	o.Keys.State, o.Environ = p.target, p.env
+	err, told := recovered(t, o, states.Recovery{Ask: func(string) bool { return true }})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, told)
 	}
@@ -444,7 +446,7 @@ func TestAccRecover(t *testing.T) {
 // TestRecoverWithoutALineage: a state that no backend has ever had gets a lineage and a serial, as a CLI gives
 // them to it. In place of a state that has no lineage either, it stays as it is.
 func TestRecoverWithoutALineage(t *testing.T) {
-	mistakes := wrap.OpenMistakes(t, "recover without a lineage")
+	mistakes := wraptest.OpenMistakes(t, "recover without a lineage")
 	first := strings.NewReplacer(`"serial":1`, `"serial":0`, `"lineage":"l"`, `"lineage":""`).Replace(state)
 	second := strings.Replace(first, `"serial":0`, `"serial":2`, 1)
 	lineages := map[string]bool{} // one of two equal states must not tell anything of the state
@@ -466,13 +468,13 @@ func TestRecoverWithoutALineage(t *testing.T) {
 			}
 			leaves(t, dir, s, c.left)
 			left := read(t, filepath.Join(dir, "errored.tfstate"))
-			err, told := recovered(t, o, wrap.Recovery{})
+			err, told := recovered(t, o, states.Recovery{})
 			if c.again {
 				write(t, filepath.Join(dir, "errored.tfstate"), left)
-				err, told = recovered(t, o, wrap.Recovery{})
+				err, told = recovered(t, o, states.Recovery{})
 			}
 			mistakes.Failed(t, name, told, err)
-			opened, failed := o.State.Decrypt(t.Context(), s.stored())
+			opened, failed := o.Keys.State.Decrypt(t.Context(), s.stored())
 			if err != nil || failed != nil {
 				t.Fatal(err, failed)
 			}
@@ -498,7 +500,7 @@ func TestRecoverWithoutALineage(t *testing.T) {
 // TestNoLineage: that a state has no lineage is said when it is read or written, once.
 func TestNoLineage(t *testing.T) {
 	t.Parallel()
-	mistakes := wrap.OpenMistakes(t, "no lineage")
+	mistakes := wraptest.OpenMistakes(t, "no lineage")
 	none := strings.Replace(state, `"lineage":"l"`, `"lineage":""`, 1)
 	for name, c := range map[string]struct{ there, script, command string }{
 		"read":             {there: none, script: "GET GET", command: "plan"},

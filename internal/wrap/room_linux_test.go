@@ -18,6 +18,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
 )
 
 // inNamespace runs the test once more, as a process that may mount file systems, and returns true there.
@@ -138,7 +139,7 @@ func TestLittleRoom(t *testing.T) {
 				return action != "s3:PutObject" || !strings.HasSuffix(resource, "/"+stateKey)
 			}
 			o, _, _ := scripted(t, newStore(t), script, args...)
-			o.Environ, o.Backend = withoutClouds(o.Environ), s3Block(b.block)
+			o.Environ, o.Where.Backend = withoutClouds(o.Environ), s3Block(b.block)
 			return little{o, func(string) string { return string(b.Get(stateBucket, stateKey)) }, func() { b.Allows = nil }}
 		},
 	}
@@ -224,7 +225,7 @@ func testRoom(t *testing.T, l little, free, size int, hasHome, hasTemporary bool
 	l.mend()
 	t.Chdir(module)
 	l.Command = nil
-	r := wrap.Recovery{}
+	r := states.Recovery{}
 	if !strings.HasPrefix(sealed, home) && !strings.HasPrefix(sealed, module) {
 		r.File = sealed
 	}

@@ -17,6 +17,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/s3"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
 )
 
 // Where tests have a state in a bucket.
@@ -107,7 +109,7 @@ func TestInBucket(t *testing.T) {
 	sealed := string(seal(t, sealing, state))
 	init := []string{"init"}
 	const locked = "LOCK=" + mine + " GET "
-	mistakes := wrap.OpenMistakes(t, "in a bucket")
+	mistakes := wraptest.OpenMistakes(t, "in a bucket")
 	for name, c := range map[string]struct {
 		script string
 		args   []string
@@ -249,9 +251,9 @@ func TestInBucket(t *testing.T) {
 			for name, value := range c.with {
 				block = block.With(name, value)
 			}
-			o.Backend, o.EncryptExisting = s3Block(block), c.moveIn
+			o.Where.Backend, o.Wishes.EncryptExisting = s3Block(block), c.moveIn
 			if c.falls {
-				o.State = target(t, migrating)
+				o.Keys.State = target(t, migrating)
 			}
 			if c.record != "" {
 				write(t, filepath.Join(dir, ".terraform", "terraform.tfstate"), strings.ReplaceAll(c.record, "STORE", b.url))
@@ -311,7 +313,10 @@ func TestRotatePlaintextInBucket(t *testing.T) {
 		if c.locks {
 			block = block.With("use_lockfile", true)
 		}
-		o := wrap.Options{Backend: s3Block(block), State: target(t, sealing), Environ: withoutClouds(os.Environ()), Stderr: io.Discard}
+		o := wrap.Options{
+			Where: states.Where{Backend: s3Block(block)}, Keys: states.Keys{State: target(t, sealing)},
+			Environ: withoutClouds(os.Environ()), Stderr: io.Discard,
+		}
 		err := rotate(t.Context(), o, func([]byte) ([]byte, error) { return sealed, nil })
 		if there, lock := b.state(); (err != nil) != c.fails || there != c.want || lock != "" {
 			t.Errorf("%s: %v, lock %q, %.100s", name, err, lock, there)
@@ -336,7 +341,7 @@ func TestWrittenMeanwhile(t *testing.T) {
 	o, _, out := scripted(t, newStore(t), "GET", "init")
 	o.Environ = withoutClouds(o.Environ)
 	b.Put(stateBucket, stateKey, []byte(filled))
-	o.Backend, o.EncryptExisting = s3Block(b.block.With("use_lockfile", true)), true
+	o.Where.Backend, o.Wishes.EncryptExisting = s3Block(b.block.With("use_lockfile", true)), true
 	var once bool
 	b.Answer = func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodDelete && !once { // the lock is about to be given back
@@ -357,7 +362,7 @@ func TestWrittenMeanwhile(t *testing.T) {
 func TestFilesOfTheProgram(t *testing.T) {
 	t.Parallel()
 	const native = `backend "s3" {}`
-	mistakes := wrap.OpenMistakes(t, "files of the program")
+	mistakes := wraptest.OpenMistakes(t, "files of the program")
 	for name, c := range map[string]struct {
 		says  string
 		files map[string]string

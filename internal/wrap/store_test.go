@@ -9,13 +9,15 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	modules "github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
 )
 
 const canary = "c4n4ry"
@@ -182,15 +184,21 @@ func (s *store) terraform() []string {
 
 // The settings are those of the tests in the package itself.
 const (
-	keys      = wrap.Keys
-	sealing   = wrap.Sealing
-	migrating = wrap.Migrating
-	state     = wrap.State
+	keys      = wraptest.Keys
+	sealing   = wraptest.Sealing
+	migrating = wraptest.Migrating
+	state     = wraptest.State
 )
+
+// own is the data directory of the child, as seen from the module.
+func own(folder string) string {
+	dir, _ := filepath.EvalSymlinks(folder)
+	return (&modules.Module{Dir: dir}).OwnData()
+}
 
 func target(t *testing.T, text string) encryption.Target {
 	t.Helper()
-	return wrap.TargetOf(t, text)
+	return wraptest.Target(t, text)
 }
 
 func seal(t *testing.T, text, plain string) []byte {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
 )
 
 // TestNoTemporaryFolder: that there is none is said of it, and not of the plan.
@@ -16,14 +16,14 @@ func TestNoTemporaryFolder(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("another variable names it")
 	}
-	mistakes := wrap.OpenMistakes(t, "no temporary folder")
+	mistakes := wraptest.OpenMistakes(t, "no temporary folder")
 	for name, args := range map[string][]string{
 		"a plan is made":  {"plan", "-out=p"},
 		"a plan is shown": {"show", "p"},
 	} {
 		o, dir, out := scripted(t, newStore(t), "ready GET", args...)
 		if name == "a plan is made" {
-			o.Plan = wrap.SettingsOf(t, sealing+"\nplan { method = method.aes_gcm.m }").Plan()
+			o.Keys.Plan = wraptest.Settings(t, sealing+"\nplan { method = method.aes_gcm.m }").Plan()
 		}
 		write(t, filepath.Join(dir, "p"), archive(t, "a plan"))
 		t.Setenv("TMPDIR", "/nowhere/temporary")

@@ -19,7 +19,7 @@ var others = map[string]string{
 	// How sentences are joined and said, which decides nothing else, and depends on no wording.
 	"internal/shared/fault.Voice.Fill":    "it looks for placeholders, which no rewording of a sentence concerns",
 	"internal/shared/fault.Voice.Text":    "an advice goes behind its reason, with which the text of a wrapper ends",
-	"internal/wrap.proxy.tell":            "the same words are not said twice, whatever they are",
+	"internal/wrap/proxy.Proxy.tell":      "the same words are not said twice, whatever they are",
 	"builtin/method/sops.keyError.reason": "what ErrNoKey says is said once, and not for each key of a file",
 	"internal/provider.sentence":          "a sentence has a capital letter and a full stop",
 	"internal/wrap/words.Usage":           "what follows a question is a sentence of its own",

@@ -21,7 +21,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/provider"
 	sources "github.com/statecrypt/terraform-provider-statecrypt/internal/source/all"
 	stores "github.com/statecrypt/terraform-provider-statecrypt/internal/store/all"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/cmdline"
 )
 
 // TestDrift compares with the source that the module proxy has; make drift runs it.
@@ -150,7 +150,7 @@ type tables struct {
 // ours returns our tables, by the functions that the programs themselves read them with.
 func ours(t *testing.T) *tables {
 	o := &tables{backends: map[string][]string{}, keyProviders: map[string][]string{}, methods: map[string][]string{}}
-	o.commands, o.refusedFlags, o.refused = wrap.Known()
+	o.commands, o.refusedFlags, o.refused = cmdline.Known()
 	for _, kind := range sources.Kinds() {
 		o.backends[kind.Name] = slices.Concat(leaves("", kind.Attrs), leaves("", kind.Credentials.Attrs))
 	}

@@ -22,9 +22,9 @@ var starters = map[string]string{
 	"golang.org/x/sys/execabs.CommandContext": "likewise",
 
 	// Ours.
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world.Command":  "the only way to a program",
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world.ownGroup": "taskkill, of what Command started",
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap.invocation.run":   "Terraform, which the user names",
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world.Command":   "the only way to a program",
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world.ownGroup":  "taskkill, of what Command started",
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/child.Process.Run": "Terraform, which the user names",
 
 	// Those that a value leads to. What starts them asks first.
 	"github.com/aws/aws-sdk-go-v2/credentials/processcreds.DefaultNewCommandBuilder.NewCommand": "of a profile: awsauth",

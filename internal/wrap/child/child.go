@@ -1,0 +1,242 @@
+// Package child runs Terraform or OpenTofu: its environment, signals, pipes and descriptors.
+package child
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+)
+
+// Process is a run of terraform or tofu.
+type Process struct {
+	Program        string
+	Args           []string
+	Environ        []string // of the caller
+	Withheld       []string // names of variables that it does not get; "TF_VAR_" stands for all that begin so
+	Data           string   // its data directory
+	More           []string // its other variables
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Inherits       *os.File // nil if there is nothing
+	Signals        *Signals
+}
+
+// Run runs the program to its end, and returns its exit code.
+func (p Process) Run(ctx context.Context) (int, error) {
+	cmd := exec.CommandContext(ctx, p.Program, p.Args...) //nolint:gosec // running it is what the user asked for
+	cmd.Env, cmd.Stdin = p.environment(), p.Stdin
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	forward := prepare(cmd)
+	var copied pipes
+	err := copied.connect(cmd, p.Stdout, p.Stderr)
+	lent := copied.from
+	if p.Inherits != nil {
+		lent = append(lent, p.Inherits)
+		defer p.Inherits.Close()
+	}
+	if err == nil {
+		err = p.Signals.start(cmd, lent)
+	}
+	copied.begin()
+	if err != nil {
+		return 1, fmt.Errorf("%s cannot be run: %w", outside.Quoted(p.Program, 300), keyfile.Reason(err))
+	}
+	before := p.Signals.relay(forward) // until now, a signal ended ctx, and so interrupted the child
+	_ = cmd.Wait()                     // what the child has to say is in its exit code
+	p.Signals.relay(before)
+	copied.wait(ctx)
+	return exitCode(cmd.ProcessState), nil
+}
+
+// Output runs a command in a folder, and returns what it prints, and its exit code.
+func (p Process) Output(ctx context.Context, dir string, words ...string) (text []byte, code int, err error) {
+	var out bytes.Buffer
+	p.Args, p.Stdin, p.Stdout, p.Inherits = append([]string{"-chdir=" + dir}, words...), nil, &out, nil
+	code, err = p.Run(ctx)
+	return out.Bytes(), code, err
+}
+
+// environment is without the keys, the credentials of the real backend, and arguments that were read already.
+func (p Process) environment() []string {
+	kept := slices.DeleteFunc(slices.Clone(p.Environ), func(pair string) bool {
+		name, _, _ := strings.Cut(pair, "=")
+		upper := strings.ToUpper(name) // Windows does not tell the cases apart
+		begins := func(prefix string) bool { return strings.HasPrefix(upper, prefix) }
+		return upper == "TF_ENCRYPTION" || upper == "TF_DATA_DIR" || begins("TF_CLI_ARGS") ||
+			begins("TF_HTTP_") || begins("STATECRYPT_HTTP_") || begins("TF_BACKEND_HTTP_") ||
+			slices.Contains(p.Withheld, name) || begins("TF_VAR_") && slices.Contains(p.Withheld, "TF_VAR_")
+	})
+	return append(append(kept, "TF_DATA_DIR="+p.Data), p.More...)
+}
+
+// Signals are those that end a program. As long as a run takes, they do not: it has yet to
+// seal, or to remove, what must not stay as it is.
+type Signals struct {
+	caught  []os.Signal
+	arrived chan os.Signal
+
+	mu   sync.Mutex
+	then func(os.Signal)
+}
+
+// Catch has then called at each signal, until stop is called. Those that the caller
+// ignores, as nohup does, stay ignored.
+func Catch(then func(os.Signal)) *Signals {
+	s := &Signals{
+		caught:  slices.DeleteFunc(append([]os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}, rare()...), signal.Ignored),
+		arrived: make(chan os.Signal, 8), then: then,
+	}
+	s.listen()
+	go func() {
+		for arrived := range s.arrived {
+			s.mu.Lock()
+			s.then(arrived)
+			s.mu.Unlock()
+		}
+	}()
+	return s
+}
+
+func (s *Signals) listen() {
+	if len(s.caught) > 0 { // or all would be
+		signal.Notify(s.arrived, s.caught...)
+	}
+}
+
+func (s *Signals) Stop() {
+	signal.Stop(s.arrived)
+	close(s.arrived)
+}
+
+// relay has then called at each signal, in place of what was called before.
+func (s *Signals) relay(then func(os.Signal)) (before func(os.Signal)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before, s.then = s.then, then
+	return before
+}
+
+// start starts the child, which inherits files. It ignores hangups, at which it would end without
+// writing its state.
+func (s *Signals) start(cmd *exec.Cmd, lent []*os.File) error {
+	release, err := lend(cmd, lent)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if slices.Contains(s.caught, os.Signal(syscall.SIGHUP)) {
+		signal.Ignore(syscall.SIGHUP) // which the child inherits
+		defer s.listen()
+	}
+	return cmd.Start()
+}
+
+// SurvivePipes has writes to a pipe that nobody reads any more fail, until stop is
+// called. They would end the process.
+func SurvivePipes() (stop func()) {
+	broken := make(chan os.Signal, 1)
+	signal.Notify(broken, syscall.SIGPIPE)
+	return func() { signal.Stop(broken) }
+}
+
+// pipes are those into which the child writes in place of pipes of ours. Those who read there
+// may end before it, as all of a pipeline does at a signal, and its next word would end it,
+// too, before it has written its state. It inherits our reading ends as well: if we are killed, its
+// words go nowhere, and do not end it.
+type pipes struct {
+	from   []*os.File // our reading ends
+	ends   []*os.File // of the child
+	copies []func()
+	sync.WaitGroup
+}
+
+// connect gives the child its pipes.
+func (p *pipes) connect(cmd *exec.Cmd, out, errs io.Writer) (err error) {
+	cmd.Stdout, cmd.Stderr = out, errs
+	outInfo, errsInfo := pipe(out), pipe(errs)
+	if outInfo != nil {
+		cmd.Stdout, err = p.add(out)
+	}
+	switch {
+	case err != nil || errsInfo == nil:
+	case outInfo != nil && os.SameFile(outInfo, errsInfo): // which keeps the order
+		cmd.Stderr = cmd.Stdout
+	default:
+		cmd.Stderr, err = p.add(errs)
+	}
+	return err
+}
+
+func (p *pipes) add(to io.Writer) (*os.File, error) {
+	from, end, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	p.from = append(p.from, from)
+	p.ends = append(p.ends, end)
+	p.copies = append(p.copies, func() {
+		_, _ = io.Copy(&outliving{to: to}, from)
+		_ = from.Close()
+	})
+	return end, nil
+}
+
+// begin begins to copy, until nobody can write any more.
+func (p *pipes) begin() {
+	for i, end := range p.ends {
+		_ = end.Close() // the child has its own
+		p.Go(p.copies[i])
+	}
+}
+
+// wait waits until all was copied, or for a signal: something that the child has left running
+// may keep its pipes open.
+func (p *pipes) wait(ctx context.Context) {
+	done := make(chan struct{})
+	go func() {
+		p.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
+// pipe is the file of a pipe or a socket, nil for anything else.
+func pipe(w io.Writer) os.FileInfo {
+	f, ok := w.(*os.File)
+	if !ok {
+		return nil
+	}
+	info, err := f.Stat()
+	if err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0 {
+		return nil
+	}
+	return info
+}
+
+// outliving is a pipe until its reader has gone, and nothing from then on.
+type outliving struct {
+	to   io.Writer
+	gone bool
+}
+
+func (o *outliving) Write(p []byte) (int, error) {
+	if !o.gone {
+		_, err := o.to.Write(p)
+		o.gone = err != nil
+	}
+	return len(p), nil
+}

@@ -1,0 +1,159 @@
+//go:build unix
+
+package child
+
+import (
+	"cmp"
+	"errors"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// prepare returns what passes signals on to the child. The second interrupt has
+// Terraform give up at once, so none may arrive twice: one stands for all those at which
+// the child would not write its state, and for the first that asks it to end after them.
+//
+// On a terminal, the child stays in our process group, because it asks
+// questions: Ctrl-C reaches it from there. Without one, whoever stops a job may
+// signal its whole process group, so the child gets one of its own.
+func prepare(cmd *exec.Cmd) (forward func(os.Signal)) {
+	terminal, err := os.Open("/dev/tty")
+	if err == nil {
+		terminal.Close()
+	} else {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	}
+	sent, instead := 0, false // how often, and whether for another signal
+	return func(s os.Signal) {
+		asks := s == syscall.SIGINT || s == syscall.SIGTERM
+		if !asks && sent > 0 {
+			return
+		}
+		sent++
+		switch {
+		case !asks:
+			instead = true
+			_ = cmd.Process.Signal(os.Interrupt) // it may have ended
+		case sent == 2 && instead, s == syscall.SIGINT && inForeground():
+		default:
+			_ = cmd.Process.Signal(s)
+		}
+	}
+}
+
+// rare are the signals that end a program of Go without a word to it, apart from a hangup.
+func rare() []os.Signal {
+	names := []string{"SIGQUIT", "SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE", "SIGSEGV", "SIGSYS", "SIGEMT", "SIGSTKFLT"}
+	var signals []os.Signal
+	for _, name := range names {
+		if s := unix.SignalNum(name); s != 0 { // no system has all
+			signals = append(signals, s)
+		}
+	}
+	return signals
+}
+
+// lowest is the least number of a descriptor that is lent. Scripts and other programs use lower ones:
+// make has 3 and 4, and exec 200>lock is common.
+const lowest = 900
+
+// lend has the child inherit files, so that they stay open until its end. Their numbers are above those
+// of all descriptors that the caller has handed down, which the child inherits as they are. Only the
+// child has descriptors that are inherited, so no other program gets one that is started meanwhile. If
+// there are too few numbers, the child inherits no file. The caller calls release once the child runs.
+func lend(cmd *exec.Cmd, files []*os.File) (release func(), err error) {
+	limit, handed := descriptors()
+	last := 2 // every program has three
+	if len(handed) > 0 {
+		last = handed[len(handed)-1]
+	}
+	needed := len(files) + len(handed) + 2 // Go needs two to start a program
+	if last+needed >= limit {
+		return func() {}, nil
+	}
+	first := max(last+1, min(lowest, limit-needed))
+	release = func() {
+		for _, f := range cmd.ExtraFiles {
+			_ = f.Close() // nil has nothing to close
+		}
+	}
+	inherit := func(descriptor uintptr, number int) error { // 0 is the first that is free
+		copied, err := unix.FcntlInt(descriptor, unix.F_DUPFD_CLOEXEC, first)
+		if err != nil {
+			return err
+		}
+		at := cmp.Or(number, copied) - 3
+		cmd.ExtraFiles = append(cmd.ExtraFiles, make([]*os.File, max(0, at+1-len(cmd.ExtraFiles)))...)
+		cmd.ExtraFiles[at] = os.NewFile(uintptr(copied), "")
+		return nil
+	}
+	for _, f := range files {
+		err = errors.Join(err, inherit(f.Fd(), 0))
+	}
+	for _, number := range handed {
+		err = errors.Join(err, inherit(uintptr(number), number))
+	}
+	if err = errors.Join(err, expectFree()); err != nil {
+		release()
+		cmd.ExtraFiles = nil
+		release = func() {}
+	}
+	if errors.Is(err, unix.EMFILE) || errors.Is(err, unix.EINVAL) { // a number would be above the limit
+		err = nil
+	}
+	return release, err
+}
+
+// expectFree is an error if there are too few numbers left to start a program with.
+func expectFree() (err error) {
+	var files [4]*os.File
+	for i := range files {
+		if err == nil {
+			files[i], err = os.Open(os.DevNull)
+		}
+	}
+	for _, f := range files {
+		_ = f.Close() // nil has nothing to close
+	}
+	return err
+}
+
+// descriptors returns the limit of numbers, and the descriptors from 3 on that the caller has handed
+// down: those that programs inherit.
+func descriptors() (limit int, handed []int) {
+	const most = 1 << 12 // nobody hands down higher ones
+	limit = most
+	if system := (unix.Rlimit{}); unix.Getrlimit(unix.RLIMIT_NOFILE, &system) == nil && system.Cur < most {
+		limit = int(system.Cur)
+	}
+	syscall.ForkLock.Lock() // or one that is being opened may not be marked yet
+	defer syscall.ForkLock.Unlock()
+	for number := 3; number < limit; number++ {
+		flags, err := unix.FcntlInt(uintptr(number), unix.F_GETFD, 0)
+		if err == nil && flags&unix.FD_CLOEXEC == 0 {
+			handed = append(handed, number)
+		}
+	}
+	return limit, handed
+}
+
+// inForeground reports whether Ctrl-C is for our process group.
+func inForeground() bool {
+	terminal, err := os.Open("/dev/tty")
+	if err != nil {
+		return false
+	}
+	defer terminal.Close()
+	group, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPGRP)
+	return err == nil && group == unix.Getpgrp()
+}
+
+func exitCode(state *os.ProcessState) int {
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return state.ExitCode()
+}

@@ -1,0 +1,17 @@
+package child
+
+import (
+	"os"
+	"os/exec"
+)
+
+// prepare returns a function that does nothing: the console tells all of its
+// processes, and there is no other way to interrupt one.
+func prepare(*exec.Cmd) (forward func(os.Signal)) { return func(os.Signal) {} }
+
+// lend does nothing: no word ends a program here, and no lock is inherited.
+func lend(*exec.Cmd, []*os.File) (release func(), err error) { return func() {}, nil }
+
+func rare() []os.Signal { return nil }
+
+func exitCode(state *os.ProcessState) int { return state.ExitCode() }

@@ -1,0 +1,308 @@
+// Package cmdline reads the command lines of Terraform and OpenTofu, and refuses those that it does not know whole.
+package cmdline
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
+)
+
+// NoWorkspaces says what there is in place of workspaces.
+const NoWorkspaces = "wrap has no workspaces; each state has an address of its own, in the backend block of a file for -config"
+
+// Line is a command line of terraform or tofu, as it was read. The child gets what
+// was read, see [Line.Arguments], and not what was written: it has nothing
+// left to read in another way.
+type Line struct {
+	Command
+	Written []string // all words as the user has written them
+	Program string   // resolved
+	Dir     string   // where it works: absolute, links followed
+	Data    string   // the data directory that is not wrap's, absolute
+	Flags   []flag
+	Args    []string
+	Help    bool // nothing but help is asked for
+}
+
+// flag is a flag as it was read.
+type flag struct {
+	Name, Value string
+	hasValue    bool
+}
+
+func (f flag) String() string {
+	if !f.hasValue {
+		return "-" + f.Name
+	}
+	return "-" + f.Name + "=" + f.Value
+}
+
+// Read reads a command line: [-chdir=DIR] SUBCOMMAND [-flag[=value]…] [argument…]. The
+// flags of a migration are known if the state leaves.
+func Read(words, environ []string, leaves bool) (*Line, error) {
+	if name, rest, _ := strings.Cut(strings.Join(words, " "), " "); len(words) == 1 && rest != "" && isCLI(name) {
+		return nil, errors.New("the program and its arguments are one word; remove the quotation marks around them")
+	}
+	if len(words) == 0 || !isCLI(words[0]) {
+		return nil, errors.New("only terraform and tofu can be run: one of them follows wrap and its flags; " +
+			"a script calls statecrypt wrap in place of terraform, and variables are set before statecrypt")
+	}
+	l := &Line{Written: words}
+	lookup := world.Lookup(environ)
+	words, err := l.locate(words, lookup)
+	if err != nil {
+		return nil, err
+	}
+	if words, err = l.subcommand(words); err != nil {
+		return nil, err
+	}
+	if leaves {
+		l.Command.Flags += " migrate-state force-copy"
+	}
+	more, err := l.words(lookup)
+	if err != nil {
+		return nil, err
+	}
+	err = l.parse(append(more, words...))
+	if err != nil && len(more) > 0 {
+		err = fmt.Errorf("%w; the arguments in TF_CLI_ARGS and TF_CLI_ARGS_%s count, too", err, strings.ReplaceAll(l.Name, " ", "_"))
+	}
+	return l, err
+}
+
+// Here returns the line of a command of wrap's own, which works in the current folder.
+func Here(name string, environ []string) (*Line, error) {
+	l := &Line{Command: Command{Name: name}}
+	_, err := l.locateFolders(nil, world.Lookup(environ))
+	return l, err
+}
+
+// isCLI reports whether a program is called terraform or tofu, perhaps with a version.
+func isCLI(program string) bool {
+	return cliName.MatchString(filepath.Base(program))
+}
+
+var cliName = lazyregexp.New(`^(?i)(terraform|tofu)([-_]v?[0-9][0-9a-z.+-]*)?(\.exe)?$`)
+
+// locate finds the program and the folders, and returns the words that follow.
+func (l *Line) locate(command []string, lookup func(string) (string, bool)) ([]string, error) {
+	program, err := exec.LookPath(command[0])
+	if err == nil {
+		l.Program, err = filepath.Abs(program)
+	}
+	if failed, ok := errors.AsType[*exec.Error](err); ok {
+		err = failed.Err
+		if errors.Is(err, exec.ErrNotFound) {
+			err = errors.New("PATH has no such program; install it, or give its path")
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be run: %w", outside.Quoted(command[0], 300), keyfile.Explain(command[0], err))
+	}
+	return l.locateFolders(command[1:], lookup)
+}
+
+func (l *Line) locateFolders(words []string, lookup func(string) (string, bool)) (rest []string, err error) {
+	at := "."
+	if len(words) > 0 && strings.HasPrefix(words[0], "-chdir=") {
+		at, words = strings.TrimPrefix(words[0], "-chdir="), words[1:]
+	}
+	if l.Dir, err = files.Resolve("", at); err != nil {
+		return nil, fmt.Errorf("the folder %s: %w", outside.Quoted(at, 300), keyfile.Explain(at, err))
+	}
+	data, _ := lookup("TF_DATA_DIR")
+	if strings.HasPrefix(data, files.OwnFolder+"/") { // of a run of wrap that has started this one
+		data = ""
+	}
+	l.Data = files.Join(l.Dir, cmp.Or(data, ".terraform"))
+	if data, err := files.Resolve("", l.Data); err == nil { // there is one
+		l.Data = data
+	}
+	return words, nil
+}
+
+// subcommand finds the command, of one word or two.
+func (l *Line) subcommand(words []string) (rest []string, err error) {
+	if len(words) == 1 && slices.Contains([]string{"-help", "--help", "-h", "-version", "--version", "-v"}, words[0]) {
+		l.Flags = []flag{{Name: strings.TrimLeft(words[0], "-")}}
+		l.Help = true
+		return nil, nil
+	}
+	if len(words) == 0 || words[0] == "" || words[0][0] == '-' {
+		return nil, errors.New("a subcommand is required, such as plan; before it, wrap knows only -chdir=DIR")
+	}
+	for n := min(2, len(words)); n > 0; n-- {
+		name := strings.Join(words[:n], " ")
+		if known, ok := commands().Find(name); ok && strings.Count(name, " ") == n-1 {
+			l.Command = known
+			return words[n:], nil
+		}
+	}
+	var names []string
+	for _, name := range commands().Names() {
+		names = append(names, strings.Fields(name)[0], name)
+	}
+	isFlag := func(word string) bool { return strings.HasPrefix(word, "-") }
+	if end := slices.IndexFunc(words, isFlag); end > 0 {
+		words = words[:end]
+	}
+	written := strings.Join(words[:min(2, len(words))], " ")
+	if why := cmp.Or(refusedCommands()[written], refusedCommands()[words[0]]); why != "" {
+		return nil, fmt.Errorf("the subcommand %s is refused: %s", outside.Quoted(written, 100), why)
+	}
+	near := syntax.Suggest(written, names)
+	if more := subcommands(written); len(more) > 0 {
+		return nil, fmt.Errorf("%s requires a subcommand: %s", written, strings.Join(more, ", "))
+	}
+	if near == "" {
+		near = syntax.Suggest(words[0], names)
+	}
+	return nil, fmt.Errorf("the subcommand %s is refused: wrap does not know what it does with a state%s", outside.Quoted(written, 100),
+		cmp.Or(near, "; if it needs none, run it without wrap"))
+}
+
+// words are those of the TF_CLI_ARGS variables, in the order in which Terraform
+// has them: it puts either right behind the subcommand, the one for that
+// subcommand last. The child does not get the variables.
+func (l *Line) words(lookup func(string) (string, bool)) (words []string, err error) {
+	if l.Name == "" {
+		return nil, nil
+	}
+	for _, variable := range []string{"TF_CLI_ARGS_" + strings.NewReplacer("-", "_", " ", "_").Replace(l.Name), "TF_CLI_ARGS"} {
+		text, _ := lookup(variable)
+		if !plainText.MatchString(text) {
+			return nil, fmt.Errorf("%s is refused: it may hold letters, digits, spaces and the characters - _ . , : / = + @ %% ~ [ ] only; "+
+				"give other arguments to the command itself", variable)
+		}
+		words = append(words, strings.Fields(text)...)
+	}
+	return words, nil
+}
+
+// plainText has the same words for everybody who reads it.
+var plainText = lazyregexp.New(`^[\w\-.,:/=+@%~\[\] \t\r\n]*$`)
+
+// parse reads flags, which end at the first argument, as Go's package flag does.
+func (l *Line) parse(words []string) error {
+	for len(words) > 0 && len(words[0]) > 1 && words[0][0] == '-' {
+		written, value, hasValue := strings.Cut(words[0], "=")
+		name := strings.TrimPrefix(written[1:], "-")
+		words = words[1:]
+		takes := l.Command.TakesValue(name)
+		switch {
+		case !l.Command.HasFlag(name):
+			return l.refuse(written, l.Command.Meant(name, refused()))
+		case hasValue && isHelp(name): // whatever it means, it may not be help
+			return l.refuse(written, "it has no value")
+		case takes && !hasValue && len(words) == 0:
+			return fmt.Errorf("the flag -%s requires a value", name)
+		case takes && !hasValue:
+			value, hasValue, words = words[0], true, words[1:]
+		}
+		l.Flags = append(l.Flags, flag{name, value, hasValue})
+	}
+	l.Args = words
+	l.Help = l.Help || l.Has("help") || l.Has("h")
+	return l.checkArguments()
+}
+
+func (l *Line) checkArguments() error {
+	for _, arg := range l.Args {
+		if arg == "" || len(arg) > 1 && arg[0] == '-' {
+			return fmt.Errorf("the argument %s is refused: an argument is not empty, and flags come before all arguments", outside.Quoted(arg, 100))
+		}
+	}
+	if len(l.Args) > l.Command.Max {
+		text := fmt.Sprintf("%s has %s, and wrap knows of %d; flags come before all arguments", l.Name, counted(len(l.Args)), l.Command.Max)
+		switch near := subcommands(l.Name); {
+		case l.Name == "plan":
+			text += "; to save the plan, use -out=FILE"
+		case l.Name == "destroy":
+			text += "; apply applies a saved plan"
+		case len(near) > 0:
+			text += "; there are: " + strings.Join(near, ", ")
+		case l.Command.Max == 0:
+			text += "; leave it out; to run in another folder: terraform -chdir=FOLDER " + l.Name
+		}
+		return errors.New(text)
+	}
+	return nil
+}
+
+func counted(arguments int) string {
+	if arguments == 1 {
+		return "1 argument"
+	}
+	return fmt.Sprintf("%d arguments", arguments)
+}
+
+func isHelp(name string) bool { return name == "help" || name == "h" }
+
+func (l *Line) refuse(written, why string) error {
+	if why == "" {
+		near := ""
+		if name := strings.TrimLeft(written, "-"); len(name) > 3 { // any short one is near another
+			near = syntax.Suggest(name, l.Command.FlagNames())
+		}
+		if slices.Contains([]string{"y", "yes", "force", "approve"}, strings.TrimLeft(written, "-")) &&
+			l.Command.HasFlag("auto-approve") {
+			near = ". Did you mean \"auto-approve\"?"
+		}
+		elsewhere := ""
+		const few = 2
+		if others := commands().With(strings.TrimLeft(written, "-")); len(others) > 0 && len(others) <= few {
+			elsewhere = "; it is a flag of " + strings.Join(others, " and ")
+		}
+		why = "wrap does not know what it does" + cmp.Or(near, elsewhere, "; leave it out")
+	}
+	return fmt.Errorf("%s: the flag %s is refused: %s", l.Name, Shown(written, nil), why)
+}
+
+// Arguments is the command line of the child. It says where to work, also to a program
+// that goes elsewhere before it runs the CLI.
+func (l *Line) Arguments() []string {
+	args := append([]string{"-chdir=" + l.Dir}, strings.Fields(l.Name)...)
+	for _, f := range l.Flags {
+		args = append(args, f.String())
+	}
+	if l.Help { // some versions take an argument for the name of a page
+		return args
+	}
+	return append(args, l.Args...)
+}
+
+// Has reports whether a flag is set.
+func (l *Line) Has(name string) bool {
+	return slices.ContainsFunc(l.Flags, func(f flag) bool { return f.Name == name })
+}
+
+// IsOff reports whether a flag that is on without being set was set to false.
+func (l *Line) IsOff(name string) (off bool) {
+	for _, f := range l.Flags { // the last one counts
+		if f.Name == name {
+			on, err := strconv.ParseBool(f.Value)
+			off = f.hasValue && err == nil && !on
+		}
+	}
+	return off
+}
+
+// Effect is what the run does with the state.
+func (l *Line) Effect() Effect {
+	if l.Help || l.Name == "init" && l.IsOff("backend") {
+		return Passes
+	}
+	return l.Command.Does
+}

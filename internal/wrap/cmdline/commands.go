@@ -1,0 +1,152 @@
+package cmdline
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/cli"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+)
+
+// Command is a subcommand that wrap knows. What is not in the table is refused: nobody has
+// looked at what it does with a state.
+type Command = cli.Command[Effect]
+
+// Effect is what a command does with the state. Each does what those before it do.
+type Effect int
+
+const (
+	Passes  Effect = iota // nothing, so it gets no backend
+	Reads                 // of the backend
+	Writes                // to the backend
+	Changes               // what the state describes: it could not be written down otherwise
+)
+
+// Flags that several commands have, in any version of Terraform and OpenTofu. One
+// that a version does not have is refused there.
+const (
+	everyone = "no-color help h "
+	inputs   = everyone + "var= var-file= "
+	view     = inputs + "input json json-into= compact-warnings concise consolidate-warnings consolidate-errors deprecation= lint= " +
+		"show-sensitive "
+	locks     = view + "lock lock-timeout= ignore-remote-version "
+	operation = locks + "parallelism= refresh refresh-only minimal-refresh destroy allow-deferral target= target-file= exclude= " +
+		"exclude-file= replace= invoke= policies= "
+)
+
+func commands() cli.Table[Effect] {
+	return cli.Table[Effect]{
+		{Name: "apply", Does: Changes, Max: 1, Flags: operation + "auto-approve suppress-forget-errors"},
+		{Name: "console", Does: Reads, Flags: view + "lock lock-timeout= plan scope= target="},
+		{Name: "destroy", Does: Changes, Flags: operation + "auto-approve suppress-forget-errors"},
+		{Name: "fmt", Does: Passes, Max: cli.Many, Flags: view + "list write diff check recursive"},
+		{Name: "force-unlock", Does: Writes, Max: 1, Flags: view + "force"},
+		{Name: "get", Does: Passes, Flags: view + "update test-directory="},
+		{Name: "graph", Does: Reads, Flags: view + "draw-cycles type= format= module-depth= verbose plan="},
+		{Name: "import", Does: Changes, Max: 2, Flags: operation},
+		{Name: "init", Does: Writes,
+			Flags: locks + "backend cloud get upgrade lockfile= plugin-dir= policies= target= test-directory= create-default-workspace"},
+		{Name: "login", Does: Passes, Max: 1, Flags: view},
+		{Name: "logout", Does: Passes, Max: 1, Flags: view},
+		{Name: "metadata functions", Does: Passes, Flags: view},
+		{Name: "modules", Does: Passes, Flags: view},
+		{Name: "output", Does: Reads, Max: 1, Flags: view + "raw"},
+		{Name: "plan", Does: Reads, Flags: operation + "out= generate-config-out= detailed-exitcode"},
+		{Name: "providers", Does: Reads, Flags: view + "test-directory="},
+		{Name: "providers lock", Does: Passes, Max: cli.Many,
+			Flags: view + "platform= fs-mirror= net-mirror= oci-mirror= enable-plugin-cache test-directory="},
+		{Name: "providers mirror", Does: Passes, Max: 1, Flags: view + "platform= lock-file"},
+		{Name: "providers schema", Does: Reads, Flags: view},
+		{Name: "query", Does: Reads, Flags: view + "generate-config-out= policies="},
+		{Name: "refresh", Does: Changes, Flags: operation},
+		{Name: "show", Does: Reads, Max: 1, Flags: view + "state plan= config module="},
+		{Name: "state identities", Does: Reads, Max: cli.Many, Flags: view + "id="},
+		{Name: "state list", Does: Reads, Max: cli.Many, Flags: view + "id="},
+		{Name: "state ls", Does: Reads, Max: cli.Many, Flags: view + "id="},
+		{Name: "state move", Does: Writes, Max: 2, Flags: locks + "dry-run"},
+		{Name: "state mv", Does: Writes, Max: 2, Flags: locks + "dry-run"},
+		{Name: "state pull", Does: Reads, Flags: view},
+		{Name: "state push", Does: Writes, Max: 1, Flags: locks + "force"},
+		{Name: "state remove", Does: Writes, Max: cli.Many, Flags: locks + "dry-run"},
+		{Name: "state replace-provider", Does: Writes, Max: 2, Flags: locks + "auto-approve"},
+		{Name: "state rm", Does: Writes, Max: cli.Many, Flags: locks + "dry-run"},
+		{Name: "state show", Does: Reads, Max: 1, Flags: view},
+		{Name: "taint", Does: Writes, Max: 1, Flags: locks + "allow-missing"},
+		{Name: "untaint", Does: Writes, Max: 1, Flags: locks + "allow-missing"},
+		{Name: "validate", Does: Passes, Flags: view + "test-directory= no-tests query"},
+		{Name: "version", Does: Passes, Flags: view + "v version"},
+		{Name: "workspace show", Does: Reads, Flags: view},
+	}
+}
+
+// refusedCommands are commands of Terraform and OpenTofu, and why they are refused: of one word, with all that
+// begin with it, or of two.
+func refusedCommands() map[string]string {
+	const elsewhere = "its states are in HCP Terraform, and it needs none of this module; run it without wrap"
+	return map[string]string{
+		"cloud":         elsewhere,
+		"completion":    "it completes what a shell reads; run it without wrap",
+		"env":           NoWorkspaces,
+		"push":          "Terraform and OpenTofu have removed it; state push writes a state",
+		"rpcapi":        "it serves other programs, which can write a state elsewhere",
+		"stacks":        elsewhere,
+		"state migrate": "it would move the state past the encryption; wrap -encrypt-existing moves one in, and wrap -leave moves one out",
+		"test": "its runs have states of their own, which it writes in plaintext if it cannot destroy something; " +
+			"run it without wrap, after an init -backend=false without wrap",
+		"workspace": NoWorkspaces,
+	}
+}
+
+// Known returns the flags of each command of Terraform and OpenTofu that wrap runs, as its table has them, and the
+// flags and the commands that it refuses by name, with the reasons.
+func Known() (map[string]string, []cli.Mistake, map[string]string) {
+	flags := map[string]string{}
+	for _, c := range commands() {
+		flags[c.Name] = c.Flags
+	}
+	return flags, refused(), refusedCommands()
+}
+
+// subcommands are those of two words that begin with name.
+func subcommands(name string) []string {
+	return slices.DeleteFunc(commands().Names(), func(c string) bool { return !strings.HasPrefix(c, name+" ") })
+}
+
+// IsCommand reports whether Terraform or OpenTofu has a command of this name.
+func IsCommand(name string) bool {
+	return slices.ContainsFunc(commands().Names(), func(c string) bool { return strings.Fields(c)[0] == name })
+}
+
+// IsFlag reports whether one of the commands has a flag.
+func IsFlag(name string) bool { return slices.Contains(commands().FlagNames(), name) }
+
+// Shown is a flag as errors show it: one that neither Terraform and OpenTofu have, nor is
+// among the names, may begin like one, and be a secret.
+func Shown(flag string, names []string) string {
+	flag, _, _ = strings.Cut(flag, "=")
+	name := strings.TrimLeft(flag, "-")
+	dashes := strings.TrimSuffix(flag, name)
+	known := append(commands().FlagNames(), names...)
+	isMisspelt := len(name) > 3 && syntax.Nearest(name, known) != ""
+	if len(name) < 2 || isMisspelt || slices.Contains(known, name) || (Command{}).Meant(name, refused()) != "" {
+		return dashes + outside.Line(name, 100)
+	}
+	return "that begins with " + dashes + outside.Line(name[:1], 100)
+}
+
+// refused are flags of Terraform and of wrap, and why they are refused.
+func refused() []cli.Mistake {
+	return []cli.Mistake{
+		{Flags: "backend-config", Meant: `it could send the state past the encryption; a block backend "http" in the file of -config, or the ` +
+			"STATECRYPT_HTTP_* variables, say where it is"},
+		{Flags: "state state-out backup backup-out",
+			Meant: "it names a state that is not encrypted; leave it out: the state is where the backend has it"},
+		{Flags: "migrate-state force-copy reconfigure", Meant: "wrap -encrypt-existing moves a state in, and wrap -leave moves one out"},
+		{Flags: "enable-pluggable-state-storage-experiment state-provider-lock-file",
+			Meant: "a provider would keep the state, where wrap cannot encrypt it; leave it out"},
+		{Flags: "from-module", Meant: "it brings a module that wrap has not read"},
+		{Flags: "chdir", Meant: "it belongs before the subcommand"},
+		{Flags: "config encrypt-existing leave", Meant: "that of wrap belongs before the program"},
+	}
+}

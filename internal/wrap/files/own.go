@@ -1,0 +1,200 @@
+// Package files opens regular files of the user, files of wrap in a module, which are no links, and temporary ones.
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+)
+
+// Directory is a folder for files of wrap's own. The path is the user's, with the links that the user
+// has made. The names below it are wrap's, and none of them is a link: a module of somebody else may
+// bring links along that lead to files of the user.
+type Directory struct {
+	Path  string
+	below []string
+}
+
+// wrap has a folder of its own in the data directory of Terraform.
+const (
+	DataName  = ".terraform"
+	OwnName   = "statecrypt"
+	OwnFolder = DataName + "/" + OwnName
+)
+
+// Own is a folder of wrap's own in a module.
+func Own(module string, below ...string) Directory {
+	return Directory{Join(module, DataName), append([]string{OwnName}, below...)}
+}
+
+// File is the path of a file in it, for people.
+func (d Directory) File(name string) string {
+	return filepath.Join(append(append([]string{d.Path}, d.below...), name)...)
+}
+
+// Open opens the folder, and makes it first if it is absent and makes is set. Otherwise, the error is
+// then [fs.ErrNotExist].
+func (d Directory) Open(makes bool) (*os.Root, error) {
+	if makes {
+		if err := os.MkdirAll(d.Path, 0o755); err != nil { //nolint:gosec // as Terraform does
+			return nil, err
+		}
+	}
+	at, err := os.OpenRoot(d.Path)
+	for _, name := range d.below {
+		if err != nil {
+			return nil, err
+		}
+		at, err = openBelow(at, name, makes)
+	}
+	return at, err
+}
+
+// Read reads a file in it.
+func (d Directory) Read(name string) (text []byte, err error) {
+	at, err := d.Open(false)
+	if err == nil {
+		defer at.Close()
+		text, err = ReadOwn(at, name)
+	}
+	if _, isForeign := errors.AsType[*ForeignError](err); err != nil && !isForeign {
+		err = fmt.Errorf("%s cannot be read: %w", outside.Quoted(d.File(name), 300), keyfile.Reason(err))
+	}
+	return text, err
+}
+
+// openBelow opens a folder, and closes the one that it is in.
+func openBelow(at *os.Root, name string, makes bool) (*os.Root, error) {
+	defer at.Close()
+	if makes {
+		if err := at.Mkdir(name, 0o755); err != nil && !errors.Is(err, fs.ErrExist) { //nolint:gosec // as Terraform does
+			return nil, err
+		}
+	}
+	named, err := at.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if named.Mode().Type() != fs.ModeDir {
+		return nil, foreign(at, name)
+	}
+	inner, err := at.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	if opened, err := inner.Stat("."); err != nil || !os.SameFile(named, opened) {
+		_ = inner.Close()
+		return nil, foreign(at, name)
+	}
+	return inner, nil
+}
+
+// openOwn opens a file that is no link.
+func openOwn(at *os.Root, name string, flag int) (*os.File, error) {
+	named, err := at.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !named.Mode().IsRegular() {
+		return nil, foreign(at, name)
+	}
+	f, err := at.OpenFile(name, flag, 0)
+	if err != nil {
+		return nil, err
+	}
+	if opened, err := f.Stat(); err != nil || !os.SameFile(named, opened) {
+		_ = f.Close()
+		return nil, foreign(at, name)
+	}
+	return f, nil
+}
+
+// ReadOwn reads a file that is no link.
+func ReadOwn(at *os.Root, name string) ([]byte, error) {
+	const most = 1 << 20 // bytes; these files are small
+	f, err := openOwn(at, name, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && len(content) > most {
+		err = errors.New("it is larger than 1 MiB")
+	}
+	return content, err
+}
+
+// LockOwn has others wait who lock the same folder, until the file is closed. It is nil where nobody may
+// write, or where there are no locks.
+func LockOwn(at *os.Root) (*os.File, error) {
+	const name = "lock"
+	f, err := at.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		f, err = openOwn(at, name, os.O_RDWR)
+	}
+	if _, isForeign := errors.AsType[*ForeignError](err); isForeign {
+		return nil, err
+	}
+	if err != nil {
+		return nil, nil //nolint:nilerr,nilnil // the folder is read without a lock
+	}
+	_ = waitForLock(f)
+	return f, nil
+}
+
+// ForeignError is about a link, or anything else that wrap has not made.
+type ForeignError struct{ path string }
+
+func foreign(at *os.Root, name string) error { return &ForeignError{filepath.Join(at.Name(), name)} }
+
+func (e *ForeignError) Error() string {
+	return fmt.Sprintf("%s is a link, or something else that wrap has not made there; remove it", outside.Quoted(e.path, 300))
+}
+
+// Temporary is a temporary folder, which says whose it is as long as this process lives.
+type Temporary struct {
+	Dir  string   // "" until it is needed
+	kept *os.File // see mark
+}
+
+const temporaryName = "statecrypt-"
+
+// Open makes the folder. The child may work in another place than we do, so the name is
+// absolute.
+func (t *Temporary) Open() error {
+	if t.Dir != "" {
+		return nil
+	}
+	parent, err := filepath.Abs(os.TempDir())
+	if err == nil {
+		t.Dir, err = os.MkdirTemp(parent, temporaryName)
+	}
+	if err != nil { // its cause would be taken for one of a file that is copied there
+		why := keyfile.Reason(err).Error()
+		return fmt.Errorf("no folder for temporary files can be made in %s (TMPDIR): %s", outside.Line(os.TempDir(), 300), why)
+	}
+	t.kept = mark(t.Dir)
+	return nil
+}
+
+func (t *Temporary) Remove() {
+	_ = os.RemoveAll(t.Dir)
+	_ = t.kept.Close() // if there is one
+}
+
+// NoteAbandoned names the folders of runs that were killed.
+func NoteAbandoned(say func(text string)) {
+	entries, _ := os.ReadDir(os.TempDir())
+	for _, e := range entries {
+		if path := filepath.Join(os.TempDir(), e.Name()); strings.HasPrefix(e.Name(), temporaryName) && isAbandoned(path) {
+			say("warning: wrap was killed, and has left " + outside.Line(path, 300) + "; what is in it is not encrypted, so delete it")
+		}
+	}
+}

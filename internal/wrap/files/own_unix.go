@@ -1,0 +1,44 @@
+//go:build unix
+
+package files
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// waitForLock locks a file until it is closed.
+func waitForLock(f *os.File) (err error) {
+	for err = unix.EINTR; errors.Is(err, unix.EINTR); {
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX)
+	}
+	return err
+}
+
+// alive is a file in a folder that is locked as long as this process lives.
+const alive = "alive"
+
+// mark marks a folder as that of this process, until the file is closed. If files cannot
+// be locked there, it has no mark.
+func mark(dir string) *os.File {
+	path := filepath.Join(dir, alive)
+	f, err := os.OpenFile(path+"~", os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil && unix.Flock(int(f.Fd()), unix.LOCK_EX) == nil {
+		_ = os.Rename(path+"~", path) // nobody sees it without the lock
+	}
+	return f
+}
+
+// isAbandoned reports whether a folder is of a process that no longer lives.
+func isAbandoned(dir string) bool {
+	f, err := os.OpenFile(filepath.Join(dir, alive), os.O_RDWR|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
+}

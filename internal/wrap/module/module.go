@@ -1,0 +1,231 @@
+// Package module reads the module in which Terraform runs, and writes the record of its backend.
+package module
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclparse"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/all"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
+)
+
+// ofBackendGit is what terraform-backend-git writes into a module, and leaves there if
+// Terraform fails.
+const ofBackendGit = "git_http_backend.auto.tf"
+
+const wanted = `the module requires an empty block, backend "http" {}`
+
+// Module is the folder in which Terraform runs.
+type Module struct {
+	Dir     string   // absolute, links followed
+	Data    string   // the data directory that is not wrap's, absolute
+	sources []string // the files of a configuration that the program reads, see FindSources
+}
+
+// OwnRecord is the folder of the record that the child gets.
+func (m *Module) OwnRecord() files.Directory { return files.Own(m.Dir, m.ID()) }
+
+// CheckBackend refuses a module that keeps its state elsewhere. Terraform refuses
+// it too, see [WriteRecord], but says less clearly why. Each file that the program reads is
+// read by itself: what does no harm in any of them does none in whatever they are merged to.
+func (m *Module) CheckBackend() error {
+	found := false
+	for _, name := range m.sources {
+		places, err := placesOf(filepath.Join(m.Dir, name))
+		for _, b := range places {
+			err = cmp.Or(err, checkBlock(b))
+		}
+		if err != nil && name == ofBackendGit {
+			err = errors.New("terraform-backend-git has left this file, which says that its own server has the state; delete it")
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", outside.Quoted(name, 100), err)
+		}
+		found = found || len(places) > 0
+	}
+	if len(m.sources) == 0 {
+		return fmt.Errorf("there is no file of a configuration in %s; go to the folder of the module, or run terraform -chdir=FOLDER",
+			outside.Quoted(m.Dir, 300))
+	}
+	if !found {
+		return fmt.Errorf("there is no backend block in %s; %s", outside.Quoted(m.Dir, 300), wanted)
+	}
+	return nil
+}
+
+// FindSources finds the files of the module that the program reads. Those for OpenTofu alone
+// tell the two apart, and the program, whatever it is called, says which of them it is. If it
+// does not, all count.
+func (m *Module) FindSources(version func() ([]byte, error)) error {
+	entries, err := os.ReadDir(m.Dir)
+	if err != nil {
+		return err
+	}
+	apart := false
+	for _, e := range entries {
+		name := e.Name()
+		stem, end := ofSource(name)
+		if e.IsDir() || strings.HasPrefix(name, ".") || stem == "" {
+			continue
+		}
+		m.sources = append(m.sources, name)
+		apart = apart || strings.HasPrefix(end, ".tofu")
+	}
+	if !apart {
+		return nil
+	}
+	text, err := version()
+	if err != nil {
+		return err
+	}
+	said := release.FindSubmatch(text)
+	if said == nil {
+		return nil
+	}
+	minor, _ := strconv.Atoi(string(said[2])) // of digits
+	readsTofu := string(said[1]) == "OpenTofu v1" && minor >= firstTofu
+	found := slices.Clone(m.sources)
+	m.sources = slices.DeleteFunc(m.sources, func(name string) bool {
+		stem, end := ofSource(name)
+		if strings.HasPrefix(end, ".tofu") {
+			return !readsTofu
+		}
+		return readsTofu && slices.Contains(found, stem+strings.Replace(end, ".tf", ".tofu", 1))
+	})
+	return nil
+}
+
+// release is how a program says which one it is.
+var release = lazyregexp.New(`(?m)^(Terraform v1|OpenTofu v1)\.([0-9]{1,4})\.`)
+
+// firstTofu is the first version 1.x of OpenTofu with files of its own, which it reads in place of
+// those that are called the same but for that.
+const firstTofu = 8
+
+// ofSource is the name of a file of a configuration in two parts; "" if it is none.
+func ofSource(name string) (stem, end string) {
+	for _, end := range []string{".tf", ".tofu", ".tf.json", ".tofu.json"} {
+		if stem, ok := strings.CutSuffix(name, end); ok {
+			return stem, end
+		}
+	}
+	return "", ""
+}
+
+// LocalFile is the file of a backend "local" of the module, "" if it has none.
+func (m *Module) LocalFile() (file string) {
+	for _, name := range m.sources {
+		found, _ := placesOf(filepath.Join(m.Dir, name)) // Terraform says what is wrong with it
+		for _, b := range found {
+			if len(b.Labels) == 0 || b.Labels[0] != "local" {
+				continue
+			}
+			file = "terraform.tfstate"
+			attrs, _ := b.Body.JustAttributes()
+			if path, ok := attrs["path"]; ok {
+				if v, _ := path.Expr.Value(nil); IsText(v) {
+					file = v.AsString()
+				}
+			}
+		}
+	}
+	return file
+}
+
+// placesOf are the blocks of a file that say where the state is.
+func placesOf(path string) (found hcl.Blocks, err error) {
+	body, err := parse(path)
+	for _, terraform := range blocks(body, hcl.BlockHeaderSchema{Type: "terraform"}) {
+		found = append(found, blocks(terraform.Body, hcl.BlockHeaderSchema{Type: "backend", LabelNames: []string{"type"}},
+			hcl.BlockHeaderSchema{Type: "cloud"}, hcl.BlockHeaderSchema{Type: "state_store", LabelNames: []string{"type"}},
+			hcl.BlockHeaderSchema{Type: "encryption"})...)
+	}
+	return found, err
+}
+
+// IsText reports whether a value is a known text.
+func IsText(v cty.Value) bool {
+	return v != cty.NilVal && v.Type() == cty.String && v.IsKnown() && !v.IsNull()
+}
+
+// parse returns what is in a file of a configuration, nothing with an error.
+func parse(path string) (hcl.Body, error) {
+	text, err := files.ReadFile(path)
+	if err != nil {
+		return hcl.EmptyBody(), keyfile.Reason(err)
+	}
+	parse, expect := hclparse.NewParser().ParseHCL, unstable.ExpectConfig
+	if strings.HasSuffix(path, ".json") {
+		parse, expect = hclparse.NewParser().ParseJSON, unstable.ExpectJSON
+	}
+	if err := expect(text); err != nil {
+		return hcl.EmptyBody(), err
+	}
+	file, diags := parse(text, path)
+	if diags.HasErrors() { // the details may hold a piece of the text
+		line := 0
+		if at := diags[0].Subject; at != nil {
+			line = at.Start.Line
+		}
+		return hcl.EmptyBody(), fmt.Errorf("it cannot be parsed, see line %d; terraform validate says more", line)
+	}
+	return file.Body, nil
+}
+
+func blocks(body hcl.Body, types ...hcl.BlockHeaderSchema) hcl.Blocks {
+	content, _, _ := body.PartialContent(&hcl.BodySchema{Blocks: types}) // Terraform says what else is wrong
+	return content.Blocks
+}
+
+// checkBlock refuses every block but an empty backend "http".
+func checkBlock(b *hcl.Block) error {
+	switch {
+	case b.Type == "encryption":
+		return errors.New("the encryption block would encrypt the state a second time; run tofu without wrap, or remove the block")
+	case b.Type != "backend" || b.Labels[0] != "http":
+		name, instead := strings.Join(append([]string{b.Type}, b.Labels...), " "), ""
+		if b.Type == "backend" && slices.ContainsFunc(all.Kinds(), func(k store.Kind) bool { return k.Name == b.Labels[0] }) {
+			instead = "; this one belongs in the file of -config"
+		}
+		return fmt.Errorf("the block %s keeps the state elsewhere; %s%s", outside.Quoted(name, 100), wanted, instead)
+	}
+	if attrs, diags := b.Body.JustAttributes(); len(attrs) > 0 || diags.HasErrors() {
+		return fmt.Errorf(`the backend has arguments, which take precedence over wrap; %s, and the arguments belong in `+
+			`a block backend "http" in the file of -config, or in STATECRYPT_HTTP_* variables`, wanted)
+	}
+	return nil
+}
+
+// NoteVariables names the variables that the child does not get and that its module
+// declares: the child will ask for them, or fail.
+func (m *Module) NoteVariables(withheld, environ []string, say func(text string)) {
+	declared := map[string]bool{}
+	for _, name := range m.sources {
+		body, _ := parse(filepath.Join(m.Dir, name)) // the child says what is wrong with it
+		for _, b := range blocks(body, hcl.BlockHeaderSchema{Type: "variable", LabelNames: []string{"name"}}) {
+			declared["TF_VAR_"+b.Labels[0]] = true
+		}
+	}
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(withheld))) {
+		if value, _ := world.Lookup(environ)(name); value != "" && declared[name] {
+			say(fmt.Sprintf("%s is for the encryption settings, so the program does not get it. The module has a variable of the "+
+				"same name: give one of the two another name", name))
+		}
+	}
+}

@@ -1,0 +1,325 @@
+package plan
+
+import (
+	"archive/zip"
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/cmdline"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
+)
+
+// Files gives the child copies in the place of files that are encrypted, or that
+// are checked. They are in a folder of our own, so that nobody else exchanges them, and go
+// when the child has ended.
+type Files struct {
+	Keys      states.Keys
+	Settings  string // the file of the settings
+	Limit     int64  // bytes of a file
+	Line      *cmdline.Line
+	Say       func(text string)
+	temporary files.Temporary
+
+	destination string // where the plan that is made belongs, "" if it is not sealed
+	plaintext   string // where the child writes it, "" if it makes none
+	encryptOnly bool   // the settings do not open the plans that they encrypt: they have recipients alone
+}
+
+// Prepare opens the files that the command names, and gives their copies to the child.
+func (p *Files) Prepare(ctx context.Context) error {
+	open := p.opener()
+	for at, name := range p.Line.Args {
+		stdin := name == "-" && p.Line.Name == "state push" // others have a file called so
+		if open != nil && !stdin {
+			if err := p.copy(ctx, &p.Line.Args[at], open); err != nil {
+				return err
+			}
+		}
+	}
+	for at, f := range p.Line.Flags {
+		if f.Name != "plan" || !p.Line.Command.TakesValue(f.Name) { // of console, it is a switch
+			continue
+		}
+		if err := p.copy(ctx, &p.Line.Flags[at].Value, p.opened); err != nil {
+			return err
+		}
+	}
+	return p.intercept(ctx)
+}
+
+// copy puts the name of a copy in the place of that of a file.
+func (p *Files) copy(ctx context.Context, name *string, open func(context.Context, string) ([]byte, error)) error {
+	content, err := open(ctx, *name)
+	path := ""
+	if err == nil {
+		path, err = p.file(filepath.Base(*name), content)
+	}
+	if err != nil {
+		return fmt.Errorf("the file %s: %w", outside.Quoted(*name, 300), keyfile.Explain(files.Join(p.Line.Dir, *name), err))
+	}
+	*name = path
+	return nil
+}
+
+// opener returns what opens the file in an argument, nil for commands whose
+// arguments are no files.
+func (p *Files) opener() func(context.Context, string) ([]byte, error) {
+	switch p.Line.Name {
+	case "apply":
+		return p.checked
+	case "show", "state push":
+		return p.opened
+	}
+	return nil
+}
+
+// checked returns a plan that may be applied.
+func (p *Files) checked(ctx context.Context, name string) ([]byte, error) {
+	content, err := p.opened(ctx, name)
+	if err == nil {
+		err = checkPlan(content)
+	}
+	return content, err
+}
+
+// opened opens a plan or a state. What is plaintext already may be so, unless
+// the settings say how plans are encrypted.
+func (p *Files) opened(ctx context.Context, name string) ([]byte, error) {
+	content, err := p.read(name)
+	if err != nil {
+		return nil, err
+	}
+	info, err := encryption.Inspect(content)
+	targets := p.targets(info.Kind)
+	if err != nil || len(targets) == 0 {
+		return content, err
+	}
+	for _, target := range targets {
+		opened, failed := target.Decrypt(ctx, content)
+		if failed == nil {
+			return opened.Data, nil
+		}
+		err = cmp.Or(err, failed)
+	}
+	if len(p.Keys.Plan.Methods()) == 0 {
+		err = fmt.Errorf("%w; if it is a plan, the settings require a plan block", err)
+	}
+	return nil, err
+}
+
+func (p *Files) read(name string) ([]byte, error) {
+	path, err := files.Resolve(p.Line.Dir, name)
+	if err != nil {
+		return nil, err
+	}
+	return files.ReadUpTo(p.Limit, path)
+}
+
+// targets returns the targets that may open a file, the likely one first.
+func (p *Files) targets(kind encryption.FileKind) (targets []encryption.Target) {
+	sealed := kind == encryption.KindEncrypted
+	if (sealed || kind == encryption.KindPlan) && len(p.Keys.Plan.Methods()) > 0 {
+		targets = append(targets, p.Keys.Plan)
+	}
+	if sealed {
+		targets = append(targets, p.Keys.State)
+	}
+	return targets
+}
+
+// intercept has the child write its plan where nobody else looks, to be sealed. Without
+// a plan block, the child writes it itself, over nothing but a plan. The older one goes
+// first: whatever becomes of the run, nobody applies that in place of the new one.
+func (p *Files) intercept(ctx context.Context) error {
+	if p.Line.Name != "plan" || !p.Line.Has("out") {
+		return nil
+	}
+	sealing := len(p.Keys.Plan.Methods()) > 0
+	if !sealing {
+		p.Say("warning: the plan will not be encrypted, because the settings have no plan block")
+	}
+	lands := "" // of several, the last one counts
+	for i, f := range p.Line.Flags {
+		if f.Name != "out" {
+			continue
+		}
+		lands = ""
+		if f.Value == "" { // without a name, none is saved
+			continue
+		}
+		path, err := p.locate(f.Value)
+		if err != nil && !sealing {
+			continue // the child may know what to do with it
+		}
+		if err == nil {
+			err = p.checkReplaced(ctx, path)
+		}
+		if err == nil && sealing {
+			err = p.temporary.Open()
+		}
+		if err != nil {
+			return p.notSaved(f.Value, err)
+		}
+		lands = path
+		if sealing {
+			p.destination, p.plaintext = path, filepath.Join(p.temporary.Dir, "made-"+filepath.Base(path))
+			p.Line.Flags[i].Value = p.plaintext
+		}
+	}
+	if info, err := os.Stat(lands); err == nil && info.Size() > 0 {
+		if err := os.Remove(lands); err != nil {
+			return p.notSaved(lands, err)
+		}
+	}
+	if p.destination == "" {
+		p.plaintext = lands
+		return nil
+	}
+	if err := p.rehearse(ctx); err != nil {
+		return p.notSaved(lands, err)
+	}
+	return nil
+}
+
+// rehearse seals a plan with nothing in it: what cannot work is found before a real one is
+// made.
+func (p *Files) rehearse(ctx context.Context) error {
+	var plan bytes.Buffer
+	archive := zip.NewWriter(&plan)
+	_, err := archive.Create("tfplan")
+	if err = errors.Join(err, archive.Close()); err != nil {
+		return err
+	}
+	_, again, err := states.SealForOthers(ctx, p.Keys.Plan, plan.Bytes())
+	p.encryptOnly = err == nil && again == nil
+	return err
+}
+
+func (p *Files) notSaved(name string, err error) error {
+	return fmt.Errorf("the plan %s cannot be saved: %w", outside.Quoted(name, 300), keyfile.Explain(files.Join(p.Line.Dir, name), err))
+}
+
+// locate finds where a plan lands. Links are followed, and what is no file stays:
+// it may be /dev/null.
+func (p *Files) locate(name string) (string, error) {
+	path, err := files.Resolve(p.Line.Dir, name)
+	if errors.Is(err, os.ErrNotExist) {
+		folder, base := filepath.Split(name)
+		folder, err = files.Resolve(p.Line.Dir, folder+".")
+		return filepath.Join(folder, base), err
+	}
+	if err == nil {
+		err = files.ExpectFile(path)
+	}
+	return path, err
+}
+
+// file puts content into a file that only this user reads.
+func (p *Files) file(name string, content []byte) (path string, err error) {
+	if err := p.temporary.Open(); err != nil {
+		return "", err
+	}
+	path = filepath.Join(p.temporary.Dir, name)
+	return path, os.WriteFile(path, content, 0o600)
+}
+
+// Finish seals the plan that the child has made, if it has, and removes the copies. A plan that
+// apply would refuse is refused now.
+func (p *Files) Finish(ctx context.Context) error {
+	defer p.temporary.Remove()
+	if p.plaintext == "" {
+		return nil
+	}
+	content, err := files.ReadUpTo(p.Limit, p.plaintext)
+	if errors.Is(err, os.ErrNotExist) || err == nil && len(content) == 0 {
+		return nil
+	}
+	if err == nil {
+		err = checkPlan(content)
+	}
+	if meter.IsTooLarge(err) {
+		err = errors.New(err.Error() + fewer)
+	}
+	if p.destination == "" && err != nil {
+		return fmt.Errorf("the plan %s cannot be applied: %w", outside.Quoted(p.plaintext, 300), keyfile.Reason(err))
+	}
+	if p.destination == "" {
+		return nil
+	}
+	var sealed []byte
+	if err == nil {
+		sealed, _, err = states.SealForOthers(ctx, p.Keys.Plan, content)
+	}
+	if err == nil && int64(len(sealed)) > p.Limit {
+		err = errors.New(meter.TooLarge(p.Limit).Error() + fewer)
+	}
+	if err == nil {
+		err = replace.File(ctx, p.destination, sealed, nil)
+	}
+	if err != nil {
+		return fmt.Errorf("the plan was not saved: %w", keyfile.Reason(err))
+	}
+	applies := "; this does:\n  " + p.apply()
+	if p.encryptOnly {
+		applies = ", nor do these settings open it"
+	}
+	p.Say(fmt.Sprintf("the plan is in %s, encrypted. The command above does not apply it%s", p.destination, applies))
+	return nil
+}
+
+var plainWord = lazyregexp.New(`^[0-9A-Za-z_./@:,+=-]+$`)
+
+// apply is the command that applies the plan, for a shell. What would need quotation marks there
+// stands as FILE.
+func (p *Files) apply() string {
+	inShell := func(word, otherwise string) string {
+		if plainWord.MatchString(word) {
+			return " " + word
+		}
+		return otherwise
+	}
+	words := "statecrypt wrap"
+	if p.Settings != "" {
+		words += " -config" + inShell(p.Settings, " FILE")
+	}
+	words += " --" + inShell(p.Line.Written[0], " terraform")
+	if chdir := p.Line.Written[1]; strings.HasPrefix(chdir, "-chdir=") {
+		words += inShell(chdir, " -chdir=FOLDER")
+	}
+	return words + " apply" + inShell(p.destination, " FILE")
+}
+
+// checkReplaced refuses to put a sealed plan in the place of what is no plan. A format that
+// nothing is known by is one if the settings open it, or lack only the key for it.
+func (p *Files) checkReplaced(ctx context.Context, path string) error {
+	there, err := files.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	info, _ := encryption.Inspect(there)
+	if info.Kind == encryption.KindUnknown {
+		_, err := p.Keys.Plan.Decrypt(ctx, there)
+		if err == nil || errors.Is(err, encryption.ErrNoKey) || fault.Has[fault.NoIdentity](err) {
+			return nil
+		}
+	}
+	return states.CheckReplaced(info, encryption.Info{Kind: encryption.KindPlan})
+}

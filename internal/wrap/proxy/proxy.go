@@ -1,0 +1,350 @@
+// Package proxy is the HTTP backend on the loopback interface that Terraform sees.
+package proxy
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/cmdline"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/words"
+)
+
+// Proxy is the backend that the child sees.
+//
+// What a backend that speaks this protocol refuses is passed on as it is. Our own errors
+// are 422: the child would try again after a 500, and say nothing of it. It does so, on
+// purpose, after the 502 that stands for no answer.
+type Proxy struct {
+	guard    *states.Guard
+	backend  *states.Backend
+	leftover *states.Leftover
+	effect   cmdline.Effect // of the run
+	leaves   bool           // the state leaves for another backend
+	password string
+	say      func(text string)
+
+	mux  *http.ServeMux
+	work sync.RWMutex // held by each request of the child, and in the end by serve, for good
+
+	notes     lastNote                      // of the requests of the child
+	lock      childLock                     // the locks of a child, of ours and of the real backend
+	used      atomic.Bool                   // a state was asked for, or sent
+	version   atomic.Pointer[store.Version] // of the state that was read last; nil if none was
+	unsure    atomic.Pointer[unsure]        // the state that was sent last, until it has arrived
+	unwritten atomic.Pointer[error]         // why the newest state is not in the backend, and where it is; nil if it is not saved
+}
+
+const (
+	username = "statecrypt"
+	ours     = http.StatusUnprocessableEntity
+)
+
+// New returns the proxy of a command line, between the child and the backend.
+func New(l *cmdline.Line, g *states.Guard, left *states.Leftover, leaves bool) *Proxy {
+	p := &Proxy{
+		guard: g, backend: g.Backend, leftover: left, effect: l.Effect(), leaves: leaves, say: g.Say,
+		password: rand.Text(), mux: http.NewServeMux(),
+	}
+	if l.Name == "force-unlock" && len(l.Args) > 0 {
+		p.lock.forced = l.Args[0]
+	}
+	if l.IsOff("lock") {
+		p.lock.refuseAll()
+	}
+	p.mux.HandleFunc("GET /state", p.get)
+	p.mux.HandleFunc("POST /state", p.post)
+	p.mux.HandleFunc("DELETE /state", p.remove)
+	p.mux.HandleFunc("LOCK /lock", p.giveLock)
+	p.mux.HandleFunc("UNLOCK /lock", p.takeBack)
+	return p
+}
+
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	user, password, _ := r.BasicAuth()
+	if subtle.ConstantTimeCompare([]byte(user+":"+password), []byte(username+":"+p.password)) != 1 {
+		w.Header().Set("Connection", "close")
+		_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // what else a stranger sends is not read
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	if !p.work.TryRLock() { // the child has ended
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	defer p.work.RUnlock()
+	p.notes.begin(r.Method)
+	p.mux.ServeHTTP(w, r)
+}
+
+func (p *Proxy) get(w http.ResponseWriter, r *http.Request) {
+	p.used.Store(true)
+	state, version, err := p.backend.Read(r.Context())
+	if err != nil {
+		p.refuse(r.Context(), w, err)
+		return
+	}
+	accept, digest := p.guard.Open, states.DigestOf(state)
+	if state == nil {
+		accept = p.guard.AcceptNone
+	}
+	plain, err := accept(r.Context(), state)
+	if err != nil {
+		p.fail(w, ours, "the state in the backend: "+words.State(err))
+		return
+	}
+	// Without a lock, what was read first counts: before the first write, Terraform reads once
+	// more if there was no state, and would send back what it planned nothing for.
+	if p.version.Load() == nil || p.backend.HasLocks && p.lock.isHeld() {
+		p.goOnFrom(r.Context(), version, digest)
+	}
+	if state == nil {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	pass(w, http.StatusOK, plain)
+}
+
+func (p *Proxy) post(w http.ResponseWriter, r *http.Request) {
+	p.used.Store(true)
+	plain, ok := p.receive(w, r)
+	if !ok {
+		return
+	}
+	ctx := context.WithoutCancel(r.Context()) // what has arrived is written, even if the child has gone
+	written, err := p.guard.MayWrite(plain)
+	if err == nil {
+		err = p.lock.check(lockID(r))
+	}
+	var sealed []byte
+	if err == nil {
+		sealed, err = p.seal(ctx, plain)
+	}
+	if err != nil {
+		p.fail(w, ours, "the state was not written: "+words.Seal(err))
+		return
+	}
+	if err := p.write(ctx, sealed); err != nil {
+		if p.save(ctx, sealed, len(plain), err) {
+			pass(w, http.StatusOK, nil)
+		} else {
+			p.unwritten.Store(nil) // the child leaves a newer one
+			p.refuse(ctx, w, err)
+		}
+		return
+	}
+	p.unwritten.Store(nil)
+	p.unsure.Store(nil)
+	p.guard.NoteLineage(written)
+	p.guard.Lineage.Store(&written.Lineage)
+	p.guard.Memory.Remember(ctx, written)
+	p.guard.NoteRecipients(sealed)
+	pass(w, http.StatusOK, nil)
+}
+
+// seal encrypts a state. One that the child sends again is sent on as it was: it may have arrived, and
+// a server may take one state for each serial.
+func (p *Proxy) seal(ctx context.Context, plain []byte) ([]byte, error) {
+	digest := store.Digest(plain)
+	if last := p.unsure.Load(); last != nil && last.plain == digest {
+		return last.sealed, nil
+	}
+	sealed, _, err := states.Seal(ctx, p.guard.Target, plain)
+	if err == nil {
+		p.unsure.Store(&unsure{digest, sealed})
+	}
+	return sealed, err
+}
+
+// unsure is a state that was sent, and may have arrived or not.
+type unsure struct {
+	plain  store.Version // its digest
+	sealed []byte
+}
+
+// save keeps a state that the backend refuses if the child could not. The child is told that it
+// was written, or would print it; the user is told the truth in the end.
+func (p *Proxy) save(ctx context.Context, sealed []byte, size int, why error) bool {
+	if p.effect != cmdline.Changes || p.leftover.CanLeave(size, len(sealed)) {
+		return false
+	}
+	p.guard.Memory.Leave(ctx, sealed)
+	err := fmt.Errorf("the state was not written, whatever the program says: %w. It is encrypted in %s", why, p.leftover.Save(ctx, sealed))
+	p.unwritten.Store(&err)
+	return true
+}
+
+// CheckWritten is an error if the newest state is not in the backend, and the child does not know.
+func (p *Proxy) CheckWritten() error {
+	if err := p.unwritten.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// write replaces the state that was read. One that was not is read for it.
+func (p *Proxy) write(ctx context.Context, sealed []byte) error {
+	version, err := p.read(ctx)
+	if err != nil {
+		return err
+	}
+	p.guard.Memory.Sends(ctx, sealed)
+	if version, err = p.backend.Write(ctx, sealed, version); err == nil {
+		p.goOnFrom(ctx, version, states.DigestOf(sealed))
+	}
+	return err
+}
+
+// goOnFrom notes what the next write replaces, and, if that fails, [states.Recovery].
+func (p *Proxy) goOnFrom(ctx context.Context, version, digest store.Version) {
+	p.version.Store(&version)
+	p.guard.Memory.GoOn(ctx, digest)
+}
+
+// read is the version that was read last.
+func (p *Proxy) read(ctx context.Context) (store.Version, error) {
+	if known := p.version.Load(); known != nil {
+		return *known, nil
+	}
+	_, version, err := p.backend.Read(ctx)
+	return version, err
+}
+
+func (p *Proxy) remove(w http.ResponseWriter, r *http.Request) {
+	if err := p.lock.check(lockID(r)); err != nil {
+		p.fail(w, ours, "the state was not deleted: "+err.Error())
+		return
+	}
+	ctx := context.WithoutCancel(r.Context())
+	version, err := p.read(ctx)
+	if err == nil {
+		err = p.backend.Remove(ctx, version)
+	}
+	if err != nil {
+		p.refuse(ctx, w, err)
+		return
+	}
+	p.guard.Lineage.Store(new(string))
+	p.guard.Memory.Remember(ctx, nil)
+	p.goOnFrom(ctx, "", "")
+	pass(w, http.StatusOK, nil)
+}
+
+func (p *Proxy) receive(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
+	body, err := meter.Read(r.Body, r.ContentLength, files.MaxState)
+	if err != nil {
+		p.fail(w, ours, "what the child sent cannot be read: "+web.Reason(err, ""))
+	}
+	return body, err == nil
+}
+
+// refuse tells the child, and the user, what became of a request. An answer of a backend
+// that speaks the protocol of the child is shown as well: the child does not show it if it
+// tries again.
+func (p *Proxy) refuse(ctx context.Context, w http.ResponseWriter, err error) {
+	_, isAnswer := errors.AsType[*store.AnswerError](err)
+	if _, isHeld := errors.AsType[*store.HeldError](err); isAnswer || isHeld {
+		p.tell(err.Error())
+	}
+	p.answer(ctx, w, err)
+}
+
+// answer tells the child alone, if it is for the child. One that has gone is no reason to
+// complain.
+func (p *Proxy) answer(ctx context.Context, w http.ResponseWriter, err error) {
+	answer, isAnswer := errors.AsType[*store.AnswerError](err)
+	held, isHeld := errors.AsType[*store.HeldError](err)
+	_, isUnanswered := errors.AsType[*store.UnansweredError](err)
+	switch {
+	case isAnswer && isHeld && held.By != nil:
+		pass(w, answer.Status, shown(*held.By))
+	case isAnswer:
+		pass(w, answer.Status, []byte(outside.Text(string(answer.Body[:min(len(answer.Body), longestAnswer)]))))
+	case isHeld && held.By != nil:
+		pass(w, http.StatusLocked, shown(*held.By))
+	case ctx.Err() != nil:
+		w.WriteHeader(http.StatusBadGateway)
+	case isUnanswered:
+		p.fail(w, http.StatusBadGateway, err.Error())
+	default:
+		p.fail(w, ours, err.Error())
+	}
+}
+
+// shown is a lock for the child, which prints its texts: whoever has made the lock has written them. One that has
+// nothing to escape is passed on as it was sent.
+func shown(lock store.Lock) []byte {
+	sent := lock.JSON()
+	asSent := len(sent) <= longestAnswer && outside.Text(string(sent)) == string(sent)
+	for _, text := range []*string{&lock.ID, &lock.Operation, &lock.Info, &lock.Who, &lock.Version, &lock.Created, &lock.Path} {
+		escaped := outside.Line(*text, longest)
+		asSent = asSent && escaped == *text
+		*text = escaped
+	}
+	if asSent {
+		return sent
+	}
+	return lock.At(lock.Path).JSON()
+}
+
+const (
+	longest       = 1000     // bytes of a text in a lock that the child gets
+	longestAnswer = 64 << 10 // bytes of an answer that is no state
+)
+
+// pass hands an answer on.
+func pass(w http.ResponseWriter, status int, body []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(body) //nolint:gosec // no browser, and if the child is still there
+}
+
+func (p *Proxy) fail(w http.ResponseWriter, status int, reason string) {
+	p.tell(reason)
+	http.Error(w, outside.Text(reason), status)
+}
+
+// lastNote is what the user was told last: a child that tries again and again fails each time.
+type lastNote struct {
+	mu           sync.Mutex
+	method, text string
+}
+
+// begin notes that a request begins. One of another method is no further try.
+func (n *lastNote) begin(method string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if method != n.method {
+		n.method, n.text = method, ""
+	}
+}
+
+// tell says something of a request, once for all tries.
+func (p *Proxy) tell(text string) {
+	p.notes.mu.Lock()
+	defer p.notes.mu.Unlock()
+	if text != p.notes.text {
+		p.say(text)
+		p.notes.text = text
+	}
+}
+
+// CheckUse finds a run that has taken its state elsewhere.
+func (p *Proxy) CheckUse(code int) error {
+	if !p.used.Load() && (p.lock.given || code == 0 && p.effect == cmdline.Changes) {
+		return errors.New("no state was asked for here: if one was written, it is somewhere else, and is not encrypted; run init with wrap")
+	}
+	return nil
+}

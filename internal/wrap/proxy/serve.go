@@ -1,0 +1,86 @@
+package proxy
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
+)
+
+// certify makes a certificate for this run, which the child alone is told of: when
+// we are gone, whoever listens on our port has nothing to show.
+func certify() (certificate tls.Certificate, authority string, err error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return certificate, "", err
+	}
+	now := time.Now()
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: now.Add(-24 * time.Hour), NotAfter: now.AddDate(1, 0, 0), // the clock may be set meanwhile
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	certificate = tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+	return certificate, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), err
+}
+
+// Serve serves while run runs, which gets the variables that tell of it. What the
+// child has sent by then is finished; nobody else is waited for.
+func (p *Proxy) Serve(ctx context.Context, run func(variables []string) (int, error)) (int, error) {
+	certificate, authority, err := certify()
+	if err != nil {
+		return 0, err
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("no port of the loopback interface can be listened on: %w", err)
+	}
+	server := p.server(certificate)
+	ended := make(chan struct{})
+	go func() {
+		_ = server.ServeTLS(listener, "", "") // until Close
+		close(ended)
+	}()
+	code, err := run(p.variables("https://"+listener.Addr().String(), authority))
+	p.work.Lock() // each request has a limit of its own
+	_ = server.Close()
+	<-ended
+	return code, err
+}
+
+func (p *Proxy) server(certificate tls.Certificate) *http.Server {
+	server := &http.Server{
+		Handler: p, ReadHeaderTimeout: time.Minute, ReadTimeout: states.Patience, IdleTimeout: -1, // a child may work for hours
+		TLSConfig:   &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
+		Protocols:   new(http.Protocols),
+		ErrorLog:    slog.NewLogLogger(slog.DiscardHandler, 0), // a child that hangs up is no news
+		BaseContext: func(net.Listener) context.Context { return notice.With(context.Background(), p.say) },
+	}
+	server.Protocols.SetHTTP1(true)
+	return server
+}
+
+// variables tell the child of us.
+func (p *Proxy) variables(address, authority string) []string {
+	all := []string{
+		"TF_HTTP_ADDRESS=" + address + "/state", "TF_HTTP_USERNAME=" + username, "TF_HTTP_PASSWORD=" + p.password,
+		"TF_HTTP_CLIENT_CA_CERTIFICATE_PEM=" + authority,
+	}
+	if !p.leaves || p.backend.HasLocks { // or the backend that a state leaves for would be filled with it
+		all = append(all, "TF_HTTP_LOCK_ADDRESS="+address+"/lock", "TF_HTTP_UNLOCK_ADDRESS="+address+"/lock")
+	}
+	return append(all, p.backend.Retries...)
+}

@@ -1,0 +1,280 @@
+package wrap
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/term"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/child"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/cmdline"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/plan"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/proxy"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
+)
+
+// run is a run of a command line, from its first look at the module to its end.
+type run struct {
+	options Options
+	line    *cmdline.Line
+	module  *module.Module
+	signals *child.Signals
+	say     func(text string)
+
+	backend  *states.Backend // nil until it is connected, as all below
+	guard    *states.Guard
+	leftover *states.Leftover
+	unused   *states.Unused
+	plans    *plan.Files
+	proxy    *proxy.Proxy
+	inherits *os.File // by the child, nil if there is nothing
+
+	code int   // of the child
+	err  error // of the run so far
+}
+
+func newRun(o Options, l *cmdline.Line, caught *child.Signals) *run {
+	o.Keys.State, o.Keys.Plan = o.Keys.State.KeepKeys(), o.Keys.Plan.KeepKeys() // what was rehearsed works in the end, too
+	return &run{options: o, line: l, module: &module.Module{Dir: l.Dir, Data: l.Data}, signals: caught, say: states.Notes(o.Stderr)}
+}
+
+// step is a part of a run.
+type step func(*run, context.Context) error
+
+// before returns the steps until the child starts. The first error ends the run.
+func (r *run) before() []step {
+	common := []step{(*run).checkWorkspace, (*run).noteEarlier, (*run).connect, (*run).readModule}
+	if r.options.Wishes.Leave {
+		return append(common, (*run).checkDestination, (*run).writeRecordOfUser)
+	}
+	return append(common,
+		(*run).sealLeftover, // also if the module is refused
+		(*run).checkModule, (*run).checkLeftover, (*run).writeRecord, (*run).moveIn, (*run).copyPlans, (*run).expectNoSignal)
+}
+
+// after returns the steps once the child has ended. Each is made, whatever the others find.
+func (r *run) after() []step {
+	common := []step{
+		(*run).lookAgain, (*run).checkWritten,
+		(*run).settleLock, // once nothing is written any more
+		(*run).finishPlans,
+	}
+	if r.options.Wishes.Leave {
+		return append(common, (*run).tellLeft)
+	}
+	return append(common, (*run).followLeftover, (*run).checkRecord, (*run).checkUse)
+}
+
+// protect runs a command that has to do with the state.
+func (r *run) protect(ctx context.Context) (code int, err error) {
+	defer func() { err = errors.Join(err, r.close()) }()
+	for _, do := range r.before() {
+		if err := do(r, ctx); err != nil {
+			return 1, errors.Join(err, r.finishPlans(context.WithoutCancel(ctx)))
+		}
+	}
+	r.code, r.err = r.proxy.Serve(ctx, func(variables []string) (int, error) {
+		child := r.child()
+		child.More, child.Inherits = variables, r.inherits
+		return child.Run(ctx)
+	})
+	ctx = context.WithoutCancel(ctx)
+	for _, do := range r.after() {
+		r.err = errors.Join(r.err, do(r, ctx))
+	}
+	return r.code, r.err
+}
+
+// passThrough runs a command that has nothing to do with the state.
+func (r *run) passThrough(ctx context.Context) (code int, err error) {
+	forget := func() {}
+	if r.line.Name == "init" && !r.line.Help {
+		forget, err = r.module.HideBackend(ctx)
+	} else {
+		err = r.module.CheckOwn()
+	}
+	if err != nil {
+		return 1, err
+	}
+	defer forget()
+	return r.child().Run(ctx)
+}
+
+// child returns the process of the command line.
+func (r *run) child() child.Process {
+	o, data := r.options, r.module.OwnData()
+	if o.Wishes.Leave {
+		data = r.module.Data
+	}
+	return child.Process{
+		Program: r.line.Program, Args: r.line.Arguments(), Environ: o.Environ, Data: data,
+		Withheld: append(slices.Clone(o.Withhold), o.Where.Kind().Withhold...),
+		Stdin:    o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr, Signals: r.signals,
+	}
+}
+
+func (r *run) close() error {
+	if r.backend == nil {
+		return nil
+	}
+	return r.backend.Close()
+}
+
+func (r *run) checkWorkspace(context.Context) error {
+	if workspace, _ := world.Lookup(r.options.Environ)("TF_WORKSPACE"); workspace != "" && workspace != "default" {
+		return errors.New("a workspace is selected in TF_WORKSPACE: " + cmdline.NoWorkspaces)
+	}
+	return nil
+}
+
+func (r *run) noteEarlier(context.Context) error {
+	states.NotePlaintext(r.module.Dir, r.say)
+	r.options.Where.NoteVariables(r.options.Environ, r.say)
+	files.NoteAbandoned(r.say)
+	return nil
+}
+
+// connect opens the store, and finds out whether the state can be written there.
+func (r *run) connect(ctx context.Context) error {
+	o, changes := r.options, r.line.Effect() == cmdline.Changes
+	ctx = notice.With(ctx, r.say)
+	err := o.Where.CheckOneModule(r.module.Dir)
+	if err == nil {
+		r.backend, err = o.Where.Open(o.Keys.State, o.Environ, r.module, r.line.IsOff("lock"), r.say)
+	}
+	if err != nil {
+		return err
+	}
+	if changes { // other commands may be run by those who can only read
+		if err := r.backend.Rehearse(ctx, o.Keys.State); err != nil {
+			return err
+		}
+	}
+	if r.backend.Keeps(filepath.Join(r.module.Dir, states.Errored)) {
+		return errors.New("the state cannot be in " + states.Errored + ", where Terraform leaves what it could not write; " +
+			"name another file in the backend block")
+	}
+	r.guard = &states.Guard{
+		Target: o.Keys.State, Doubts: o.Keys.Doubts, Backend: r.backend, Pins: o.Wishes.Pins, Force: o.Wishes.Force, Changes: changes,
+		Memory: states.NewMemory(ctx, files.Own(r.module.Dir), r.backend, o.Wishes.Accept, changes), Say: r.say,
+	}
+	r.leftover = states.NewLeftover(r.module, r.guard)
+	r.unused = &states.Unused{Module: r.module, Backend: r.backend, Say: r.say}
+	r.plans = &plan.Files{Keys: o.Keys, Settings: o.Where.Settings, Limit: o.Where.Most(), Line: r.line, Say: r.say}
+	r.proxy = proxy.New(r.line, r.guard, r.leftover, o.Wishes.Leave)
+	if changes {
+		r.inherits = r.backend.Lend()
+	}
+	if changes || r.line.Name == "plan" {
+		r.guard.Elsewhere = r.unused.ExpectNone()
+	}
+	return nil
+}
+
+// readModule finds the files of the module that the program reads.
+func (r *run) readModule(ctx context.Context) error {
+	err := r.module.FindSources(func() ([]byte, error) {
+		asked := r.child()
+		asked.Stderr, asked.More = io.Discard, []string{"CHECKPOINT_DISABLE=1"}
+		text, _, err := asked.Output(ctx, r.module.Dir, "version")
+		return text, err
+	})
+	if err == nil {
+		r.module.NoteVariables(r.options.Withhold, r.options.Environ, r.say)
+	}
+	return err
+}
+
+// checkDestination refuses a module whose state has nowhere to go.
+func (r *run) checkDestination(context.Context) error {
+	if r.module.CheckBackend() == nil {
+		return errors.New("there is nowhere to go: the module still keeps its state here; write its new backend block first")
+	}
+	if file := r.module.LocalFile(); file != "" && r.backend.Keeps(files.Join(r.module.Dir, file)) {
+		return errors.New("the new backend of the module is the file that the state is in, encrypted; give its block another path")
+	}
+	return nil
+}
+
+func (r *run) sealLeftover(ctx context.Context) error {
+	r.leftover.Seal(ctx)
+	return nil
+}
+
+func (r *run) checkLeftover(context.Context) error {
+	pushed := ""
+	if r.line.Name == "state push" && len(r.line.Args) > 0 {
+		pushed = files.Join(r.module.Dir, r.line.Args[0])
+	}
+	return r.leftover.Check(r.guard.Changes, pushed)
+}
+
+// moveIn encrypts the state that there is, if that is wished, and otherwise warns of it.
+func (r *run) moveIn(ctx context.Context) error {
+	initializes := r.line.Name == "init"
+	switch {
+	case r.options.Wishes.EncryptExisting:
+		m := &states.Existing{Arrival: states.Arrival{Guard: r.guard, Backend: r.backend}, Unused: r.unused, Process: r.child()}
+		return m.MoveIn(ctx)
+	case initializes || r.guard.Changes:
+		r.unused.Warn(initializes)
+	}
+	return nil
+}
+
+// followLeftover forgets the run if everything is where it belongs.
+func (r *run) followLeftover(ctx context.Context) error {
+	err := r.leftover.Follow(ctx)
+	if err == nil {
+		r.guard.Memory.End(ctx)
+	}
+	return err
+}
+
+func (r *run) finishPlans(ctx context.Context) error {
+	if r.plans == nil {
+		return nil
+	}
+	return r.plans.Finish(ctx)
+}
+
+// The other steps have a room of their own.
+func (r *run) checkModule(context.Context) error { return r.module.CheckBackend() }
+func (r *run) writeRecord(ctx context.Context) error {
+	return module.WriteRecord(ctx, r.module.OwnRecord())
+}
+func (r *run) writeRecordOfUser(ctx context.Context) error {
+	return module.WriteRecord(ctx, files.Directory{Path: r.module.Data})
+}
+func (r *run) copyPlans(ctx context.Context) error      { return r.plans.Prepare(ctx) }
+func (r *run) expectNoSignal(ctx context.Context) error { return context.Cause(ctx) }
+func (r *run) lookAgain(ctx context.Context) error      { return r.backend.LookAgain(ctx) }
+func (r *run) checkWritten(context.Context) error       { return r.proxy.CheckWritten() }
+func (r *run) settleLock(ctx context.Context) error     { return r.proxy.Settle(ctx, r.code) }
+func (r *run) checkRecord(context.Context) error {
+	return module.CheckRecord(r.module.OwnRecord())
+}
+func (r *run) checkUse(context.Context) error { return r.proxy.CheckUse(r.code) }
+
+// tellLeft says what became of a state that was to leave.
+func (r *run) tellLeft(context.Context) error {
+	in, _ := r.options.Stdin.(*os.File)
+	asked := in != nil && term.IsTerminal(int(in.Fd()))
+	switch {
+	case r.code == 0 && r.err == nil:
+		r.say("from now on, wrap does not encrypt the state in its new place")
+	case module.CheckRecord(files.Directory{Path: r.module.Data}) != nil: // which Terraform replaces once the state is copied
+		r.say("init has failed after the state was copied: in its new place, it is in plaintext")
+	case r.code != 0 && !r.line.Has("force-copy") && (!asked || r.line.IsOff("input")):
+		r.say("without a terminal, or with -input=false, nobody can answer whether to copy the state: add -force-copy")
+	}
+	return nil
+}

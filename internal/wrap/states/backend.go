@@ -1,0 +1,212 @@
+package states
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync/atomic"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/all"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
+)
+
+// Backend is the state where it is kept.
+type Backend struct {
+	store.State
+	store.Properties
+	store store.Store
+	kind  store.Kind
+
+	recorded module.Recorded // the backend that the module has had without wrap
+	unread   error           // why that cannot be said
+	unlocked bool            // the user wants no lock
+	say      func(text string)
+
+	open   atomic.Bool // the file that was read last is not OpenTofu's envelope
+	plain  atomic.Bool // the file that was read last is a state in plaintext
+	sealed atomic.Bool // a state in plaintext was replaced by an encrypted one
+}
+
+// Read notes whether the state is one that others work on without wrap.
+func (b *Backend) Read(ctx context.Context) ([]byte, store.Version, error) {
+	state, version, err := b.State.Read(ctx)
+	if err == nil {
+		info, _ := encryption.Inspect(state) // unknown, for what it does not know
+		b.open.Store(state != nil && info.Kind != encryption.KindEncrypted)
+		b.plain.Store(info.Kind == encryption.KindState)
+	}
+	return state, version, err
+}
+
+// Write is the only way to encrypt a state in its place.
+func (b *Backend) Write(ctx context.Context, sealed []byte, read store.Version) (store.Version, error) {
+	if err := b.mayEncrypt(); err != nil {
+		return "", err
+	}
+	next, err := b.State.Write(ctx, sealed, read)
+	if err == nil && b.plain.Load() {
+		b.sealed.Store(true)
+	}
+	return next, err
+}
+
+// mayEncrypt refuses to encrypt a state in its place without the lock of those who work on it
+// without wrap.
+func (b *Backend) mayEncrypt() error {
+	if !b.open.Load() {
+		return nil
+	}
+	err := b.unread
+	if err == nil || errors.Is(err, fs.ErrNotExist) { // then the block says which lock others take
+		_, err = b.succeeds(b.recorded)
+	}
+	if err == nil && b.unlocked && b.HasLocks {
+		err = errors.New("-lock=false keeps out nobody who works on it without wrap; leave that out")
+	}
+	if err != nil {
+		err = fmt.Errorf("it is not encrypted, and stays so: %w", err)
+	}
+	return err
+}
+
+// succeeds compares the state with one that the module has had without wrap. It returns an error if the lock keeps
+// out nobody who goes on there.
+func (b *Backend) succeeds(r module.Recorded) (same bool, err error) {
+	if s, ok := store.As[store.Successor](b.State); ok {
+		return s.Former(r.Backend.Type, r.Backend.Config)
+	}
+	return false, nil
+}
+
+// settle has others accept a state who compare it with a digest.
+func (b *Backend) settle(ctx context.Context, state []byte) error {
+	if s, ok := store.As[store.Digested](b.State); ok {
+		return s.Settle(ctx, state)
+	}
+	return nil
+}
+
+// Keeps reports whether a file belongs to the state.
+func (b *Backend) Keeps(path string) bool {
+	local, ok := store.As[store.Local](b.State)
+	return ok && local.Keeps(path)
+}
+
+// Lend returns a file for the child to inherit, so that the lock ends with it, nil where there is none.
+func (b *Backend) Lend() *os.File {
+	if local, ok := store.As[store.Local](b.State); ok {
+		return local.Lend()
+	}
+	return nil
+}
+
+// LookAgain finds out, if a state was encrypted in its place, whether somebody who had read it
+// before has written it since, in plaintext, without the lock.
+func (b *Backend) LookAgain(ctx context.Context) error {
+	if !b.sealed.Load() {
+		return nil
+	}
+	there, _, err := b.State.Read(ctx)
+	if err != nil {
+		return fmt.Errorf("the state in the backend: %w", err)
+	}
+	if info, err := encryption.Inspect(there); err == nil && info.Kind == encryption.KindState {
+		return errors.New("somebody has written the state in the backend meanwhile, in plaintext, and without its lock; have everybody use " +
+			"wrap, and then run init with -encrypt-existing once more")
+	}
+	return nil
+}
+
+// noteForm says beforehand that some servers refuse the form that a state is about to get.
+func (b *Backend) noteForm(sealed []byte) {
+	if b.kind.Looks && !isLabelled(sealed) {
+		b.say("note: the state will show neither its serial nor its lineage, which sops and age encrypt; a server that looks for them, " +
+			"such as Gitea, refuses it, and keeps the one that there is")
+	}
+}
+
+// isLabelled reports whether a state shows which one it is.
+func isLabelled(state []byte) bool {
+	serial, lineage, err := store.Label(state)
+	return err == nil && (serial != nil || lineage != "")
+}
+
+// Close gives up what ends with the process.
+func (b *Backend) Close() error { return b.store.Close() }
+
+// Backends returns the kinds that the block of [Where] may have.
+func Backends() (tables []attr.Table) {
+	for _, k := range all.Kinds() {
+		tables = append(tables, k.Table)
+	}
+	return tables
+}
+
+// underLock does work while it has the lock, if there are locks. An interrupt does not end
+// a request: a server may go on with what it has got, after the lock was given back.
+func (b *Backend) underLock(ctx context.Context, operation string, work func() error) (err error) {
+	if !b.HasLocks {
+		return work()
+	}
+	lock := store.NewLock(operation)
+	if err := b.Lock(context.WithoutCancel(ctx), lock); err != nil {
+		return fmt.Errorf("the state cannot be locked: %w", err)
+	}
+	defer func() {
+		stuck := b.GiveBack(context.WithoutCancel(ctx), lock.ID)
+		if err == nil && stuck != nil {
+			stuck = &StuckError{stuck}
+		}
+		err = errors.Join(err, stuck)
+	}()
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	return work()
+}
+
+// StuckError is that all was done under a lock, and that it was not given back.
+type StuckError struct{ Err error }
+
+func (e *StuckError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what went wrong.
+func (e *StuckError) Unwrap() error { return e.Err }
+
+func (b *Backend) GiveBack(ctx context.Context, id string) error {
+	if err := b.Unlock(ctx, id); err != nil {
+		return fmt.Errorf("the lock %s was not given back, and force-unlock of the CLI does it: %w", id, err)
+	}
+	return nil
+}
+
+// keep puts a sealed state into the backend, unless ctx has ended. As the first write of a run, it is
+// looked at, see [careful.New]: many servers answer 200 to anything, and the user may
+// delete the old state.
+func (b *Backend) keep(ctx context.Context, sealed []byte, read store.Version) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	_, err := b.Write(context.WithoutCancel(ctx), sealed, read)
+	if errors.Is(err, store.ErrUnseen) {
+		err = fmt.Errorf("%w; keep what there was", err)
+	}
+	return err
+}
+
+// Rehearse seals a state before a run whose own could not be written otherwise.
+func (b *Backend) Rehearse(ctx context.Context, target encryption.Target) error {
+	_, _, err := Seal(ctx, target, []byte(`{"version":4,"serial":1,"lineage":"rehearsal"}`))
+	if prover, ok := store.As[store.Prover](b.State); ok && err == nil {
+		err = prover.Ready(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("the run was not started, because its state could not be written afterwards: %w", err)
+	}
+	return nil
+}

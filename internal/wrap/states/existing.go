@@ -1,0 +1,260 @@
+package states
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/child"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
+)
+
+// Existing is the state that there is, in plaintext or of another tool, on its way in.
+type Existing struct {
+	Arrival
+	Unused  *Unused
+	Process child.Process // of the program of the run
+}
+
+// MoveIn seals the state that there is: that in the backend, if there is one, and
+// else the module's own. It has the lock meanwhile.
+func (m *Existing) MoveIn(ctx context.Context) error {
+	return m.Backend.underLock(ctx, "statecrypt wrap -encrypt-existing", func() error { return m.sealExisting(ctx) })
+}
+
+// Arrival is a state on its way in.
+type Arrival struct {
+	Guard   *Guard
+	Backend *Backend
+
+	there  store.Version // the state in the backend
+	counts bool          // it is the same state, and gets the next serial
+}
+
+func (m *Existing) sealExisting(ctx context.Context) error {
+	there, version, err := m.Backend.Read(ctx)
+	m.there = version
+	switch {
+	case err != nil:
+		return fmt.Errorf("the state in the backend: %w", err)
+	case there == nil:
+		return m.sealOwn(ctx)
+	}
+	switch info, err := encryption.Inspect(there); {
+	case err != nil:
+		return fmt.Errorf("the state in the backend: %w", err)
+	case info.Kind == encryption.KindEncrypted:
+		m.Guard.Say("the state in the backend is encrypted already")
+		m.Unused.warnOfOthers()
+		return m.Backend.settle(ctx, there)
+	case info.Kind != encryption.KindState:
+		if there, err = m.ofOtherTool(ctx, there); err != nil {
+			return err
+		}
+	}
+	if err := cmp.Or(m.noWorkspace(), m.Backend.mayEncrypt()); err != nil {
+		return fmt.Errorf("the state in the backend: %w", err)
+	}
+	m.counts = m.Backend.kind.Counts
+	if err := m.seal(ctx, there, "the state in the backend", "encrypted"); err != nil {
+		return err
+	}
+	m.Guard.Say("the state in the backend is encrypted now")
+	m.Unused.warnOfOthers()
+	return nil
+}
+
+// ofOtherTool opens what sops or terraform-backend-git has encrypted.
+func (m *Existing) ofOtherTool(ctx context.Context, there []byte) ([]byte, error) {
+	opened, err := m.Guard.Target.Decrypt(ctx, there)
+	if err != nil {
+		return nil, fmt.Errorf("what the backend has is not a state, and the settings do not open it; check the address, and if another tool "+
+			"has encrypted it, put the method for that into a fallback: %w", err)
+	}
+	for _, warning := range opened.Warnings {
+		m.Guard.Say(warning.Text)
+	}
+	return opened.Data, nil
+}
+
+// sealOwn is about the state that the module had without wrap.
+func (m *Existing) sealOwn(ctx context.Context) error {
+	place, content, err := m.readOwn(ctx)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the state in %s: %w", place, err)
+	case len(content) == 0:
+		m.Guard.Say("there is no state yet, neither in the backend nor in " + place)
+		return nil
+	}
+	if err := m.seal(ctx, content, "the state in "+place, "encrypted"); err != nil {
+		return err
+	}
+	m.Guard.Say("the state in " + place + " is in the backend now, encrypted")
+	m.Guard.Say("what is left in " + place + " is not encrypted; delete it, and its backups")
+	return nil
+}
+
+// readOwn reads the state of the module from where it is without wrap.
+func (m *Existing) readOwn(ctx context.Context) (place string, content []byte, err error) {
+	file, r, err := m.Unused.find()
+	place = cmp.Or(file, "the backend "+r.Name())
+	if err != nil {
+		return place, nil, err
+	}
+	if err := m.noWorkspace(); err != nil {
+		return place, nil, err
+	}
+	if file == "" {
+		if address, _ := world.Lookup(m.Process.Environ)("TF_HTTP_ADDRESS"); address == "" && r.LacksAddress() {
+			return place, nil, errors.New("set that variable and those of its credentials as they were, or, if nothing is there, delete " +
+				outside.Line(m.Unused.Module.Data, 300))
+		}
+		content, err = m.pull(ctx, r.Backend.Type, r.Backend.Config)
+		return place, content, err
+	}
+	if path := files.Join(m.Unused.Module.Dir, file); !m.Backend.Keeps(path) {
+		content, err = files.ReadFile(path)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return place, content, keyfile.Reason(err)
+}
+
+// noWorkspace refuses a module whose state is that of a workspace, which is another one.
+func (m *Existing) noWorkspace() error {
+	if workspace := m.workspace(); workspace != "" && workspace != "default" {
+		return errors.New("a workspace is selected, and there are none under wrap; select default first")
+	}
+	return nil
+}
+
+// workspace is what is selected, "" if nothing is.
+func (m *Existing) workspace() string {
+	if name, _ := world.Lookup(m.Process.Environ)("TF_WORKSPACE"); name != "" {
+		return name
+	}
+	name, _ := keyfile.Read(filepath.Join(m.Unused.Module.Data, "environment")) // none, as a rule
+	return string(name)
+}
+
+// pull has the CLI read the state from another backend. The module names ours by
+// now, so it is read by a module that has nothing but that backend.
+func (m *Existing) pull(ctx context.Context, kind string, settings map[string]any) ([]byte, error) {
+	f := &files.Temporary{}
+	defer f.Remove()
+	if err := f.Open(); err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(settings, func(_ string, value any) bool { return value == nil })
+	for name, value := range settings {
+		settings[name] = m.resolved(name, value)
+	}
+	module, err := json.Marshal(map[string]any{"terraform": map[string]any{"backend": map[string]any{kind: settings}}})
+	if err == nil {
+		err = os.WriteFile(filepath.Join(f.Dir, "main.tf.json"), module, 0o600)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var more []string
+	if kind == "http" { // as without wrap: what its block leaves out is in variables
+		more = slices.DeleteFunc(slices.Clone(m.Process.Environ), func(pair string) bool {
+			return !strings.HasPrefix(strings.ToUpper(pair), "TF_HTTP_")
+		})
+	}
+	return m.run(ctx, f.Dir, more, []string{"init", "-input=false", "-no-color"}, []string{"state", "pull"})
+}
+
+// resolved is the value of an argument, or of a variable, that a backend has in another
+// folder: the relative name of a file of the module would lead nowhere there.
+func (m *Existing) resolved(name string, value any) any {
+	switch value := value.(type) {
+	case string:
+		if path := files.Join(m.Unused.Module.Dir, value); namesFile.MatchString(name) && value != "" && recognize.Exists(path) {
+			return path
+		}
+	case []any:
+		for i, element := range value {
+			value[i] = m.resolved(name, element)
+		}
+	case map[string]any:
+		for inner, element := range value {
+			value[inner] = m.resolved(inner, element)
+		}
+	}
+	return value
+}
+
+// namesFile is how the arguments of all backends are called that name files of this machine,
+// and the variables in their place.
+var namesFile = lazyregexp.New(`(?i)(^|_)(credentials|files?|(?:[a-z0-9]+_)paths?|bundle)$`)
+
+// run runs commands in a folder, with more variables, and returns what the last of them prints.
+func (m *Existing) run(ctx context.Context, dir string, more []string, commands ...[]string) (printed []byte, err error) {
+	p := m.Process
+	p.Environ, p.More, p.Data = slices.Clone(p.Environ), more, (&module.Module{Dir: dir}).OwnData()
+	for i, pair := range p.Environ {
+		name, value, _ := strings.Cut(pair, "=")
+		p.Environ[i] = fmt.Sprint(name, "=", m.resolved(name, value))
+	}
+	for _, words := range commands {
+		text, code, err := p.Output(ctx, dir, words...)
+		if err == nil && code != 0 {
+			err = fmt.Errorf("%s %s ended with %d", filepath.Base(p.Program), words[0], code)
+		}
+		if err != nil {
+			return nil, err
+		}
+		printed = bytes.TrimSpace(text) // without a state, it is an empty line
+	}
+	return printed, nil
+}
+
+// seal seals a state, if it is the one that is expected, and writes it to the backend. If it
+// fails, what was not is for the error, such as "encrypted".
+func (a *Arrival) seal(ctx context.Context, plain []byte, what, wasNot string) error {
+	seen, err := a.Guard.expect(plain)
+	a.Guard.noteDoubts()
+	if err == nil && a.counts {
+		if plain, err = store.Next(plain); err == nil {
+			seen.Serial, _, err = store.Label(plain)
+		}
+	}
+	var sealed []byte
+	if err == nil {
+		sealed, _, err = Seal(ctx, a.Guard.Target, plain)
+	}
+	if err == nil {
+		a.Backend.noteForm(sealed)
+		err = a.Backend.keep(ctx, sealed, a.there)
+	}
+	switch {
+	case errors.Is(err, store.ErrUnseen):
+		return fmt.Errorf("%s: %w", what, err)
+	case err != nil:
+		return fmt.Errorf("%s was not %s: %w", what, wasNot, err)
+	}
+	a.Guard.NoteLineage(seen)
+	a.Guard.Memory.Remember(ctx, seen)
+	a.Guard.NoteRecipients(sealed)
+	return nil
+}

@@ -1,0 +1,192 @@
+package states
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/words"
+)
+
+// Guard decides which state is the one of this run, and tells the user what it notices of it.
+type Guard struct {
+	Target    encryption.Target
+	Doubts    []encryption.Finding // about target
+	Backend   *Backend
+	Memory    *Memory // of earlier runs
+	Elsewhere error   // about a state that would be made a second time while there is none here; nil if there is none
+	Pins      Pins
+	Force     bool // a state may replace one of another lineage
+	Changes   bool // the run changes what the state describes
+	Say       func(text string)
+
+	readers  atomic.Int64           // for how many recipients of age the state was encrypted
+	Lineage  atomic.Pointer[string] // of the state of this run, "" if there is none; nil until one was looked for
+	nameless sync.Once              // see NoteLineage
+	oldKey   sync.Once              // see warn
+}
+
+// AcceptNone is about a backend that has no state.
+func (g *Guard) AcceptNone(ctx context.Context, _ []byte) ([]byte, error) {
+	switch {
+	case g.Pins != Pins{}:
+		return nil, errors.New("there is none, and -lineage or -minimum-serial say that there is; check the address")
+	case g.Elsewhere != nil && g.Changes:
+		return nil, g.Elsewhere
+	}
+	if err := g.Memory.accept(nil); err != nil {
+		return nil, err
+	}
+	if g.Lineage.Load() == nil {
+		g.Say(fmt.Sprintf("there is no state at %s yet; if there should be one, check the address",
+			outside.Line(g.Backend.String(), 300)))
+		if g.Elsewhere != nil {
+			g.Say("warning: " + g.Elsewhere.Error())
+		}
+		g.noteDoubts()
+	}
+	g.remember("")
+	g.Memory.Remember(ctx, nil)
+	return nil, nil
+}
+
+// Open returns the plaintext of what the backend has.
+func (g *Guard) Open(ctx context.Context, state []byte) ([]byte, error) {
+	readers := Recipients(state)
+	opened, seen, err := g.decrypt(ctx, state)
+	if err != nil {
+		return nil, err
+	}
+	if g.Changes {
+		if err := g.Backend.mayEncrypt(); err != nil { // before anything is made that no state would have
+			return nil, err
+		}
+	}
+	g.warn(opened)
+	g.NoteLineage(seen)
+	g.remember(seen.Lineage)
+	g.Memory.Remember(ctx, seen)
+	g.readers.Store(int64(readers))
+	return opened.Data, nil
+}
+
+// decrypt opens what the backend has, if it is accepted. It overwrites state.
+func (g *Guard) decrypt(ctx context.Context, state []byte) (*encryption.Opened, *label, error) {
+	opened, err := g.Target.DecryptInPlace(ctx, state)
+	if errors.Is(err, encryption.ErrPlaintext) {
+		return nil, nil, fmt.Errorf("%w; to encrypt it, run init with statecrypt wrap -encrypt-existing", err)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	seen, err := g.expect(opened.Data)
+	return opened, seen, err
+}
+
+// expect returns the label of a state that is accepted.
+func (g *Guard) expect(plain []byte) (*label, error) {
+	serial, lineage, err := store.Label(plain)
+	seen := &label{lineage, serial}
+	if err == nil {
+		err = cmp.Or(g.Pins.Accept(serial, lineage), g.Memory.accept(seen))
+	}
+	return seen, err
+}
+
+func (g *Guard) warn(opened *encryption.Opened) {
+	switch {
+	case !opened.Encrypted:
+		g.Say("the state in the backend is not encrypted; the next one that is written will be")
+	case opened.UsedFallback:
+		g.oldKey.Do(func() {
+			g.Say("only the fallback " + opened.Method + " opens the state in the backend, until it is written the next time; before " +
+				"anybody deletes that key, statecrypt rotate -again -to FILE -backend gives the state the new one")
+		})
+	}
+	for _, warning := range opened.Warnings {
+		g.Say(warning.Text)
+	}
+}
+
+// noteDoubts says what is probably not meant in a key that no state has been sealed with
+// yet.
+func (g *Guard) noteDoubts() {
+	for _, doubt := range g.Doubts {
+		g.Say(words.Doubt(doubt))
+	}
+}
+
+// remember keeps the first lineage that is read: a backend that loses the state, or
+// exchanges it, while the child runs does not make way for another one.
+func (g *Guard) remember(lineage string) {
+	if known := g.Lineage.Load(); known == nil || *known == "" {
+		g.Lineage.Store(&lineage)
+	}
+}
+
+func (g *Guard) NoteRecipients(sealed []byte) {
+	if note := NoteRecipients(int(g.readers.Load()), sealed); note != "" {
+		g.Say("the state in the backend: " + note)
+	}
+	g.readers.Store(int64(Recipients(sealed)))
+}
+
+// MayWrite returns the label of a state that may replace the one that is there.
+func (g *Guard) MayWrite(plain []byte) (*label, error) {
+	if info, err := encryption.Inspect(plain); err != nil || info.Kind != encryption.KindState {
+		return nil, errors.New("it is not a state in plaintext; does an encryption block in the configuration encrypt it already?")
+	}
+	serial, lineage, err := store.Label(plain)
+	known := g.Lineage.Load()
+	switch {
+	case err != nil || g.Force:
+	case known == nil:
+		err = errors.New("the one that it would replace has not been read; use -force to overwrite it")
+	case *known != "" && *known != lineage:
+		err = fmt.Errorf("its lineage is %s, and that of the one that it would replace is %s; use -force to overwrite it",
+			outside.Quoted(lineage, 100), outside.Quoted(*known, 100))
+	}
+	return &label{lineage, serial}, err
+}
+
+// NoteLineage warns of a state that has none, once for each run.
+func (g *Guard) NoteLineage(of *label) {
+	if of == nil || of.Lineage != "" {
+		return
+	}
+	g.nameless.Do(func() {
+		g.Say("warning: the state has no lineage, so nobody would notice another state in its place. Give it one: write what state " +
+			"pull prints to a file, with a UUID as its lineage and a higher serial, and state push that file")
+	})
+}
+
+// Pins say which state it has to be. Whoever can write to a store can put back an old
+// state, or another one of the same key, and both open. The zero value accepts any.
+type Pins struct {
+	Lineage string // "" for any
+	Serial  *int64 // the least; nil for any
+}
+
+// Accept refuses another state, and one that lacks what is pinned.
+func (p Pins) Accept(serial *int64, lineage string) error {
+	switch {
+	case p.Lineage != "" && lineage != p.Lineage && lineage == strings.Trim(p.Lineage, "\"' \r\n"):
+		return errors.New("-lineage has quotation marks or spaces around it; remove them, as jq -r does")
+	case p.Lineage != "" && lineage != p.Lineage:
+		return fmt.Errorf("its lineage is %s, and -lineage says %s: it is another state; check which one is read, or what -lineage says",
+			outside.Quoted(lineage, 300), outside.Quoted(p.Lineage, 300))
+	case p.Serial != nil && serial == nil:
+		return errors.New("it has no serial, and -minimum-serial requires one")
+	case p.Serial != nil && *serial < *p.Serial:
+		return fmt.Errorf("its serial is %d, and -minimum-serial says %d: it is an old copy; "+
+			"restore the newest one, or lower -minimum-serial", *serial, *p.Serial)
+	}
+	return nil
+}

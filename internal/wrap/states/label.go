@@ -1,0 +1,151 @@
+package states
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+)
+
+// Recipients is for how many a file is encrypted by age, or its key is: 0 if it is not, or
+// nobody knows.
+func Recipients(file []byte) (n int) {
+	if n = stanzas(file); n > 0 {
+		return n
+	}
+	picked, err := jsonwalk.Pick(file, func(name string, _ []byte) bool { return name == "meta" })
+	var envelope struct{ Meta map[string][]byte }
+	if err != nil || json.Unmarshal(picked, &envelope) != nil {
+		return 0
+	}
+	for _, document := range envelope.Meta {
+		var stored struct {
+			External struct {
+				Key []byte `json:"statecrypt_age_key"` // the encoder of its key provider has the same name
+			} `json:"external_data"`
+		}
+		if json.Unmarshal(document, &stored) == nil {
+			n += stanzas(stored.External.Key)
+		}
+	}
+	return n
+}
+
+// stanzas counts those in the header of a file of age, one for each recipient. Some programs
+// add one that is for nobody.
+func stanzas(file []byte) (n int) {
+	header, _, _ := bytes.Cut(file, []byte("\n---"))
+	if !bytes.HasPrefix(header, []byte("age-encryption.org/")) {
+		return 0
+	}
+	for line := range bytes.Lines(header) {
+		kind, _, _ := bytes.Cut(bytes.TrimPrefix(line, []byte("-> ")), []byte(" "))
+		if bytes.HasPrefix(line, []byte("-> ")) && !bytes.HasSuffix(bytes.TrimSpace(kind), []byte("-grease")) {
+			n++
+		}
+	}
+	return n
+}
+
+// NoteRecipients says that a file is encrypted for more recipients of age than before, or for
+// fewer, "" if it is not: a list of recipients that is not the newest shuts somebody out, or
+// lets in again who has left.
+func NoteRecipients(before int, after []byte) string {
+	n := Recipients(after)
+	if before == 0 || n == 0 || before == n {
+		return ""
+	}
+	return fmt.Sprintf("the number of its recipients of age was %d, and is now %d; check that the list of recipients is the newest", before, n)
+}
+
+// CheckReplaced refuses to put a file in the place of anything but an older version of
+// it: a mistaken name may be that of settings, of a file with a key, or of another state.
+// What is said of a state in plaintext has its label, see [Describe].
+func CheckReplaced(there, by encryption.Info) error {
+	was, is := content(there), content(by)
+	switch {
+	case there.Kind == encryption.KindEmpty:
+		return nil
+	case was == "":
+		return errors.New("it is neither a state nor a plan; name another file; to replace it, delete it first")
+	case is != "" && was != is:
+		return fmt.Errorf("it is a %s, and this would be a %s; to replace it, delete it first", was, is)
+	case there.Lineage != "" && by.Lineage != "" && there.Lineage != by.Lineage:
+		return fmt.Errorf("it is another state, of the lineage %s; to replace it, delete it first", outside.Quoted(there.Lineage, 100))
+	case there.Lineage != "" && by.Lineage != "" && there.Serial != nil && by.Serial != nil && *there.Serial > *by.Serial:
+		return fmt.Errorf("it is a newer version of this state: its serial is %d, and this would be %d; to replace it, delete it first",
+			*there.Serial, *by.Serial)
+	}
+	return nil
+}
+
+// content is what a file holds, encrypted or not, "" if nobody knows. Of OpenTofu's
+// envelopes, those of states have a label.
+func content(i encryption.Info) string {
+	switch {
+	case i.Kind == encryption.KindState, i.Kind == encryption.KindEncrypted && (i.Serial != nil || i.Lineage != ""):
+		return "state"
+	case i.Kind == encryption.KindPlan, i.Kind == encryption.KindEncrypted:
+		return "plan"
+	}
+	return ""
+}
+
+// Describe is [encryption.Inspect], with the label of a state in plaintext.
+func Describe(file []byte) (encryption.Info, error) {
+	info, err := encryption.Inspect(file)
+	if info.Kind == encryption.KindState {
+		info.Serial, info.Lineage, _ = store.Label(file)
+	}
+	return info, err
+}
+
+// newLineage returns a random UUID of version 4 (RFC 9562). Everybody who can read the store sees it.
+func newLineage() string {
+	var id [16]byte
+	_, _ = rand.Read(id[:]) // which never fails
+	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
+}
+
+// withLineage returns a state without a lineage as a CLI writes it for the first time: with this one, and a serial.
+func withLineage(state []byte, lineage string) ([]byte, error) {
+	text, err := json.Marshal(lineage)
+	if err != nil {
+		return nil, err
+	}
+	made := map[string]string{"lineage": string(text), "serial": "1"}
+	var out bytes.Buffer
+	write := func(name string, value []byte) {
+		if out.Len() > 1 {
+			out.WriteByte(',')
+		}
+		quoted, _ := json.Marshal(name) // a text
+		out.Write(append(append(quoted, ':'), value...))
+	}
+	out.WriteByte('{')
+	err = jsonwalk.Members(state, func(name string, value []byte) (bool, error) {
+		switch field := jsonwalk.Fold(name); {
+		case field == "lineage", field == "serial" && (string(value) == "0" || string(value) == "null"):
+			name, value = field, []byte(made[field])
+			delete(made, field)
+		case field == "serial":
+			delete(made, field)
+		}
+		write(name, value)
+		return true, nil
+	})
+	for _, name := range []string{"lineage", "serial"} {
+		if value, absent := made[name]; absent {
+			write(name, []byte(value))
+		}
+	}
+	out.WriteByte('}')
+	return out.Bytes(), err
+}

@@ -1,0 +1,346 @@
+package states
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/words"
+)
+
+// Leftover finds and encrypts the files in which Terraform leaves states beside a backend, and keeps the states
+// that it cannot leave.
+type Leftover struct {
+	dir     string // of the module
+	home    string // the file in which wrap leaves a state of this module, "" if there is no home directory
+	target  encryption.Target
+	backend *Backend
+	memory  *Memory
+	say     func(text string)
+
+	savedAt string                       // the file in which this run has kept a state, "" if it has kept none
+	seen    map[string][sha256.Size]byte // :: name → digest of the file before the run
+}
+
+const Errored = "errored.tfstate"
+
+// recovers is what writes it.
+const recovers = "statecrypt recover -config FILE"
+
+// NewLeftover returns the leftovers of a module, and notes which of the files are there before the run.
+func NewLeftover(m *module.Module, g *Guard) *Leftover {
+	l := &Leftover{
+		dir: m.Dir, target: g.Target, backend: g.Backend, memory: g.Memory, say: g.Say, seen: map[string][sha256.Size]byte{},
+	}
+	for _, name := range []string{Errored, "terraform.tfstate", "terraform.tfstate.backup"} {
+		l.seen[name], _, _ = digest(filepath.Join(l.dir, name))
+	}
+	if home, err := world.Home(); err == nil {
+		l.home = filepath.Join(home, "errored-"+m.ID()+".tfstate")
+	}
+	return l
+}
+
+// digest is that of the content of a file, all zeros if it cannot be read.
+func digest(path string) (sum [sha256.Size]byte, content []byte, err error) {
+	content, err = files.ReadFile(path)
+	if err == nil || errors.Is(err, os.ErrNotExist) {
+		sum = sha256.Sum256(content)
+	}
+	return sum, content, err
+}
+
+// Check is about what an earlier run could not write. Nothing is changed beside it:
+// what it has made is in no other state. The child would replace it by the next one, or,
+// if it is sealed, print that. It must not be pushed without a look whether somebody has gone on.
+func (l *Leftover) Check(changes bool, pushed string) error {
+	err := l.find()
+	if err != nil && !changes && (pushed == "" || !l.isIn(pushed)) {
+		l.say("warning: " + err.Error())
+		return nil
+	}
+	return err
+}
+
+// NotePlaintext is about a state that a run has left whose wrap was killed: nobody has encrypted it.
+func NotePlaintext(dir string, say func(text string)) {
+	if isInPlaintext(dir) {
+		say("warning: " + Errored + " holds a state in plaintext, which an earlier run could not write")
+	}
+}
+
+func isInPlaintext(dir string) bool {
+	path := filepath.Join(dir, Errored)
+	if files.IsLink(path) { // which a run that changes something refuses
+		return false
+	}
+	content, err := files.ReadFile(path)
+	info, _ := encryption.Inspect(content) // of the unknown kind, if it knows none
+	return err == nil && info.Kind == encryption.KindState
+}
+
+// Seal encrypts such a state, under the lock of the state: the program of that run may still be writing it.
+func (l *Leftover) Seal(ctx context.Context) {
+	if !isInPlaintext(l.dir) {
+		return
+	}
+	path := filepath.Join(l.dir, Errored)
+	others := replace.OtherNames(path)
+	err := l.backend.underLock(ctx, "statecrypt wrap", func() error {
+		content, err := files.ReadFile(path)
+		if err != nil {
+			return keyfile.Reason(err)
+		}
+		if _, _, err := store.Label(content); err != nil || !json.Valid(content) {
+			return errors.New("it is not whole; its program may still be writing it")
+		}
+		sealed, _, err := Seal(ctx, l.target, content)
+		if err == nil {
+			err = replace.Name(ctx, path, sealed)
+		}
+		if err == nil {
+			l.memory.moves(ctx, content, sealed)
+		}
+		return err
+	})
+	if err != nil {
+		l.say("warning: " + Errored + " stays in plaintext: " + words.Seal(err))
+		return
+	}
+	l.tellSealed(sealedInPlace, others)
+}
+
+const sealedInPlace = Errored + " is encrypted now; " + recovers + " writes it"
+
+// tellSealed says where a state is encrypted now that could not be written.
+func (l *Leftover) tellSealed(where, others string) {
+	l.say(where)
+	if others != "" {
+		l.say("warning: " + Errored + ": " + others)
+	}
+}
+
+// isIn reports whether a file holds that state, by whatever name.
+func (l *Leftover) isIn(path string) bool {
+	pushed, err := files.ReadFile(path)
+	return err == nil && slices.ContainsFunc([]string{filepath.Join(l.dir, Errored), l.home}, func(path string) bool {
+		unwritten, err := files.ReadFile(path)
+		return err == nil && bytes.Equal(pushed, unwritten)
+	})
+}
+
+// find looks where Terraform leaves such a state, and where wrap does.
+func (l *Leftover) find() error {
+	err := asErrored(filepath.Join(l.dir, Errored), Errored)
+	if err == nil && l.home != "" {
+		err = asErrored(l.home, l.home)
+	}
+	return err
+}
+
+func asErrored(path, name string) error {
+	if info, err := os.Stat(path); err == nil && info.Size() > files.MaxState {
+		return fmt.Errorf("%s may hold the only copy of a state, in plaintext, and is larger than the %d bytes that wrap writes; keep it, and "+
+			"store it without wrap", outside.Line(name, 300), files.MaxState)
+	}
+	content, err := files.ReadFile(path)
+	if files.IsLink(path) { // the child would write to wherever it leads
+		err = errors.New("it is a link")
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	name = outside.Line(name, 300)
+	var info encryption.Info
+	if err == nil {
+		info, err = encryption.Inspect(content)
+	}
+	if err == nil && (info.Kind == encryption.KindUnknown || info.Kind == encryption.KindPlan) {
+		err = errors.New("it is not a state")
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s is in the way of a state that cannot be written, so move it away: %w", name, keyfile.Reason(err))
+	case info.Kind != encryption.KindEmpty:
+		return fmt.Errorf("%s holds a state that could not be written; %s writes it", name, recovers)
+	}
+	return nil
+}
+
+// locate finds the file of a state that could not be written.
+func (l *Leftover) locate() (path, name string, err error) {
+	var paths, names []string
+	for _, path := range []string{filepath.Join(l.dir, Errored), l.home} {
+		content, err := files.ReadFile(path)
+		if path == "" || errors.Is(err, os.ErrNotExist) || err == nil && len(content) == 0 || l.backend.Keeps(path) {
+			continue
+		}
+		name := outside.Line(path, 300)
+		if filepath.Dir(path) == l.dir {
+			name = Errored
+		}
+		paths, names = append(paths, path), append(names, name)
+	}
+	switch len(paths) {
+	case 0:
+		return "", "", fmt.Errorf("there is no %s here, and the home directory has no state of this module that could not be written; "+
+			"if the run has named another file, add that", Errored)
+	case 1:
+		return paths[0], names[0], nil
+	}
+	return "", "", fmt.Errorf("there are %s and %s: add the name of the one with the higher serial, which statecrypt inspect shows, and "+
+		"then delete both", names[0], names[1])
+}
+
+// CanLeave reports whether the child can leave a state in the folder of the module, and wrap the
+// encrypted one beside it, which then takes its place. If the child cannot, it prints the state, or
+// says that it has left it. The bytes are random, because some file systems compress the rest.
+func (l *Leftover) CanLeave(plain, sealed int) bool {
+	if info, err := os.Lstat(filepath.Join(l.dir, Errored)); err == nil && !info.Mode().IsRegular() {
+		return false
+	}
+	f, err := os.CreateTemp(l.dir, "."+Errored+".*")
+	if err != nil {
+		return false
+	}
+	const beside = 64 << 10 // bytes, for the rest of blocks, and the notes of the memory
+	_, err = io.CopyN(f, rand.Reader, int64(plain)+int64(sealed)+beside)
+	return errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name())) == nil
+}
+
+// Save keeps a sealed state that the child cannot leave, and says where it is, and what writes it: if
+// nothing can be written, it is here.
+func (l *Leftover) Save(ctx context.Context, sealed []byte) (where string) {
+	if l.saveInFile(ctx, sealed, filepath.Join(l.dir, Errored)) {
+		return l.whereSaved()
+	}
+	return "this text, in base64, and once it is decoded, " + recovers + " and the name of its file write it: " +
+		base64.StdEncoding.EncodeToString(sealed)
+}
+
+// saveInFile keeps a sealed state in the home directory, in the folder for temporary files, or at one
+// more path. It takes the place of the file that this run has saved before, and of no other, and is on the
+// disk if the result is true.
+func (l *Leftover) saveInFile(ctx context.Context, sealed []byte, more ...string) bool {
+	paths := []string{l.home, l.savedAt}
+	if _, err := os.Lstat(paths[0]); paths[0] != l.savedAt && !errors.Is(err, fs.ErrNotExist) {
+		paths[0] = "" // somebody else's, or there is no home directory
+	}
+	temporary, err := os.MkdirTemp("", "errored-")
+	if err == nil {
+		paths = append(paths, filepath.Join(temporary, Errored))
+	}
+	paths = append(paths, more...)
+	at := slices.IndexFunc(paths, func(path string) bool {
+		return path != "" && replace.Name(ctx, path, sealed) == nil && replace.SyncFolder(filepath.Dir(path)) == nil
+	})
+	_ = os.Remove(temporary) // if nothing is in it
+	if at < 0 {
+		return false
+	}
+	if paths[at] != l.savedAt {
+		_ = os.Remove(l.savedAt) // an older one, if there is one
+		l.savedAt = paths[at]
+	}
+	return true
+}
+
+// whereSaved is the name of that file, and the command that writes it: in the home directory, and in the folder of
+// the module, that finds it.
+func (l *Leftover) whereSaved() string {
+	name, named := outside.Line(l.savedAt, 300), ""
+	if l.savedAt != l.home && filepath.Dir(l.savedAt) != l.dir {
+		named = " " + name
+	}
+	return name + ", and " + recovers + named + " writes it"
+}
+
+// Follow deals with what the run has left: a state that could not be written is
+// sealed in place, and any other in plaintext is an error.
+func (l *Leftover) Follow(ctx context.Context) error {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(l.seen)) {
+		path := filepath.Join(l.dir, name)
+		sum, content, err := digest(path)
+		if sum == l.seen[name] || errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		kept := filepath.Ext(name) != ".backup" && l.backend.Keeps(path)
+		if name == Errored && files.IsLink(path) { // it was made during the run
+			to, _ := filepath.EvalSymlinks(path)
+			errs = append(errs, fmt.Errorf("%s is a link to %s, which may hold a state in plaintext, and stays as it is; if it does, move it "+
+				"here in place of the link, and %s writes it", name, outside.Quoted(to, 300), recovers))
+			continue
+		}
+		if err != nil && kept { // somebody may have locked it
+			continue
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s may hold a state that is not encrypted, and cannot be read: %w", name, keyfile.Reason(err)))
+			continue
+		}
+		if info, err := encryption.Inspect(content); err == nil && info.Kind == encryption.KindEncrypted {
+			continue
+		}
+		if kept && len(content) == 0 {
+			continue
+		}
+		if kept {
+			errs = append(errs, fmt.Errorf("somebody other than wrap has written to %s, and what is there now is not encrypted; encrypt it by "+
+				"init with -encrypt-existing, or restore the state", name))
+			continue
+		}
+		if name != Errored {
+			errs = append(errs, fmt.Errorf("a state that is not encrypted was written to %s; if it is in the backend, delete that file", name))
+			continue
+		}
+		errs = append(errs, l.sealErrored(ctx, path, content))
+	}
+	return errors.Join(errs...)
+}
+
+func (l *Leftover) sealErrored(ctx context.Context, path string, content []byte) error {
+	others := replace.OtherNames(path)
+	sealed, again, err := Seal(ctx, l.target, content)
+	if sealed != nil && again == nil && !errors.Is(err, encryption.ErrNoKey) {
+		err = nil // what opens it has gone, and it was rehearsed; plaintext would be worse
+	}
+	where := sealedInPlace
+	if err == nil {
+		err = replace.Name(ctx, path, sealed)
+		if err != nil && l.saveInFile(ctx, sealed) {
+			where = Errored + " could not be encrypted in its place (" + keyfile.Reason(err).Error() + "), and is deleted. It is encrypted in " +
+				l.whereSaved()
+			if err = os.Remove(path); err != nil {
+				err = os.Truncate(path, 0)
+			}
+		}
+	}
+	if err != nil {
+		l.memory.Leave(ctx, content)
+		return fmt.Errorf("%s holds the state in plaintext, and cannot be encrypted: %w; once that is mended, %s writes it", Errored,
+			keyfile.Reason(err), recovers)
+	}
+	l.memory.Leave(ctx, sealed)
+	l.tellSealed(where, others)
+	return nil
+}

@@ -1,0 +1,296 @@
+package states
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/words"
+)
+
+// Recovery is of a state that an earlier run could not write.
+type Recovery struct {
+	File   string                     // "" looks where Terraform and wrap leave one
+	Force  bool                       // replaces another state than the run has begun with, if it is older, and a file that is no state
+	Unlock string                     // the ID of the lock that the run has left; "" asks
+	Ask    func(question string) bool // nil if there is nobody
+}
+
+// Write writes the state that an earlier run could not write, in place of the one in the backend, if that is still
+// older: under a lock of its own, after it has given back that of the run.
+func (r Recovery) Write(ctx context.Context, g *Guard, l *Leftover, u *Unused) error {
+	m := &recovery{Arrival: Arrival{Guard: g, Backend: g.Backend}, asked: r, leftover: l, unused: u}
+	if err := m.find(ctx); err != nil {
+		return err
+	}
+	err := m.underLock(ctx)
+	if held, ok := errors.AsType[*store.HeldError](err); ok && !m.locked {
+		if err = m.release(context.WithoutCancel(ctx), held.By); err == nil {
+			err = m.underLock(ctx)
+		}
+	}
+	ctx = context.WithoutCancel(ctx)
+	err = errors.Join(err, g.Backend.LookAgain(ctx))
+	if m.done {
+		g.Memory.written(ctx, m.content, r.File != "")
+		err = errors.Join(err, m.remove())
+	}
+	return err
+}
+
+// recovery is a state on its way in, in the end.
+type recovery struct {
+	Arrival
+	asked    Recovery
+	leftover *Leftover
+	unused   *Unused
+
+	path    string // of the file
+	name    string // of it, for people
+	content []byte // of it
+	plain   []byte // the state in it
+	named   []byte // the same with a lineage, if it has none; see withLineage
+	label   label
+	damaged []byte // the file in the backend, if it is no state
+
+	locked bool // a lock of our own was there
+	done   bool // the state is where it belongs
+}
+
+func (m *recovery) underLock(ctx context.Context) error {
+	return m.Backend.underLock(ctx, "statecrypt recover", func() error {
+		m.locked = true
+		err := m.write(ctx)
+		m.done = err == nil
+		return err
+	})
+}
+
+// find reads the state that is to be written.
+func (m *recovery) find(ctx context.Context) error {
+	m.path, m.name = m.asked.File, outside.Line(m.asked.File, 300)
+	if m.asked.File == "" {
+		var err error
+		if m.path, m.name, err = m.leftover.locate(); err != nil {
+			return err
+		}
+	}
+	content, err := files.ReadFile(m.path)
+	m.content = content
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", m.name, keyfile.Explain(m.path, err))
+	case m.Backend.Keeps(m.path):
+		return errors.New(m.name + " is the state in the backend itself; name the file that the run has left")
+	}
+	switch info, err := encryption.Inspect(content); {
+	case err != nil:
+		return fmt.Errorf("%s: %w", m.name, err)
+	case info.Kind == encryption.KindState:
+		m.plain = content
+	default:
+		opened, err := m.Guard.Target.Decrypt(ctx, content)
+		if err != nil {
+			return fmt.Errorf("%s: %s", m.name, words.State(err))
+		}
+		m.plain = opened.Data
+	}
+	m.label.Serial, m.label.Lineage, err = store.Label(m.plain)
+	if err == nil && m.label.Lineage == "" {
+		m.named, err = withLineage(m.plain, newLineage())
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.name, err)
+	}
+	return nil
+}
+
+// release gives back the lock that the run has left.
+func (m *recovery) release(ctx context.Context, by *store.Lock) error {
+	switch {
+	case by == nil || by.ID == "":
+		return errors.New("somebody has the lock, and nobody says who; if it is the run that has left " + m.name + ", and that has ended, " +
+			"remove the lock where the backend keeps it")
+	case by.OfProcess:
+		return errors.New(by.Describe() + "; its end gives it back")
+	case m.asked.Unlock != "" && m.asked.Unlock != by.ID:
+		return errors.New(by.Describe() + ", which is not the lock in -unlock")
+	case m.asked.Unlock == by.ID:
+	case m.asked.Ask == nil || !m.asked.Ask(by.Describe()+".\nIs that the run that has left "+m.name+", and has it ended?"):
+		named := ""
+		if m.asked.File != "" {
+			named = " " + m.name
+		}
+		return fmt.Errorf("%s. If that is the run that has left %s, and it has ended, run %s%s", by.Describe(), m.name,
+			store.Proposed(recovers+" -unlock", by.ID, recovers+" -unlock ID"), named)
+	}
+	if _, err := m.compare(ctx); err != nil { // or the lock is better left
+		return err
+	}
+	if err := m.Backend.Unlock(ctx, by.ID); errors.Is(err, store.ErrMissing) {
+		return errors.New("somebody else has given the lock back meanwhile; run this again")
+	} else if err != nil {
+		return fmt.Errorf("the lock was not given back: %w", err)
+	}
+	m.Guard.Say("the lock " + outside.Quoted(by.ID, 100) + " is given back")
+	return nil
+}
+
+// write puts the state into the backend.
+func (m *recovery) write(ctx context.Context) error {
+	there, err := m.compare(ctx)
+	switch {
+	case err != nil:
+		return err
+	case there != nil:
+		m.Guard.Say("the state in " + m.name + " is in the backend already")
+		if err := m.Backend.settle(ctx, there); err != nil {
+			return err
+		}
+	default:
+		if err := m.keepDamaged(); err != nil {
+			return err
+		}
+		if (m.there == "" || m.damaged != nil) && m.named != nil {
+			m.Guard.Say("the state in " + m.name + " has no lineage, and gets one")
+			m.plain = m.named
+		}
+		if err := m.seal(ctx, m.plain, "the state in "+m.name, "written"); err != nil {
+			return err
+		}
+		m.Guard.Say("the state in " + m.name + " is in the backend now, encrypted")
+	}
+	return nil
+}
+
+// keepDamaged copies the file in the backend, if it is no state, to the folder of the module.
+func (m *recovery) keepDamaged() error {
+	if m.damaged == nil {
+		return nil
+	}
+	name := "terraform.tfstate." + string(DigestOf(m.damaged)[:8]) + ".replaced"
+	path := files.Join(m.leftover.dir, name)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		_, err = f.Write(m.damaged)
+		if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+			_ = os.Remove(path)
+		}
+	} else if kept, failed := files.ReadFile(path); failed == nil && bytes.Equal(kept, m.damaged) { // by an earlier try
+		err = nil
+	}
+	if err != nil {
+		return fmt.Errorf("the file in the backend is no state, and cannot be kept in %s, so it is not replaced: %w", name, keyfile.Reason(err))
+	}
+	m.Guard.Say("the file in the backend is no state, and is kept in " + name)
+	return nil
+}
+
+// remove deletes the file, which is in the way of the next run.
+func (m *recovery) remove() error {
+	if m.asked.File != "" {
+		m.Guard.Say("delete " + m.name + ", which nobody needs any more")
+		return nil
+	}
+	others := replace.OtherNames(m.path)
+	if to, err := filepath.EvalSymlinks(m.path); err == nil && filepath.Base(to) != filepath.Base(m.path) {
+		others = "it was a link; delete what it led to, too: " + outside.Line(to, 300)
+	}
+	now, err := files.ReadFile(m.path)
+	if err == nil && !bytes.Equal(now, m.content) {
+		return errors.New("somebody has written another state to " + m.name + " meanwhile; run this again")
+	}
+	if err == nil {
+		err = os.Remove(m.path)
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("%s cannot be deleted, which nobody needs any more: %w", m.name, keyfile.Reason(err))
+	}
+	m.Guard.Say(m.name + " is deleted")
+	if others != "" {
+		m.Guard.Say("warning: " + m.name + ": " + others)
+	}
+	return nil
+}
+
+// compare returns what the backend has if it is the state already, and nil if it may become that.
+func (m *recovery) compare(ctx context.Context) ([]byte, error) {
+	there, version, err := m.Backend.Read(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("the state in the backend: %w", err)
+	}
+	m.there, m.damaged = version, nil
+	m.Guard.readers.Store(int64(Recipients(there)))
+	var opened *encryption.Opened
+	var now *label
+	if there == nil {
+		if _, err = m.Guard.AcceptNone(ctx, nil); err == nil {
+			err = m.unused.ExpectNone()
+		}
+		now = &label{Lineage: m.label.Lineage}
+	} else {
+		opened, now, err = m.Guard.decrypt(ctx, bytes.Clone(there))
+	}
+	switch {
+	case err != nil && m.asked.Force && isNoState(there, err):
+		m.damaged = there
+		m.Backend.open.Store(false) // nobody can work on it, with wrap or without
+		return nil, nil
+	case err != nil && isNoState(there, err):
+		return nil, fmt.Errorf("the state in the backend: %s. Once you have looked that nothing is lost, add -force, which keeps that file in "+
+			"the folder of the module, and replaces it", words.State(err))
+	case err != nil:
+		return nil, fmt.Errorf("the state in the backend: %s", words.State(err))
+	case there != nil && m.isThere(opened.Data, now):
+		return there, nil
+	}
+	return nil, m.mayReplace(now, DigestOf(there))
+}
+
+// isThere reports whether the state in the backend is the one in the file, with the lineage that an earlier
+// try has given it if the file has none.
+func (m *recovery) isThere(there []byte, its *label) bool {
+	if bytes.Equal(there, m.plain) {
+		return true
+	}
+	if m.label.Lineage != "" || its.Lineage == "" {
+		return false
+	}
+	named, err := withLineage(m.plain, its.Lineage)
+	return err == nil && bytes.Equal(there, named)
+}
+
+// mayReplace refuses to replace what is no older state of this lineage, and what is not the one that
+// the run has begun with: somebody has gone on. The serial alone does not tell, because the CLIs
+// count each try.
+func (m *recovery) mayReplace(there *label, digest store.Version) error {
+	const stay = ". Both stay as they are"
+	base := m.Guard.Memory.base(m.content, m.asked.File != "")
+	switch {
+	case there.Lineage != m.label.Lineage:
+		return fmt.Errorf("%s is of another state: its lineage is %s, and that in the backend is %s"+stay, m.name,
+			outside.Quoted(m.label.Lineage, 100), outside.Quoted(there.Lineage, 100))
+	case m.there != "" && (there.Serial == nil || m.label.Serial == nil):
+		return fmt.Errorf("%s or the state in the backend has no serial, so nobody can tell which is newer"+stay, m.name)
+	case m.there != "" && *there.Serial >= *m.label.Serial:
+		return fmt.Errorf("somebody has gone on without the state in %s: its serial is %d, and the backend has %d"+stay+
+			". Move the file away, and import what only it has", m.name, *m.label.Serial, *there.Serial)
+	case m.asked.Force, slices.Contains(base, digest), digest == "" && !m.Guard.Memory.knowsOthers(): // in the place of none, nothing is lost
+		return nil
+	case base != nil:
+		return fmt.Errorf("the state in the backend is not the one that the run has begun with which has left %s: somebody has gone on, or "+
+			"has given it another key"+stay+". Once you have looked that nothing is lost, add -force", m.name)
+	}
+	return fmt.Errorf("nobody knows here which state the run has begun with that has left %s, so somebody may have gone on without it"+stay+
+		". Run this where that run was, or, once you have looked that nothing is lost, add -force", m.name)
+}

@@ -1,0 +1,73 @@
+package states
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
+)
+
+// Keys open and seal.
+type Keys struct {
+	State  encryption.Target    // it has methods, and was checked
+	Plan   encryption.Target    // likewise, if it has methods; otherwise plans are left as they are
+	Doubts []encryption.Finding // about State, for whoever seals one for the first time
+}
+
+// Seal encrypts a file, and opens it again, by the same method: what is stored can be
+// read.
+func Seal(ctx context.Context, target encryption.Target, plain []byte) (sealed []byte, again *encryption.Opened, err error) {
+	if sealed, err = target.Encrypt(ctx, plain); err != nil {
+		return nil, nil, err
+	}
+	again, err = target.Decrypt(ctx, sealed)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("what was encrypted cannot be opened again: %w", err)
+	case !again.Encrypted:
+		err = errors.New("the first method does not encrypt; here, unencrypted may only be a fallback")
+	case again.UsedFallback:
+		err = fmt.Errorf("the first method does not open what it has encrypted, and %s does; check the settings of the first", again.Method)
+	case !bytes.Equal(again.Data, plain):
+		err = errors.New("what was encrypted is not the same when it is opened again")
+	}
+	return sealed, again, err
+}
+
+// SealForOthers is [Seal], and works as well with settings that have recipients of age and no
+// identity: here, nothing opens the file again, which is then nil.
+func SealForOthers(ctx context.Context, target encryption.Target, plain []byte) (sealed []byte, again *encryption.Opened, err error) {
+	sealed, again, err = Seal(ctx, target, plain)
+	if failed, ok := errors.AsType[*encryption.Error](err); ok && sealed != nil && len(failed.Attempts) > 0 &&
+		fault.Has[fault.NoIdentity](failed.Attempts[0].Err) { // the methods after the first are fallbacks
+		err = nil
+	}
+	return sealed, again, err
+}
+
+// sealCopies makes of a state that a store has found what a copy of it may hold: it is
+// encrypted in any case. There is none of what is no state, see [recovery.keepDamaged].
+func sealCopies(target encryption.Target) func(context.Context, []byte) ([]byte, error) {
+	return func(ctx context.Context, found []byte) ([]byte, error) {
+		if info, err := encryption.Inspect(found); err == nil && info.Kind == encryption.KindEncrypted {
+			return found, nil
+		}
+		sealed, _, err := Seal(ctx, target, found)
+		if err != nil {
+			if _, failed := target.Decrypt(ctx, found); isNoState(found, failed) {
+				return nil, nil
+			}
+		}
+		return sealed, err
+	}
+}
+
+// isNoState reports whether a file that does not open, with this error, is of no kind that anybody knows:
+// neither a state, nor the file of a method or of another key.
+func isNoState(file []byte, err error) bool {
+	info, _ := encryption.Inspect(file)
+	return info.Kind == encryption.KindUnknown && errors.Is(err, encryption.ErrDamaged)
+}

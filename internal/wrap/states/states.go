@@ -1,0 +1,335 @@
+// Package states knows the state of a module: where it is kept ([Backend]), which one is accepted ([Guard], [Memory]),
+// which ones are not used ([Unused]) or could not be written ([Leftover]), and how such a state gets into the backend
+// ([Existing], [Recovery]).
+package states
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/careful"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/all"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
+)
+
+// States are the states of one store.
+type States struct {
+	store.Store
+	say   func(text string)
+	kind  store.Kind
+	named string // by the block
+}
+
+// Older says where what a store kept before stays.
+func (s *States) Older() string { return s.kind.Older }
+
+// Counts reports whether a state that gets another key gets the next serial.
+func (s *States) Counts() bool { return s.kind.Counts }
+
+// Open opens the store of the module that we are in.
+func Open(w Where, target encryption.Target, environ []string, say func(text string)) (*States, error) {
+	w.NoteVariables(environ, say)
+	module, err := files.Resolve("", ".")
+	if err != nil {
+		return nil, err
+	}
+	return openStates(w, module, target, environ, say)
+}
+
+// state is one of them, "" for that of the block.
+func (s *States) state(name string) (*Backend, error) {
+	state, err := s.State(cmp.Or(name, s.named))
+	if err != nil {
+		return nil, err
+	}
+	p := s.Properties()
+	return &Backend{State: careful.New(state, p), Properties: p, store: s.Store, kind: s.kind, say: s.say}, nil
+}
+
+// Open opens the state of a module, for a user who may want no lock.
+func (w Where) Open(target encryption.Target, environ []string, m *module.Module, unlocked bool, say func(text string)) (*Backend, error) {
+	s, err := openStates(w, m.Dir, target, environ, say)
+	if err != nil {
+		return nil, err
+	}
+	b, err := s.state("")
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	b.recorded, b.unread = module.ReadRecord(m.Data)
+	b.unlocked = unlocked
+	return b, nil
+}
+
+// openStates opens the store that the block of the settings names, or the variables in its place.
+func openStates(w Where, module string, target encryption.Target, environ []string, say func(text string)) (*States, error) {
+	kind, block, lookup := w.Kind(), w.Backend, world.Lookup(environ)
+	if block == nil {
+		block = unstable.NewEntry("backend."+kind.Name, kind.Table, nil)
+	}
+	block, err := forModule(block, w.Settings, module)
+	if err != nil {
+		return nil, err
+	}
+	v, err := block.Decode(kind.Table, lookup)
+	if err != nil {
+		if wrong, ok := errors.AsType[*attr.Error](err); ok && w.Backend == nil && wrong.Attr == "address" {
+			err = fmt.Errorf("%w; the file of the settings has no block backend \"http\": "+
+				"add backend \"http\" { address = \"https://HOST/PATH\" }", err)
+		}
+		if ignored, _ := lookup("TF_HTTP_ADDRESS"); ignored != "" {
+			err = fmt.Errorf("%w; TF_HTTP_ADDRESS is not used, so that nobody writes there without wrap", err)
+		}
+		return nil, err
+	}
+	folder, err := folderOf(w.Settings)
+	if err != nil {
+		return nil, err
+	}
+	s, err := kind.Open(store.Settings{
+		Values: v, Folder: cmp.Or(folder, module), Module: module,
+		Limit: w.Most(), Patience: cmp.Or(w.Patience, Patience), Seal: sealCopies(target),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &States{s, say, kind, v.String(kind.Place)}, nil
+}
+
+// Look reads a state, "" for that of the block, and who has its lock, as far as that is told.
+func (s *States) Look(ctx context.Context, name string) (state []byte, holder *store.Lock, err error) {
+	b, err := s.state(name)
+	if err == nil {
+		state, _, err = b.Read(ctx)
+	}
+	if err == nil && state == nil {
+		err = b.none()
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if holder, err = b.Holder(ctx); err != nil && !errors.Is(err, store.ErrUntold) {
+		s.say("warning: who has the lock cannot be told: " + err.Error())
+	}
+	return state, holder, nil
+}
+
+// IsSettled reports whether others who compare a state with something accept it.
+func (s *States) IsSettled(ctx context.Context, name string, state []byte) (bool, error) {
+	b, err := s.state(name)
+	if err != nil {
+		return false, err
+	}
+	if d, ok := store.As[store.Digested](b.State); ok {
+		return d.IsSettled(ctx, state)
+	}
+	return true, nil
+}
+
+// ErrNone is that there is no state.
+var ErrNone = errors.New("there is none")
+
+func (b *Backend) none() error {
+	return fmt.Errorf("%w at %s; check the address", ErrNone, outside.Line(b.String(), 300))
+}
+
+// Rotate replaces a state, "" for that of the block, by what change makes of it, under the
+// lock. If that is nil, the state stays, and change has left it as it was.
+func (s *States) Rotate(ctx context.Context, name string, change func(state []byte) ([]byte, error)) error {
+	b, err := s.state(name)
+	if err != nil {
+		return err
+	}
+	if !b.HasLocks {
+		s.say("warning: the backend has no lock; nobody may write the state meanwhile")
+	}
+	err = b.underLock(ctx, "statecrypt rotate", func() error {
+		state, version, err := b.Read(ctx)
+		switch {
+		case err != nil:
+			return err
+		case state == nil:
+			return b.none()
+		}
+		labelled := isLabelled(state)
+		changed, err := change(state)
+		switch {
+		case err != nil:
+			return err
+		case changed == nil:
+			return b.settle(ctx, state)
+		}
+		if labelled { // or the server takes others
+			b.noteForm(changed)
+		}
+		return b.keep(ctx, changed, version)
+	})
+	return errors.Join(err, b.LookAgain(context.WithoutCancel(ctx)))
+}
+
+// Where says where the state is.
+type Where struct {
+	Backend  *unstable.Entry // one of Backends; nil if the variables say everything
+	Settings string          // the file that the block is in
+	Limit    int64           // bytes of a state; 0 is the usual one
+	Patience time.Duration   // for one request; 0 is the usual one
+}
+
+// Patience is how long one request to the real backend may take.
+const Patience = 5 * time.Minute
+
+// ForOthers returns where the other states of the same store are: that does not depend on the module.
+func (w Where) ForOthers() Where {
+	if named := w.Kind().Place; w.Backend != nil && names(w.Backend.Settings[named].Value, unstable.Module) {
+		block := *w.Backend
+		block.Settings = maps.Clone(block.Settings)
+		block.Settings[named] = unstable.Setting{Value: cty.StringVal("any")}
+		w.Backend = &block
+	}
+	return w
+}
+
+// Kind returns the kind of the block, or the one that variables may describe.
+func (w Where) Kind() store.Kind {
+	kinds := all.Kinds()
+	if w.Backend == nil {
+		return kinds[0]
+	}
+	return kinds[slices.IndexFunc(kinds, func(k store.Kind) bool { return k.Name == w.Backend.Kind })]
+}
+
+// Most returns how many bytes a state may have.
+func (w Where) Most() int64 { return cmp.Or(w.Limit, files.MaxState) }
+
+// CheckOneModule refuses settings outside of the module that name one state for whichever
+// module they are used with: the second would destroy what the first has made.
+func (w Where) CheckOneModule(module string) error {
+	if w.Backend == nil {
+		return nil
+	}
+	named := w.Kind().Place
+	setting := w.Backend.Settings[named]
+	folder, err := folderOf(w.Settings)
+	if err != nil || folder == "" || folder == module || !setting.IsSet() || setting.Err != nil || names(setting.Value, unstable.Module) {
+		return err
+	}
+	err = fmt.Errorf("the file is not in the folder of the module, and so would give every module the same state; write %s where its name "+
+		"has that of the folder, or move the file there", unstable.Module)
+	return &attr.Error{Address: w.Backend.Address, Attr: named, Pos: setting.Pos, Err: err}
+}
+
+// forModule is a block with the name of the module where it asks for it. Of settings
+// without a file, nothing is known.
+func forModule(block *unstable.Entry, settings, module string) (*unstable.Entry, error) {
+	folder, err := folderOf(settings)
+	if err != nil || folder == "" {
+		return block, err
+	}
+	name, err := filepath.Rel(folder, module)
+	switch {
+	case err != nil:
+	case !filepath.IsLocal(name):
+		err = errors.New("it is not in that folder")
+	case name == ".":
+		err = errors.New("it is that folder")
+	}
+	filled := *block
+	filled.Settings = maps.Clone(block.Settings)
+	for attribute, s := range filled.Settings {
+		if !names(s.Value, unstable.Module) {
+			continue
+		}
+		if err != nil {
+			return nil, &attr.Error{Address: block.Address, Attr: attribute, Pos: s.Pos, Err: fmt.Errorf("%s is the folder of the module as "+
+				"seen from that of this file, and %s has none: %w", unstable.Module, outside.Quoted(module, 300), err)}
+		}
+		s.Value = cty.StringVal(strings.ReplaceAll(s.Value.AsString(), unstable.Module, filepath.ToSlash(name)))
+		filled.Settings[attribute] = s
+	}
+	return &filled, nil
+}
+
+// names reports whether a value is a text with a name in it.
+func names(v cty.Value, name string) bool {
+	return module.IsText(v) && strings.Contains(v.AsString(), name)
+}
+
+// folderOf returns the folder of a file of settings, to which a link in each module may lead. It is
+// "" if there is no file, or if it is a pipe.
+func folderOf(settings string) (string, error) {
+	if info, err := os.Stat(settings); settings == "" || err != nil || !info.Mode().IsRegular() {
+		return "", nil //nolint:nilerr // settings that cannot be read are said where they are read
+	}
+	file, err := files.Resolve("", settings)
+	if errors.Is(err, fs.ErrNotExist) { // it has no name any more
+		return "", nil
+	}
+	return filepath.Dir(file), err
+}
+
+// NoteVariables names variables that say nothing: misspelt ones, and those whose argument
+// the block has, with another value.
+func (w Where) NoteVariables(environ []string, say func(text string)) {
+	const prefix = "STATECRYPT_HTTP_"
+	lookup := world.Lookup(environ)
+	var known []string
+	for _, a := range all.Kinds()[0].Attrs {
+		known = append(known, a.Env...)
+		for _, name := range a.Env {
+			switch given, _ := lookup(name); {
+			case given == "":
+			case w.Backend != nil && w.Backend.Kind != all.Kinds()[0].Name:
+				say(fmt.Sprintf("%s is not used: the backend block is of the kind %s", name, w.Backend.Kind))
+			case differs(w.Backend, a.Name, given):
+				say(fmt.Sprintf("%s is not used: the block backend \"http\" has another %s", name, a.Name))
+			}
+		}
+	}
+	for _, pair := range environ {
+		name, value, _ := strings.Cut(pair, "=")
+		if upper := strings.ToUpper(name); value != "" && strings.HasPrefix(upper, prefix) && !slices.Contains(known, upper) {
+			say(fmt.Sprintf("%s is not used: there is no such variable%s", outside.Line(name, 100), syntax.Suggest(upper, known)))
+		}
+	}
+}
+
+// differs reports whether the block sets an argument to another text than this one.
+func differs(block *unstable.Entry, argument, text string) bool {
+	if block == nil {
+		return false
+	}
+	setting, ok := block.Settings[argument]
+	if !ok || !setting.IsSet() || setting.Err != nil {
+		return false
+	}
+	value, _ := setting.Value.Unmark()
+	return value.Type() == cty.String && value.IsKnown() && !value.IsNull() && value.AsString() != text
+}
+
+// Notes returns what writes lines for the user.
+func Notes(w io.Writer) func(text string) {
+	return func(text string) {
+		_, _ = fmt.Fprintln(w, "statecrypt: "+outside.Text(text)) // nobody to tell
+	}
+}

@@ -1,0 +1,168 @@
+package states
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
+)
+
+// Unused finds the states that the module has had without wrap, and that are not used under it.
+type Unused struct {
+	Module  *module.Module
+	Backend *Backend // nil if there is none
+	Say     func(text string)
+}
+
+// Warn notices a state that the module had without wrap. The child does not look at
+// it, and would make all that is in it a second time. Init is told more.
+func (u *Unused) Warn(initializes bool) {
+	const advice = ", which is not used under wrap; if it is not in the backend yet, run init with -encrypt-existing"
+	if initializes {
+		u.warnOfWorkspaces()
+	}
+	file, r, err := u.find()
+	if err == nil && file == "" && initializes { // once: Terraform keeps the record
+		u.Say("warning: this module has had its state in the backend " + r.Name() + advice)
+		return
+	}
+	switch u.kindOf(file) {
+	case encryption.KindState:
+		u.Say("warning: there is a plaintext state in " + outside.Line(file, 200) + advice + ", and otherwise delete it")
+	case encryption.KindEncrypted:
+		if initializes { // nothing in it is at risk
+			u.Say("there is an encrypted state in " + outside.Line(file, 200) + ", which is not used under wrap; if it is not in the " +
+				"backend yet, decrypt it, and run init with -encrypt-existing")
+		}
+	}
+}
+
+// keeps reports whether a file belongs to the state in the backend.
+func (u *Unused) keeps(path string) bool { return u.Backend != nil && u.Backend.Keeps(path) }
+
+// kindOf is what a file in the folder of the module is, unknown if it cannot be read. A
+// state that holds nothing, such as destroy leaves it, is empty.
+func (u *Unused) kindOf(file string) encryption.FileKind {
+	path := files.Join(u.Module.Dir, file)
+	if u.keeps(path) { // it is no other
+		return encryption.KindUnknown
+	}
+	content, err := files.ReadFile(path)
+	if err != nil {
+		return encryption.KindUnknown
+	}
+	info, _ := encryption.Inspect(content)
+	var held struct {
+		Resources, Modules []json.RawMessage
+		Outputs            map[string]json.RawMessage
+	}
+	if info.Kind == encryption.KindState && json.Unmarshal(content, &held) == nil &&
+		len(held.Resources)+len(held.Modules)+len(held.Outputs) == 0 {
+		return encryption.KindEmpty
+	}
+	return info.Kind
+}
+
+// ExpectNone returns an error about a state that the module has without wrap, nil if it has none. While the
+// backend has none, the child would make all that is in it a second time.
+func (u *Unused) ExpectNone() error {
+	const moves = "run init with -encrypt-existing, or delete "
+	file, r, err := u.find()
+	if err != nil {
+		return err
+	}
+	if file == "" {
+		return fmt.Errorf("there is none, and this module has had its state in the backend %s, which is not used under wrap; %s%s",
+			r.Name(), moves, outside.Line(u.Module.Data, 300))
+	}
+	for _, found := range append([]string{file}, u.inWorkspaces(r)...) {
+		where := outside.Line(found, 200) + ", which is not used under wrap"
+		first := ""
+		if found != file {
+			where += ", because there are no workspaces"
+			first = "move it to " + outside.Line(file, 200) + ", and "
+		}
+		switch u.kindOf(found) {
+		case encryption.KindState:
+			return fmt.Errorf("there is none, and there is a plaintext state in %s; %s%sthat file", where, first, moves)
+		case encryption.KindEncrypted:
+			return fmt.Errorf("there is none, and there is an encrypted state in %s; decrypt it, and %s%sthat file", where, first, moves)
+		}
+	}
+	return nil
+}
+
+// warnOfWorkspaces notices states that the module had in workspaces.
+func (u *Unused) warnOfWorkspaces() {
+	_, r, _ := u.find() // if its record cannot be read, that is said elsewhere
+	for _, file := range u.inWorkspaces(r) {
+		if u.kindOf(file) == encryption.KindState {
+			u.Say("warning: there is a plaintext state of a workspace in " + outside.Line(file, 200) + ", which is not used under wrap, " +
+				"because there are no workspaces")
+		}
+	}
+}
+
+// inWorkspaces are the files of states that the module may have had in workspaces.
+func (u *Unused) inWorkspaces(r module.Recorded) (found []string) {
+	folder, _ := r.Backend.Config["workspace_dir"].(string)
+	folder = cmp.Or(folder, "terraform.tfstate.d")
+	entries, _ := os.ReadDir(files.Join(u.Module.Dir, folder)) // there is none, as a rule
+	for _, e := range entries {
+		found = append(found, filepath.Join(folder, e.Name(), "terraform.tfstate"))
+	}
+	return found
+}
+
+// warnOfOthers warns of states beside the one in the backend, which nobody will look at.
+func (u *Unused) warnOfOthers() {
+	u.warnOfWorkspaces()
+	backups, _ := filepath.Glob(filepath.Join(u.Module.Dir, "*.backup"))
+	for _, path := range backups {
+		if file := filepath.Base(path); u.kindOf(file) == encryption.KindState {
+			u.Say("warning: there is a plaintext state in " + outside.Line(file, 200) + "; if it is an older version of this state, delete it")
+		}
+	}
+	switch file, r, err := u.find(); {
+	case err != nil:
+	case file == "":
+		u.Say("warning: this module has also had a state in the backend " + r.Name() + ", which is not used under wrap; if it is not this " +
+			"very one by another address, but an older version of it, delete it")
+	case u.kindOf(file) == encryption.KindState:
+		u.Say("warning: there is also a plaintext state in " + outside.Line(file, 200) + ", which stays there, and is not used under wrap; " +
+			"if it is an older version of this state, delete it")
+	}
+}
+
+// find says where the module has its state without wrap, by Terraform's record: in
+// file, or, if that is "", in another backend.
+func (u *Unused) find() (file string, r module.Recorded, err error) {
+	file = "terraform.tfstate"
+	r, err = module.ReadRecord(u.Module.Data)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	path, _ := r.Backend.Config["path"].(string)
+	same := false
+	if u.Backend != nil {
+		same, _ = u.Backend.succeeds(r)
+	}
+	switch local := slices.Contains([]string{"", "local"}, r.Backend.Type); {
+	case err != nil:
+	case local:
+		file = cmp.Or(path, file)
+	case same: // it is no other
+	case r.Backend.Type != "http" || len(r.Backend.Config) > 0: // init names all arguments, and wrap none, also before -leave
+		file = ""
+	}
+	return file, r, err
+}

@@ -1,0 +1,189 @@
+// Package wraptest has the keys, states and servers of the tests of wrap.
+package wraptest
+
+import (
+	"bytes"
+	"cmp"
+	"context" //nolint:gosec // what the protocol wants
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/words"
+)
+
+const (
+	Canary = "c4n4ry"
+
+	Keys = `
+key_provider "static" "k" { key = "6f6f706830656f67686f6834616872756f3751756165686565796f6f72653169" }
+method "aes_gcm" "m" { keys = key_provider.static.k }
+method "unencrypted" "u" {}
+`
+	Sealing   = Keys + "state { method = method.aes_gcm.m }"
+	Migrating = Keys + "state {\nmethod = method.aes_gcm.m\nfallback { method = method.unencrypted.u }\n}"
+
+	State = `{"version":4,"terraform_version":"1.11.4","serial":1,"lineage":"l","outputs":{},"resources":[]}`
+	Other = `{"version":4,"terraform_version":"1.11.4","serial":1,"lineage":"other","outputs":{},"resources":[]}`
+)
+
+func Target(t *testing.T, text string) encryption.Target {
+	t.Helper()
+	return Settings(t, text).State()
+}
+
+func Settings(t *testing.T, text string) *encryption.Encryption {
+	t.Helper()
+	enc, err := encryption.Load(builtin.Registry(), encryption.Code(text, "test.hcl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return enc
+}
+
+func Sealed(t *testing.T, plain string) []byte {
+	t.Helper()
+	file, err := Target(t, Sealing).Encrypt(context.Background(), []byte(plain))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// Said is what the user is told.
+type Said struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (s *Said) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+// Take returns what was said since the last call.
+func (s *Said) Take() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := s.text.String()
+	s.text.Reset()
+	return text
+}
+
+// EnvironOf describes a backend at a URL.
+func EnvironOf(url string) []string {
+	return []string{
+		"STATECRYPT_HTTP_ADDRESS=" + url + "/s?team=a", "STATECRYPT_HTTP_LOCK_ADDRESS=" + url + "/l",
+		"STATECRYPT_HTTP_UNLOCK_ADDRESS=" + url + "/l",
+		"STATECRYPT_HTTP_USERNAME=ci", "STATECRYPT_HTTP_PASSWORD=" + Canary,
+	}
+}
+
+// Request is one that a backend got.
+type Request struct {
+	Method, Uri, Body string
+	Header            http.Header
+}
+
+// Upstream is a backend that answers whatever it is told to.
+func Upstream(t *testing.T, answer *http.HandlerFunc) (url string, last *Request) {
+	t.Helper()
+	last = &Request{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if r.Method != http.MethodGet || last.Method == "" || last.Method == http.MethodGet { // a look is no change
+			*last = Request{r.Method, r.URL.RequestURI(), string(body), r.Header}
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		(*answer)(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, last
+}
+
+// Keeping is a backend that has a state, "" for none, and keeps each that it gets.
+func Keeping(state string, code int) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		switch r.Method {
+		case http.MethodGet:
+			_, _ = io.WriteString(w, state)
+		case http.MethodPost, http.MethodPut, http.MethodDelete:
+			state = string(body)
+			w.WriteHeader(code)
+		}
+	}
+}
+
+func Status(code int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(code)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+// Mistakes are cases whose texts are in testdata/mistakes.txt.
+type Mistakes struct{ *testkit.Golden }
+
+// OpenMistakes opens a group of them.
+func OpenMistakes(t *testing.T, group string) Mistakes {
+	t.Helper()
+	secrets := []string{Canary, "6f6f706830656f67686f6834616872756f3751756165686565796f6f72653169", "hunter2"}
+	path := filepath.Join("testdata", "mistakes.txt")
+	if _, err := os.Stat(path); err != nil { // the tests are those of a room
+		path = filepath.Join("..", path)
+	}
+	return Mistakes{testkit.OpenGolden(t, path, group, secrets...)}
+}
+
+// Said is for what wrap has said by itself, or has not.
+func (m Mistakes) Said(t *testing.T, name, text string) {
+	t.Helper()
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = ofTest.ReplaceAllString(strings.ReplaceAll(text, here, "/here"), "/folder")
+	text = ofModule.ReplaceAllString(text, "/statecrypt/MODULE")
+	text = heldLock.ReplaceAllString(loopback.ReplaceAllString(text, "127.0.0.1:PORT"), "the lock ID")
+	m.Check(t, name, cmp.Or(text, "nothing"))
+}
+
+// Failed is for an error as well, if there is one.
+func (m Mistakes) Failed(t *testing.T, name, said string, err error) {
+	t.Helper()
+	if err != nil {
+		said += fmt.Sprintf("error: %s\n", words.Command{Name: "wrap"}.Text(err)) // as the command does
+	}
+	m.Said(t, name, said)
+}
+
+// Ended is for the end of a run.
+func (m Mistakes) Ended(t *testing.T, name, said string, code int, err error) {
+	t.Helper()
+	if err != nil {
+		said += fmt.Sprintf("error: %s\n", words.Command{Name: "wrap"}.Text(err)) // as the command does
+	}
+	m.Said(t, name, fmt.Sprintf("%sexit code %d", said, code))
+}
+
+// What differs from run to run: the folders of tests, data directories named after them, the ports of
+// their servers, and locks.
+var (
+	ofTest   = lazyregexp.New(regexp.QuoteMeta(filepath.Join(os.TempDir(), "Test")) + `[^/]*/\d+`)
+	loopback = lazyregexp.New(`127\.0\.0\.1:\d\d+`)
+	ofModule = lazyregexp.New(`/statecrypt/[0-9a-f]{16}\b`)
+	heldLock = lazyregexp.New(`the lock [A-Z2-7]{26}`)
+)
