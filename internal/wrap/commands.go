@@ -38,16 +38,17 @@ const (
 func commands() cli.Table[effect] {
 	return cli.Table[effect]{
 		{Name: "apply", Does: changes, Max: 1, Flags: operation + "auto-approve suppress-forget-errors"},
-		{Name: "console", Does: reads, Flags: view + "plan scope= target="},
+		{Name: "console", Does: reads, Flags: locks + "plan scope= target= exclude="},
 		{Name: "destroy", Does: changes, Flags: operation + "auto-approve suppress-forget-errors"},
-		{Name: "fmt", Does: passes, Max: cli.Many, Flags: everyone + "list write diff check recursive"},
+		{Name: "fmt", Does: passes, Max: cli.Many,
+			Flags: everyone + "list write diff check recursive compact-warnings concise consolidate-errors consolidate-warnings deprecation="},
 		{Name: "force-unlock", Does: writes, Max: 1, Flags: view + "force"},
 		{Name: "get", Does: passes, Flags: view + "update test-directory="},
 		{Name: "graph", Does: reads, Flags: view + "draw-cycles type= format= module-depth= verbose plan="},
 		{Name: "import", Does: changes, Max: 2, Flags: operation},
 		{Name: "init", Does: writes,
-			Flags: locks + "backend cloud get upgrade lockfile= plugin-dir= policies= target= test-directory= create-default-workspace"},
-		{Name: "login", Does: passes, Max: 1, Flags: view},
+			Flags: locks + "backend cloud get upgrade lockfile= plugin-dir= policies= target= exclude= test-directory= create-default-workspace"},
+		{Name: "login", Does: passes, Max: 1, Flags: view + "target= exclude="},
 		{Name: "logout", Does: passes, Max: 1, Flags: view},
 		{Name: "metadata functions", Does: passes, Flags: view},
 		{Name: "modules", Does: passes, Flags: view},
@@ -75,7 +76,7 @@ func commands() cli.Table[effect] {
 		{Name: "taint", Does: writes, Max: 1, Flags: locks + "allow-missing"},
 		{Name: "untaint", Does: writes, Max: 1, Flags: locks + "allow-missing"},
 		{Name: "validate", Does: passes, Flags: view + "test-directory= no-tests query"},
-		{Name: "version", Does: passes, Flags: view},
+		{Name: "version", Does: passes, Flags: view + "v version"},
 		{Name: "workspace show", Does: reads, Flags: view},
 	}
 }
