@@ -394,7 +394,8 @@ func describeJSON(err error) error {
 	if syntax, ok := errors.AsType[*jsonwalk.SyntaxError](err); ok {
 		return syntax
 	}
-	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+	_, notBase64 := errors.AsType[base64.CorruptInputError](err) // Go 1.27 has it in an error about the type
+	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && !notBase64 {
 		if kind.Field == "" {
 			return errors.New("it is JSON, but not an object, which begins with {")
 		}

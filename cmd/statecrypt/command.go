@@ -292,9 +292,53 @@ func (c *call) version(context.Context) error {
 }
 
 func (c *call) completion(context.Context) error {
-	err := c.print(c.stdout, "completion."+c.args[0])
+	script, err := texts.ReadFile("text/completion." + c.args[0])
 	if errors.Is(err, fs.ErrNotExist) {
 		return usageError(fmt.Sprintf("there is no completion for %s; %s requires %s", shown(c.args[0]), c.Name, c.Wants))
 	}
+	if err == nil {
+		_, err = io.WriteString(c.stdout, completed(string(script)))
+	}
 	return keyfile.Reason(err)
+}
+
+// completed fills a script with the commands. A line with COMMAND is repeated for each command that has flags, and one
+// with FLAG for each flag.
+func completed(script string) string {
+	var b strings.Builder
+	for line := range strings.Lines(strings.ReplaceAll(script, "COMMANDS", strings.Join(commands().Names(), " "))) {
+		if !strings.Contains(line, "COMMAND") {
+			b.WriteString(line)
+			continue
+		}
+		for _, c := range commands() {
+			flags := c.FlagNames()
+			if len(flags) > 0 && !strings.Contains(line, "FLAGS") {
+				for _, name := range flags {
+					b.WriteString(strings.NewReplacer("COMMAND", c.Name, "FLAG", forFish(c, name)).Replace(line))
+				}
+			} else if len(flags) > 0 {
+				b.WriteString(strings.NewReplacer("COMMAND", c.Name, "FLAGS", "-"+strings.Join(flags, " -")).Replace(line))
+			}
+		}
+	}
+	return b.String()
+}
+
+// forFish describes a flag to fish: what follows it is a file, another value or nothing, as the help of the command
+// has it.
+func forFish(c command, name string) string {
+	help, _ := texts.ReadFile("text/" + c.Name + ".txt") // of each command
+	_, row, _ := strings.Cut(string(help), "\n  -"+name+" ")
+	option := "-o " + name
+	if len(name) == 1 {
+		option = "-s " + name
+	}
+	switch {
+	case strings.HasPrefix(row, "FILE"):
+		return option + " -r"
+	case strings.HasPrefix(row, " "):
+		return option
+	}
+	return option + " -x"
 }

@@ -176,6 +176,25 @@ func TestGuides(t *testing.T) {
 			t.Errorf("CI does not find a plain state: %v, %s", err, out)
 		}
 	}
+	guides["old-state-formats"] = func(t *testing.T, follow follow) {
+		program := testkit.Program(t, "STATECRYPT_TOFU")
+		dir, programs := t.TempDir(), t.TempDir()
+		if err := os.Symlink(program, filepath.Join(programs, "tofu")); err != nil {
+			t.Skip(err)
+		}
+		const old = `{"version":3,"terraform_version":"0.11.14","serial":7,"lineage":"l","modules":[{"path":["root"],"outputs":` +
+			`{"vpc_id":{"type":"string","value":"vpc-1"}},"resources":{"null_resource.a":{"type":"null_resource","depends_on":[],"primary":` +
+			`{"id":"1","attributes":{"id":"1"},"meta":{},"tainted":false},"deposed":[],"provider":"provider.null"}},"depends_on":[]}]}`
+		keys, file := write(t, filepath.Join(dir, "keys.hcl"), onlyNew), filepath.Join(dir, "network.tfstate")
+		write(t, file, must(t, onlyNew, old, "encrypt"))
+		out := follow(dir, append(environ, "HOME="+dir, "TF_CLI_CONFIG_FILE="+os.DevNull, "CHECKPOINT_DISABLE=1", "TF_CLI_ARGS=-no-color",
+			"PATH="+programs+":"+bin+":"+os.Getenv("PATH")))
+		opens(t, environ, keys, file, `"version":4`)
+		if got := opens(t, environ, keys, file, `"serial":8`); !strings.Contains(got, `registry.opentofu.org/hashicorp/null`) ||
+			!strings.Contains(got, `"vpc-1"`) || !strings.Contains(out, "null_resource.a") {
+			t.Errorf("it prints %s, and is %s", out, got)
+		}
+	}
 	guides["troubleshooting"] = func(t *testing.T, follow follow) {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "keys.hcl"), onlyNew)

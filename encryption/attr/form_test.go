@@ -155,3 +155,16 @@ func TestLookupEnv(t *testing.T) {
 		t.Errorf("without an environment: %q, %t", got, ok)
 	}
 }
+
+// TestWithout: a table loses the attributes that are named, and the one that it was made from keeps them.
+func TestWithout(t *testing.T) {
+	t.Parallel()
+	table := attr.Table{Name: "git", Attrs: []attr.Attr{{Name: "url"}, {Name: "username"}, {Name: "password"}}}
+	without := table.Without("url", "password", "unknown")
+	if len(without.Attrs) != 1 || without.Attrs[0].Name != "username" || without.Name != "git" {
+		t.Errorf("got %v", without)
+	}
+	if len(table.Attrs) != 3 || table.Attrs[0].Name != "url" {
+		t.Errorf("the table is %v", table)
+	}
+}

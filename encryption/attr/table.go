@@ -3,6 +3,7 @@
 package attr
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -93,6 +94,12 @@ type Attr struct {
 	// Terraform, a block or an object attribute in text. With the Default
 	// [cty.EmptyObjectVal], it is there even if nobody writes it, so that variables fill it.
 	Attrs []Attr
+}
+
+// Without returns the table without some attributes, such as those that another block has in another form.
+func (t Table) Without(names ...string) Table {
+	t.Attrs = slices.DeleteFunc(slices.Clone(t.Attrs), func(a Attr) bool { return slices.Contains(names, a.Name) })
+	return t
 }
 
 // Attr returns the attribute called name, or false. One in a nested block is called block.name.

@@ -24,7 +24,7 @@ func TestDependencies(t *testing.T) {
 			t.Errorf("it imports %s", heavy)
 		}
 	}
-	const most = 110 // 105 with Go 1.26
+	const most = 119 // 109 with Go 1.26, whose encoding/json is smaller
 	if len(all) > most {
 		t.Errorf("it imports %d packages, and may import %d", len(all), most)
 	}

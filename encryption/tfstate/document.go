@@ -96,7 +96,7 @@ func syntaxError(data []byte, err error) error {
 		return fmt.Errorf("the state is nested more than %d deep", jsonNesting)
 	}
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok && syntax.Offset < int64(len(data)) {
-		return fmt.Errorf(no+"it is not JSON at byte %d", syntax.Offset)
+		return fmt.Errorf(no+"it is not JSON at byte %d", jsonwalk.Place(data, syntax))
 	}
 	return errors.New(no + "its JSON ends too early; fetch it again, or restore an intact copy")
 }

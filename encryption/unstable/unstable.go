@@ -36,6 +36,12 @@ func SecretVariable(table attr.Table, env attr.LookupEnv) string {
 	return entries.SecretVariable(table, env)
 }
 
+// ExpectConfig refuses a file in HCL that nests too deep to be parsed.
+func ExpectConfig(text []byte) error { return config.ExpectConfig(text) }
+
+// ExpectJSON is [ExpectConfig] for HCL in JSON.
+func ExpectJSON(text []byte) error { return config.ExpectJSON(text) }
+
 // Oddities are what is odd about values in the place of what their table says they are.
 func Oddities(v attr.Values) []entries.Oddity { return entries.Oddities(v) }
 

@@ -60,6 +60,13 @@ func TestAccNewerFlags(t *testing.T) {
 		"console -scope": {
 			terraform: 16, args: []string{"console", "-scope=module.child"}, typed: "local.there\n", says: "only in the child",
 		},
+		"console -lock": {
+			tofu: 12, args: []string{"console", "-lock=false", "-lock-timeout=1s"}, typed: "20+2\n", says: "22",
+		},
+		"fmt -concise": {
+			tofu: 12, args: []string{"fmt", "-concise", "-compact-warnings", "-consolidate-errors", "-consolidate-warnings", "-deprecation=module:all"},
+		},
+		"version -v":                 {terraform: 1, tofu: 1, args: []string{"version", "-v"}, says: " v1."},
 		"graph -format":              {terraform: 16, args: []string{"graph", "-format=mermaid"}, says: "flowchart LR"},
 		"query":                      {terraform: 14, args: []string{"query"}, code: 1, says: "No resources to query"},
 		"plan -lint":                 {tofu: 13, args: []string{"plan", "-lint=all"}, says: "core:no-type-variable"},

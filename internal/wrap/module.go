@@ -16,9 +16,9 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclparse"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/levels"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/all"
@@ -156,9 +156,9 @@ func parse(path string) (hcl.Body, error) {
 	if err != nil {
 		return hcl.EmptyBody(), keyfile.Reason(err)
 	}
-	parse, expect := hclparse.NewParser().ParseHCL, levels.ExpectConfig
+	parse, expect := hclparse.NewParser().ParseHCL, unstable.ExpectConfig
 	if strings.HasSuffix(path, ".json") {
-		parse, expect = hclparse.NewParser().ParseJSON, levels.ExpectJSON
+		parse, expect = hclparse.NewParser().ParseJSON, unstable.ExpectJSON
 	}
 	if err := expect(text); err != nil {
 		return hcl.EmptyBody(), err

@@ -6,17 +6,9 @@ _statecrypt() {
     done
   fi
   case $COMP_CWORD,${COMP_WORDS[1]} in
-    1,*) words='inspect decrypt encrypt verify rotate outputs wrap recover key-provider completion version help' ;;
-    *,inspect) words='-config -backend -prefix -var -var-file -json' ;;
-    *,decrypt) words='-config -var -var-file -lineage -minimum-serial -plan -o -force' ;;
-    *,encrypt) words='-config -var -var-file -plan -o' ;;
-    *,verify) words='-config -backend -var -var-file -lineage -minimum-serial -plan -json' ;;
-    *,rotate) words='-from -to -again -backend -prefix -var -var-file -plan -json' ;;
-    *,outputs) words='-only -sensitive -o -force' ;;
-    *,wrap) words='-config -var -var-file -force -accept -encrypt-existing -leave -lineage -minimum-serial' ;;
-    *,recover) words='-config -var -var-file -unlock -force' ;;
+    1,*) words='COMMANDS help' ;;
     2,key-provider) words='age' ;;
-    *,key-provider) words='-r -R -i' ;;
+    *,COMMAND) words='FLAGS' ;;
     *,completion) words='bash zsh fish' ;;
   esac
   COMPREPLY=($(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}"))

@@ -1,7 +1,7 @@
 #compdef statecrypt
 _statecrypt() {
   if (( CURRENT == 2 )); then
-    compadd -- inspect decrypt encrypt verify rotate outputs wrap recover key-provider completion version help
+    compadd -- COMMANDS help
     return
   fi
   local wrapped=${words[(i)--]}
@@ -16,15 +16,7 @@ _statecrypt() {
     return
   fi
   case $words[2] in
-    inspect) compadd -- -config -backend -prefix -var -var-file -json ;;
-    decrypt) compadd -- -config -var -var-file -lineage -minimum-serial -plan -o -force ;;
-    encrypt) compadd -- -config -var -var-file -plan -o ;;
-    verify) compadd -- -config -backend -var -var-file -lineage -minimum-serial -plan -json ;;
-    rotate) compadd -- -from -to -again -backend -prefix -var -var-file -plan -json ;;
-    outputs) compadd -- -only -sensitive -o -force ;;
-    wrap) compadd -- -config -var -var-file -force -accept -encrypt-existing -leave -lineage -minimum-serial ;;
-    recover) compadd -- -config -var -var-file -unlock -force ;;
-    key-provider) compadd -- -r -R -i ;;
+    COMMAND) compadd -- FLAGS ;;
     completion) compadd -- bash zsh fish && return ;;
   esac
   _files

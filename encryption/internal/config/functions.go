@@ -29,7 +29,6 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/levels"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
@@ -357,7 +356,7 @@ func decoder(f function.Function, expect func(text string) error) function.Funct
 }
 
 func expectJSON(text string) error {
-	if err := levels.ExpectJSON([]byte(text)); err != nil {
+	if err := ExpectJSON([]byte(text)); err != nil {
 		return fmt.Errorf("its argument cannot be decoded: %w", err)
 	}
 	return nil
@@ -418,7 +417,7 @@ func templateFunction(dir string) function.Function {
 		if err != nil {
 			return cty.NilVal, err
 		}
-		if err := levels.ExpectTemplate([]byte(text)); err != nil {
+		if err := ExpectTemplate([]byte(text)); err != nil {
 			return cty.NilVal, &callError{"the file cannot be used: " + err.Error()}
 		}
 		expr, diags := hclsyntax.ParseTemplate([]byte(text), "", hcl.InitialPos)

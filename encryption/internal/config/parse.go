@@ -19,7 +19,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/levels"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
@@ -220,9 +219,9 @@ func parseBody(text []byte, filename string, isJSON bool, form string) (hcl.Body
 		return nil, mistakeAtStart(filename, errors.New(what))
 	}
 	blankEnds(text)
-	read, expect := hcljson.Parse, levels.ExpectJSON
+	read, expect := hcljson.Parse, ExpectJSON
 	if !isJSON {
-		expect = levels.ExpectConfig
+		expect = ExpectConfig
 		read = func(text []byte, filename string) (*hcl.File, hcl.Diagnostics) {
 			return hclsyntax.ParseConfig(text, filename, hcl.InitialPos)
 		}

@@ -19,7 +19,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/levels"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
@@ -91,7 +90,7 @@ func (v *variable) text(text string) value {
 	if v == nil || !v.isList {
 		return value{Value: cty.StringVal(text)}
 	}
-	if err := levels.ExpectExpression([]byte(text)); err != nil {
+	if err := ExpectExpression([]byte(text)); err != nil {
 		return value{err: err}
 	}
 	expr, diags := hclsyntax.ParseExpression([]byte(text), "", hcl.InitialPos)

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -75,14 +74,16 @@ func (v Vector) Opens(t *testing.T, target encryption.Target) *encryption.Opened
 // in bits of base64 that hold nothing.
 func DamageEnvelope(t *testing.T, file []byte, counts [4]int, target encryption.Target) {
 	t.Helper()
-	part := func(begin string, end byte) [2]int {
-		at := regexp.MustCompile(begin).FindIndex(file)
-		if at == nil {
-			t.Fatalf("the file has no %s", begin)
+	part := func(name string, begin, end byte) [2]int {
+		start := bytes.Index(file, []byte(name))
+		if start < 0 {
+			t.Fatalf("the file has no %s", name)
 		}
-		return [2]int{at[1], at[1] + bytes.IndexByte(file[at[1]:], end)}
+		start += len(name)
+		start += bytes.IndexByte(file[start:], begin) + 1
+		return [2]int{start, start + bytes.IndexByte(file[start:], end)}
 	}
-	metadata, data := part(`"meta": ?\{`, '}'), part(`"encrypted_data": ?"`, '"')
+	metadata, data := part(`"meta":`, '{', '}'), part(`"encrypted_data":`, '"', '"')
 	in := func(d probe.Case, part [2]int) bool { return !d.Cut && d.At >= part[0] && d.At < part[1] }
 	probe.Every(t, file, func(file []byte) (string, error) {
 		opened, err := target.Decrypt(t.Context(), file)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"unicode/utf8"
 )
 
 // Members calls member for each member of the object that data holds, in order,
@@ -61,6 +62,15 @@ func Fold(name string) string {
 func IsCutOff(err error) bool {
 	syntax, ok := errors.AsType[*json.SyntaxError](err)
 	return ok && syntax.Error() == "unexpected end of JSON input"
+}
+
+// Place returns the byte, counted from 1, with which the character begins that an error of
+// package json is about. Go 1.26 counts one byte of the character, Go 1.27 all.
+func Place(data []byte, err *json.SyntaxError) int {
+	at := max(min(int(err.Offset), len(data)), 1)
+	for ; at > 1 && !utf8.RuneStart(data[at-1]); at-- {
+	}
+	return at
 }
 
 // Pick returns data with only those members for which want is true, as an object

@@ -139,6 +139,19 @@ func TestPick(t *testing.T) {
 	}
 }
 
+// TestPlace: the place of a mistake does not depend on the version of Go.
+func TestPlace(t *testing.T) {
+	for data, want := range map[string]int{"\ufeff{}": 1, "{} é": 4, "[é]": 2, "[\xff]": 2, "[x]": 2, "[1": 2, "": 1} {
+		wrong, ok := errors.AsType[*json.SyntaxError](json.Unmarshal([]byte(data), new(any)))
+		if !ok {
+			t.Fatalf("%q is JSON", data)
+		}
+		if got := Place([]byte(data), wrong); got != want {
+			t.Errorf("%q: got %d, want %d", data, got, want)
+		}
+	}
+}
+
 // What encoding/json reads as an object has the same members here. What fails
 // here is no object for it either.
 func FuzzMembers(f *testing.F) {

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 )
 
@@ -123,7 +124,7 @@ func besides(file []byte) fact.Stranger {
 	if !ok {
 		return fact.Stranger{}
 	}
-	object := bytes.TrimRight(file[:max(wrong.Offset-1, 0)], space) // a decoder of streams would copy the file
+	object := bytes.TrimRight(file[:jsonwalk.Place(file, wrong)-1], space) // a decoder of streams would copy the file
 	if !json.Valid(object) {
 		return fact.Stranger{}
 	}

@@ -99,6 +99,7 @@ func TestFile(t *testing.T) {
 		"\n{\"version\":4",
 		"{\n{\"version\":4}",
 		"{\"version\":4}\n{\"version\":4}\n",
+		"{\"version\":4}\n→ done\n",
 		`"{\"version\":4}"`,
 		`"version"`,
 		"#!/bin/sh\n",

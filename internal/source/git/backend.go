@@ -39,7 +39,7 @@ func Backend() attr.Table {
 				Doc: "The address of who makes the commits. Defaults to `GIT_AUTHOR_EMAIL`, `user.email`."},
 		},
 	}
-	for _, a := range credentialsTable().Attrs[1:] { // without url, which is the repository
+	for _, a := range credentialsTable().Without("url").Attrs { // which is the repository
 		a.Env = nil // [source.Credentials] fills them
 		t.Attrs = append(t.Attrs, a)
 	}
@@ -104,7 +104,7 @@ func inline(v attr.Values, where remote) *unstable.Entry {
 	u := *where.url
 	u.User = nil
 	values := map[string]cty.Value{"url": cty.StringVal(u.String())}
-	for _, a := range credentialsTable().Attrs[1:] {
+	for _, a := range credentialsTable().Without("url").Attrs {
 		switch {
 		case !v.Has(a.Name):
 		case a.Type == cty.Bool:

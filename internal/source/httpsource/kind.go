@@ -130,7 +130,7 @@ func Backend() attr.Table {
 	for i, a := range t.Attrs {
 		t.Attrs[i].Env = []string{"STATECRYPT_HTTP_" + strings.ToUpper(a.Name)}
 	}
-	for _, a := range credentials().Attrs[1:] { // without url, which address is here
+	for _, a := range credentials().Without("url").Attrs { // which address is here
 		for i, name := range a.Env {
 			a.Env[i] = strings.Replace(name, "TF_", "STATECRYPT_", 1)
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"net"
 	"net/http"
 	"net/url"
@@ -137,9 +136,6 @@ func Restrict(o *s3.Options, transport *http.Transport, n Network) {
 type retryer struct{ aws.RetryerV2 }
 
 func (r retryer) IsErrorRetryable(err error) bool {
-	if answer, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && answer.HTTPStatusCode() == http.StatusTooManyRequests {
-		return true
-	}
 	return !netfail.IsTLS(err) && r.RetryerV2.IsErrorRetryable(err)
 }
 

@@ -29,10 +29,8 @@ func Backend() attr.Table {
 		Name: "s3",
 		Doc:  "An object in a bucket of Amazon S3 or a compatible store, as the `s3` backend keeps it.",
 	}
-	for _, a := range slices.Concat(table().Attrs, credentials().Attrs) {
+	for _, a := range slices.Concat(table().Without("version_id", "credentials_name").Attrs, credentials().Without("name").Attrs) {
 		switch a.Name {
-		case "version_id", "credentials_name", "name":
-			continue
 		case "region": // as [locate] has it for a block of its own
 			a.Harmless, a.HarmlessIf = awsauth.HarmlessRegion, awsauth.IsCommercial
 		case "endpoints":

@@ -49,7 +49,8 @@ func seal(_ context.Context, found []byte) ([]byte, error) {
 
 func TestStore(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, storetest.Harness{Properties: (*files)(nil).Properties(), Huge: true, Place: func(t *testing.T, name string) storetest.Place {
+	facts := (*files)(nil).Properties()
+	storetest.Run(t, storetest.Harness{Properties: facts, Huge: true, Place: func(t *testing.T, name string) storetest.Place {
 		path := filepath.Join(t.TempDir(), name)
 		return storetest.Place{
 			Open: func(t *testing.T) store.State { return at(t, path) },

@@ -80,7 +80,8 @@ func TestRealServers(t *testing.T) {
 					}
 					return
 				}
-				storetest.Run(t, storetest.Harness{Properties: store.Properties{HasLocks: true}, Slow: keeps, Place: func(t *testing.T, name string) storetest.Place {
+				facts := store.Properties{HasLocks: true}
+				storetest.Run(t, storetest.Harness{Properties: facts, Slow: keeps, Place: func(t *testing.T, name string) storetest.Place {
 					t.Helper()
 					n++
 					bucket, key := fmt.Sprintf("bucket%d", n), "net/"+name

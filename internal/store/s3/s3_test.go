@@ -240,7 +240,8 @@ func TestStore(t *testing.T) {
 			}
 			_, tabled := c.with(block())["dynamodb_table"]
 			storetest.Run(t, storetest.Harness{
-				Properties: store.Properties{HasLocks: true, Verifies: tabled}, Place: places(c.serve(t)), Huge: name == "AWS" && testkit.Rounds(10) > 1, Slow: name != "AWS" && name != "another",
+				Properties: store.Properties{HasLocks: true, Verifies: tabled}, Place: places(c.serve(t)),
+				Huge: name == "AWS" && testkit.Rounds(10) > 1, Slow: name != "AWS" && name != "another",
 				RightRefused: places(serve(t, objecttest.OnlyBare)),
 			})
 		})

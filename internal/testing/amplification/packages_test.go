@@ -48,7 +48,6 @@ func keepers() map[string]string {
 		"internal/connections/web":                       "gzip",
 		"internal/shared/address":                        "- a text has at most maxAddress bytes",
 		"internal/shared/jsonwalk":                       "TestSkip; outputs",
-		"internal/shared/levels":                         "TestLevels",
 		"internal/shared/recognize":                      "envelope",
 		"internal/kubestate":                             "Crossplane; Kubeform; Kubeform module; manifest in YAML",
 		"encryption/internal/program":                    "TestMuchIsCut",

@@ -239,15 +239,18 @@ func (o *tables) compare(f findings, version string, t *theirs) {
 	}
 }
 
-// isRefused reports whether a command is refused by name, as all that begin with a word may be, or for the lack of a
-// second word.
+// isRefused reports whether a command without a row is refused by name, as all that begin with a word may be, or for
+// the lack of a second word.
 func (o *tables) isRefused(name string) bool {
+	if o.commands[name] != "" {
+		return false
+	}
 	first, _, _ := strings.Cut(name, " ")
 	if o.refused[name] != "" || o.refused[first] != "" {
 		return true
 	}
 	for row := range o.commands {
-		if strings.HasPrefix(row, name+" ") && o.commands[name] == "" {
+		if strings.HasPrefix(row, name+" ") {
 			return true
 		}
 	}

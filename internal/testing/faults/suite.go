@@ -296,7 +296,7 @@ func (s Suite) checkSeen(row fault, got []byte, err error) (wrong string) {
 		ok = err != nil && saysOneOf(err, sees)
 	}
 	if !ok {
-		return fmt.Sprintf("got %d bytes, %v; want %q", len(got), err, sees)
+		return fmt.Sprintf("got %d bytes, %v; want %q, of Sees in the test, or else of faults.table", len(got), err, sees)
 	}
 	return ""
 }

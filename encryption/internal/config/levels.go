@@ -1,6 +1,4 @@
-// Package levels counts how deep a text in HCL nests, before it is parsed: the parser, and whoever looks at
-// what it returns, recurse at each level, and a process ends when its stack does.
-package levels
+package config
 
 import (
 	"encoding/json"
@@ -12,10 +10,11 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// most is far more than anybody writes.
-const most = 1000
+// mostLevels is far more than anybody writes. The parser, and the code that looks at what it returns, recurse at each
+// level, and a process ends when its stack does.
+const mostLevels = 1000
 
-var errDeep = fmt.Errorf("it is nested more than %d levels deep", most)
+var errDeep = fmt.Errorf("it is nested more than %d levels deep", mostLevels)
 
 // ExpectConfig refuses a file in native syntax that nests too deep.
 func ExpectConfig(text []byte) error {
@@ -53,7 +52,7 @@ func ExpectJSON(text []byte) error {
 			}
 			at += length - 1
 		}
-		if len(open) > most {
+		if len(open) > mostLevels {
 			return errDeep
 		}
 	}
@@ -130,7 +129,7 @@ func expect(tokens hclsyntax.Tokens, around bracket) error {
 			open = append(open, bracket{closes: closes})
 			deep++
 		}
-		if deep > most {
+		if deep > mostLevels {
 			return errDeep
 		}
 	}

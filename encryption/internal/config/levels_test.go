@@ -1,4 +1,4 @@
-package levels_test
+package config_test
 
 import (
 	"os"
@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/hashicorp/hcl/v2/json"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/levels"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/config"
 )
 
 // nested is each way in which HCL nests: what is before the middle, and behind it, again and again.
@@ -80,36 +80,36 @@ func TestLevels(t *testing.T) {
 		}
 		for name, part := range nested() {
 			one := text(part, count)
-			check(name, levels.ExpectExpression([]byte(one)), func() {
+			check(name, config.ExpectExpression([]byte(one)), func() {
 				if expr, _ := hclsyntax.ParseExpression([]byte(one), "", hcl.InitialPos); expr != nil {
 					evaluate(expr)
 				}
 			})
 			file := "a {\n  x = [1, (" + one + ")]\n}\n"
-			check(name+", in a file", levels.ExpectConfig([]byte(file)), func() {
+			check(name+", in a file", config.ExpectConfig([]byte(file)), func() {
 				_, _ = hclsyntax.ParseConfig([]byte(file), "", hcl.InitialPos)
 			})
 		}
 		for name, part := range inside() {
 			one := text(part, count)
-			check(name, levels.ExpectTemplate([]byte(one)), func() {
+			check(name, config.ExpectTemplate([]byte(one)), func() {
 				if expr, _ := hclsyntax.ParseTemplate([]byte(one), "", hcl.InitialPos); expr != nil {
 					evaluate(expr)
 				}
 			})
 			document := "a = <<EOT\n" + one + "\nEOT\n"
-			check(name+", in a document", levels.ExpectConfig([]byte(document)), func() {
+			check(name+", in a document", config.ExpectConfig([]byte(document)), func() {
 				_, _ = hclsyntax.ParseConfig([]byte(document), "", hcl.InitialPos)
 			})
 			quoted := `{"a": "` + strings.ReplaceAll(one, `"`, `\"`) + `"}`
-			check(name+", in JSON", levels.ExpectJSON([]byte(quoted)), func() { _, _ = json.Parse([]byte(quoted), "") })
+			check(name+", in JSON", config.ExpectJSON([]byte(quoted)), func() { _, _ = json.Parse([]byte(quoted), "") })
 		}
 		for name, part := range map[string][3]string{
 			"lists": {"[", "1", "]"}, "objects": {`{"a":`, "1", "}"}, "lists that stay open": {"[", "", ""}, "objects that stay open": {`{"a":`, "", ""},
 			"lists behind what is none": {`["]",`, "1", "}]"}, "strings that end with their line": {"[\"]]]\n,", "", ""},
 		} {
 			one := text(part, count)
-			check(name+" of JSON", levels.ExpectJSON([]byte(one)), func() { _, _ = json.Parse([]byte(one), "") })
+			check(name+" of JSON", config.ExpectJSON([]byte(one)), func() { _, _ = json.Parse([]byte(one), "") })
 		}
 		for name, part := range map[string][3]string{
 			"blocks": {"a {\n", "", "\n}"}, "blocks that stay open": {"a {\n", "", ""}, "blocks with labels": {"a \"b\" {\n", "", "\n}"},
@@ -117,7 +117,7 @@ func TestLevels(t *testing.T) {
 			"what does not fit": {"a = [(])\n", "", ""},
 		} {
 			one := text(part, count)
-			check(name, levels.ExpectConfig([]byte(one)), func() { _, _ = hclsyntax.ParseConfig([]byte(one), "", hcl.InitialPos) })
+			check(name, config.ExpectConfig([]byte(one)), func() { _, _ = hclsyntax.ParseConfig([]byte(one), "", hcl.InitialPos) })
 		}
 	}
 }
@@ -133,12 +133,12 @@ func TestFlat(t *testing.T) {
 		"arguments": {"a = f(", `"x", y[0], `},
 	} {
 		text := part[0] + strings.Repeat(part[1], many)
-		if err := levels.ExpectConfig([]byte(text)); err != nil {
+		if err := config.ExpectConfig([]byte(text)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	object := `{"a": [` + strings.Repeat(`{"b": ["[[[[", "]}", "${c[0]}", {}]}, `, many) + `{}]}`
-	if err := levels.ExpectJSON([]byte(object)); err != nil {
+	if err := config.ExpectJSON([]byte(object)); err != nil {
 		t.Error(err)
 	}
 }
