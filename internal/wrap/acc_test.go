@@ -333,7 +333,11 @@ func TestAccMoveInFromConsul(t *testing.T) {
   path    = "network"
 }`)
 	for _, args := range [][]string{{"init"}, {"apply", "-auto-approve"}} {
-		if code, out := p.bare(t, p.cli, nil, args...); code != 0 {
+		code, out := p.bare(t, p.cli, nil, args...)
+		if strings.Contains(out, "stub of the backend consul") { // of scripts/tool.sh
+			t.Skip("this CLI was compiled without the backend")
+		}
+		if code != 0 {
 			t.Fatalf("%d\n%s", code, out)
 		}
 	}

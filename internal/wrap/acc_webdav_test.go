@@ -47,26 +47,38 @@ func TestAccWebDAV(t *testing.T) {
 	}
 }
 
-// TestAccRequests: a run that changes nothing asks for no more than Terraform does by itself.
+// TestAccRequests checks that a run asks for no more than the CLI does by itself, but for a look at the state before
+// a write, and one after it.
 func TestAccRequests(t *testing.T) {
 	t.Parallel()
-	s := newStore(t)
-	p := newProject(t, s.environ(), empty)
-	p.must(t, "init")
-	p.must(t, "apply", "-auto-approve")
-	for _, c := range []struct{ text, want string }{
-		{secret, "LOCK GET UNLOCK"},
-		{secret + "2", "LOCK GET GET POST GET UNLOCK"},
-	} {
-		s.requests() // of before
-		p.must(t, "apply", "-auto-approve", "-var=text="+c.text)
-		var methods []string
-		for _, request := range s.requests() {
-			method, _, _ := strings.Cut(request, " ")
-			methods = append(methods, method)
+	there, alone := newStore(t), newStore(t)
+	p, bare := newProject(t, there.environ(), empty), newProject(t, nil, empty)
+	for _, c := range []struct {
+		text   string
+		writes int
+	}{{text: secret, writes: 1}, {text: secret}, {text: secret + "2", writes: 1}} {
+		apply := []string{"apply", "-auto-approve", "-var=text=" + c.text}
+		for _, args := range [][]string{{"init"}, apply} {
+			_, _ = there.requests(), alone.requests()
+			p.must(t, args...)
+			if code, out := bare.bare(t, bare.cli, alone.terraform(), args...); code != 0 {
+				t.Fatalf("%q: %d\n%s", args, code, out)
+			}
 		}
-		if got := strings.Join(methods, " "); got != c.want {
-			t.Errorf("%s: %s, want %s", c.text, got, c.want)
+		seen := alone.requests()
+		got, want := methods(there.requests()), strings.Replace(methods(seen), "POST", "GET POST GET", 1)
+		if got != want || count(seen, "POST") != c.writes {
+			t.Errorf("%s: %s, want %s", c.text, got, want)
 		}
 	}
+}
+
+// methods are the first words of requests.
+func methods(requests []string) string {
+	var all []string
+	for _, request := range requests {
+		method, _, _ := strings.Cut(request, " ")
+		all = append(all, method)
+	}
+	return strings.Join(all, " ")
 }
