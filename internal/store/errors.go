@@ -77,7 +77,7 @@ func (l *Lock) Describe() string {
 
 // Unlocking says how a lock is given back that somebody has left.
 func Unlocking(id string) string {
-	return Proposed("statecrypt wrap OPTIONS -- terraform force-unlock", id, "force-unlock with its ID") + " gives it back"
+	return Proposed("statecrypt wrap -config FILE -- terraform force-unlock", id, "force-unlock with its ID") + " gives it back"
 }
 
 // Proposed returns a command with the ID of a lock, and the text otherwise for an ID that is unsafe in a
